@@ -169,7 +169,7 @@ record() {
         >"$run_dir.out" 2>"$run_dir.err") ||
         { tail -n 20 "$run_dir.err" >&2; die "the recorded run of $name failed"; }
     run_incprof phases "$run_dir" --json >"$run_dir.json"
-    run_incprof phases "$run_dir" >"$run_dir.txt"
+    run_incprof phases "$run_dir" --details >"$run_dir.txt"
     cat "$run_dir.txt"
     say "$name: run directory $run_dir, phases in $run_dir.json"
 }

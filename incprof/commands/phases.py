@@ -37,15 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_run_arguments(parser)
     add_phase_arguments(parser)
-    parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
+    parser.add_argument("--details", action="store_true", help="functions and steps of each phase, ranks")
+    parser.add_argument("--explain", action="store_true", help="why these phases and sites: evidence and runners-up")
     add_counters_argument(parser)
     parser.add_argument(
-        "--threads", action="store_true", help="say what roles threads have, and which differ from their peers"
+        "--threads", action="store_true", help="roles of the threads, and which differ from their peers"
     )
     add_plot_argument(parser, "self time and phases over time")
-    parser.add_argument("--per-rank", action="store_true", help="a row for each rank as well")
+    parser.add_argument("--per-rank", action="store_true", help="a row for each rank")
     parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
     form = parser.add_mutually_exclusive_group()
+    form.add_argument("--brief", action="store_true", help="to paste: head, ribbon, a line for each phase; 80 columns")
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
     form.add_argument("--csv", action="store_true", help="one row per interval: interval, end_s, phase, cluster")
 
@@ -54,16 +56,28 @@ def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
     check_phase_arguments(args)
     check_plot(args)
-    if args.csv and args.counters is not None:
-        raise UsageError("--csv has no place for counters: leave out --counters, or take --json")
-    if args.csv and args.threads:
-        raise UsageError("--threads: not with --csv, which has a row for each interval: use --json")
+    check_form(args)
     study = study_of(args)
     warn(study.confident.warnings)
     if args.plot is not None:
         plot(study, args)
     write(study, args, counters_of(study, args))
     return exit_status(study)
+
+
+def check_form(args: argparse.Namespace) -> None:
+    """Refuse additions to the answer in a form that has no place for them.
+
+    Raises:
+        UsageError: the line names the option to leave out.
+    """
+    form = "--csv" if args.csv else "--brief" if args.brief else None
+    added = {"--counters": args.counters is not None, "--threads": args.threads}
+    if args.brief:
+        added |= {"--details": args.details, "--explain": args.explain, "--per-rank": args.per_rank}
+    extra = next((option for option, given in added.items() if given), None)
+    if form is not None and extra is not None:
+        raise UsageError(f"{extra}: {form} has no place for it: leave out one of them")
 
 
 def plot(study: Study, args: argparse.Namespace) -> None:
@@ -95,6 +109,11 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
 
         write_csv(result, sys.stdout)
         return
+    if args.brief:
+        from incprof.report.text.brief import write_brief
+
+        write_brief(summary, result, sys.stdout)
+        return
     why = study.explain() if args.explain else None
     roles = threads_of(study) if args.threads else None
     if args.json:
@@ -123,7 +142,7 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
 
         write_text(
             summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
-            ranks=study.ranks, per_rank=args.per_rank, job=study.run,
+            ranks=study.ranks, per_rank=args.per_rank, job=study.run, details=args.details,
         )  # fmt: skip
         if counters is not None:
             from incprof.report.text.counters import write_counters

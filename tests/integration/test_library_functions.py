@@ -80,7 +80,7 @@ def test_waiting_in_mpi_is_a_phase(answers: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_ribbon_tells_waiting_from_work(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["phases", str(answers)]) == 0
+    assert main(["phases", str(answers), "--details"]) == 0
     text = capsys.readouterr().out
     assert "most of an interval: m: in MPI" in text
     lines = text.splitlines()

@@ -34,7 +34,8 @@ def of_run(run: str) -> Iterator[Command]:
     """Questions about one recorded run."""
     yield ("phases", run, "--json")
     yield ("phases", run, "--json", "--explain")
-    yield ("phases", run, "--explain")
+    yield ("phases", run, "--details", "--explain")
+    yield ("phases", run, "--brief")
     yield ("phases", run, "--csv")
     yield ("phases", run, "--method", "paper", "--json")
     yield ("phases", run, "--k", "3")

@@ -88,19 +88,48 @@ def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):
 
 def test_text_shows_table_ribbon_and_functions(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
-    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"))
+    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"), "--details")
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[0].startswith("app, rank 0, 20 intervals of 1 s, 20 s, 60 samples, overhead not known")
     assert "0" * 45 + "1" * 45 in lines
-    header = next(line for line in lines if "Site function" in line)
-    for name in ("Phase", "Phase %", "App %", "Inst. type", "HB", "Where"):
+    header = next(line for line in lines if "Function" in line)
+    for name in ("Phase", "% of phase", "% of run", "Kind", "Heartbeat", "Where"):
         assert name in header
     assert any(line.split()[:5] == ["0", "solve", "98.0", "49.0", "loop"] for line in lines)
     assert any(line.split()[:5] == ["1", "write_out", "98.0", "49.0", "body"] for line in lines)
     assert any("50 calls  write_out" in line for line in lines)
     assert out.isascii()
     assert max(len(line.rstrip()) for line in lines) <= 90
+
+
+def test_an_answer_is_a_head_a_ribbon_and_a_table(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    status, out, _ = answer(capsys, two_phase_run(tmp_path / "run"))
+    head, phases, blank, ribbon, time, gap, table, *rows = out.splitlines()
+    assert (status, phases, blank, gap) == (0, "2 phases", "", "")
+    assert head.startswith("app, rank 0, 20 intervals of 1 s")
+    assert (ribbon, time.split()) == ("0" * 50 + "1" * 50, ["0", "s", "20", "s"])
+    assert table.split() == "Phase Function % of phase % of run Kind Heartbeat Where".split()
+    assert [row.split()[1] for row in rows] == ["solve", "write_out"]
+
+
+def test_a_brief_answer_is_a_line_for_each_phase_in_80_columns(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    run = two_phase_run(tmp_path / "run", ranks=(2, 5))
+    status, out, _ = answer(capsys, run, "--brief")
+    *head, last, first, second = out.splitlines()
+    assert (status, last) == (0, "")
+    assert "0" * 40 + "1" * 40 in head
+    assert max(map(len, out.splitlines())) <= 80
+    assert [line.split()[:6] for line in (first, second)] == [
+        ["0", "50.0", "%", "10", "s", "solve"], ["1", "50.0", "%", "10", "s", "write_out"],
+    ]  # fmt: skip
+    assert first.endswith("solve (loop), [app]")
+    for option in ("--details", "--explain", "--threads", "--per-rank"):
+        status, out, err = answer(capsys, run, "--brief", option)
+        assert (status, out, err) == (2, "", f"incprof: {option}: --brief has no place for it: leave out one of them\n")
+    assert answer(capsys, run, "--brief", "--json")[0] == 2
 
 
 def test_csv_has_a_row_for_each_interval(tmp_path, capsys):
@@ -187,7 +216,7 @@ def test_one_interval(tmp_path, capsys):
     writer.end()
     status, out, err = answer(capsys, writer.save(tmp_path / "run"))
     assert status == 0
-    assert "1 phase (" in out
+    assert out.splitlines()[1] == "one phase: too few intervals to tell whether there are more"
     assert "one interval only" in err
 
 
@@ -198,7 +227,7 @@ def test_time_outside_of_the_program_is_not_waiting(tmp_path, capsys):
         ticks = {0: [Sample("main;solve", weight=95)], 1: [Sample("", 3, weight=90)], 2: []}[i // 10]
         writer.interval(ticks)
     writer.end()
-    status, out, _ = answer(capsys, writer.save(tmp_path / "run"))
+    status, out, _ = answer(capsys, writer.save(tmp_path / "run"), "--details")
     assert status == 0
     assert "(outside the program)" in out
     assert "its samples have no function of the program on their stacks" in out

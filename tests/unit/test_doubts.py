@@ -46,7 +46,7 @@ def test_code_without_names_is_not_called_steady(capsys):
     chooser = site_chooser(profile, "robust")
     assert [phase.confidence for phase in with_confidence(chooser.features, result).phases] == [None]
     said = written(run, result, capsys)
-    assert "one phase, of code that has no names" in said
+    assert "one phase, of code without symbols" in said
     assert "90 % of the time is in code without names" in said
     assert "steady" not in said
     named = answered(two_functions(first=0.1), names=["[unknown in app]", "main"])
@@ -64,7 +64,7 @@ def test_steady_says_how_many_intervals_are_not(capsys):
     own[20:100:20] = [0.0, 1.0]
     _, run, result = answered(own)
     assert (verdict(result), odd_intervals(result)) == ("steady", 4)
-    assert "4 of 100 more than that" in written(run, result, capsys)
+    assert "one phase; 4 of 100 intervals are unlike the rest (try record -i 0.05)" in written(run, result, capsys)
 
 
 @pytest.mark.parametrize(

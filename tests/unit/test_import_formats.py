@@ -196,7 +196,7 @@ def test_ranks_that_do_different_things(tmp_path, capsys):
     text.write_text("".join(rows))
     bring(tmp_path, text, "-i", "0.5")
     assert len(open_run(tmp_path / "run").processes) == 3
-    assert main(["phases", str(tmp_path / "run"), "--ranks", "all"]) == 0
+    assert main(["phases", str(tmp_path / "run"), "--ranks", "all", "--details"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in ("read", "sort", "solve", "smooth", "write"))
     assert not re.search(r"\b0 calls", said)

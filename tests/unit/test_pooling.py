@@ -42,7 +42,7 @@ def test_too_few_samples_in_all_are_refused_with_advice(tmp_path, capsys):
     run = a_run(tmp_path / "run", interval_s=0.01, every=50)
     assert main(["phases", str(run)]) == 0
     out, err = capsys.readouterr()
-    assert "too few intervals to tell whether there are phases" in out
+    assert "too few intervals to tell whether there are more" in out
     assert "12 are too few in all: record for longer, or with -r 250" in err
 
 

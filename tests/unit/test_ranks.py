@@ -151,11 +151,15 @@ def test_a_rank_of_too_few_samples_is_not_shown_in_phases_that_it_mixes(tmp_path
 def test_text_is_a_screen_however_many_ranks(run, capsys):
     status, out, err = phases(capsys, run)
     assert (status, err) == (0, "")
+    last = "ranks: 5 of 6 ranks go through the phases together (not 5); 1 outlier: --details"
+    assert out.splitlines()[-1] == last
+    status, out, _ = phases(capsys, run, "--details")
     said = out[out.index("ranks: ") :]
-    assert "5 of 6 ranks are in the phase that most are in" in said
+    assert last in said
     assert "outliers: rank 5: master 100 % of its work" in said
     assert len(said.splitlines()) < 25
-    assert len(phases(capsys, run, "--per-rank")[1].splitlines()) >= len(out.splitlines()) + 6
+    assert len(phases(capsys, run, "--details", "--per-rank")[1].splitlines()) >= len(out.splitlines()) + 6
+    assert "Agrees" in phases(capsys, run, "--per-rank")[1]
 
 
 @pytest.mark.slow
@@ -338,7 +342,7 @@ def test_a_phase_that_a_rank_never_comes_into_is_no_row_of_it(apart, rank, capsy
     assert absent.isdisjoint(found["labels"])
     assert {phase["id"] for phase in found["phases"]} | absent == set(range(found["k"]))
     assert all(phase["ranks"] > 0 for phase in found["absent"])
-    text = phases(capsys, apart, "--rank", rank)[1]
+    text = phases(capsys, apart, "--rank", rank, "--details")[1]
     head, _, _ = text.partition("ranks: ")
     assert not any(f"\n {number}  " in head for number in absent)
     assert f"rank {rank} does not go through phase" in head

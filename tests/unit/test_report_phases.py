@@ -73,7 +73,7 @@ def test_waiting_is_said():
 
 
 def test_markup_in_names_is_text():
-    assert "[bold]" in text(rows(*["[bold]=100"] * 3))
+    assert "[bold]" in text(rows(*["[bold]=100"] * 3), details=True)
 
 
 @pytest.mark.parametrize(

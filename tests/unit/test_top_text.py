@@ -54,7 +54,7 @@ def test_a_frame_fits(views, ranks, beats, width, height):
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60)])
 def test_every_part_has_a_place(views, width, height):
     text = [line.plain for line in frame(views(70), BEATS, width=width, height=height)]
-    heads = ("app, pid", "24 intervals", "now  ", "Phase ", "   Now ", "  HB ", " Rank ")
+    heads = ("app, pid", "24 intervals", "now  ", "Phase ", "   Now ", "  ID ", " Rank ")
     assert all(any(line.startswith(head) for line in text) for head in heads)
     assert len(text) == height
 
@@ -64,7 +64,7 @@ def test_a_small_frame_says_the_most_important(views, height):
     text = [line.plain.rstrip() for line in frame(views(1), BEATS[:2], width=40, height=height, note="ended")]
     assert text[:2] == ["app, rank 0, 24 s, ended", "24 intervals of 1 s, 0.00 CPUs"]
     assert text[4] == "now  1  io (loop), for 12 s"  # no room for the step
-    heads = ("Phase", "   Now", "  HB")
+    heads = ("Phase", "   Now", "  ID")
     for head in heads[: (height - 5) // 2]:
         at = next(i for i, line in enumerate(text) if line.startswith(head))
         assert "more" not in text[at + 1]

@@ -127,7 +127,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,
-        "why": why_k(parts.explained, parts.why, names),
+        "why": why_k(parts.run, parts.explained, parts.why, names),
         "why_phases": [
             (number, lines) for number, lines in why_phases(parts.explained, parts.why, names) if number in present
         ],

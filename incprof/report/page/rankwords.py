@@ -8,7 +8,7 @@ from incprof.analysis.ranks.results import PhaseBalance, RanksResult, Straggler
 from incprof.report.page.parts import RankMap
 from incprof.report.words.figures import duration, percent
 from incprof.report.words.names import Names
-from incprof.report.words.ranks import agree_lines, group_lines, late_lines, outlier_lines
+from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines
 
 # Rows of stragglers; the rest is in `phases --json`.
 MOST = 24
@@ -21,7 +21,7 @@ def rank_words(found: RankMap, names: Names) -> dict[str, Any]:
         "number": len(result.ranks),
         "reference": found.reference,
         "unread": len(found.unread),
-        "lines": [*agree_lines(result), *_alike(result), *outlier_lines(result), *late_lines(result)],
+        "lines": [agree_line(result), *_alike(result), *outlier_lines(result), *late_lines(result)],
         "phases": [_phase(phase) for phase in result.phases],
         "mpi": any(phase.mpi.most > 0 for phase in result.phases),
         "stragglers": [_straggler(one, names) for one in result.stragglers[:MOST]],

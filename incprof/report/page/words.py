@@ -8,7 +8,6 @@ from math import isinf
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
-from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.quality import Quality
 from incprof.model import Metadata
 from incprof.report.words.calls import UNCOUNTED
@@ -17,13 +16,7 @@ from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.figures import duration, overhead
 from incprof.report.words.names import Names, clean
 from incprof.report.words.site_evidence import site_lines
-
-VERDICTS = {
-    "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",
-    "no_distinct_phases": "The intervals differ, and nothing separates them into groups: there are no distinct phases.",
-    "too_few_intervals": "There are too few intervals to tell phases apart.",
-    "nameless": "Most of the time is in code without names, in which nothing is told apart.",
-}
+from incprof.report.words.verdict import one_phase
 
 
 def grouped(number: int) -> str:
@@ -60,13 +53,13 @@ def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str
     return out
 
 
-def why_k(result: PhaseResult, why: Explanation | None, names: Names) -> list[str]:
+def why_k(run: RunSummary, result: PhaseResult, why: Explanation | None, names: Names) -> list[str]:
     """Return why there are as many phases, a sentence each, in the words of `incprof phases --explain`."""
     if why is None:
         return []
     out = run_lines(result, why.run, names)
-    if (said := VERDICTS.get(verdict(result))) is not None:
-        out.insert(0, said)
+    if (one := one_phase(run, result)) is not None:
+        out.insert(0, one)
     if any(phase.off_cpu and not phase.outside for phase in result.phases):
         out.append("one phase is waiting: intervals with next to no CPU time, found before clustering")
     return [_sentence(line) for line in out]

@@ -31,7 +31,8 @@ def write_explanation(
     """
     names = names_of(result, told_of(why))
     where = [] if ranks is None else [f"{found_in(ranks)}; intervals are numbered there"]
-    _write(out, f"Why {count(result.k, 'phase')}", [*where, *run_lines(result, why.run, names)], width)
+    head = f"Why {count(result.k, 'phase')} (method {result.method})"
+    _write(out, head, [*where, *run_lines(result, why.run, names), *_scores(result)], width)
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:
@@ -40,6 +41,18 @@ def write_explanation(
             name = f"{names(site.function, NAME_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites, names), width, indent="    ")
     _write(out, "Thresholds (--set NAME=VALUE changes one)", _thresholds(result.options), width)
+
+
+def _scores(result: PhaseResult) -> list[str]:
+    """Return inertia and silhouette of every k of the paper's method; the chosen k is marked."""
+    if result.method != "paper":
+        return []
+    cells = []
+    for score in result.scores:
+        mark = "*" if score.k == result.k_clusters else ""
+        silhouette = "-" if score.silhouette is None else f"{score.silhouette:.2f}"
+        cells.append(f"{score.k}{mark}:{score.inertia:.3g}/{silhouette}")
+    return ["k: inertia/silhouette  " + "  ".join(cells)]
 
 
 def _thresholds(options: Options) -> list[str]:

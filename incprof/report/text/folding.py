@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+
+from rich.console import Console
 
 LEAST_WIDTH = 40
 
@@ -17,3 +20,11 @@ def folded(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
         break_on_hyphens=False,
     )
     return [one.replace("\u00a0", " ") for one in lines]
+
+
+def print_folded(console: Console, head: str, lines: Sequence[str], hang: str = "") -> None:
+    """Print sentences below one another, with a head before the first; what is folded begins with `hang`."""
+    rest = " " * len(head)
+    for number, line in enumerate(lines):
+        for part in folded(line, console.width, rest if number else head, rest + hang):
+            console.print(part, soft_wrap=True)

@@ -1,23 +1,20 @@
-"""Ranks for people: who is alike, how phases are spread over ranks, who works longer than its peers."""
+"""Ranks for people: which are alike, how phases are spread over ranks, and which work longer than their peers."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.ranks.balance import worked_s
+from incprof.analysis.ranks.balance import PEERS, worked_s
 from incprof.analysis.ranks.results import PhaseBalance, RanksResult
 from incprof.analysis.views.ribbon import badge
 from incprof.model.spent import MPI
-from incprof.report.text.folding import folded
+from incprof.report.text.folding import print_folded
 from incprof.report.words.colours import style
-from incprof.report.words.figures import duration
+from incprof.report.words.figures import count, duration
 from incprof.report.words.ranks import (
-    agree_lines,
-    found_in,
+    agree_line,
     group_lines,
     late_lines,
     outlier_lines,
@@ -27,23 +24,37 @@ from incprof.report.words.ranks import (
 
 # Standard errors below which an imbalance may be none.
 SURE = 3.0
+# Before what is folded.
+HANG = "  "
+
+
+def write_ranks_line(console: Console, found: RanksResult) -> None:
+    """Print whether all ranks do the same, and how many do not."""
+    console.print()
+    numbers = {"straggler": len(found.stragglers), "outlier": len(found.outliers)}
+    odd = [count(number, noun) for noun, number in numbers.items() if number]
+    line = agree_line(found) + (f"; {', '.join(odd)}: --details" if odd else "")
+    print_folded(console, "ranks: ", [line, *unlike_lines(found)], HANG)
 
 
 def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None:
     """Print what ranks are like; a row for each of them as well, if asked for."""
-    _told(console, "ranks: ", [found_in(found), *agree_lines(found), *unlike_lines(found)])
     console.print()
     console.print(_phase_table(found))
     console.print()
-    _told(console, "stragglers: ", straggler_lines(found) or ["none"])
+    print_folded(console, "stragglers: ", straggler_lines(found) or [_no_stragglers(found)], HANG)
     if 1 < len(found.groups) < len(found.ranks):
-        _told(console, "groups: ", group_lines(found))
-    _told(console, "outliers: ", outlier_lines(found))
-    _told(console, "time: ", late_lines(found))
+        print_folded(console, "groups: ", group_lines(found), HANG)
+    print_folded(console, "outliers: ", outlier_lines(found), HANG)
+    print_folded(console, "time: ", late_lines(found), HANG)
     if per_rank:
         console.print()
         console.print(_rank_table(found))
-    console.print()
+
+
+def _no_stragglers(found: RanksResult) -> str:
+    """Return that there are none, or that there are too few ranks to tell."""
+    return "none" if max((phase.ranks for phase in found.phases), default=0) >= PEERS else "too few ranks to tell"
 
 
 def _phase_table(found: RanksResult) -> Table:
@@ -89,11 +100,3 @@ def _rank_table(found: RanksResult) -> Table:
             *(duration(float(work[place, phase])) for phase in phases),
         )
     return table
-
-
-def _told(console: Console, head: str, lines: Sequence[str]) -> None:
-    """Print sentences below one another, with a head before the first."""
-    rest = " " * len(head)
-    for number, line in enumerate(lines):
-        for part in folded(line, console.width, rest if number else head, rest + "  "):
-            console.print(part, soft_wrap=True)

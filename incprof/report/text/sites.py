@@ -41,7 +41,7 @@ def _called(row: SiteRow) -> str:
 
 def _site(row: SiteRow, names: Names, out: TextIO, width: int) -> None:
     """Write one site: what it is, how often it beats, and where."""
-    head = f"\nHB {row.heartbeat}  {_phases(row.phases)}  {row.kind:4}  "
+    head = f"\nheartbeat {row.heartbeat}  {_phases(row.phases)}  {row.kind:4}  "
     out.write(head + names(_called(row), max(width - len(head), 24)))
     out.write(f"  {_where(row.file, row.line)}\n")
     out.write(f"      {_figures(row)}\n")

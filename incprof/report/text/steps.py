@@ -107,5 +107,5 @@ def _line(step: Step, place: str, deep: int, width: int, names: Names) -> str:
 def _untimed(phase: Phase, width: int, names: Names) -> list[str]:
     """Return the largest steps in a line."""
     steps = [step for step in phase.steps[:TOP] if step.share >= LARGE]
-    parts = [f"{names(s.function, width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
-    return ["      steps  " + ", ".join(parts)] if parts else []
+    parts = [f"{names(s.function, width // 4)} {100 * s.share:.1f} %" for s in steps]
+    return ["      includes " + ", ".join(parts)] if parts else []

@@ -167,7 +167,7 @@ def _functions(view: LiveView, width: int) -> list[Text]:
 
 def _beats(beats: Sequence[BeatLine], width: int) -> list[Text]:
     """Return the heartbeats lately."""
-    lines = [Text(f"{'HB':>4}  {'Rate /s':>8}  {'Mean':>8}  {'Wall %':>7}  {'Count':>9}  Heartbeat", style="bold")]
+    lines = [Text(f"{'ID':>4}  {'Rate /s':>8}  {'Mean':>8}  {'Wall %':>7}  {'Count':>9}  Heartbeat", style="bold")]
     for beat in beats:
         name = fitted(printable(beat.name or "-") + (f", {beat.open} in progress" if beat.open else ""), width - 46)
         mean = precise(beat.mean_s)

@@ -13,6 +13,7 @@ from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhea
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.views.ribbon import badge, cells, runs, sign
 from incprof.report.text.console import console_for
+from incprof.report.words import headings
 from incprof.report.words.colours import style
 from incprof.report.words.names import Names
 from incprof.report.words.numbers import elapsed, percent, printable, rate, seconds
@@ -107,7 +108,7 @@ def _sign(label: int) -> str:
 def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int) -> Table:
     """Return the phases, a row each; names of heartbeats in at most `room` columns."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("Phase", "App %", "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
+    for name in ("Phase", headings.OF_RUN, "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}

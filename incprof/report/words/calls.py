@@ -1,25 +1,25 @@
-"""How often something was called, in words: counted, or as samples tell."""
+"""How often something was called, in words: counted, or estimated from samples."""
 
 from __future__ import annotations
 
 from incprof.model.visits import Visits
 from incprof.report.words.figures import count
 
-UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= what was seen at least"
+UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"
 
 
 def calls_words(calls: int, estimated: Visits | None) -> str:
-    """Return `12 calls`; `~12 calls` where samples tell, `>= 12 calls` where calls may be far more; else nothing."""
+    """Return `12 calls`; `~12 calls` if estimated, `>= 12 calls` for a lower bound; `-` if none was counted."""
     words = count(calls, "call")
     if estimated is None:
-        return words
+        return words if calls else "-"
     if not calls:
         return ""
     return f"~{words}" if estimated.is_known else f">= {words}"
 
 
 def calls_json(estimated: Visits | None) -> dict[str, object]:
-    """Return what is known of calls that nobody counted; nothing of others. calls_high: None for any number."""
+    """Return the bounds of an estimated number of calls, empty if it was counted. calls_high: None is unbounded."""
     if estimated is None:
         return {}
     high = None if estimated.high is None else round(estimated.high, 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from incprof.analysis.explain import Explanation, PhaseEvidence, RunEvidence
-from incprof.analysis.phases.results import Border, Joined, KScore, Level, Phase, PhaseResult
+from incprof.analysis.phases.results import Border, Joined, KScore, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import Names
 from incprof.report.words.phase_names import names_of
@@ -28,7 +30,7 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
         f"{_interval(result, first)} to {end - 1}: what changes is below one driver all the time, and are steps of it"
         for first, end in result.in_turn
     ]
-    lines += [f"level {level.k}: {level_line(level, names)}" for level in result.levels]
+    lines += level_lines(result, names)
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
     if why.one and result.k_clusters > 1:
@@ -85,11 +87,18 @@ def border_lines(result: PhaseResult, most: int) -> list[str]:
     return lines
 
 
-def level_line(level: Level, names: Names) -> str:
-    """Say which phases are one on a level, and how little tells the last two of them apart."""
-    groups = ", ".join("+".join(map(str, group)) for group in level.phases)
-    name = "time outside of the program" if level.function is None else names(level.function, NAME_ROOM)
-    return f"{groups} ({name} differs by {percent(level.difference)})"
+def level_lines(result: PhaseResult, names: Names) -> list[str]:
+    """Return what each --level merges, from the two closest phases to all of them, and what tells these apart."""
+    lines: list[str] = []
+    before: Sequence[tuple[int, ...]] = [(phase.id,) for phase in result.phases]
+    for level in result.levels:
+        merged = next(group for group in level.phases if group not in before)
+        parts = " and ".join("+".join(map(str, group)) for group in before if set(group) <= set(merged))
+        what = f"{parts} as well" if lines else f"the two closest phases ({parts})"
+        name = "time outside of the program" if level.function is None else names(level.function, NAME_ROOM)
+        lines.append(f"to merge {what}: --level {level.k} ({name} differs by {percent(level.difference)} of the time)")
+        before = level.phases
+    return lines
 
 
 def _choice(result: PhaseResult, why: RunEvidence) -> str:

@@ -62,6 +62,11 @@ def _main(phase: Phase, names: Names) -> str:
     return names(phase.functions[0].function) if phase.functions else "idle"
 
 
+def without_site(phase: Phase) -> str:
+    """Return what stands in the place of a phase's site where it has none."""
+    return "(outside the program)" if phase.outside else "(off the CPU)" if phase.off_cpu else "(none)"
+
+
 def names_of(result: PhaseResult, more: Iterable[Named | str] = ()) -> Names:
     """Return what the functions are called in all that is said of a result, and `more` with them."""
     found: list[Named | str] = [*more]

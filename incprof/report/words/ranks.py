@@ -1,4 +1,4 @@
-"""What is said of ranks, in sentences: who is alike, who is not and why, who works longer, whose clock is wrong."""
+"""Sentences about ranks: which are alike, which are not and why, which work longer, and whose clock is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
 from incprof.report.words.numbers import fitted
 
-# Ranks that are in the phase of most for nearly all of their time agree.
+# Adjusted Rand index from which on a rank is in the phase of most ranks for nearly all of its time.
 AGREE = 0.9
 NAME_ROOM = 32
 # Lines of a kind; the rest is counted.
@@ -42,20 +42,13 @@ def found_in(found: RanksResult) -> str:
     return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(rest))}" if rest else "")
 
 
-def agree_lines(found: RanksResult) -> list[str]:
-    """Say how many ranks do the same at the same time, and which do not."""
-    agree = [value is not None and value >= AGREE for value in found.agreement]
-    others = [(rank, value) for rank, value, same in zip(found.ranks, found.agreement, agree, strict=True) if not same]
-    lines = [
-        f"{sum(agree)} of {len(agree)} ranks are in the phase that most are in, at the same time (adjusted Rand index "
-        f"of {AGREE:g} or more)"
-    ]
-    if others:
-        others.sort(key=lambda one: (-2.0 if one[1] is None else one[1], one[0]))
-        told = [f"{rank} ({'none' if value is None else f'{value:.2f}'})" for rank, value in others[:MOST_RANGES]]
-        more = len(others) - len(told)
-        lines[0] += f"; not: {', '.join(told)}" + (f" and {more} more" if more else "")
-    return lines
+def agree_line(found: RanksResult) -> str:
+    """Return how many ranks go through the phases at the same time, and which do not."""
+    others = [rank for rank, value in zip(found.ranks, found.agreement, strict=True) if value is None or value < AGREE]
+    total = len(found.ranks)
+    if not others:
+        return f"all {total} ranks go through the phases together"
+    return f"{total - len(others)} of {total} ranks go through the phases together (not {ranges(others)})"
 
 
 def unlike_lines(found: RanksResult) -> list[str]:
