@@ -34,5 +34,5 @@ def known_mpis(library: Path) -> str:
         if each.problem:
             say(f"{each.compiler}: {each.problem}")
     if not value:
-        raise IncprofError("no MPI that can be traced: put its mpicc into PATH; incprof doctor says more")
+        raise IncprofError("no MPI that can be traced: put its mpicc into PATH; see incprof doctor")
     return value

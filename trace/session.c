@@ -163,10 +163,10 @@ void incprof_mpi_started(int rank, int size, bool threads)
         stop("ended at once: the signature is of another number of ranks (INCPROF_TRACE_UNTIL)");
 }
 
-/* Said once for all ranks. */
+/* One line for all ranks. */
 static void say_where(void)
 {
-    char line[PATH_MAX + 64] = "traced; to see it: incprof trace --show ";
+    char line[PATH_MAX + 64] = "MPI trace written; show it with: incprof trace --show ";
     text_append(line, sizeof line, launch.directory);
     log_warn(line, NULL);
 }

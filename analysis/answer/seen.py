@@ -44,7 +44,7 @@ class CallsSeen:
         return self._inside
 
     def of(self, members: IntArray) -> Callable[[int], Visits]:
-        """Return who says it of a function in some intervals."""
+        """Return a function that estimates call counts over the given intervals."""
         entered = np.asarray(self._entered[members].sum(axis=0)).ravel()
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
         around = int(self._samples[members].sum())

@@ -1,4 +1,4 @@
-"""All that is said of ranks, once each is said in the phases of all."""
+"""Summarise all ranks after relabelling each with the shared phases."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Bursts:
         return np.where(seen >= SEEN_AGAIN, gammaincinv(worth, OUTSIDE) / worth * calls, 0.0)
 
     def in_intervals(self, members: IntArray) -> Callable[[BoolArray], Visits | None]:
-        """Return who says it in some intervals of a function, given by the nodes with it on their stack, (q,).
+        """Return a function that estimates the calls of one that is on the stack of nodes, (q,), in some intervals.
 
         None where looks are too few, or too rare as well.
         """

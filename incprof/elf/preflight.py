@@ -132,7 +132,7 @@ def mpi_warning_for(program: str) -> str | None:
     except NoDataError:
         return None
     if reason is None and holds_mpi:
-        reason = "linked with a static MPI library, whose calls cannot be seen"
+        reason = "linked with a static MPI library, whose calls cannot be intercepted"
     return f"{program}: {reason}: nothing will be traced" if reason else None
 
 

@@ -74,7 +74,7 @@ def _target(root: Path, version: Version) -> Path:
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise IncprofError(f"{target}: read-only: make it writable, or take the patch")
     if now != version.old:
-        raise IncprofError(f"{target}: changed while it was looked at: try again")
+        raise IncprofError(f"{target}: changed while it was read: try again")
     return target
 
 

@@ -53,7 +53,7 @@ class StudyCounters:
         sampled = float(self.series.end_s[-1])
         if not self.by_clock and abs(sampled - length) > FAR * length:
             lengths = f"is {sampled:.3g} s long, the run {length:.3g} s"
-            said = f"{self.path} does not say when it began and {lengths}: it is laid from the start of the run"
+            said = f"{self.path} has no start time and {lengths}: it is aligned with the start of the run"
             self.study.listener.warn([said])
 
     @cached_property

@@ -42,7 +42,7 @@ def hot(study: Study) -> HotCalls:
         raise NoDataError(f"{directory}: no calls were counted: the program was built without -pg, which costs nothing")
     found = counting(profile)
     if found is None:
-        raise NoDataError(f"{directory}: the recording does not say what counting a call costs: record it again")
+        raise NoDataError(f"{directory}: the recording lacks the cost of counting a call: record it again")
     return hot_calls(profile, found)
 
 

@@ -56,7 +56,7 @@ def page_parts(
         counters: to lay under the phases.
         node: that the run was on.
         source: the directory that holds the program's source, for the lines around each site.
-        allow_changed: take files that were changed since the recording.
+        allow_changed: accept files that were changed since the recording.
         all_ranks: read the other ranks too, for the map of ranks.
         mpi: MPI calls of the run.
         whole: sum nothing up.

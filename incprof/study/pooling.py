@@ -1,4 +1,4 @@
-"""Intervals of too few samples are taken together before anything is said of them, and the user hears what to do."""
+"""Intervals with too few samples are merged before the analysis, and a warning names what to record with."""
 
 from __future__ import annotations
 
@@ -27,22 +27,19 @@ def with_samples(profile: IntervalProfile, options: PhaseOptions, *, pool: bool 
 
 
 def too_few(profile: IntervalProfile, by: int, options: PhaseOptions, *, pool: bool = True) -> str:
-    """Say what is too few in the recorded intervals of a profile, why, and what to do about it."""
+    """Return the warning about intervals with few samples: how few, what was done about it, and what to do."""
     meta, ticks, cpus = profile.metadata, ticks_of(profile), _cpus(profile)
-    got = "" if cpus is None else f", the program got {cpus:.2g} CPUs"
-    what = (
-        f"an interval of {meta.interval_s:g} s holds {ticks.mean():.2g} samples ({meta.rate_hz:g} a CPU second{got}), "
-        "too few to tell what it does"
-    )
+    few = f"few samples per interval ({ticks.mean():.2g})"
     if profile.n_intervals < by * ENOUGH:
         more = f", or with -r {MOST_HZ:g}" if meta.rate_hz < MOST_HZ else ""
-        return f"{what}, and {ticks.sum():.0f} are too few in all: record for longer{more}"
-    length = meta.interval_s * by
-    advice = f"record with -i {length:g}"
+        return f"{few}, and too few in all ({ticks.sum():.0f}): record for longer{more}"
     needed = options.samples / (meta.interval_s * min(cpus or 1.0, 1.0))
-    if meta.rate_hz < needed <= MOST_HZ:
-        advice += f" or -r {MOST_HZ:g}"
-    return f"{what}: {by} are taken as one of {length:g} s; {advice}" if pool else f"{what}: {advice}"
+    faster = f"-r {MOST_HZ:g}" if meta.rate_hz < needed <= MOST_HZ else None
+    length = f"-i {meta.interval_s * by:g}"
+    if not pool:
+        return f"{few}: record with {length}" + (f" or {faster}" if faster else "")
+    merged = f"{few}: merged {'in pairs' if by == 2 else f'in groups of {by}'}"
+    return f"{merged}. For finer phases record with {faster}" if faster else f"{merged}, as with {length}"
 
 
 def _cpus(profile: IntervalProfile) -> float | None:

@@ -99,7 +99,7 @@ class Shared:
         with asked.listener.progress("clustering") as report:
             report(0, 1)
             found = self._reduced(read)
-        # Whom nobody lived to read may be read the next time.
+        # Do not cache the result if a worker died: its rank may be readable next time.
         if not any(one.lost for one in read):
             store.save(Kept(found.ranks, found.problems, digest(found.profile, found.result.labels)))
         return found

@@ -23,7 +23,7 @@ QUIET_TIMERS = (5, 9)
 OLDEST_KERNEL = (4, 18)
 # What is done without a system call that an older kernel lacks.
 INSTEAD = {
-    "pidfd_open": "absent (Linux before 5.3): sample -p looks once per interval whether the process has ended",
+    "pidfd_open": "absent (Linux before 5.3): sample -p checks once per interval whether the process has ended",
     "pidfd_getfd": "absent (Linux before 5.6): the collector's lines do not reach a stderr that is a socket",
     "close_range": "absent (Linux before 5.9): descriptors are closed one by one when a recording starts",
 }
@@ -164,7 +164,7 @@ def _mpi_traces() -> Iterator[Finding]:
         text = f"{each.soname}, by {each.compiler}" if each.path else f"{each.compiler}: {each.problem}"
         yield Finding("MPI trace", "ok" if each.path else "lacking", text)
     if not found:
-        yield Finding("MPI trace", "lacking", "no mpicc in PATH; without it incprof trace knows no MPI")
+        yield Finding("MPI trace", "lacking", "no mpicc in PATH; without it incprof trace finds no MPI")
 
 
 def _versions() -> str:

@@ -295,7 +295,7 @@ class Study:
             source: the directory that holds the program's source; without it, sites are where the binary says.
             cost: of a heartbeat.
             wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the phases.
-            allow_changed: take files that were changed since the recording.
+            allow_changed: accept files that were changed since the recording.
             blank: macros that the parser shall not see.
 
         Raises:

@@ -21,7 +21,5 @@ def threads_of(study: Study) -> ThreadRoles:
 
     roles = thread_roles(study.profile, study.confident)
     if roles is None:
-        raise NoDataError(
-            f"{study.run.directory}: --threads: no samples that say which thread they are of: record a stream"
-        )
+        raise NoDataError(f"{study.run.directory}: --threads: the samples do not name their threads: record a stream")
     return roles

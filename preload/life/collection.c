@@ -114,7 +114,7 @@ static void look_up_new_calls(void)
     interval_look_up_calls(&interval);
 }
 
-/* By a map that has all of it. */
+/* Resolve all pending addresses against a freshly read memory map. */
 void collection_look_up(void)
 {
     if (module_scan_is_wanted())

@@ -42,5 +42,5 @@ def test_a_beat_that_stands_for_more_time_than_there_was_is_bounded_and_marked(
     assert 0 < said["busy_pct"] <= 100
     assert main(["heartbeats", str(directory)]) == 0
     shown = capsys.readouterr().out
-    assert "stands for more time than its thread had, which was taken instead: id 1" in shown
+    assert "represents more time than its thread had; that time was used instead: id 1" in shown
     assert re.search(r"max (\d+) %", shown)[1] == "100"

@@ -313,7 +313,7 @@ def test_a_function_that_lasts_through_other_phases_is_no_site_by_its_body(tmp_p
     answer = Program.kept("sorted", tmp_path).ask(capsys)
     reasons = [each["reason"] for each in answer["refused"] if each["function"] == "main"]
     assert [site["name"] for site in answer["sites"]] == ["step:body"]
-    assert any("last on through other phases" in reason for reason in reasons), answer
+    assert any("also runs in other phases" in reason for reason in reasons), answer
 
 
 def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path, capsys):

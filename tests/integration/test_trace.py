@@ -43,7 +43,7 @@ def traced(mpi: Mpi, ranks: int, scenario: str, cwd: Path) -> dict[int, list[Mpi
     outcome = mpi.trace(ranks, mpi.build("calls.c"), scenario, cwd=cwd)
     assert (outcome.returncode, outcome.stdout) == (0, "done\n"), outcome
     said_by_us = [line for line in outcome.stderr.splitlines() if "incprof" in line]
-    assert said_by_us == [f"incprof trace: traced; to see it: incprof trace --show {cwd / 'run'}"]
+    assert said_by_us == [f"incprof trace: MPI trace written; show it with: incprof trace --show {cwd / 'run'}"]
     return events_of(cwd / "run")
 
 

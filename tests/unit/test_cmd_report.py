@@ -209,7 +209,7 @@ def test_a_directory_of_gmon_files(tmp_path, capsys):
     status, page, err = report(capsys, run, "--exe", exe, "-o", "-")
     assert (status, err) == (0, "")
     assert "This recording has no call paths" in page
-    assert "none: this recording has self times and calls only" in page
+    assert "missing: self times and calls only" in page
     assert {"solve", "io"} <= {frame["name"] for frame in data_of(page)["tree"]["frames"]}
 
 
@@ -310,7 +310,7 @@ def test_a_heartbeat_of_two_phases_has_the_colour_of_the_one_it_runs_in(run, tmp
     file.end().save(tmp_path / "ekg" / "rank-00000.ekg")
     page = report(capsys, run, "--heartbeats", tmp_path / "ekg", "-o", "-")[1]
     assert [(lane["name"], lane["phase"]) for lane in data_of(page)["beats"]["lanes"]] == [("write_out:body", 1)]
-    assert "of another run, laid from its start; its last 3 s are not shown" in page
+    assert "of another run, aligned at its start; its last 3 s are not shown" in page
 
 
 def test_time_without_an_application_frame_has_one_name(tmp_path, capsys):

@@ -86,9 +86,9 @@ def test_text(runs, capsys, monkeypatch):
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[0] == "app, rank 0, 20 intervals of 1 s recorded, 20 of 1 s with heartbeats"
-    assert lines[1].startswith("two runs, the recorded one 1 times as long, scaled and warped: moved by 0.0 %")
+    assert lines[1].startswith("two runs of the same length; timelines aligned by time-warping (mean shift 0.0 %")
     assert lines[2].startswith(
-        "agreement 1.000 (1.000 without the warp), kappa 1.000, mean recall 1.000, 100.0 % of the"
+        "agreement 1.000 (1.000 without warping), kappa 1.000, mean recall 1.000, 100.0 % of the"
     )
     assert lines[4] == "recorded    " + "0" * 30 + "1" * 30
     assert lines[5] == "heartbeats  " + "0" * 30 + "1" * 30

@@ -72,7 +72,7 @@ def test_without_a_clock_both_begin_together_and_it_is_said(tmp_path, capsys):
     assert (status, err, answer["counters"]["aligned"]) == (0, "", "start")
     assert "taken to have begun with the recording" in answer["counters"]["notes"][0]
     path.write_text("time_s,cycles\n1,2\n2,3\n")
-    assert "is 2 s long, the run 20 s: it is laid from the start" in phases(capsys, run, "--counters", path)[2]
+    assert "is 2 s long, the run 20 s: it is aligned with the start" in phases(capsys, run, "--counters", path)[2]
 
 
 def test_counters_of_another_time_are_refused(tmp_path, capsys):
@@ -107,7 +107,7 @@ def test_software_events_alone_say_no_bound(tmp_path, capsys):
     found = phases(capsys, run, "--counters", path)[1]["counters"]
     assert [phase["bound_by"] for phase in found["phases"]] == [None, None]
     assert found["phases"][0]["figures"] == {"context_switches_s": 7.0}
-    assert "columns that say nothing here: odd" in found["notes"]
+    assert "columns not used here: odd" in found["notes"]
 
 
 def test_perf_stat_is_read_as_well(tmp_path):

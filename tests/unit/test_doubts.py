@@ -47,7 +47,7 @@ def test_code_without_names_is_not_called_steady(capsys):
     assert [phase.confidence for phase in with_confidence(chooser.features, result).phases] == [None]
     said = written(run, result, capsys)
     assert "one phase, of code without symbols" in said
-    assert "90 % of the time is in code without names" in said
+    assert "90 % of the time is in code without symbols" in said
     assert "steady" not in said
     named = answered(two_functions(first=0.1), names=["[unknown in app]", "main"])
     assert (verdict(named[2]), doubt_lines(*named[1:])) == ("steady", [])
@@ -106,7 +106,7 @@ def test_sites_that_hold_little_of_their_phase_are_said_not_to_stand_for_it():
     site = replace(phase.sites[0], phase_pct=15.0)
     little = replace(result, phases=(replace(phase, sites=(site,)),))
     (line,) = doubt_lines(run, little)
-    assert line.startswith("phase 0: its sites hold 15 % of it and do not stand for it")
+    assert line.startswith("no function represents phase 0 (its site has 15 % of it)")
     assert doubt_lines(run, result) == []
 
 

@@ -52,7 +52,7 @@ def test_nothing_is_worth_leaving_out(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("metadata", "why"), [({}, "does not say what counting a call costs"), ({"call_ps": 0}, "does not say")]
+    ("metadata", "why"), [({}, "lacks the cost of counting a call"), ({"call_ps": 0}, "lacks the cost")]
 )
 def test_a_recording_that_does_not_know_what_a_call_costs(tmp_path, capsys, metadata, why):
     assert main(["check", "--hot", saved(tmp_path, **metadata)]) == 4

@@ -280,7 +280,7 @@ def test_folded_intervals(tmp_path, capsys):
     assert profile.end_s.tolist() == [2, 4, 6]
     assert [row for row in profile.self_s.toarray().T.tolist() if any(row)] == [[0.8, 1.0, 0.0], [1.2, 0.0, 0.0]]
     assert profile.off_cpu_s.tolist() == pytest.approx([0.0, 1.0, 2.0])
-    assert "a file stands for 2 s (-i), a sample for 0.02 s (--rate)" in capsys.readouterr().err
+    assert "a file represents 2 s (-i), a sample 0.02 s (--rate)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

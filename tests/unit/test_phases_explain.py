@@ -97,7 +97,7 @@ def test_the_odd_interval_is_the_one_that_differs():
 def test_without_call_paths_self_time_and_calls_explain(method):
     text = told(rows(*(["outer=50/2 inner=50/900"] * 12 + ["write=100/7"] * 12)), method=method)
     assert "runs in 100 % of the phase's intervals" in text
-    assert "not its caller: self time alone does not tell who that is" in text
+    assert "not its caller: self time alone does not show which function that is" in text
 
 
 @pytest.mark.parametrize("method", ["robust", "paper"])

@@ -32,8 +32,7 @@ def test_too_fine_intervals_are_pooled_and_not_taken_for_waiting(tmp_path, capsy
     assert main(["phases", str(run)]) == 0
     out, err = capsys.readouterr()
     assert "30 intervals of 0.02 s (20 recorded ones each)" in out
-    assert "an interval of 0.001 s holds 0.25 samples" in err
-    assert "20 are taken as one of 0.02 s; record with -i 0.02" in err
+    assert "few samples per interval (0.25): merged in groups of 20, as with -i 0.02\n" in err
     assert main(["export", str(run), "--format", "csv", "-o", "-"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + 150  # what was recorded is exported as it was
 
@@ -43,7 +42,7 @@ def test_too_few_samples_in_all_are_refused_with_advice(tmp_path, capsys):
     assert main(["phases", str(run)]) == 0
     out, err = capsys.readouterr()
     assert "too few intervals to tell whether there are more" in out
-    assert "12 are too few in all: record for longer, or with -r 250" in err
+    assert "and too few in all (12): record for longer, or with -r 250" in err
 
 
 def test_what_waits_between_bursts_of_work_is_not_pooled():

@@ -167,7 +167,7 @@ def test_a_meter_without_a_clock_begins_with_the_counters(tmp_path):
     counters, power = drawn(6, 300)
     meter = meter_csv(tmp_path, [f"{at + 1},{watts}" for at, watts in enumerate(power)], "seconds,watts")
     (found,) = read_nodes([meter, counters_csv(tmp_path, "n1", counters)])
-    assert said(found, "does not say when it began")
+    assert said(found, "has no start time")
     np.testing.assert_allclose(found.watts, power, rtol=0.05)
 
 

@@ -61,7 +61,7 @@ def test_a_call_that_ends_within_its_phase_lasts_on_through_no_other(tmp_path: P
     assert placer.lasts_through(number["main"], (phase,)) == (1 - phase,)
 
 
-@pytest.mark.parametrize("refusal", [None, "its calls last on through other phases"])
+@pytest.mark.parametrize("refusal", [None, "it also runs in other phases"])
 def test_no_loop_of_python_is_taken_that_nobody_has_counted(tmp_path: Path, refusal: str | None) -> None:
     study = Study(str(two_phase_run(tmp_path / "run")))
     planner: Any = SitePlanner(None, study.chooser, study.model, None)  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ def test_a_run_that_is_over(tmp_path, every):
     assert front.labels.tolist() == study.result.labels.tolist()
     assert front.elapsed_s == pytest.approx(12.03)
     [said] = watch.warnings
-    assert f"{front.metadata.pooled} are taken as one of {front.metadata.interval_s:g} s; record with -i" in said
+    assert f"merged in groups of {front.metadata.pooled}, as with -i {front.metadata.interval_s:g}" in said
 
 
 def test_a_job_that_begins_with_waiting(tmp_path):

@@ -37,7 +37,7 @@ def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float 
         place_series(timeline, stacks, number * length, (number + 1) * length)
     if not len(timeline):
         raise NoDataError(f"{files[0]}: no line of folded stacks in it, such as main;solve 12")
-    notes = [f"a file stands for {length:g} s (-i), a sample for {tick:g} s (--rate)"]
+    notes = [f"a file represents {length:g} s (-i), a sample {tick:g} s (--rate)"]
     if bad:
         notes.append(f"{bad} lines are no stack and were left out")
     return Imported("folded-intervals", [timeline], notes, bad > 0)

@@ -83,7 +83,7 @@ def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) 
     if not len(timeline):
         raise NoDataError(f"{paths[0]}: no line was executed")
     notes = [
-        f"a dump stands for {length:g} s (-i); executions of lines stand for time, calls were counted",
+        f"a dump represents {length:g} s (-i); executed lines represent time, calls were counted",
         "counters grow from dump to dump: each is taken less the one before" if grown else "counters begin anew",
     ]
     if len(dumps) == 1:

@@ -162,7 +162,7 @@ def read_perf_script(lines: Iterable[str], where: str) -> Imported:
         notes.append(f"{where}: {damaged} lines are no part of a sample and were left out")
     timelines = [made for process in _in_order(reader, chosen) if (made := _timeline(process, reader, chosen))]
     if not timelines:
-        raise NoDataError(f"{where}: no sample in it that says where it was taken: record with perf record -g")
+        raise NoDataError(f"{where}: no sample in it has a location: record with perf record -g")
     timelines[0].lost = reader.lost
     return Imported("perf-script", timelines, notes, damaged > 0)
 

@@ -72,7 +72,7 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
     if interval_s or not timed:
         length = interval_s or 1.0
         edges = regular_edges(len(found), length)
-        notes.append(f"a file stands for {length:g} s (-i)")
+        notes.append(f"a file represents {length:g} s (-i)")
     else:
         edges = _ends(found)
     start_ns = round(found[0].start_s * 1e9) if timed else 0

@@ -45,7 +45,7 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
         raise NoDataError(f"{path}: no sample in it")
     begins = [float(profile.get("startValue") or 0) for profile in found["profiles"] if profile["type"] == "sampled"]
     if len(begins) > 1 and not any(begins):
-        notes.append(f"when each of {len(begins)} threads began is not said: they are taken to have begun together")
+        notes.append(f"the start times of {len(begins)} threads are missing: they are taken to have begun together")
     timeline.tick_s = _common_tick(ticks) if ticks else EVENT_S
     return Imported("speedscope", [timeline], notes)
 

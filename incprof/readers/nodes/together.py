@@ -86,7 +86,7 @@ def _by_node(sources: Sequence[_Source]) -> list[list[_Source]]:
     for source in sources:
         if source.node is None and source.is_meter:
             if len(nodes) > 1:
-                raise UsageError(f"{source.where} does not say of which node it is: add a column node")
+                raise UsageError(f"{source.where} does not name its node: add a column node")
             nodes.setdefault(next(iter(nodes), source.series.node), []).append(source)
     return list(nodes.values())
 
@@ -105,9 +105,7 @@ def _at_the_same_time(sources: Sequence[_Source]) -> list[list[_Source]]:
         end = max(end, last)
     for source in (s for s in sources if not s.by_clock):
         if len(groups) > 1:
-            raise UsageError(
-                f"{source.where} does not say when it began, and {source.series.node} has several recordings"
-            )
+            raise UsageError(f"{source.where} has no start time, and {source.series.node} has several recordings")
         groups = [[*groups[0], _begun_with(groups[0], source)]] if groups else [[source]]
     return groups
 
@@ -119,7 +117,7 @@ def _begun_with(group: Sequence[_Source], source: _Source) -> _Source:
         return source
     start = min(float(other.series.times[0]) - other.series.period_s for other in others)
     shift = start - (float(source.series.times[0]) - source.series.period_s)
-    said = "does not say when it began: taken as with the others"
+    said = "has no start time: taken to have begun with the others"
     series = replace(source.series, times=source.series.times + shift, notes=(*source.series.notes, said))
     return replace(source, series=series)
 

@@ -89,7 +89,7 @@ def _table(first: str, rows: Iterator[str], where: str) -> tuple[list[str], Floa
     form = form_of(first)
     time = time_among(form.names)
     if not form.header or time is None:
-        raise UsageError(f"{where}: no column of times (time_s): counters have to say when they were read")
+        raise UsageError(f"{where}: no column of times (time_s): counters need the time of each row")
     keep = [at for at in range(len(form.names)) if at != time]
     found: list[list[float]] = []
     for line in rows:

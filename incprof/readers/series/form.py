@@ -51,7 +51,7 @@ def split(line: str, separator: str | None) -> list[str]:
 
 
 def number(text: str) -> float | None:
-    """Return a number, NaN for an empty field, None for what is none."""
+    """Return a number; an empty field becomes NaN, text that is no number None."""
     try:
         return None if "_" in text else float(text) if text else math.nan
     except ValueError:

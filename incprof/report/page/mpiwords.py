@@ -31,7 +31,7 @@ def mpi_words(parts: MpiParts) -> dict[str, Any]:
         "ranks": len(found.ranks),
         "rank": process.rank,
         "lead": f"{percent(found.mpi_s / max(found.seconds, 1e-12))} % of the processes' time is in MPI. Phases of the "
-        f"communication are {percent(process.found.coverage)} % of rank {process.rank}, which stands for the run; its "
+        f"communication are {percent(process.found.coverage)} % of rank {process.rank}, the representative one; its "
         f"first {seconds(guess.set_s)} predict {seconds(guess.pet_s)}, and it took {seconds(aet_s)}.",
         "phases": [_phase(process, number, parts.within) for number in range(len(process.found.phases))],
         "within": parts.within is not None,

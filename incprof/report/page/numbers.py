@@ -8,7 +8,7 @@ from incprof.model import FloatArray
 
 
 def numbers(values: FloatArray, digits: int) -> list[float | int | None]:
-    """Return numbers with as many digits behind the point; None for what is none."""
+    """Return numbers with as many digits behind the point; NaN becomes None."""
     out: list[float | int | None] = []
     for value in np.round(values, digits).tolist():
         whole = int(value) if np.isfinite(value) else None

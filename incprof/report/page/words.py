@@ -125,7 +125,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     if found.threads:
         add("Threads", str(found.threads))
     if found.reach_main is None:
-        add("Call paths", "none: this recording has self times and calls only; sites are found by its calls", "fair")
+        add("Call paths", "missing: self times and calls only; sites are found from the calls", "fair")
     else:
         add("Paths that reach main", percent(found.reach_main))
         complete = found.complete or 0.0

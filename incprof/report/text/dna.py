@@ -77,7 +77,8 @@ def _write_crowded(console: Console, nodes: Sequence[NodeStates]) -> None:
 def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
     """A row for each state: of the alphabet, or of what nodes did."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("State", *(("Time", "Visits", "Share %") if nodes else ()), "Power W", "90 %", "Letter"):
+    letters = ("Letter",) if any(state.letter is not None for state in alphabet.states) else ()
+    for name in ("State", *(("Time", "Visits", "Share %") if nodes else ()), "Power W", "90 %", *letters):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("What it does")
     stretches = [stretch for node in nodes for stretch in node.stretches]
@@ -94,7 +95,9 @@ def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
         mean = sum(measured) / seconds if measured and seconds else power.mean_w if power else None
         cells += [f"{mean:.0f}" if mean is not None else "-"]
         cells += [f"{power.low_w:+.0f} .. {power.high_w:+.0f}" if power else "-"]
-        cells += [letter_name(state.letter) if state else "XXX", name_of(alphabet, number)]
+        if letters:
+            cells.append("-" if state is None or state.letter is None else letter_name(state.letter))
+        cells.append(name_of(alphabet, number))
         table.add_row(Text(f" {badge(number)} ", style=style(number)), *cells)
     return table
 

@@ -68,7 +68,7 @@ def notes(beats: Sequence[BeatSummary]) -> list[str]:
         )
     if bounded := [beat for beat in beats if beat.bounded]:
         found.append(
-            "!: a recorded beat had to wait, and stands for more time than its thread had, which was taken instead: "
+            "!: a recorded beat had to wait, and represents more time than its thread had; that time was used instead: "
             f"{_ids(bounded)}"
         )
     return found

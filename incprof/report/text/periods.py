@@ -104,7 +104,7 @@ def _write_few(console: Console, found: Patterns) -> None:
         console.print()
         console.print(
             f"{', '.join(few)} repetitions: from some {ENOUGH_INSTANCES} on, or 10 minutes at 5 ms,"
-            " a pattern stands for longer runs too",
+            " a pattern represents longer runs too",
             soft_wrap=True,
         )
 

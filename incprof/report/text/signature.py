@@ -1,4 +1,4 @@
-"""The signature of a run as text: its phases with weights, and the time that follows from them."""
+"""The signature of a run as text: its phases with weights, and the predicted run time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 from incprof.analysis.signature.find import ProcessSignature, Signature
 from incprof.analysis.views.ribbon import SIGNS, sign, stretched
 from incprof.printable import printable
+from incprof.report.words.headings import OF_RUN
 from incprof.report.words.numbers import percent, seconds
 from incprof.report.words.signature import Within, calls_of, place_of, work_line
 
 # Ranks that have a row.
 MOST_RANKS = 16
+QUARTILES = (25, 50, 75)
 METHODS = {"robust": "loops of calls", "paper": "EPAS, each process by itself", "global": "PAS2P, one logical order"}
 
 
@@ -49,7 +51,7 @@ def write_text(
         f"predicted from the first {seconds(guess.set_s)} ({percent(part)} % of the run): {seconds(guess.pet_s)}, "
         f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {percent(process.error)} %\n"
     )
-    out.write(f"{_executed(signature)}; its phases once: {seconds(signature.set_s)} (SET, {percent(once)} %)\n")
+    out.write(f"{_executed(signature)}; its phases once: {seconds(signature.set_s)} ({percent(once)} %)\n")
     for line in _left_or_awaited(signature):
         out.write(line + "\n")
     out.write("\n")
@@ -90,15 +92,16 @@ def _left_or_awaited(signature: Signature) -> Iterator[str]:
 
 def _rows(process: ProcessSignature, within: Within | None) -> list[tuple[str, ...]]:
     """Return the table of phases, its head first."""
-    head = ("Phase", "Weight", "Time of one", "of run", "Begins at", "Calls")
+    head = ("Phase", "Weight", "Median", "25-75 %", OF_RUN, "Begins at", "Calls")
     rows: list[tuple[str, ...]] = [head if within is None else (*head, "Profile phase")]
-    for phase, time in zip(process.found.phases, process.predicted.phases, strict=True):
-        spread = float(np.std(phase.time_s)) / max(float(phase.time_s.mean()), 1e-12)
+    for phase in process.found.phases:
+        low, median, high = (float(value) for value in np.percentile(phase.time_s, QUARTILES))
         row = (
             SIGNS[phase.id] if 10 <= phase.id < len(SIGNS) else str(phase.id),
             str(phase.weight),
-            f"{seconds(time.mean_s)} +- {percent(spread)} %",
-            f"{percent(phase.seconds / process.found.aet_s)} %",
+            seconds(median),
+            f"{seconds(low)} - {seconds(high)}",
+            percent(phase.seconds / process.found.aet_s),
             place_of(process.kinds[phase.kinds[0]]) or "-",
             calls_of(phase, process),
         )
@@ -112,8 +115,8 @@ def _within(found: tuple[int, float] | None) -> str:
 
 
 def _processes(signature: Signature, out: TextIO) -> None:
-    """Write what single ranks say."""
-    rows: list[tuple[str, ...]] = [("Rank", "AET", "PET", "off by", "in phases", "Phases", "Calls", "")]
+    """Write a row for each rank."""
+    rows: list[tuple[str, ...]] = [("Rank", "Measured", "Predicted", "Error", "In phases", "Phases", "Calls", "")]
     for one in signature.processes[:MOST_RANKS]:
         rows.append(
             (
@@ -124,7 +127,7 @@ def _processes(signature: Signature, out: TextIO) -> None:
                 f"{percent(one.found.coverage)} %",
                 str(len(one.found.phases)),
                 str(one.events),
-                "stands for the run" if one is signature.process else "" if one.clean else "trace not whole",
+                "representative" if one is signature.process else "" if one.clean else "trace incomplete",
             )
         )
     _table(rows, out)

@@ -63,22 +63,23 @@ def _head(run: RunSummary, beats: Beats) -> str:
 
 
 def _aligned(found: Agreement) -> str:
-    """Return how the two runs were laid over each other."""
+    """Return how the two runs were aligned."""
     alignment = found.alignment
     if alignment.kind == "clock":
-        return "one process, by its clock"
-    text = f"two runs, the recorded one {alignment.stretch:.3g} times as long"
+        return "one process, aligned by its clock"
+    stretch = f"{alignment.stretch:.3g}"
+    lengths = "two runs of the same length" if stretch == "1" else f"run lengths differ ({stretch}x)"
     if alignment.kind == "scale":
-        return f"{text}, scaled evenly"
-    moved = f"moved by {percent(alignment.warp_mean)} % of the run on average, {percent(alignment.warp_max)} % at most"
-    return f"{text}, scaled and warped: {moved}"
+        return f"{lengths}; timelines scaled evenly"
+    shift = f"mean shift {percent(alignment.warp_mean)} %, at most {percent(alignment.warp_max)} %"
+    return f"{lengths}; timelines aligned by time-warping ({shift})"
 
 
 def _verdict(found: Agreement) -> str:
     """Return the figures that answer the question."""
     parts = [f"agreement {found.agreement:.3f}"]
     if found.unwarped is not None:
-        parts[0] += f" ({found.unwarped:.3f} without the warp)"
+        parts[0] += f" ({found.unwarped:.3f} without warping)"
     if found.kappa is not None:
         parts.append(f"kappa {found.kappa:.3f}")
     parts.append(f"mean recall {found.balanced:.3f}")

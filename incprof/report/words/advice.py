@@ -17,7 +17,7 @@ def change(effect: Effect) -> str:
     """Return by how much time changes, with its interval."""
     a, b = effect.seconds
     if effect.ci is None or not a > 0:
-        return "cannot be told"
+        return "not available"
     low, high = (signed(100 * (value - 1)) for value in (effect.ci.low, effect.ci.high))
     return f"{signed(100 * (b / a - 1))} % of time ({low} to {high} %)"
 

@@ -153,7 +153,7 @@ def lines_about(found: CountersUnder) -> list[str]:
     where = (
         f"began {duration(abs(found.offset_s))} {side} the recording, by the clock"
         if found.by_clock
-        else "taken to have begun with the recording: the file does not say when it did"
+        else "taken to have begun with the recording: the file has no start time"
     )
     out = [f"{name}: a row each {duration(found.row_s)}, {where}"]
     if found.left_out:
@@ -166,7 +166,7 @@ def lines_about(found: CountersUnder) -> list[str]:
     out += _power_lines(found)
     out += [clean(line, 200) for line in found.notes]
     if found.unknown:
-        out.append(f"columns that say nothing here: {clean(', '.join(found.unknown), 120)}")
+        out.append(f"columns not used here: {clean(', '.join(found.unknown), 120)}")
     return out
 
 

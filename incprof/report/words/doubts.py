@@ -1,4 +1,4 @@
-"""What somebody should know before believing an answer, and what to do about it: said under the head of `phases`."""
+"""What limits how far an answer may be trusted, and what to do about it: the notes under the head of `phases`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from incprof.report.words.figures import duration, percent
 from incprof.report.words.names import shorten
 
 NAME_ROOM = 40
-# Sites that hold less of their phase do not stand for it.
+# Sites with less of their phase do not represent it.
 LITTLE = 0.5
 # All that a run-time compiles and gives no names.
 MADE_AT_RUN_TIME = "[unknown in [jit]]"
@@ -20,18 +20,18 @@ def doubt_lines(run: RunSummary, result: PhaseResult) -> list[str]:
     lines = []
     if (part := nameless_part(result)) >= NAMELESS:
         lines.append(
-            f"{percent(part)} of the time is in code without names: nothing is told apart there; {_remedy(result)}"
+            f"{percent(part)} of the time is in code without symbols, where functions look the same: {_remedy(result)}"
         )
     if (found := proposed(run, result)) is not None:
         lines.append(_interval_line(run, found))
     if result.paths_estimated:
-        lines.append("no call paths were recorded: a function's time is divided among its callers by their calls")
+        lines.append("no call paths were recorded: a function's time is divided among its callers by numbers of calls")
     lines += [_little_line(phase) for phase in result.present if _little(phase)]
     return lines
 
 
 def _remedy(result: PhaseResult) -> str:
-    """Say what gives names to the code that has none: most of it is a program's, or made by its run-time."""
+    """Return what gives names to code without symbols: most of it is the program's, or made by its run-time."""
     nameless = [top for phase in result.phases for top in phase.functions if top.function.is_nameless]
     if nameless and max(nameless, key=lambda top: top.self_s).function.name == MADE_AT_RUN_TIME:
         return (
@@ -58,11 +58,12 @@ def _little(phase: Phase) -> bool:
 
 
 def _little_line(phase: Phase) -> str:
-    """Say that sites do not stand for their phase, and where the rest of it is."""
+    """Return that sites do not represent their phase, and where the rest of its time is."""
     held = sum(site.phase_pct for site in phase.sites) / 100
     named = {site.function for site in phase.sites}
     rest = [top for top in phase.functions if top.function not in named][:3]
     where = ", ".join(f"{shorten(top.function.name, NAME_ROOM)} {percent(top.share)}" for top in rest)
-    return f"phase {phase.id}: its sites hold {percent(held)} of it and do not stand for it" + (
+    sites = "its site has" if len(phase.sites) == 1 else "its sites have"
+    return f"no function represents phase {phase.id} ({sites} {percent(held)} of it)" + (
         f"; most of its own time is in {where}" if where else ""
     )

@@ -15,7 +15,7 @@ NAME_ROOM = 32
 RULE_NAMES = {"elbow": "elbow", "silhouette": "silhouette", "calinski_harabasz": "Calinski-Harabasz"}
 RULES = {
     "interrupts": "the first only ever interrupts the second",
-    "not found again": "most runs drawn from this one do not have the first",
+    "not found again": "most runs resampled from this one do not have the first",
     "not distinct": "nothing separates the phases that they would be",
 }
 # A run that comes back to its phases again and again has a border each time.
@@ -43,9 +43,9 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     if why.chosen and why.chosen.stability is not None and result.k_clusters > 1:
         lines.append(f"ten seeded starts of k-means agree by {why.chosen.stability:.2f} (1 is always)")
     if result.k_again is not None:
-        lines.append(f"k is the same in {percent(result.k_again)} of the runs drawn from this one")
+        lines.append(f"k is the same in {percent(result.k_again)} of the runs resampled from this one")
     lines += [_join(joined) for joined in why.joined]
-    limit = f"less than {percent(result.options.phases.least)} of the run, or a moment at its ends"
+    limit = f"less than {percent(result.options.phases.least)} of the run, or a few intervals at its ends"
     lines += [f"too short for a phase ({limit}): {line}" for line in short_lines(result, MOST_BORDERS)]
     left = why.left_out
     if left.idle + left.borders + left.strays:
@@ -149,7 +149,9 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Na
     elif phase.off_cpu:
         lines.append("the program waits: these intervals have nearly no samples")
     elif phase.confidence is not None:
-        lines.append(f"confidence {phase.confidence:.2f}: so much of it stays together in runs drawn from its visits")
+        lines.append(
+            f"confidence {phase.confidence:.2f}: the part of it that stays together in runs resampled from its episodes"
+        )
     if why.nearest is None:
         lines.append("there is no other phase to be taken for")
     else:

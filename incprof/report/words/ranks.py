@@ -117,7 +117,7 @@ def _clock(clock: Clock) -> str:
     goes = f" and loses {duration(-clock.drift * 3600)} an hour" if clock.drift < 0 else goes
     return (
         f"the clock of {host} is {duration(abs(clock.late_s))} {way}{goes}, {count(clock.borders, 'border')} of phases "
-        f"say: put right, {duration(clock.before_s)} off before and {duration(clock.after_s)} after"
+        f"show: corrected, {duration(clock.before_s)} off before and {duration(clock.after_s)} after"
     )
 
 

@@ -12,9 +12,9 @@ NAME_ROOM = 32
 ORIGINS = {
     "run": [],
     "phase": ["chosen for this phase alone: the sites of the whole run hold less than half of it"],
-    "apart": ["the phase has it to itself: higher up, other phases would have the same site"],
+    "apart": ["no other phase has it: its callers would be sites of other phases as well"],
     "waiting": ["the phase has no samples: it is called where the program waits"],
-    "instead": ["in place of another, which cannot be had or costs too much"],
+    "instead": ["instead of another site, which is not available or costs too much"],
     "self time": [],
 }
 
@@ -37,7 +37,7 @@ def no_site(phase: Phase, names: Names = SHORT) -> str:
     if not own and all(top.function.name.startswith(("[no ", "[threads of ")) for top in phase.functions):
         return "threads of libraries have its time, without a function of the program on their stacks"
     largest = names(phase.functions[0].function, NAME_ROOM)
-    return f"no function of the program that holds enough of it can have a heartbeat; most of it is in {largest}"
+    return f"no function with enough of its time can have a heartbeat; most of it is in {largest}"
 
 
 def _holds(why: SiteEvidence) -> str:
@@ -52,7 +52,7 @@ def _holds(why: SiteEvidence) -> str:
 def _caller(why: SiteEvidence, names: Names) -> list[str]:
     """Say why not its caller."""
     if not why.from_paths:
-        return ["not its caller: self time alone does not tell who that is"]
+        return ["not its caller: self time alone does not show which function that is"]
     if why.caller is None:
         return ["not its caller: nothing in the program calls it"]
     return [f"not its caller {names(why.caller.function, NAME_ROOM)}: {_why_not_caller(why, why.caller)}"]
@@ -66,7 +66,7 @@ def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
         mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {_seconds(caller.call_s)}"
         return f"{mean}, and what lasts longer than {_longest(why)} is a driver"
     if caller.why_not == "in other phases":
-        return f"it holds {percent(caller.share)} of the phase, but runs in the phases too that this one is told from"
+        return f"it holds {percent(caller.share)} of the phase, but also runs in those to distinguish it from"
     if caller.why_not == "too short" and caller.call_s is not None:
         return f"calls of {_seconds(caller.call_s)} are too short for a beat"
     return f"no heartbeat can go there, or it holds only {percent(caller.share)} of the phase"
@@ -88,7 +88,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     if callee.why_not == "too short" and callee.call_s is not None:
         return f"{holds}, but calls of {_seconds(callee.call_s)} are too short for a beat"
     if callee.why_not == "unknown rate":
-        return f"{holds}, but nobody counts its calls, and they may be too short for a beat"
+        return f"{holds}, but its calls are not counted, and may be too short for a beat"
     if callee.why_not == "lower":
         return f"{holds}, and the higher of two that can be watched is the site"
     return f"{holds}; what is called holds less than {percent(options.half)} together"
@@ -105,7 +105,7 @@ def _kind(why: SiteEvidence) -> str:
     if why.kind == "loop":
         return f"loop: {_calls(why)}{mean}, longer than {_longest(why)}"
     if not why.counted:
-        return f"body: nobody counts its calls, but samples say {_calls(why)}{mean} at most"
+        return f"body: its calls are not counted; samples give an estimate of {_calls(why)}{mean} at most"
     return f"body: {_calls(why)}{mean}, not longer than {_longest(why)}"
 
 

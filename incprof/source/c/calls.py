@@ -79,7 +79,7 @@ def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[
     made = [Insertion(each.offset, within(each.text)) for each in texts]
     made = [include_insertion(file, [each.offset for each in made]), *made]
     if strip_c(insert(file.data, made)) != file.data:
-        raise IncprofError(f"{file.path}: texts in it look like heartbeats of ours: they could not be taken out again")
+        raise IncprofError(f"{file.path}: text in it looks like generated heartbeats, which could not be removed again")
     return made
 
 

@@ -50,7 +50,7 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
     include = include_insertion(file, [each.offset for each in made])
     made = [include, *(_constructor(include, announce) if announce and not mains else []), *made]
     if strip_c(insert(file.data, made)) != file.data:
-        raise IncprofError(f"{file.path}: texts in it look like heartbeats of ours: they could not be taken out again")
+        raise IncprofError(f"{file.path}: text in it looks like generated heartbeats, which could not be removed again")
     return made
 
 

@@ -34,7 +34,7 @@ def fortran_insertions(
     if announce:
         main = next((at for at, function in enumerate(file.functions) if function.is_main), None)
         if main is None:
-            raise IncprofError(f"{file.path}: no PROGRAM that could say what the heartbeats are")
+            raise IncprofError(f"{file.path}: no PROGRAM that could name the heartbeats")
         if reason := _start_refusal(sites, main):
             raise IncprofError(f"{file.path}:{file.functions[main].line}: the PROGRAM cannot name heartbeats: {reason}")
         by_function[main] = by_function.get(main, [])

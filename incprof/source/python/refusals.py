@@ -49,7 +49,7 @@ def of_everything(site: Site, *, taken: bool) -> str | None:
 def of_body(site: Site, text: Text) -> str | None:
     """Why no beat can go around what a function does."""
     if site.name == MODULE:
-        return "a module runs once: a beat around it tells nothing"
+        return "a module runs once: a beat around it shows nothing"
     if not isinstance(site.node, DEFINED):
         return "a lambda has no statements"
     body = body_of(site.node)

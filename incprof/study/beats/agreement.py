@@ -81,7 +81,7 @@ def offset_s(profile: IntervalProfile, process: Process) -> float | None:
 
 
 def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Validation:
-    """Say whether heartbeats tell the story that a recording tells.
+    """Compare heartbeats with the phases of a recorded run.
 
     Args:
         study: the recording.

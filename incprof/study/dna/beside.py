@@ -26,7 +26,7 @@ class NodeBeside:
         series = _node(study, text)
         start = study.profile.metadata.raw.get("start_unix_ns")
         if not isinstance(start, int) or start <= 0:
-            raise UsageError(f"{text}: the recording does not say when it was made: a node cannot be laid beside it")
+            raise UsageError(f"{text}: the recording has no start time: a node cannot be aligned with it")
         self._ends = start / 1e9 + np.concatenate([[0.0], study.profile.end_s])
         if series.times[-1] <= self._ends[0] or series.times[0] >= self._ends[-1]:
             raise NoDataError(f"{text} is of another time than the run: give what was sampled beside it")

@@ -162,7 +162,7 @@ class Watch:
                 self._lookup.forget(process)
                 self._over.discard(process.path)
             if follower.holes:
-                self._tell(f"{process.path}: damaged places were skipped: incprof phases says more")
+                self._tell(f"{process.path}: damaged places were skipped: see incprof phases")
             if look.profile is not None:
                 profile = self._lookup.known(process, self._live.known(process), look.profile, lead=lead)
                 self._live.add(process, profile, lead=lead)

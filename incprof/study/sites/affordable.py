@@ -162,9 +162,9 @@ class SitePlanner:
         if site.kind == "body" and not forced and others:
             reason = f"{spot.note.removeprefix('its body: ')}; " if spot.note else ""
             if all(self._placer.lasts_on(index, (phase,)) for phase in others):
-                reason += "its calls last on through other phases: a beat around its body tells none of them"
+                reason += "it also runs in other phases, so a beat there does not identify this one"
             else:
-                reason += "it is called in few of the phase's intervals: a beat around its body says little about it"
+                reason += "it is called in few intervals of the phase, so a beat there does not show the others"
             return replace(site, heartbeat=0, refusal=reason)
         if not rate.too_often:
             return site

@@ -44,7 +44,7 @@ def located_sites(
         source_root: the directory that holds the program's source.
         exe: the program, if it is not where it was recorded.
         wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the result.
-        allow_changed: take files that were changed since the recording.
+        allow_changed: accept files that were changed since the recording.
         blank: macros that the parser shall not see.
         cost: of a heartbeat.
 

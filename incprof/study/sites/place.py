@@ -181,7 +181,7 @@ class Placer:
         if not function.address:
             raise NoDataError("no function of the program")
         found = self._sources.named(function.name)
-        which = "; its body, as no loop can be told" if kind == "loop" else ""
+        which = "; its body, as no loop can be identified" if kind == "loop" else ""
         note = f"no line numbers (build with -g): found by its name{which}"
         return _body(found, Executions(self._calls_of(index), "counted"), note)
 
