@@ -43,6 +43,7 @@ GROUPS = {
     },
     "other tools": {
         "merge": ("incprof.commands.merge", "join run directories of one launch into one"),
+        "clean": ("incprof.commands.clean", "remove what can be made again from run directories"),
         "import": ("incprof.commands.importing", "make a run directory of another tool's profile"),
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
         "env": ("incprof.commands.env", "print the environment that recording needs"),
@@ -61,7 +62,7 @@ RUN_PROGRAMS = {
 # These compute, and run no command of the user's, whose environment has to stay as it is.
 COMPUTE = frozenset((
     "phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge",
-    "import", "export",
+    "clean", "import", "export",
 ))  # fmt: skip
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import notice, open_input, read_input
-from incprof.model import IntervalProfile, Metadata, Process, Run
+from incprof.model import IntervalProfile, Metadata, Module, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
 from incprof.readers.programs import of_program
 from incprof.readers.stream.code_loops import with_code_loops
-from incprof.readers.stream.collect import first_metadata
+from incprof.readers.stream.collect import collect, first_metadata
 from incprof.readers.stream.gathered import NODE, node_file
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
@@ -100,6 +100,18 @@ def read_profile(
             progress(1, 1)
         return profile
     return read_gmon_files(files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
+
+
+def modules_of(process: Process) -> tuple[Module, ...]:
+    """The modules that a process had.
+
+    Raises: NoDataError when it cannot be read.
+    """
+    if process.series:
+        return _series_metadata(process, "").modules
+    with Source(process.path) as source:
+        found = collect(source)
+    return (*found.metadata.modules, *found.modules.values())
 
 
 def choose_process(run: Run, rank: int | None = None, pid: int | None = None) -> Process:

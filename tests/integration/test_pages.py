@@ -118,6 +118,7 @@ ELSEWHERE = {
     "mpicc *": "test_appekg_mpi.py",
     "incprof check --hot *": "of a program with hot calls: test_hot.py",
     "incprof dna *": "takes counters of several runs: test_cmd_dna.py",
+    "incprof clean *": "of a reader's run: test_clean.py",
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
     "incprof phases run": "of the line before it",
     "incprof record *-- python3 *": "test_python_programs.py",

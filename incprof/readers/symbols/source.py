@@ -16,6 +16,7 @@ from incprof.model import Module
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.debug_files import fetched, installed, linked
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable
+from incprof.readers.symbols.unwind_ranges import UNWIND_SIZES
 
 # Sections that name functions which are not exported.
 ALL_FUNCTIONS = (".symtab", ".gnu_debugdata", ".gopclntab", ".data.rel.ro.gopclntab")
@@ -39,6 +40,23 @@ def module_key(module: Module) -> str:
     for byte in module.path.encode("utf-8", "surrogateescape"):
         value = (value ^ byte) * FNV_PRIME % 2**64
     return f"path-{value:016x}"
+
+
+def copy_of(module: Module, directory: str) -> Path:
+    """Where a run keeps the symbols of a module."""
+    return Path(directory) / "symbols" / f"{module_key(module)}.elf"
+
+
+def same_elsewhere(module: Module, directory: str) -> bool:
+    """Whether a module's file is where it was recorded, of the same build, and holds all that the run's copy does."""
+    copy = _opened(copy_of(module, directory), module.build_id, within=directory, or_none=True)
+    original = _opened(Path(module.path), module.build_id)
+    if original is None or copy is None or not module.build_id:
+        return False
+    kept = [section for section in copy.sections if section.type not in (SHT_NOBITS, UNWIND_SIZES) and section.name]
+    there = {(section.name, section.size) for section in original.sections if section.type != SHT_NOBITS}
+    # The names of sections may be others where some were added.
+    return all((section.name, section.size) in there for section in kept if section.name != ".shstrtab")
 
 
 def find_symbols(module: Module, directory: str, exe: str | None = None) -> ModuleSymbols:
@@ -70,7 +88,7 @@ def binaries(module: Module, directory: str, exe: str | None = None, *, fetch: b
     """
     given = [open_elf(exe)] if exe is not None else []
     yield from given
-    snapshot = Path(directory) / "symbols" / f"{module_key(module)}.elf"
+    snapshot = copy_of(module, directory)
     # A snapshot's name says which build it is of; its note may have been left out.
     kept = _opened(snapshot, module.build_id, within=directory, or_none=True)
     original = _opened(Path(module.path), module.build_id)
