@@ -42,9 +42,15 @@ static bool is_debug(const struct elf_file *elf, const Elf64_Shdr *section)
     return strncmp(elf_section_name(elf, section), ".debug_", 7) == 0;
 }
 
+/* Unwind tables of which sizes are kept. */
+static bool is_replaced(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    return strcmp(elf_section_name(elf, section), ".eh_frame") == 0 && unwind_sizes_section(elf) != NULL;
+}
+
 static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, bool with_debug)
 {
-    return section->sh_type != SHT_NOBITS && section->sh_size > 0 &&
+    return section->sh_type != SHT_NOBITS && section->sh_size > 0 && !is_replaced(elf, section) &&
            (is_symbols(elf, section) || (with_debug && is_debug(elf, section)));
 }
 
@@ -87,8 +93,7 @@ static void put_section(struct buffer *out, const struct elf_file *elf, const El
 static void put_file(struct buffer *out, const struct elf_file *elf)
 {
     bool with_debug = debug_fits(elf);
-    uint64_t unwind_sizes = unwind_sizes_length(elf);
-    const Elf64_Shdr *frames = unwind_sizes > 0 ? elf_section(elf, ".eh_frame") : NULL;
+    const Elf64_Shdr *sizes = unwind_sizes_section(elf);
     out->failed = !is_sound(elf, with_debug);
     Elf64_Ehdr header = elf->header;
     header.e_phoff = sizeof header;
@@ -99,10 +104,8 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     for (size_t i = 0; i < elf->section_count; i++) {
         Elf64_Shdr section = elf->sections[i];
         if (is_kept(elf, &section, with_debug)) {
-            if (&elf->sections[i] == frames) {
+            if (&elf->sections[i] == sizes)
                 section.sh_type = SHT_UNWIND_SIZES;
-                section.sh_size = unwind_sizes;
-            }
             section.sh_offset = at;
             at += section.sh_size;
         } else if (section.sh_type != SHT_NULL) {
@@ -114,7 +117,7 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
         const Elf64_Shdr *section = &elf->sections[i];
         if (!is_kept(elf, section, with_debug))
             continue;
-        if (section == frames)
+        if (section == sizes)
             unwind_sizes_put(out, elf);
         else
             put_section(out, elf, section);

@@ -27,15 +27,13 @@ static bool is_usual(const struct elf_file *elf, const Elf64_Shdr *header)
     return elf_read(elf, found, sizeof found, header->sh_offset) && memcmp(found, expected, sizeof expected) == 0;
 }
 
-uint64_t unwind_sizes_length(const struct elf_file *elf)
+const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf)
 {
     const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
     const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
-    if (header == NULL || frames == NULL || header->sh_type == SHT_NOBITS || frames->sh_type == SHT_NOBITS ||
-        header->sh_size < HEAD || !is_usual(elf, header))
-        return 0;
-    uint64_t length = (header->sh_size - HEAD) / sizeof(struct entry) * sizeof(uint32_t);
-    return length < frames->sh_size ? length : 0;
+    bool is_there = header != NULL && frames != NULL && header->sh_type != SHT_NOBITS &&
+                    frames->sh_type != SHT_NOBITS && header->sh_size >= HEAD && is_usual(elf, header);
+    return is_there ? header : NULL;
 }
 
 static uint32_t size_of(const struct entry *entry, uint64_t header, const Elf64_Shdr *frames, const uint8_t *records)
@@ -53,17 +51,20 @@ void unwind_sizes_put(struct buffer *out, const struct elf_file *elf)
 {
     const Elf64_Shdr *header = elf_section(elf, ".eh_frame_hdr");
     const Elf64_Shdr *frames = elf_section(elf, ".eh_frame");
-    uint64_t count = unwind_sizes_length(elf) / sizeof(uint32_t);
-    uint8_t *entries = elf_load(elf, header->sh_offset, header->sh_size);
-    uint8_t *records = entries != NULL ? elf_load(elf, frames->sh_offset, frames->sh_size) : NULL;
+    uint8_t *table = elf_load(elf, header->sh_offset, header->sh_size);
+    uint8_t *records = table != NULL ? elf_load(elf, frames->sh_offset, frames->sh_size) : NULL;
     out->failed = out->failed || records == NULL;
-    for (uint64_t i = 0; records != NULL && i < count; i++) {
+    for (uint64_t at = HEAD; records != NULL && header->sh_size - at >= sizeof(struct entry);) {
         struct entry entry;
-        memcpy(&entry, entries + HEAD + i * sizeof entry, sizeof entry);
-        buffer_u32(out, size_of(&entry, header->sh_addr, frames, records));
+        memcpy(&entry, table + at, sizeof entry);
+        uint32_t size = size_of(&entry, header->sh_addr, frames, records);
+        memcpy(table + at + offsetof(struct entry, record), &size, sizeof size);
+        at += sizeof entry;
     }
     if (records != NULL)
+        buffer_bytes(out, table, header->sh_size);
+    if (records != NULL)
         sys_free(records, frames->sh_size + 1);
-    if (entries != NULL)
-        sys_free(entries, header->sh_size + 1);
+    if (table != NULL)
+        sys_free(table, header->sh_size + 1);
 }

@@ -5,14 +5,14 @@
 #include "buffer.h"
 #include "elf_file.h"
 
-/* The type of an .eh_frame section of a copy that holds these sizes instead, one for each entry of .eh_frame_hdr: four
- * bytes, 0 where the record is not of the usual form. No tool takes such a section for records. */
+/* The type of an .eh_frame_hdr of a copy whose entries have the function's size in place of where its record is: 0 if
+ * that is not of the usual form. There is no .eh_frame then, and no tool takes the section for its header. */
 #define SHT_UNWIND_SIZES (SHT_LOUSER + 0x696e6370)
 
-/* Bytes of the sizes; 0 where there are no records, or fewer bytes of them. Async-signal-safe, as all here. */
-uint64_t unwind_sizes_length(const struct elf_file *elf);
+/* The section of an object that is copied in this way; NULL where there is none. Async-signal-safe, as all here. */
+const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf);
 
-/* Appends so many bytes. */
+/* Appends what takes its place: as many bytes. */
 void unwind_sizes_put(struct buffer *out, const struct elf_file *elf);
 
 #endif

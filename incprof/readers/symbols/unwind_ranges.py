@@ -1,7 +1,7 @@
 """Where functions begin and end in a file without symbols: by its unwind tables, which name nobody.
 
-Of .eh_frame_hdr the sorted table (the LSB's section 10.6.2), of .eh_frame the length of each entry's code. The copies
-in run directories have these lengths alone in place of .eh_frame (preload/objects/unwind_sizes.h).
+Of .eh_frame_hdr the sorted table (the LSB's section 10.6.2), of .eh_frame the length of each entry's code. Copies in
+run directories have these lengths in the table itself, in place of where records are (preload/objects/unwind_sizes.h).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def unwind_ranges(elf: ElfFile) -> tuple[AddressArray, AddressArray]:
     table = np.frombuffer(data, dtype=ENTRY, count=count, offset=12)
     start = np.uint64(header.address) + table["start"].astype(np.int64).astype(np.uint64)
     size = np.zeros(count, dtype=np.uint64)
-    if frames is not None and frames.type == UNWIND_SIZES:
-        size[:] = np.frombuffer(elf.contents(frames)[: 4 * count].ljust(4 * count, b"\0"), dtype="<u4")
+    if header.type == UNWIND_SIZES:
+        size[:] = table["record"].view("<u4")
     elif frames is not None:
         base = np.uint64((header.address - frames.address) % 2**64)
         size = _sizes(
