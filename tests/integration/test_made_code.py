@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import shutil
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
@@ -47,3 +49,23 @@ def test_code_without_a_name_counts_as_its_caller(build: Build, record: Record) 
     assert in_turn(recording) == []
     assert recording.paths().most_common(1)[0][0][-2:] == ("burn", "call")
     assert any("nobody has named" in warning for warning in recording.profile.warnings)
+
+
+SCRIPT = """
+function sweep(a) { let s = 0; for (let i = 0; i < a.length; i++) s += a[i] * 1.0001; return s }
+const a = new Float64Array(100000).fill(1.5)
+let x = 0
+for (const until = process.cpuUsage().user + 600000; process.cpuUsage().user < until;) x += sweep(a)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+@pytest.mark.parametrize("option", ["--perf-prof", "--perf-basic-prof"])
+def test_functions_of_a_script(record: Record, tmp_path: Path, option: str) -> None:
+    script = tmp_path / "app.js"
+    script.write_text(SCRIPT)
+    node = Path(str(shutil.which("node")))
+    recording = record([node, option, script], rate=250, env={"INCPROF_EXE": "node*"})
+    names = Counter(name for path, n in recording.paths().items() for name in {path[-1]} for _ in range(n))
+    assert names.most_common(1)[0][0] == f"JS:sweep {script}:2:15"

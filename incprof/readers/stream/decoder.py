@@ -10,7 +10,7 @@ from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
 from incprof.readers.stream.arc_rows import call_arcs, read_records
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.lost_frames import Below, LostFrames, from_libraries
-from incprof.readers.stream.made_paths import MadePaths
+from incprof.readers.stream.made_paths import MadePaths, made_paths
 from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.paths import extended, path_tree
 from incprof.readers.stream.records import Libs, chunks, histogram_time
@@ -46,7 +46,7 @@ class StreamDecoder:
         nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
         found.nodes.clear()
         found.bad_images += bad
-        made = MadePaths(nodes, self._space, found) if any(m.map for m in found.modules.values()) else None
+        made = made_paths(nodes, self._space, found)
         nodes = made.nodes if made else nodes
         return self.decode_with(nodes, path_tree(nodes, self._space), made)
 

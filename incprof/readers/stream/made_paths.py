@@ -6,7 +6,7 @@ is no function: it counts as its caller, as the code of a library does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,19 +31,25 @@ class MadePaths:
     weight, and all of them, of those that were moved so far.
     """
 
-    def __init__(self, nodes: Nodes, space: FunctionSpace, found: Collected):
+    def __init__(
+        self,
+        nodes: Nodes,
+        tables: Mapping[int, MadeCode],
+        start_ns: IntArray,
+        samples: Iterable[tuple[RawSamples, IntArray]],
+    ):
+        """Find the nodes; of `samples`, with the interval of each, those are read that need it.
+
+        tables: by module. start_ns: of the intervals, CLOCK_MONOTONIC.
+        """
         self.nodes, self.unnamed, self.all = nodes, 0, 0
-        self._start_ns = found.counters[:, 0].astype(np.int64)
-        begin = found.metadata.raw.get("start_mono_ns")
-        self._start_ns = self._start_ns + (begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0)
-        tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
-        self._tables = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
+        self._tables, self._start_ns = tables, start_ns
         self._find_uses()
         self._known: dict[tuple[int, int], int] = {}
         self._new: dict[tuple[int, int, int], int] = {}
         if self._uses:
-            for raw, time in self._samples(found):
-                self._split(raw.node, time)
+            for raw, interval in samples:
+                self._split(raw.node, self._time(raw, interval))
             self._append()
         self._find_unnamed()
 
@@ -141,22 +147,34 @@ class MadePaths:
         outermost = (nodes.parent == 0) | np.isin(nodes.module[nodes.parent], (ELIDED_MODULE, BROKEN_MODULE))
         unnamed &= ~outermost
         up = np.where(unnamed, nodes.parent, np.arange(len(nodes.parent)))
-        while (further := up[up]).tolist() != up.tolist():
+        while not np.array_equal(further := up[up], up):
             up = further
         self._up = up
         self.nodes = replace(nodes, parent=up[nodes.parent])
 
-    def _samples(self, found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
-        """All samples that can be read, and the time of each, nanoseconds on CLOCK_MONOTONIC."""
-        for chunk in chunks(found):
-            places = chunk.places[chunk.places["kind"] == SAMPLES]
-            read = found.source.array_at
-            raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
-            yield raw, self._time(raw, places["interval"][raw.payload])
-
     def _time(self, raw: RawSamples, interval: IntArray) -> IntArray:
         time: IntArray = self._start_ns[interval] + raw.delay_us * US
         return time
+
+
+def made_paths(nodes: Nodes, space: FunctionSpace, found: Collected) -> MadePaths | None:
+    """The nodes of a stream, if the program made code."""
+    tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
+    made = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
+    if not made:
+        return None
+    begin = found.metadata.raw.get("start_mono_ns")
+    start_ns = found.counters[:, 0].astype(np.int64) + (begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0)
+    return MadePaths(nodes, made, start_ns, _samples(found))
+
+
+def _samples(found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
+    """All samples that can be read, with the interval of each."""
+    for chunk in chunks(found):
+        places = chunk.places[chunk.places["kind"] == SAMPLES]
+        read = found.source.array_at
+        raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
+        yield raw, places["interval"][raw.payload]
 
 
 def _or_above(mark: BoolArray, parent: IntArray) -> BoolArray:
