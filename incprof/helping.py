@@ -16,7 +16,7 @@ incprof finds the phases of a program, and the places in its source that stand f
 
 EXIT_STATUSES = {
     0: "done",
-    1: "something failed; one line on standard error says what",
+    1: "something failed; one line on standard error names it",
     2: "wrong command line or configuration file",
     3: "a gate such as --fail-on failed",
     4: "there is no usable data",

@@ -13,33 +13,33 @@ from incprof.helping import Help, did_you_mean, exit_statuses, is_expert
 
 # Group -> verb -> (module, one line of help). A module is imported when its verb is used: record starts without numpy.
 GROUPS = {
-    "record and look": {
-        "check": ("incprof.commands.check", "say whether a program can be recorded"),
+    "record and analyse": {
+        "check": ("incprof.commands.check", "check whether a program can be recorded"),
         "record": ("incprof.commands.record", "run a program and record its interval profiles"),
         "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
-        "report": ("incprof.commands.report", "write a page on a recorded run, to look at in a browser"),
-        "diff": ("incprof.commands.diff", "compare two recorded runs: what takes longer, beyond noise"),
+        "report": ("incprof.commands.report", "write a page on a recorded run, for a browser"),
+        "diff": ("incprof.commands.diff", "compare two recorded runs: what became slower, beyond noise"),
     },
     "into the source": {
-        "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
+        "sites": ("incprof.commands.sites", "show where in the source each phase is"),
         "instrument": ("incprof.commands.instrument", "put heartbeats into the source, or take them out"),
     },
     "watch": {
         "top": ("incprof.commands.top.verb", "watch a running job: its phase, functions and heartbeats now"),
-        "heartbeats": ("incprof.commands.heartbeats.verb", "say what the heartbeats of a run did"),
-        "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),
+        "heartbeats": ("incprof.commands.heartbeats.verb", "show what the heartbeats of a run measured"),
+        "validate": ("incprof.commands.validate", "compare heartbeats with the phases of a recorded run"),
     },
     "counters and periods": {
         "sample": ("incprof.commands.sample", "record counters of a program every few milliseconds"),
-        "advise": ("incprof.commands.advise", "say which phases fewer threads or a lower frequency hardly slow"),
+        "advise": ("incprof.commands.advise", "find phases that fewer threads or a lower frequency hardly slow"),
         "periods": ("incprof.commands.periods.verb", "find what repeats in a series of samples or of events"),
-        "dna": ("incprof.commands.dna.verb", "say what nodes do, what comes next, and what it takes in energy"),
+        "dna": ("incprof.commands.dna.verb", "find the states of nodes, their next states and energy"),
         "selfanalyze": ("incprof.commands.selfanalyze.verb", "time the loops around a program's parallel regions"),
     },
-    "message passing": {
+    "MPI": {
         "trace": ("incprof.commands.trace", "trace the MPI calls of a program"),
-        "signature": ("incprof.commands.signature", "find what its calls repeat, and the time that follows"),
-        "predict": ("incprof.commands.predict", "run a program's beginning, and say how long the whole takes"),
+        "signature": ("incprof.commands.signature", "find repeating MPI communication, and predict the run time"),
+        "predict": ("incprof.commands.predict", "run the beginning of a program, and predict its run time"),
     },
     "other tools": {
         "merge": ("incprof.commands.merge", "join run directories of one launch into one"),
@@ -49,7 +49,7 @@ GROUPS = {
         "env": ("incprof.commands.env", "print the environment that recording needs"),
         "config": ("incprof.commands.config", "show the settings in force, and where they come from"),
         "completion": ("incprof.commands.completion", "print a script that completes commands in a shell"),
-        "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),
+        "doctor": ("incprof.commands.doctor", "check whether this machine can record, and how well"),
         "help": ("incprof.commands.help", "show the page on a verb, or on something else"),
     },
 }
@@ -106,7 +106,7 @@ def build_parser(verb: str | None, *, configured: bool = True) -> Parser:
     """
     parser = Parser(
         prog="incprof", usage="incprof VERB [ARGUMENTS]", epilog=f"{_overview()}\n\n{exit_statuses()}",
-        description="Phases of a running program, from its interval profiles. `incprof` alone says how to start.",
+        description="Phases of a running program, from its interval profiles. `incprof` alone shows how to start.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"incprof {__version__}", help="show the version")

@@ -1,10 +1,10 @@
-"""Run a program under other thread counts and frequencies, and advise: which phases hardly depend on them.
+"""Run a program under other thread counts and frequencies, and report which phases hardly depend on them.
 
     incprof advise -- ./app input.txt
     incprof advise --threads 8,4,2 --runs 5 -- ./app input.txt
     incprof advise --of gmon-app --counters node.csv          # nothing is run: by rules on a recording
 
-The first thread count is what the others are held against. What is advised was measured, or says that it was not.
+The first thread count is the baseline. Advice was measured, or is marked as not measured.
 """
 
 from __future__ import annotations
@@ -70,14 +70,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--runs", type=runs, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument(
-        "--tolerance", type=float, default=5.0, metavar="PCT", help="more time than this is not hardly any (5)"
+        "--tolerance",
+        type=float,
+        default=5.0,
+        metavar="PCT",
+        help="slowdown in percent that is still acceptable (default: 5)",
     )
     parser.add_argument("-i", "--interval", type=units.time, default=0.1, metavar="T", help="of the recordings (100ms)")
     parser.add_argument("-o", "--output", metavar="DIR", help="where recordings go (advise-<app>); must not be there")
-    parser.add_argument("--power-command", metavar="NAME=COMMAND", help="what prints watts, as for incprof sample")
+    parser.add_argument(
+        "--power-command", metavar="NAME=COMMAND", help="command that prints watts, as for incprof sample"
+    )
     parser.add_argument("--sysfs", metavar="DIR", default="/sys", help="where frequencies and sensors are (/sys)")
     parser.add_argument("--of", metavar="DIR", help="a recording: run nothing, and advise by rules")
-    parser.add_argument("--counters", metavar="FILE", help="with --of: sampled beside it: what bounds each phase")
+    parser.add_argument(
+        "--counters", metavar="FILE", help="with --of: counters sampled meanwhile, which show what bounds each phase"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.advice/1")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
 

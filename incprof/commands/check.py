@@ -1,4 +1,4 @@
-"""Say whether a program can be recorded, before it is run; or, after a run, what counting its calls costs.
+"""Check whether a program can be recorded, before it runs; or, after a run, what counting its calls costs.
 
     incprof check ./app
     incprof check --hot gmon-app                                    # functions that counting costs
@@ -36,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     hot = parser.add_argument_group("of a recorded program that was built with -pg")
     hot.add_argument("--hot", metavar="DIR", help="run directory: name the functions that counting costs")
-    hot.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
+    hot.add_argument("--rank", type=int, metavar="R", help="rank to analyse (default: the lowest)")
     hot.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     hot.add_argument("--source", metavar="SRC", help="directory that holds the program's source")
     hot.add_argument("--patch", metavar="FILE", help="write a patch there that leaves them out of -pg, in C and C++")
     hot.add_argument(
         "--cmake", metavar="FILE", help="write a CMake file there that leaves out their files, or the rest"
     )
-    hot.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
+    hot.add_argument("--allow-changed", action="store_true", help="accept files that were changed since the recording")
     hot.add_argument("--force", action="store_true", help="replace the files of --patch and --cmake")
 
 

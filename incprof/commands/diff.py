@@ -1,7 +1,7 @@
-"""Compare two recorded runs: which phases, steps and functions take longer, and is that more than noise.
+"""Compare two recorded runs: which phases, steps and functions became slower, beyond noise.
 
     incprof diff gmon-old gmon-new
-    incprof diff old1 old2 old3 --against new1 new2 new3      # runs of a side tell what differs from run to run
+    incprof diff old1 old2 old3 --against new1 new2 new3      # several runs of each measure the scatter
     incprof diff gmon-old gmon-new --fail-on 'phase>10%'      # exit 3 if a phase is slower by more than that
 
 Phases are matched by what they do, not by their number.
@@ -35,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
+        help="exit 3 if this holds: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
         "'energy>5%%'; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--noise",
         type=float,
         metavar="PCT",
-        help="scatter from run to run, where one run of each (1 to 6, by the CPU that they got)",
+        help="scatter from run to run, with one run of each (default: 1 to 6, by their share of the CPU)",
     )
     parser.add_argument(
         "--time", choices=("both", "wall", "cpu"), default="both",
@@ -59,13 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--libs",
         choices=LIBS,
-        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+        help="charge time in libraries to their functions (named), the caller, the library, or drop it",
     )
     parser.add_argument("--all", action="store_true", help="every function, not only what changed or takes some time")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.diff/1")
     form.add_argument("--markdown", action="store_true", help="Markdown, for the summary of a CI job")
-    parser.add_argument("--html", metavar="FILE", help="also write a page to look at in a browser; - is stdout")
+    parser.add_argument("--html", metavar="FILE", help="also write a page for a browser; - is stdout")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     add_phase_arguments(parser)
 
@@ -153,7 +153,7 @@ def _check(args: argparse.Namespace) -> None:
         if not 0 <= args.noise <= MOST_NOISE:
             raise UsageError(f"--noise {args.noise:g}: expected a percentage from 0 to {MOST_NOISE:g}")
         if len(a) + len(b) > 2:
-            raise UsageError("--noise is for one run of each: several tell by themselves what it is")
+            raise UsageError("--noise is for one run of each: several runs measure the scatter themselves")
     if args.html == "-" and (args.json or args.markdown):
         raise UsageError("--html - and another form would both go to stdout: give the page a file")
     if args.html is not None:

@@ -1,4 +1,4 @@
-"""Say whether this machine can record, and how well.
+"""Check whether this machine can record, and how well.
 
 Exit status 0 if recording works, 1 if not. A line marked `-` costs a feature, one marked `FAIL` the recording.
 """
@@ -18,7 +18,9 @@ MARKS = {"ok": "ok", "lacking": "-", "fail": "FAIL"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("python", nargs="?", help="the Python whose functions shall be seen (python3 in PATH)")
+    parser.add_argument(
+        "python", nargs="?", help="the Python whose functions are to be recorded (default: python3 in PATH)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -4,7 +4,7 @@
     incprof help phases
     incprof help thresholds     # any page of the documentation; incprof help pages lists them
 
-On a terminal, the pager shows it that PAGER names.
+On a terminal, the pager of the variable PAGER shows it.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
     incprof import --from pprof-series cpu-*.pb.gz -o run
     incprof phases run
 
-The format is told by the content unless --from names it. `incprof help import` describes the formats, and what of each
-is known.
+The format is detected unless --from names it. `incprof help import` describes the formats, and what each lacks.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S, MOST_HZ = 1e-3, 86400.0, 1e5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, the files of a series, or their directory")
-    parser.add_argument("--from", choices=FORMATS, dest="kind", help="the format (default: what the content says)")
+    parser.add_argument("--from", choices=FORMATS, dest="kind", help="the format (default: detected)")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the new run directory; it must not exist")
     parser.add_argument(
         "-i", "--interval", type=units.time, metavar="T",
-        help="length of an interval, or what each file of a series stands for (default: what it says, else 1s)",
+        help="length of an interval, or the time between files of a series (default: from the file, else 1s)",
     )  # fmt: skip
     parser.add_argument(
-        "-r", "--rate", type=units.rate, metavar="HZ", help="samples a second of CPU time (default: the profile's own)"
+        "-r", "--rate", type=units.rate, metavar="HZ", help="samples per second of CPU time (default: from the profile)"
     )
-    parser.add_argument("--exe", metavar="FILE", help="the program, where the profile does not name it")
+    parser.add_argument("--exe", metavar="FILE", help="the program, if the profile does not name it")
 
 
 def run(args: argparse.Namespace) -> int:

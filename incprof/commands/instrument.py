@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_site_arguments(parser)
     parser.add_argument("--style", choices=("scope", "calls"), default="scope", help="in C: guards, or calls (scope)")
     macros = parser.add_argument(
-        "--macro-blank", action="append", default=[], metavar="NAMES", help="macros that the parser shall not see: A,B"
+        "--macro-blank", action="append", default=[], metavar="NAMES", help="macros to hide from the parser: A,B"
     )
     parser.add_argument("--check", metavar="CMD", help="shell command that must succeed in a changed copy of SRC")
     commands = parser.add_argument(

@@ -21,31 +21,37 @@ LIBS = ("named", "caller", "separate", "drop")
 def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DIR") -> None:
     """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
     parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
-    parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
-    parser.add_argument("--program", metavar="NAME", help="of a job, the program to look at (default: the busiest)")
-    pid = parser.add_argument("--pid", type=int, metavar="P", help="of a job, the process to look at")
+    parser.add_argument("--rank", type=int, metavar="R", help="rank to analyse (default: the lowest)")
+    parser.add_argument("--program", metavar="NAME", help="of a job, the program to analyse (default: the busiest)")
+    pid = parser.add_argument("--pid", type=int, metavar="P", help="of a job, the process to analyse")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     libs = parser.add_argument(
         "--libs",
         choices=LIBS,
-        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+        help="charge time in libraries to their functions (named), the caller, the library, or drop it",
     )
     expert(pid, libs)
 
 
 def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that say how phases are found."""
-    method = parser.add_argument("--method", choices=("robust", "paper"), default="robust", help="how (robust)")
+    method = parser.add_argument(
+        "--method", choices=("robust", "paper"), default="robust", help="how phases are found (default: robust)"
+    )
     parser.add_argument("--k", type=int, metavar="N", help="number of phases (default: chosen by the method)")
-    parser.add_argument("--level", type=int, metavar="N", help="join the most alike phases until N are left")
+    parser.add_argument("--level", type=int, metavar="N", help="merge the closest phases until N are left")
     seed = parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
     parser.add_argument("--ranks", metavar="LIST", help="ranks whose phases are found, such as 0,8-15 (default: all)")
     jobs = parser.add_argument(
-        "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
+        "--jobs", type=int, metavar="N", help="number of processes; does not affect the result (default: one per core)"
     )
     dask = parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the ranks")
     parser.add_argument(
-        "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
+        "--overhead",
+        type=float,
+        default=1.0,
+        metavar="PCT",
+        help="overhead allowed for the heartbeats of all sites (default: 1 %%)",
     )
     thresholds = parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change a threshold: incprof help thresholds"
@@ -56,7 +62,9 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
 def add_counters_argument(parser: argparse.ArgumentParser) -> None:
     """Declare the counters that were recorded beside the run."""
     parser.add_argument(
-        "--counters", metavar="FILE", help="counters of the same time, by incprof sample: what each phase is bound by"
+        "--counters",
+        metavar="FILE",
+        help="counters that incprof sample recorded meanwhile: adds what bounds each phase",
     )
 
 
@@ -66,7 +74,9 @@ def add_site_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--site", action="append", default=[], metavar="FUNC[:KIND]", help="this function instead; KIND is body or loop"
     )
-    parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
+    parser.add_argument(
+        "--allow-changed", action="store_true", help="accept files that were changed since the recording"
+    )
 
 
 def check_phase_arguments(args: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
     incprof phases gmon-app
 
 Several ranks have the same phases; intervals and seconds are those of one rank,
-the lowest unless --rank is given. --rank R --ranks R looks at rank R alone.
+the lowest unless --rank is given. --rank R --ranks R analyses rank R alone.
 `incprof help phases` explains the output.
 """
 

@@ -42,10 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", help="run directory of the beginning (predict-<app>)")
-    parser.add_argument("--full", action="store_true", help="run it to its end, and say how far off the prediction is")
+    parser.add_argument("--full", action="store_true", help="run it to its end, and report the error of the prediction")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.predict/1")
     parser.add_argument(
-        "--accept", metavar="WHAT", action="append", default=[], help="arguments, input or binary may be others"
+        "--accept",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        help="differences to accept: arguments, input or binary",
     )
 
 

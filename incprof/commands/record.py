@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--external", action="store_true", help="preload nothing: for static programs, musl's and Go's")
     outside.add_argument("--duration", type=duration, metavar="T", help="end the recording after so long, such as 2m")
     stack = outside.add_argument(
-        "--stack", type=stack_bytes, metavar="BYTES", help="of a thread's stack that are looked at (default: 16384)"
+        "--stack", type=stack_bytes, metavar="BYTES", help="bytes of a thread's stack to unwind (default: 16384)"
     )
     expert(stack)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="the page (default: DIR.html); - is stdout")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--source", metavar="SRC", help="the program's source: lines around each site")
-    parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
+    parser.add_argument(
+        "--allow-changed", action="store_true", help="accept files that were changed since the recording"
+    )
     parser.add_argument("--heartbeats", metavar="EKG-DIR", help="heartbeats to show under the phases")
     parser.add_argument("--trace", metavar="DIR", help="MPI calls to show, by incprof trace (default: those in DIR)")
     add_counters_argument(parser)
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--node", metavar="FILE", help="of the machine, sampled meanwhile: power and states of each phase"
     )
     parser.add_argument("--one-rank", dest="all_ranks", action="store_false", help="leave out the map of all ranks")
-    parser.add_argument("--full", action="store_true", help="sum nothing up: every interval, every call path")
+    parser.add_argument("--full", action="store_true", help="condense nothing: every interval, every call path")
     add_phase_arguments(parser)
 
 

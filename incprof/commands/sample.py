@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=COMMAND",
         help="a command that prints watts: once, or a line from time to time; may be given again",
     )
-    parser.add_argument("--sysfs", default="/sys", metavar="DIR", help="where sensors are looked for (/sys)")
+    parser.add_argument("--sysfs", default="/sys", metavar="DIR", help="directory of the sensors (default: /sys)")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--list", action="store_true", help="show what can be sampled here, and why not")
     what = parser.add_mutually_exclusive_group()

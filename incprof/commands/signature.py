@@ -1,9 +1,9 @@
-"""Find what the communication of a traced MPI program repeats, and how long the whole run takes by that.
+"""Find the repeating MPI communication of a traced program, and predict its run time.
 
     incprof signature trace-app
     incprof signature trace-4 trace-16 trace-64 --method paper --against global
 
-The phases are those of the rank that stands for the run. Of several runs it compares what the analysis takes and how
+The phases are those of a representative rank. Of several runs it compares what the analysis takes and how
 good the prediction is. `incprof help signature` explains the output.
 """
 
@@ -33,16 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "more", nargs="*", default=[], metavar="DIR", help="runs of the program on other numbers of processes"
     )
-    parser.add_argument("--method", choices=("robust", "paper", "global"), default="robust", help="how (robust)")
+    parser.add_argument(
+        "--method",
+        choices=("robust", "paper", "global"),
+        default="robust",
+        help="how phases are found (default: robust)",
+    )
     parser.add_argument("--against", choices=("robust", "paper", "global"), help="of several runs: by this one too")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")
     parser.add_argument("--phase-table", metavar="FILE", help="write the paper's Phase_Table")
-    add_plot_argument(parser, "phases over ranks, who talks to whom, and time in MPI by call")
+    add_plot_argument(parser, "phases over ranks, communication between ranks, and time in MPI by call")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.signature/1")
     expert(
         parser.add_argument(
-            "--similar", type=float, metavar="R", help="least ratio of like work (0.85 of instructions)"
+            "--similar",
+            type=float,
+            metavar="R",
+            help="least ratio at which work is similar (default: 0.85 of instructions)",
         ),
         parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
         parser.add_argument("--warm-up", type=int, metavar="N", help="occurrences that pass unmeasured (1)"),

@@ -1,4 +1,4 @@
-"""Say where in the source each phase of a recorded run lives: file, line, and the lines around it.
+"""Show where in the source each phase of a recorded run is: file, line, and the lines around it.
 
     incprof sites gmon-app --source .
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = "incprof trace [-o DIR] -- COMMAND [ARGUMENT ...], or incprof trace --show DIR [--rank R] [--json]"
     parser.add_argument("-o", "--output", metavar="DIR", help="run directory (that of incprof record, or trace-<app>)")
-    parser.add_argument("--show", metavar="DIR", help="say what the calls in a traced run were")
+    parser.add_argument("--show", metavar="DIR", help="show the calls of a traced run")
     parser.add_argument("--rank", type=int, metavar="R", help="show this rank only")
     parser.add_argument("--json", action="store_true", help="show one JSON object, schema incprof.trace/1")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("trace: --show takes a run directory, and neither a command nor -o")
         return show(args)
     if args.json or args.rank is not None:
-        raise UsageError("trace: --json and --rank say how a trace is shown: give --show DIR")
+        raise UsageError("trace: --json and --rank are for --show DIR")
     if not command:
         raise UsageError("trace: no command given: incprof trace [-o DIR] -- COMMAND [ARGUMENT ...]")
     program = find_program(command[0])

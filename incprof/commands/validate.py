@@ -1,4 +1,4 @@
-"""Say whether heartbeats tell the story that a recording tells.
+"""Compare heartbeats with the phases of a recorded run.
 
     incprof validate gmon-app ekg-app
     incprof validate gmon-app ekg-app --min-agreement 0.9 --json
@@ -35,10 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_phase_arguments(parser)
     align = parser.add_argument(
         "--align", choices=ALIGNMENTS, default="auto",
-        help="lay the runs over each other by the clock, evenly, or by a warp (auto: clock for one process, else warp)",
+        help="align the runs by the clock, evenly, or by time-warping (auto: clock for one process, else warp)",
     )  # fmt: skip
     expert(align)
-    parser.add_argument("--min-agreement", type=share, metavar="X", help="exit 3 if the agreement is below X, 0 to 1")
+    parser.add_argument(
+        "--min-agreement", type=share, metavar="X", help="exit 3 if the agreement is below X, from 0 to 1"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.validate/1")
 
 

@@ -1,4 +1,4 @@
-"""Say what nodes do, what comes next and what it takes in energy, from their counters and power alone.
+"""Find the states of nodes, their next states and energy, from counters and power alone.
 
     incprof dna learn lu=lu1.csv lu=lu2.csv cg=cg1.csv -o alphabet.json
     incprof dna states node7.csv --alphabet alphabet.json --plot node7.svg
@@ -57,11 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_plot_argument(parser, "states over power, the graph of states, or (letters) cache misses of each run")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--dot", action="store_const", const=True, help="graph: as text for Graphviz")
-    parser.add_argument("--application", metavar="NAME", help="energy: whose runs are meant (the most similar one's)")
+    parser.add_argument(
+        "--application", metavar="NAME", help="energy: the application to compare with (default: the most similar)"
+    )
     parser.add_argument(
         "--method", choices=("states", "paper"), help="states: by noise, or the paper's letters (states)"
     )
-    parser.add_argument("--length", type=time, metavar="T", help="letters: the time that each letter is for (15s)")
+    parser.add_argument("--length", type=time, metavar="T", help="letters: duration of a letter (default: 15s)")
     parser.add_argument(
         "--test", action="append", metavar="[APP=]FILE",
         help="letters: a run to predict by those in FILE (each of these by the others); may be given again",
@@ -74,9 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--regression", action="store_const", const=True, help="paper: counters of 5 %% significance"
         ),
-        parser.add_argument("--idle-run", metavar="FILE", help="paper: of an idle node: what is as idle is XXX"),
         parser.add_argument(
-            "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
+            "--idle-run", metavar="FILE", help="paper: recording of an idle node; rows like it get the letter XXX"
+        ),
+        parser.add_argument(
+            "--jobs",
+            type=int,
+            metavar="N",
+            help="number of processes; does not affect the result (default: one per core)",
         ),
         parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the files"),
     )
@@ -127,7 +134,7 @@ def _check_output(args: argparse.Namespace) -> None:
     """
     if args.action == "learn":
         if args.alphabet is not None:
-            raise UsageError("learn makes an alphabet: --alphabet is for the others; -o says where it goes")
+            raise UsageError("learn writes an alphabet: name it with -o; --alphabet is for the other actions")
         if args.output in (None, "-"):
             raise UsageError("learn needs -o FILE: where the alphabet goes")
     if args.action == "graph" and args.output is not None and not args.dot:

@@ -23,14 +23,16 @@ def add_against_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("other", metavar="DIR2", nargs="?", help="compare this run with DIR, the baseline")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if it is so: 'mean>10%%', 'solve:mean>5ms', 'rate<-10%%'; with --history: poor; may be repeated",
+        help="exit 3 if this holds: 'mean>10%%', 'solve:mean>5ms', 'rate<-10%%'; with --history: poor; may be repeated",
     )  # fmt: skip
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the history."""
-    parser.add_argument("--history", metavar="FILE", help="keep the run in this file, and judge it by its past there")
-    parser.add_argument("--keep", type=int, metavar="N", help="with --history: forget all but the newest N such runs")
+    parser.add_argument(
+        "--history", metavar="FILE", help="add the run to this file, and compare it with the earlier runs there"
+    )
+    parser.add_argument("--keep", type=int, metavar="N", help="with --history: keep only the newest N such runs")
 
 
 def refuse_mixture(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Say what the heartbeats of a run did: how often, how long, how evenly, and when.
+"""Show what the heartbeats of a run measured: rates, durations, scatter, over time.
 
     incprof heartbeats ekg-app
     incprof heartbeats ekg-app --id 'solve:*' --time 60:120 --json

@@ -21,11 +21,11 @@ OF_NUMBERS = OF_BOTH | {"time", "interval", "rank", "exe", "most"}
 
 def add_detect_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the detector."""
-    group = parser.add_argument_group("periodicity detector", "`incprof help dpd` says how it works")
+    group = parser.add_argument_group("periodicity detector", "`incprof help dpd` explains the method")
     group.add_argument("--events", action="store_true", help="lines are events, such as names: find the loops in them")
     group.add_argument("--method", choices=("patterns", "dpd"), help="dpd: only the period, and since when (patterns)")
     group.add_argument(
-        "--tolerance", action="store_const", const=True, help="a loop of events goes on over a single odd one"
+        "--tolerance", action="store_const", const=True, help="a loop of events continues across a single odd one"
     )
 
 

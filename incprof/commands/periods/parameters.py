@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 
 def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the parameters; those not given have the paper's values."""
-    group = parser.add_argument_group("parameters", "`incprof help periods-algorithm` says what they do")
+    group = parser.add_argument_group("parameters", "`incprof help periods-algorithm` explains them")
     share = fraction
     group.add_argument("--window", type=whole(2), metavar="L", help="half the sliding window, in samples (tuned)")
     group.add_argument("--longest-window", type=whole(2), metavar="L", help="where tuning ends (10000)")
     group.add_argument("--slide", type=whole(), metavar="N", help="step where nothing repeats, in samples (L/2)")
     group.add_argument("--metric", choices=("l2", "l1"), help="distance of shifted windows (l2)")
-    group.add_argument("--theta", type=share, metavar="X", help="greatest dip that is a period (by noise and chance)")
-    group.add_argument("--depth", type=share, metavar="X", help="depth of a dip that is one of the family (0.75)")
+    group.add_argument(
+        "--theta", type=share, metavar="X", help="greatest dip that counts as a period (default: by noise and chance)"
+    )
+    group.add_argument(
+        "--depth", type=share, metavar="X", help="relative depth from which a dip belongs to the same period (0.75)"
+    )
     group.add_argument("--shortest", type=whole(), metavar="N", help="shortest period, in samples (2)")
-    group.add_argument("--no-align", dest="align", action="store_const", const=False, help="cut as the windows lie")
+    group.add_argument("--no-align", dest="align", action="store_const", const=False, help="do not align the cuts")
     group.add_argument("--alpha", type=share, metavar="X", help="least share of a group of lengths (0.05)")
     group.add_argument("--length-tolerance", type=share, metavar="X", help="lengths of a group (0.10)")
     group.add_argument("--cluster-share", type=share, metavar="X", help="least share of a cluster (0.01)")
@@ -37,12 +41,15 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--medoid-sample", type=whole(0, 2**31), metavar="N", help="instances to find the medoid among (64; 0: all)"
     )
-    group.add_argument(
-        "--shuffles", type=whole(0, 2**31), metavar="N", help="random orders that tell what chance finds (20)"
-    )
+    group.add_argument("--shuffles", type=whole(0, 2**31), metavar="N", help="random orders that measure chance (20)")
     group.add_argument("--seed", type=whole(0, 2**31), metavar="N", help="of the random orders and of the picture (0)")
-    group.add_argument("--exact", action="store_const", const=True, help="the textbook's way: slow, no kernels")
-    group.add_argument("--threads", type=whole(most=1024), metavar="N", help="do not change a byte (one per core)")
+    group.add_argument("--exact", action="store_const", const=True, help="textbook algorithms: slow, without kernels")
+    group.add_argument(
+        "--threads",
+        type=whole(most=1024),
+        metavar="N",
+        help="number of threads; does not affect the result (default: one per core)",
+    )
     expert(*group._group_actions)
 
 

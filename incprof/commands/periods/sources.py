@@ -23,7 +23,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     of = f"of a run {OF_A_RUN}, of heartbeats ID:count or ID:mean"
     parser.add_argument("--column", metavar="NAME", help=f"a name, a number, or A/B for a ratio; {of}")
     parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none")
-    parser.add_argument("--interval", type=time, metavar="T", help="between samples, if the file does not say: 5ms")
+    parser.add_argument("--interval", type=time, metavar="T", help="between samples, if not in the file: 5ms")
     parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
     expert(
         parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)"),

@@ -22,10 +22,10 @@ OFFSETS, MOST_LENGTHS = 11, 64
 
 def add_use_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--forecast", type=ahead, metavar="N", help="the next N samples, or the rest of the instance")
-    parser.add_argument("--match", metavar="FILE", help="where SERIES lies in patterns that --json wrote to FILE")
+    parser.add_argument("--forecast", type=ahead, metavar="N", help="the next N samples, or the rest of the repetition")
+    parser.add_argument("--match", metavar="FILE", help="find SERIES in the patterns that --json wrote to FILE")
     parser.add_argument(
-        "--sub-profiles", type=durations, metavar="T,T", help="how well parts of these lengths stand for the run: 1m,5m"
+        "--sub-profiles", type=durations, metavar="T,T", help="how well parts of these lengths represent the run: 1m,5m"
     )
     expert(parser.add_argument("--offsets", type=whole(1, 10_000), metavar="N", help="parts of each length (11)"))
     parser.add_argument("--paper", action="store_const", const=True, help="text in the paper's notation, with WGSS")

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("series", metavar="SERIES", help="file or directory; - is standard input")
     add_source_arguments(parser)
-    parser.add_argument("--compare", action="append", default=[], metavar="SERIES", help="of another node (repeated)")
+    parser.add_argument(
+        "--compare", action="append", default=[], metavar="SERIES", help="series of another node; may be repeated"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.periods/1")
     parser.add_argument("--csv", metavar="FILE", help="write the patterns: pattern, point, value (- for stdout)")
     add_plot_argument(parser, "the series and its patterns")

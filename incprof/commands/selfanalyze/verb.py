@@ -50,8 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--measure-baseline", type=count, metavar="N", help="run a few iterations of each loop with N threads"
     )
     parser.add_argument("--iterations", type=count, metavar="N", help="iterations that a loop has in a whole run")
-    parser.add_argument("--loop", metavar="NAME", help="the loop they are of, as the table names it (the one they fit)")
-    parser.add_argument("--live", action="store_true", help="say on stderr every second how far it is")
+    parser.add_argument(
+        "--loop", metavar="NAME", help="the loop of --iterations, as the table names it (default: the one that fits)"
+    )
+    parser.add_argument("--live", action="store_true", help="print the progress on stderr every second")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.selfanalyze/1")
     parser.add_argument(
         "--include", action="store_true", help="print the directory of selfanalyze.h and selfanalyze.f90"

@@ -1,7 +1,7 @@
 """Watch a running job: its phase, its hottest functions and its heartbeats now.
 
     incprof top gmon-app                    # q or Ctrl-C leaves; ends by itself when the job does
-    incprof top gmon-app --plain            # a line for each look, for logs
+    incprof top gmon-app --plain            # a line for each update, for logs
     incprof top gmon-app --once             # one frame
 
 The run directory is only read. `incprof help top` explains the screen.
@@ -38,22 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     libs = parser.add_argument(
         "--libs",
         choices=LIBS,
-        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+        help="charge time in libraries to their functions (named), the caller, the library, or drop it",
     )
     expert(libs)
     parser.add_argument(
         "--heartbeats", metavar="EKG-DIR", help="heartbeats to show (default: the job's, if beside DIR)"
     )
     parser.add_argument(
-        "--every", "-i", "--interval", type=time, default=1.0, metavar="T", help="time between looks (1s)"
+        "--every", "-i", "--interval", type=time, default=1.0, metavar="T", help="time between updates (default: 1s)"
     )
     parser.add_argument(
-        "--wait", type=time, metavar="T", help="for a job that has not begun (for ever; 1m without a terminal)"
+        "--wait",
+        type=time,
+        metavar="T",
+        help="wait so long for a job that has not begun (default: for ever; 1m without a terminal)",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--once", action="store_true", help="print one frame and end")
-    form.add_argument("--plain", action="store_true", help="print a line for each look (default without a terminal)")
-    form.add_argument("--json", action="store_true", help="print an object for each look, schema incprof.top/1")
+    form.add_argument("--plain", action="store_true", help="print a line for each update (default without a terminal)")
+    form.add_argument("--json", action="store_true", help="print an object for each update, schema incprof.top/1")
 
 
 def run(args: argparse.Namespace) -> int:
