@@ -165,7 +165,7 @@ def test_the_page_says_why(run, capsys):
     assert main(["phases", str(run), "--explain"]) == 0
     told = re.sub(r"\n +", " ", capsys.readouterr().out)
     for words in (
-        "k = 2 groups of stretches: between every two of them, some function",
+        "k = 2 groups of segments: between every two of them, some function",
         "nearest is phase 1, gap ",
         "holds 98 % of the phase, and 100 % of its share in all phases is here",
         "not its caller main: ",

@@ -60,7 +60,7 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
 def test_the_run_says_why_this_k_and_what_others_would_leave(run):
     text = told(read_profile(open_run(run)))
     assert text.startswith(
-        "\nWhy 2 phases (method robust)\n  k = 2 groups of stretches: between every two of them, some function's"
+        "\nWhy 2 phases (method robust)\n  k = 2 groups of segments: between every two of them, some function's"
     )
     assert "phase 0 to 1 at interval 12 (from 12 s): solve from 0 % to 100 %" in text
     assert "the two closest phases (0 and 1): --level 1 (build differs by 100 % of the time)" in " ".join(text.split())

@@ -47,7 +47,7 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
     console.print(predicted + "\n", soft_wrap=True)
     most = sorted(found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
     rows = [loop for loop in found.loops if loop in most]
-    table = _table("Loop", "Period", "Visits", "Iterations", "Share %", "First", "Last", "Whole %")
+    table = _table("Loop", "Period", "Episodes", "Iterations", "Share %", "First", "Last", "Whole %")
     table.columns[0].justify = "left"
     for loop in rows:
         table.add_row(*_cells(loop, found))
@@ -112,7 +112,7 @@ def write_periods(source: str, name: str, found: SeriesPeriods, out: TextIO, *, 
     console.print(
         f"predicted {share} % of the samples, off by {found.off:.3g} on the mean; they are {samples}\n", soft_wrap=True
     )
-    table = _table("Period", "Stretches", "Samples", "Share %", "First", "Last", "Confidence")
+    table = _table("Period", "Segments", "Samples", "Share %", "First", "Last", "Confidence")
     for each in found.periods[:MOST_ROWS]:
         table.add_row(
             str(each.period), str(each.stretches), str(each.samples), _percent(each.samples, found.samples),

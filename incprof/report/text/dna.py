@@ -78,7 +78,7 @@ def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
     """A row for each state: of the alphabet, or of what nodes did."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     letters = ("Letter",) if any(state.letter is not None for state in alphabet.states) else ()
-    for name in ("State", *(("Time", "Visits", "Share %") if nodes else ()), "Power W", "90 %", *letters):
+    for name in ("State", *(("Time", "Episodes", "Share %") if nodes else ()), "Power W", "90 %", *letters):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("What it does")
     stretches = [stretch for node in nodes for stretch in node.stretches]
@@ -150,7 +150,7 @@ def write_graph(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
     """Write the states of a system and where they lead."""
     for at, state in enumerate(found.states[:MOST_STATES]):
         power = f", {state.power_w:.0f} W" if state.power_w is not None else ""
-        visits = count(state.visits, "visit")
+        visits = count(state.visits, "episode")
         out.write(
             f"S{at}  {_name(alphabet, state.letters, idle=state.idle)}: {duration(state.seconds)} in {visits}{power}\n"
         )

@@ -159,7 +159,7 @@ def labels_of(found: Patterns) -> IntArray:
 def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
     """Return the patterns, a row each."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    names = ["Pattern", "Length", "Repetitions", "Stretches", "In a stretch", "Share %"]
+    names = ["Pattern", "Length", "Repetitions", "Segments", "In a segment", "Share %"]
     if paper:
         names[2:5] = ["Instances", "Regions", "In a region"]
         names += ["WGSS", "per inst.", "per sample"]

@@ -27,7 +27,7 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     lines = [_choice(result, why)]
     lines += border_lines(result, MOST_BORDERS)
     lines += [
-        f"{_interval(result, first)} to {end - 1}: what changes is below one driver all the time, and are steps of it"
+        f"{_interval(result, first)} to {end - 1}: all that changes is called by one driver: its steps, not phases"
         for first, end in result.in_turn
     ]
     lines += level_lines(result, names)
@@ -48,9 +48,9 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     limit = f"less than {percent(result.options.phases.least)} of the run, or a few intervals at its ends"
     lines += [f"too short for a phase ({limit}): {line}" for line in short_lines(result, MOST_BORDERS)]
     left = why.left_out
-    if left.idle + left.borders + left.strays:
+    if without := left.idle + left.borders + left.strays:
         lines.append(
-            f"{count(left.idle + left.borders + left.strays, 'interval')} without a phase: {left.borders} at borders, "
+            f"{count(without, 'interval')} without a phase: {left.borders} at change points, "
             f"{left.strays} like no phase, {left.idle} with nearly no samples"
         )
     return lines
@@ -113,10 +113,10 @@ def _choice(result: PhaseResult, why: RunEvidence) -> str:
     if k == 1:
         return (
             f"{what}: no function's share changes abruptly by {percent(limits.named)} of the time and "
-            f"{limits.beyond:g} standard errors for longer than a moment"
+            f"{limits.beyond:g} standard errors for longer than {limits.short_visit} intervals"
         )
     return (
-        f"{what} of stretches: between every two of them, some function's share differs by {percent(limits.named)} of "
+        f"{what} of segments: between every two of them, some function's share differs by {percent(limits.named)} of "
         f"the time and {limits.beyond:g} standard errors, or more"
     )
 
