@@ -126,4 +126,4 @@ def test_thinned_and_bounded_beats_are_told(tmp_path, capsys):
     assert "thinned at run time" in out
     assert "(EKG_OVERHEAD): id 1\n" in out
     assert "id 1 costs 2.5 % of its threads' time even so: put it around the loop\n" in out
-    assert "which was taken instead: id 1\n" in out
+    assert "that time was used instead: id 1\n" in out
