@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from incprof.analysis.diff.energy import NodePower, with_energy
-from incprof.analysis.diff.from_run_to_run import assumed_noise, cpus_got
+from incprof.analysis.diff.from_run_to_run import assumed_noise
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
 from incprof.analysis.diff.notes import alike, notes
@@ -81,7 +81,7 @@ def compare(
         functions=functions,
         left_out=left_out,
         run_noise=noise if len(both) == 2 else None,
-        cpus=min(cpus_got(run) for run in runs) if len(both) == 2 and run_noise is None else None,
+        is_noise_assumed=len(both) == 2 and run_noise is None,
         clock=clock,
         notes=(*notes(sides, runs, len(a)), *alike(phases)),
     )

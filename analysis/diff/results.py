@@ -133,8 +133,8 @@ class Comparison:
     functions: those that take some time, largest change first. left_out: how many more there are.
     run_noise: the relative scatter from run to run that was assumed; None where several runs show it.
     clock: what phases and the run are measured by: `wall` or `cpu` time, or `both`: wall time, and beside it CPU time.
-    notes: how the runs differ as such. cpus: the part of its CPUs that a run got, of both the one that got less, where
-    the scatter from run to run is assumed from that; None where several runs show it, or it was given.
+    notes: how the runs differ as such. is_noise_assumed: neither several runs of a side show the scatter from run to
+    run, nor was it given.
     """
 
     a: tuple[Side, ...]
@@ -147,7 +147,7 @@ class Comparison:
     run_noise: float | None
     clock: str = "wall"
     notes: tuple[str, ...] = ()
-    cpus: float | None = None
+    is_noise_assumed: bool = False
 
     @property
     def rows(self) -> list[Row]:

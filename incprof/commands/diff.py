@@ -2,7 +2,7 @@
 
     incprof diff gmon-old gmon-new
     incprof diff old1 old2 old3 --against new1 new2 new3      # several runs of each measure the scatter
-    incprof diff gmon-old gmon-new --fail-on 'phase>10%'      # exit 3 if a phase is slower by more than that
+    incprof diff old1 old2 --against new1 new2 --fail-on 'phase>10%'      # exit 3 if a phase is slower by more
 
 Phases are matched by what they do, not by their number.
 `incprof help diff` explains the output, and has a recipe for CI.
@@ -18,7 +18,7 @@ from incprof.commands.options import LIBS, add_phase_arguments, check_phase_argu
 from incprof.commands.output import check_target
 from incprof.commands.output import write_text as write_file
 from incprof.commands.terminal import STDERR, text_width, wants_colour
-from incprof.errors import GateError, PartialDataError, UsageError
+from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.study import Study
@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if this holds: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
+        help="exit 3 if this holds, 4 if only one run of each says so: "
+        "'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
         "'energy>5%%'; may be repeated",
     )  # fmt: skip
     parser.add_argument(
@@ -90,17 +91,23 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.flush()
         STDERR.warn(unsure_lines(sides.unsure))
-    if sides.untold:
-        from incprof.report.words.diff import untold_lines
-
-        sys.stdout.flush()
-        STDERR.warn(untold_lines(sides.untold, sides.found))
     if sides.failed:
         from incprof.report.words.diff import broken_line
 
         sys.stdout.flush()
+        STDERR.warn(_untold_lines(sides))
         raise GateError(*(broken_line(condition, row) for condition, row in sides.failed))
+    if sides.untold:
+        sys.stdout.flush()
+        STDERR.warn(_untold_lines(sides))
+        return NoDataError.exit_code
     return PartialDataError.exit_code if sides.damaged else 0
+
+
+def _untold_lines(sides: Sides) -> list[str]:
+    from incprof.report.words.diff import untold_lines
+
+    return untold_lines(sides.untold)
 
 
 def directories(args: argparse.Namespace) -> tuple[list[str], list[str]]:

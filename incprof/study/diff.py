@@ -22,8 +22,8 @@ class Sides:
     """What came of a comparison.
 
     failed: conditions that do not hold, each with the row that breaks it. unsure: those that do not by wall time or by
-    CPU time alone. untold: those that one run of each side does not decide, as it shared its CPUs. damaged: a part of a
-    run was left out.
+    CPU time alone. untold: those that do not by one run of each side, which does not decide. damaged: a part of a run
+    was left out.
     """
 
     found: Comparison

@@ -173,7 +173,7 @@ def test_equal_runs_do_not_fail_by_energy(tmp_path, capsys, seed):
 
 def test_more_power_fails_though_time_is_the_same(tmp_path, capsys):
     given = sides(tmp_path, solve=1.3 * SOLVE_W)
-    status, out, err = diff(capsys, *given, "--fail-on", "energy>5%", "--fail-on", "phase>5%", "--json")
+    status, out, err = diff(capsys, *given, "--noise", "2", "--fail-on", "energy>5%", "--fail-on", "phase>5%", "--json")
     found = json.loads(out)
     assert status == 3
     assert err.startswith("incprof: fails 'energy>5%': whole run: 2.1 kJ in A, 2.5")
@@ -184,9 +184,9 @@ def test_more_power_fails_though_time_is_the_same(tmp_path, capsys):
     assert (energy["verdict"], energy["simulated"]) == ("more", False)
     by_name = {phase["name"]: phase["energy"]["verdict"] for phase in found["phases"]}
     assert by_name == {"solve": "more", "write_out": "same"}
-    assert diff(capsys, *given, "--fail-on", "energy>30%")[0] == 0
-    assert diff(capsys, *given, "--fail-on", "write_out:energy>5%")[0] == 0
-    assert diff(capsys, *given, "--fail-on", "solve:energy>300J")[0] == 3
+    assert diff(capsys, *given, "--noise", "2", "--fail-on", "energy>30%")[0] == 0
+    assert diff(capsys, *given, "--noise", "2", "--fail-on", "write_out:energy>5%")[0] == 0
+    assert diff(capsys, *given, "--noise", "2", "--fail-on", "solve:energy>300J")[0] == 3
 
 
 def test_others_on_the_node_may_be_behind_it(tmp_path, capsys):
@@ -194,14 +194,14 @@ def test_others_on_the_node_may_be_behind_it(tmp_path, capsys):
     given = sides(tmp_path, solve=1.3 * SOLVE_W)
     for path in (Path(given[3]), Path(given[5])):
         path.write_text(path.read_text().replace("context-switches", "cpu").replace(",3,", ",2,"))
-    status, _, err = diff(capsys, *given, "--fail-on", "energy>5%")
+    status, _, err = diff(capsys, *given, "--noise", "2", "--fail-on", "energy>5%")
     assert status == 0
     assert "% of the node's busy processors were not the run's" in err
 
 
 def test_simulated_energy_is_marked_on_every_form(tmp_path, capsys):
     given = sides(tmp_path, solve=1.3 * SOLVE_W, head=("# simulated: a formula",))
-    status, out, err = diff(capsys, *given, "--fail-on", "energy>5%")
+    status, out, err = diff(capsys, *given, "--noise", "2", "--fail-on", "energy>5%")
     assert status == 3
     assert "Energy (simulated)" in out
     assert "(simulated), +" in err

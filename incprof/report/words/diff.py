@@ -9,7 +9,7 @@ from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRo
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
 from incprof.report.words.counters import SIMULATED
-from incprof.report.words.figures import count, percent
+from incprof.report.words.figures import count
 from incprof.report.words.names import ROOM, SHORT, Names
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
@@ -196,8 +196,8 @@ def noise_line(found: Comparison) -> str:
             f"{len(found.b)} of B."
         )
     return (
-        f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:.2g} % is assumed (--noise); "
-        "give several of each to measure it."
+        f"{time_line(found)} One run of each: verdicts stand on {100 * found.run_noise:.2g} % from run to run, which "
+        + ("is assumed: give several of each to measure it." if found.is_noise_assumed else "was given (--noise).")
     )
 
 
@@ -235,14 +235,15 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
     return out
 
 
-def untold_lines(untold: Sequence[tuple[Condition, Row]], found: Comparison) -> list[str]:
+def untold_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
     """Return which gates one run of each side does not decide, a line each."""
-    got = percent(found.cpus) if found.cpus is not None else ""
-    texts = dict.fromkeys(words.printable(condition.text.strip()) for condition, _ in untold)
+    rows: dict[str, Row] = {}
+    for condition, row in untold:
+        rows.setdefault(words.printable(condition.text.strip()), row)
     return [
-        f"cannot tell {text!r}: one run of each, and a run had its CPUs for {got} of the time; give three of each "
-        "(--noise PCT decides all the same)"
-        for text in texts
+        f"inconclusive {text!r}: {named(row)} {change(row)}, but one run of each does not show how much runs of one "
+        "build differ: give several of each side, or --noise PCT"
+        for text, row in rows.items()
     ]
 
 
