@@ -66,7 +66,7 @@ static void say_end(void)
     else if (totals.samples + totals.lost == 0)
         log_warn("there is no sample: the program has used no measurable CPU time", NULL);
     else
-        closing_line_say(totals.intervals);
+        closing_line_say(&(struct closing){.intervals = totals.intervals});
 }
 
 static void become(const struct request *request)

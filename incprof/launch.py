@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
 import time
@@ -171,8 +172,14 @@ def job_variables(program: str, environ: Mapping[str, str]) -> dict[str, str]:
     own = "" if launcher_rank(environ) is not None else f"{os.getpid()}@{time.time_ns()}"
     return {
         "INCPROF_DIR": os.path.abspath(environ.get("INCPROF_DIR") or name),
-        "INCPROF_LAUNCH": f"{own}+{time.process_time_ns()}",
+        "INCPROF_LAUNCH": f"{own}+{_spent_ns()}",
     }
+
+
+def _spent_ns() -> int:
+    """CPU time of this process, and of the children that it had before it was incprof."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + round(1e9 * (children.ru_utime + children.ru_stime))
 
 
 # As runtime/launch.c has them.

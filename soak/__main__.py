@@ -22,7 +22,7 @@ from soak.finding import Keeper  # noqa: E402
 ROOT = Path(__file__).parent.parent
 # Parts, each a module with `run`, and the share of the time that each gets.
 PARTS = {
-    "inputs": 0.41,
+    "inputs": 0.36,
     "faults": 0.3,
     "kills": 0.1,
     "stacks": 0.05,
@@ -30,6 +30,7 @@ PARTS = {
     "mpi": 0.05,
     "outside": 0.02,
     "openmp": 0.02,
+    "jobs": 0.05,
 }
 
 

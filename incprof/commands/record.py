@@ -80,8 +80,9 @@ def run(args: argparse.Namespace) -> int:
         return NOT_FOUND
     environment.pop(launch.PROGRAM, None)
     chosen = main_program(program, command[1:])
-    if chosen:
-        environment[launch.PROGRAM] = chosen
+    # One that nothing can be preloaded into is reported here, once.
+    if named := chosen or main_program(program, command[1:], static=True):
+        environment[launch.PROGRAM] = named
     if environment.get("INCPROF_FOLLOW") not in ("0", "false"):
         environment |= launch.job_variables(chosen or program, environment)
     warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))

@@ -5,23 +5,24 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "fixed_text.h"
 #include "job_summary.h"
+#include "job_time.h"
 #include "log.h"
 #include "python.h"
 #include "sys.h"
 
-#define VARIABLE "INCPROF_CLOSING_LINE"
 /* The variable holds so many digits: the process that says the line, or 0 where that is anybody's. */
 #define DIGITS 10
 #define LONGEST 400 /* a message has room for some more */
 
 static char rest[1024]; /* of the line, behind the number of intervals; empty: it is not for this process to say */
 static const char *run_directory; /* of a job, in which others may have left something; or NULL */
-static uint64_t spent_ns;         /* by this process before it became the job's first program */
+static uint64_t spent_ns;         /* by this process and its children before it became the job's first program */
+static bool is_first_program;     /* what it uses before its recording begins is its start */
 static bool is_ours;
+static pid_t speaker; /* not a vfork child of it */
 
 /* How many of the first characters are among these. */
 static size_t run_of(const char *text, const char *these)
@@ -44,12 +45,14 @@ static bool is_lowest(const char *ranks, int rank)
 bool closing_line_take(void)
 {
     char own[DIGITS + 1] = "";
-    char *value = getenv(VARIABLE);
+    char *value = getenv(CLOSING_LINE_VARIABLE);
     if (value == NULL || strlen(value) != DIGITS || run_of(value, "0123456789") != DIGITS)
         return false;
-    text_append_number(own, sizeof own, (uint64_t)SYS0(SYS_getpid), DIGITS);
+    speaker = (pid_t)SYS0(SYS_getpid);
+    text_append_number(own, sizeof own, (uint64_t)speaker, DIGITS);
     /* In place: neither the environment's size nor main's third argument changes. */
-    if (run_of(value, "0") == DIGITS)
+    is_first_program = run_of(value, "0") == DIGITS;
+    if (is_first_program)
         memcpy(value, own, DIGITS);
     is_ours = strcmp(value, own) == 0;
     return is_ours;
@@ -73,7 +76,7 @@ static void append_word(const char *word, size_t length)
     append(is_plain ? "" : "'");
 }
 
-/* INCPROF_LAUNCH ends with the CPU time of what has become the first program, as +NANOSECONDS. */
+/* INCPROF_LAUNCH ends with the CPU time of what has become the first program and of its children, as +NANOSECONDS. */
 static void prepare_job(const struct config *config, const struct launch *launch)
 {
     if (config->launch == NULL || config->format != FORMAT_STREAM || config->gather != GATHER_RANK)
@@ -128,79 +131,104 @@ static void say_python(char *line, size_t size)
     text_append(line, size, " are not seen");
 }
 
-/* CPU time of all that this process was and started, as far as that has ended. */
-static uint64_t spent_on_job_ns(void)
-{
-    struct rusage children;
-    uint64_t own_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    own_ns -= own_ns > spent_ns ? spent_ns : own_ns;
-    if (SYS2(SYS_getrusage, RUSAGE_CHILDREN, &children) != 0)
-        return own_ns;
-    uint64_t seconds = (uint64_t)children.ru_utime.tv_sec + (uint64_t)children.ru_stime.tv_sec;
-    uint64_t micros = (uint64_t)children.ru_utime.tv_usec + (uint64_t)children.ru_stime.tv_usec;
-    return own_ns + seconds * 1000000000u + micros * 1000;
-}
-
 static void say_count(char *line, size_t size, uint64_t count, const char *one, const char *many)
 {
     text_append_number(line, size, count, 1);
     text_append(line, size, count == 1 ? one : many);
 }
 
-/* Rounded down: all of it is 100 %. */
-static void say_percent(char *line, size_t size, uint64_t part_ns, uint64_t all_ns)
+/* Rounded down. More is on record than was used where processes have left the job: what they used is not known. */
+static void say_share(char *line, size_t size, const struct job_summary *job, uint64_t recorded_ns, uint64_t all_ns)
 {
-    uint64_t percent = all_ns == 0 || part_ns >= all_ns ? 100 : part_ns / (all_ns / 100 + 1);
-    text_append_number(line, size, percent, 1);
-    text_append(line, size, " % of the job's CPU time");
+    if (recorded_ns > all_ns)
+        text_append(line, size, ", some of which nobody has waited for,");
+    if (recorded_ns > all_ns || all_ns == 0)
+        return;
+    text_append(line, size, job->open > 0 ? ", with at least " : ", with ");
+    text_append_number(line, size, recorded_ns * 100 / all_ns, 1);
+    text_append(line, size, " % of the job's CPU time,");
 }
 
-static void say_nothing(char *line, size_t size)
+static void say_nothing(char *line, size_t size, uint64_t all_ns)
 {
     text_append(line, size, "nothing recorded: the job used ");
-    text_append_number(line, size, spent_on_job_ns() / 1000000, 1);
+    text_append_number(line, size, all_ns / 1000000, 1);
     text_append(line, size, " ms of CPU time, without a sample in a program that can be recorded");
 }
 
-/* Whether there is anything in the run directory. */
-static bool say_job(char *line, size_t size, uint64_t intervals)
+static void say_processes(char *line, size_t size, const struct job_summary *job)
 {
-    struct job_summary job;
-    job_summary_read(&job, run_directory);
-    uint64_t recorded = job.leading.processes + job.others.processes;
-    bool is_single = recorded == 1 && intervals > 0;
-    if (recorded == 0)
-        say_nothing(line, size);
-    else if (is_single)
-        say_count(line, size, intervals, " interval", " intervals");
-    else
-        text_append(line, size, job.program);
-    if (recorded > 0 && !is_single) {
-        text_append(line, size, " in ");
-        say_count(line, size, job.leading.processes, " process", " processes");
-        if (job.others.processes > 0) {
-            text_append(line, size, ", and ");
-            say_count(line, size, job.others.processes, " other process", " other processes");
-        }
-        text_append(line, size, job.open > 0 ? ", with at least " : ", with ");
-        say_percent(line, size, job.leading.cpu_ns + job.others.cpu_ns, spent_on_job_ns());
-        text_append(line, size, ",");
+    text_append(line, size, job->program);
+    text_append(line, size, " in ");
+    say_count(line, size, job->leading.processes, " process", " processes");
+    if (job->others.processes > 0) {
+        text_append(line, size, ", and ");
+        say_count(line, size, job->others.processes, " other process", " other processes");
     }
-    return recorded > 0;
 }
 
-void closing_line_say(uint64_t intervals)
+/* Whether all but the start of this process, if it is the first program, is its own: but for a hundredth. */
+static bool is_whole(const struct closing *closing, uint64_t recorded_ns, uint64_t all_ns)
+{
+    uint64_t start_ns = is_first_program && closing->cpu_begin_ns > spent_ns ? closing->cpu_begin_ns - spent_ns : 0;
+    return recorded_ns + start_ns >= all_ns / 100 * 99;
+}
+
+/* Whether there is anything in the run directory. */
+static bool say_job(char *line, size_t size, const struct closing *closing)
+{
+    struct job_summary job;
+    uint64_t all_ns = closing->cpu_end_ns + job_time_ns();
+    all_ns -= all_ns > spent_ns ? spent_ns : all_ns;
+    job_summary_read(&job, run_directory);
+    uint64_t processes = job.leading.processes + job.others.processes;
+    uint64_t recorded_ns = job.leading.cpu_ns + job.others.cpu_ns;
+    bool is_single = processes == 1 && closing->intervals > 0;
+    if (processes == 0)
+        say_nothing(line, size, all_ns);
+    else if (is_single)
+        say_count(line, size, closing->intervals, " interval", " intervals");
+    else
+        say_processes(line, size, &job);
+    if (processes > 0 && !(is_single && is_whole(closing, recorded_ns, all_ns)))
+        say_share(line, size, &job, recorded_ns, all_ns);
+    return processes > 0;
+}
+
+void closing_line_say(const struct closing *closing)
 {
     char line[480 + sizeof rest] = "";
-    if (rest[0] == '\0' || (intervals == 0 && run_directory == NULL))
+    if (rest[0] == '\0' || (closing->intervals == 0 && run_directory == NULL))
         return;
     bool has_recording = true;
     if (run_directory != NULL)
-        has_recording = say_job(line, sizeof line, intervals);
+        has_recording = say_job(line, sizeof line, closing);
     else
-        say_count(line, sizeof line, intervals, " interval", " intervals");
+        say_count(line, sizeof line, closing->intervals, " interval", " intervals");
     if (has_recording)
         text_append(line, sizeof line, rest);
     say_python(line, sizeof line);
+    log_warn(line, NULL);
+}
+
+bool closing_line_is_due(void)
+{
+    return is_ours && rest[0] != '\0' && SYS0(SYS_getpid) == speaker && SYS0(SYS_gettid) == speaker;
+}
+
+void closing_line_give_up(const char *program, const char *obstacle)
+{
+    char line[PATH_MAX + sizeof rest] = "";
+    struct job_summary job = {.open = 0};
+    if (run_directory != NULL)
+        job_summary_read(&job, run_directory);
+    text_append(line, sizeof line, program);
+    text_append(line, sizeof line, ": ");
+    text_append(line, sizeof line, obstacle);
+    text_append(line, sizeof line, ": it is not recorded; incprof record --external records it");
+    if (job.leading.processes > 0) {
+        text_append(line, sizeof line, "; what was recorded before is");
+        text_append(line, sizeof line, rest);
+    }
     log_warn(line, NULL);
 }

@@ -16,8 +16,22 @@ bool closing_line_take(void);
 /* Called after that, where the run directory is known. Before main. */
 void closing_line_prepare(const struct config *config, const struct launch *launch);
 
-/* Says it, of so many intervals of this process; of a job, also of what the others have left in the run directory.
- * Async-signal-safe. */
-void closing_line_say(uint64_t intervals);
+#define CLOSING_LINE_VARIABLE "INCPROF_CLOSING_LINE"
+
+/* Whether this process is to say it, and the calling thread is its first, which has the stack for it: 24 KiB.
+ * Async-signal-safe and thread-safe. */
+bool closing_line_is_due(void);
+
+/* Before it becomes a program that cannot say it: reports that one, and why, and where what there is lies.
+ * Async-signal-safe, where it is due. */
+void closing_line_give_up(const char *program, const char *obstacle);
+
+struct closing {
+    uint64_t intervals;                /* of this process */
+    uint64_t cpu_begin_ns, cpu_end_ns; /* the process's CPU clock when its recording began, and when it ended */
+};
+
+/* Says it; of a job, also of what other processes have left in the run directory. Async-signal-safe. */
+void closing_line_say(const struct closing *closing);
 
 #endif

@@ -2,6 +2,7 @@
  * Every function here is async-signal-safe (libc says so of some of them only), as long as its real one is. */
 #define _GNU_SOURCE
 #include <alloca.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@ DECLARE_NEXT(fexecve);
 DECLARE_NEXT(execveat);
 
 /* `call` returns only if it fails. */
-#define BECOME(call)                                                                                                   \
+#define BECOME(file, envp, call)                                                                                       \
     do {                                                                                                               \
-        collector_before_exec();                                                                                       \
+        collector_before_exec(file, envp);                                                                             \
         int result = (call);                                                                                           \
         collector_after_exec();                                                                                        \
         return result;                                                                                                 \
@@ -26,32 +27,32 @@ DECLARE_NEXT(execveat);
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-    BECOME(NEXT(execv)(path, argv));
+    BECOME(path, environ, NEXT(execv)(path, argv));
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    BECOME(NEXT(execve)(path, argv, envp));
+    BECOME(path, envp, NEXT(execve)(path, argv, envp));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-    BECOME(NEXT(execvp)(file, argv));
+    BECOME(file, environ, NEXT(execvp)(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    BECOME(NEXT(execvpe)(file, argv, envp));
+    BECOME(file, envp, NEXT(execvpe)(file, argv, envp));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    BECOME(NEXT(fexecve)(fd, argv, envp));
+    BECOME(NULL, envp, NEXT(fexecve)(fd, argv, envp));
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    BECOME(NEXT(execveat)(directory, path, argv, envp, flags));
+    BECOME(directory == AT_FDCWD ? path : NULL, envp, NEXT(execveat)(directory, path, argv, envp, flags));
 }
 
 /* Makes `argv` of the words from `first` up to the null pointer, which it holds too. */

@@ -21,7 +21,7 @@ static struct interval interval;
 static struct recording recording;
 static const struct config *config;
 static struct launch *launch;
-static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
+static uint64_t run_start_ns, start_cpu_ns, last_cpu_ns, last_collector_ns;
 static bool is_paused;        /* moncontrol(0) */
 static uint64_t suspended_ns; /* between the last interval and the open one */
 
@@ -30,7 +30,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     config = configured;
     launch = launched;
     run_start_ns = monotonic_ns();
-    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    last_cpu_ns = start_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = suspended_ns = 0;
     suspension_slept_ns();
     module_scan_begin();
@@ -217,7 +217,13 @@ void collection_close(void)
 void collection_tell(void)
 {
     if (!recording.broken && !recording.forked)
-        closing_line_say(recording.intervals);
+        closing_line_say(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns});
+}
+
+void collection_tell_late(void)
+{
+    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    collection_tell();
 }
 
 bool collection_is_blank(void)

@@ -46,6 +46,9 @@ void collection_close(void);
 /* After that: the line with which a recording ends, if it is this process's to say. */
 void collection_tell(void);
 
+/* The same of a recording that could not go on, when the program ends: it has used CPU time since. */
+void collection_tell_late(void);
+
 /* Without a file, and with nothing to put into it. */
 bool collection_is_blank(void);
 

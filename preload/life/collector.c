@@ -1,5 +1,5 @@
 /* Who may touch what: `config`, `launch` and `started` are written before main, or in a forked child that has
- * one thread, and only read from then on. `fork_holds_lock` is the lock holder's.
+ * one thread, and only read from then on. `fork_holds_lock` is the lock holder's. `is_left` is atomic.
  *
  * Locks, in the order in which they are taken: the collector's (collector_lock.h); under it spare_lock of thread.c,
  * which is tried and never waited for. The lock of signal_stacks.c is taken with none of these held, but for a forked
@@ -17,6 +17,7 @@
 #include "collector_lock.h"
 #include "inherited.h"
 #include "end_signals.h"
+#include "exec_target.h"
 #include "fixed_text.h"
 #include "interval_thread.h"
 #include "libc.h"
@@ -41,6 +42,7 @@ static bool started; /* once per process image */
 static enum opening opening;
 static __thread bool is_of_vfork_child; /* what the calling thread forks */
 static bool fork_holds_lock;            /* set and cleared by the lock's holder */
+static bool is_left;                    /* by the interval thread, for good: nobody else says how it ended */
 
 /* Whether the interval thread is there, and this process's. */
 static bool is_under_way(void)
@@ -65,6 +67,7 @@ static void write_before_end(void)
 static void begin(bool forked, const char *trouble)
 {
     vfork_begin();
+    is_left = false;
     ticker_begin(&config);
     burst_begin(&config);
     collection_begin(&config, &launch, forked, forked ? OPEN_LATE : opening);
@@ -112,6 +115,7 @@ static void leave_child_alone(void)
 static void fork_child(void)
 {
     signal_stacks_after_fork();
+    is_left = false;
     if (!switch_is_on())
         return;
     vfork_begin();
@@ -217,6 +221,9 @@ void collector_start(enum start start)
 void collector_stop(void)
 {
     ask(REQUEST_STOP);
+    if (__atomic_load_n(&is_left, __ATOMIC_RELAXED) && !vfork_is_child() &&
+        __atomic_exchange_n(&is_left, false, __ATOMIC_RELAXED))
+        collection_tell_late();
 }
 
 void collector_end(const char *why)
@@ -226,8 +233,10 @@ void collector_end(const char *why)
     log_warn(why, NULL);
 }
 
-void collector_before_exec(void)
+void collector_before_exec(const char *file, char *const envp[])
 {
+    if (switch_is_on())
+        exec_target_report(file, envp);
     ask(REQUEST_EXEC);
     inherited_begin(true);
 }
@@ -309,7 +318,9 @@ void collector_come_back(void)
     }
     if (!is_there) {
         thread_stop_all();
-        log_warn("cannot go on in another namespace, recording stops here", NULL);
+        __atomic_store_n(&is_left, true, __ATOMIC_RELAXED);
+        if (!collection_is_blank())
+            log_warn("cannot go on in another namespace, recording stops here", NULL);
     }
     if (absence.fd >= 0)
         sys_close(absence.fd);

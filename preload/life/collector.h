@@ -23,9 +23,10 @@ void collector_stop(void);
 void collector_end(const char *why);
 
 /* The same before an exec, with the signals as the new program is to inherit them; the recording goes on if it fails.
+ * `file` is a path, a name to be looked up in PATH, or NULL.
  * What is written between the two calls would cost the clean end, and be torn by the exec. Async-signal-safe and
  * thread-safe. */
-void collector_before_exec(void);
+void collector_before_exec(const char *file, char *const envp[]);
 void collector_after_exec(void);
 
 /* Around a call that the kernel refuses to processes with several threads: the interval thread ends, and another one

@@ -9,7 +9,7 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
 
-static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2};
+static const int numbers[] = {SIGHUP, SIGINT, SIGABRT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2};
 #define SA_RESTORER 0x04000000 /* the kernel's */
 
 enum { COUNT = sizeof numbers / sizeof *numbers };

@@ -6,8 +6,9 @@
 
 #include "session.h"
 
-static inline void collector_before_exec(void)
+static inline void collector_before_exec(const char *file, char *const envp[])
 {
+    (void)file, (void)envp;
     session_before_exec();
 }
 

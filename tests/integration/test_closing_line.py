@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,14 +16,15 @@ import pytest
 
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import run, variables
+from tests.integration.conftest import Build
 from tests.integration.hosts import BuildHost, collector_lines, streams, wait_for_intervals
 
 
-def lines(place: Path, *words: str | Path, status: int = 3, **env: str) -> list[str]:
+def lines(place: Path, *words: str | Path, status: int | None = 3, **env: str) -> list[str]:
     """What the collector says while a command is recorded that the user has typed in `place`."""
     env.setdefault("PYTHONPATH", os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])))
     outcome = run([sys.executable, "-m", "incprof", "record", "-i", "0.05", *words], place, env)
-    assert outcome.status == status, outcome
+    assert status in (None, outcome.status), outcome
     return collector_lines(outcome)
 
 
@@ -96,7 +98,7 @@ def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path
     assert process.returncode == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGABRT])
 def test_a_program_that_a_signal_ends(host: BuildHost, tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "incprof", "record", "-i", "0.05", "-o", tmp_path / "run", "--", host("endless.c")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -150,6 +152,67 @@ def test_a_directory_that_cannot_be_had_is_reported_once(host: BuildHost, tmp_pa
     program = shlex.quote(str(host("simple.c", pg=pg, output=f"simple-{pg}")))
     (line,) = lines(tmp_path, "-o", "/proc/none", "--", "sh", "-c", f"{program}; {program}; exit 3")
     assert line.startswith("incprof: cannot write to the run directory, not recording: /proc/none: ")
+
+
+def static(build: Build) -> Path:
+    """A program that no library can be preloaded into."""
+    return build("plain.c", pg=False, flags="-O2 -static", output="static")
+
+
+def share(line: str) -> int:
+    """Percent of the job's CPU time that are on record, as the line has it."""
+    found = re.search(r", with (?:at least )?(\d+) % of the job's CPU time, in run; next: incprof phases run$", line)
+    assert found is not None, line
+    return int(found[1])
+
+
+def test_one_recorded_process_is_not_all_of_a_job(host: BuildHost, build: Build, tmp_path: Path) -> None:
+    """What its children have used is not in its intervals."""
+    (line,) = lines(tmp_path, "-o", "run", "--", host("forks.c"), "system", static(build), status=None)
+    assert share(line) < 90
+
+
+def test_children_that_nobody_has_waited_for(build: Build, tmp_path: Path) -> None:
+    """Those of a container's first process, and a pool's server, count as well."""
+    read = "import os, subprocess, sys; subprocess.Popen(sys.argv[1:], stdout=-1).stdout.read(); os._exit(3)"
+    (line,) = lines(tmp_path, "-o", "run", "--", sys.executable, "-c", read, static(build), "30")
+    assert share(line) < 60
+
+
+HIDDEN = "started without LD_PRELOAD or the variables of the recording"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nice", "env", "-i", "PROGRAM"], HIDDEN),
+        (["sh", "-c", "unset LD_PRELOAD; exec PROGRAM 0"], HIDDEN),
+        (["sh", "-c", "true; exec STATIC 0"], "statically linked, so LD_PRELOAD has no effect"),
+    ],
+)  # fmt: skip
+def test_a_job_that_becomes_what_cannot_be_recorded(
+    host: BuildHost, build: Build, tmp_path: Path, words: list[str], reason: str
+) -> None:
+    program, other = host("simple.c"), static(build)
+    named = [word.replace("PROGRAM", str(program)).replace("STATIC", str(other)) for word in words]
+    (line,) = lines(tmp_path, "-o", "run", "--", *named, status=7 if "STATIC" in words[-1] else 3)
+    path = other if "STATIC" in words[-1] else program
+    assert line.startswith(f"incprof: {path}: {reason}: it is not recorded; incprof record --external records it")
+
+
+def test_a_static_program_is_reported_once(build: Build, tmp_path: Path) -> None:
+    """Where the command line names it, before the start."""
+    (line,) = lines(tmp_path, "-o", "run", "--", "nice", static(build), "0", status=7)
+    assert "nothing will be recorded" in line
+
+
+def test_a_launcher_whose_recording_cannot_go_on(host: BuildHost, tmp_path: Path) -> None:
+    """No thread can be made where children are in another name space of processes."""
+    command = ["unshare", "-Urpf"]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+        pytest.skip("user namespaces are not permitted here")
+    *_, line = lines(tmp_path, "-o", "run", "--", *command, host("simple.c"))
+    assert line.endswith(" in run; next: incprof phases run")
 
 
 def test_a_job_that_uses_next_to_nothing(tmp_path: Path) -> None:

@@ -88,3 +88,10 @@ def test_a_hang_is_seen(programs):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "hung recorded" in done.stdout
+
+
+def test_jobs(tmp_path):
+    """Launches whose CPU time was neither on record nor said not to be, among others."""
+    done = python("soak", "--scratch", str(tmp_path), "--only", "jobs", "--seed", "1", "--cases", "9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 findings" in done.stdout
