@@ -71,7 +71,9 @@ static bool is_jit_dump(const char *path)
     const char *name = strrchr(path, '/');
     if (name == NULL || strncmp(name, "/jit-", 5) != 0)
         return false;
-    const char *rest = name + 5 + strspn(name + 5, "0123456789");
+    const char *rest = name + 5;
+    while (*rest >= '0' && *rest <= '9') /* strspn is a sanitizer's */
+        rest++;
     return rest > name + 5 && strcmp(rest, ".dump") == 0;
 }
 

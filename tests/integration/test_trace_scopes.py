@@ -48,7 +48,7 @@ def plugin(mpi: Mpi, source: str = "plugin.c", name: str = "plugin", *flags: str
 
 
 def lines_of_ours(stderr: str) -> list[str]:
-    return [line for line in stderr.splitlines() if OWN in line and "to see it" not in line]
+    return [line for line in stderr.splitlines() if OWN in line and "show it with: " not in line]
 
 
 def test_fortran_in_a_module_that_only_python_sees(mpi: Mpi, tmp_path: Path) -> None:

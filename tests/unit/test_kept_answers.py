@@ -70,10 +70,10 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_same_question_has_the_same_answer(run: Path, ask: Asked) -> None:
-    first = ask(run)
+    first = ask(run, "--details")
     assert first[0] == 0
     assert "main" in first[1]
-    assert [ask(run), ask(run)] == [first, first]
+    assert [ask(run, "--details"), ask(run, "--details")] == [first, first]
     assert ask.made == 1
 
 
@@ -120,9 +120,9 @@ def test_what_has_changed_is_seen(run: Path, ask: Asked, monkeypatch: pytest.Mon
 
 def test_a_file_that_was_not_there(run: Path, tmp_path: Path, ask: Asked) -> None:
     (run / "symbols" / f"{BUILD_ID}.elf").unlink()
-    ask(run)
+    ask(run, "--details")
     binary(run / "symbols" / f"{BUILD_ID}.elf", "renamed")
-    assert "renamed" in ask(run)[1]
+    assert "renamed" in ask(run, "--details")[1]
 
 
 def test_other_arguments_are_another_question(run: Path, ask: Asked) -> None:

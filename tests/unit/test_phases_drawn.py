@@ -16,7 +16,7 @@ from tests.unit import drawn
 
 # How many are tried by the slow test: INCPROF_DRAWN=10000 takes some minutes.
 MANY = int(os.environ.get("INCPROF_DRAWN", "300"))
-ASKED = Namespace(csv=False, explain=True, threads=True, overhead=1.0, per_rank=False)
+ASKED = Namespace(csv=False, brief=False, details=True, explain=True, threads=True, overhead=1.0, per_rank=False)
 
 
 def answers(seed, directory, *, full=True):

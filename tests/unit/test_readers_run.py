@@ -34,7 +34,7 @@ def ticks(profile):
 
 def test_processes_in_order(ranks):
     found = [(p.rank, p.pid, p.primary) for p in ranks.processes]
-    assert found == [(3, 100, True), (3, None, False), (3, 200, False), (10, None, True)]
+    assert found == [(3, 100, True), (3, 200, False), (3, 4711, False), (10, None, True)]
     assert ranks.ranks == (3, 10)
     assert ranks.app == "app"
 
@@ -47,7 +47,7 @@ def test_lowest_rank_unless_asked(ranks):
 
 def test_one_process(ranks):
     assert ticks(read_profile(ranks, process=200)) == 4
-    assert ticks(read_profile(ranks, process=ranks.processes[1])) == 3
+    assert ticks(read_profile(ranks, process=ranks.processes[2])) == 3
     assert ticks(read_profile(ranks, rank=3, process=100)) == 5
 
 

@@ -79,7 +79,7 @@ def test_a_recording_without_threads_is_refused(tmp_path, capsys, monkeypatch):
     assert cli.main(["phases", str(recorded(tmp_path / "run")), "--threads"]) == 4
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "no samples that say which thread" in shown.err
+    assert "the samples do not name their threads" in shown.err
     assert cli.main(["phases", str(tmp_path / "run"), "--threads", "--csv"]) == 2
 
 
