@@ -23,6 +23,7 @@ for name in ("CACHE", "CONFIG", "DATA"):
 # In the background, or under nohup, these are ignored, and so they would be in the programs that the tests end by them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
