@@ -68,8 +68,8 @@ static void take_what_there_is(struct events *events)
         follow_record(record, time_ns);
 }
 
-/* The threads that the process has already. One that it has started since is followed by itself, which the kernel says:
- * it is asked between two looks. */
+/* Follows the threads that the process has already. A thread started since is followed by inheritance: the kernel's
+ * record of it is taken before the list of threads is read again. */
 static int follow(struct events *events, pid_t pid, pid_t opened, const char *exe)
 {
     const struct timespec pause = {0, 1000000};

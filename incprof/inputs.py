@@ -72,7 +72,7 @@ def notice_own(path: AnyPath) -> None:
 
 
 def notice_others() -> None:
-    """Take note that files are read that nobody takes note of: by other processes."""
+    """Record that other processes read files, which are not listed here."""
     if _noticed is not None:
         _noticed.complete = False
 

@@ -3,7 +3,7 @@
 An answer is what was printed and the exit status. It is one of the same question while nothing has changed that it was
 made from: arguments and settings, the environment, the terminal, the files that were looked for (there or not), the
 code of this program. Not kept is what came from other processes or from servers, what was too long, and what was made
-from a file that may have changed unnoticed. Where nothing can be kept, nothing is said of it: the answer is made anew.
+from a file that may have changed unnoticed. Where an answer cannot be kept, it is computed again, without a warning.
 """
 
 from __future__ import annotations

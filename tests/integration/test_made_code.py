@@ -48,7 +48,7 @@ def test_code_without_a_name_counts_as_its_caller(build: Build, record: Record) 
     recording = run_made(build, record, "unnamed")
     assert in_turn(recording) == []
     assert recording.paths().most_common(1)[0][0][-2:] == ("burn", "call")
-    assert any("nobody has named" in warning for warning in recording.profile.warnings)
+    assert any("without a name" in warning for warning in recording.profile.warnings)
 
 
 SCRIPT = """

@@ -1,6 +1,6 @@
 """Call paths through code that a program made as it ran, see readers/symbols/made_code.py. p nodes of paths.
 
-A place holds different functions in the course of a run: each of them is a node of its own. Code that nobody has named
+A place holds different functions in the course of a run: each of them is a node of its own. Code without a name
 is no function: it counts as its caller, as the code of a library does.
 """
 
@@ -74,8 +74,8 @@ class MadePaths:
         if 100 * self.unnamed <= self.all:
             return []
         return [
-            f"{100 * self.unnamed / self.all:.0f} % of the samples are in code that the program made as it ran and "
-            "nobody has named: it counts as its callers (docs/python-programs.md says how to get names)"
+            f"{100 * self.unnamed / self.all:.0f} % of the samples are in code that the program made as it ran, "
+            "without a name: it counts as its callers (docs/python-programs.md explains how to get names)"
         ]
 
     def _find_uses(self) -> None:
