@@ -56,8 +56,8 @@ MADE = _of("preload", "jit_dump jit_file jit_lines jit_map jit_names jit_objects
 PYTHON = MADE + _of("preload", "python_codes python_frames python_functions")
 
 HARNESSES = (
-    Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
-    Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
+    Harness("elf", ELF + CFI + BUFFER + MEMORY + CLOCK, 32768),
+    Harness("cfi", ELF + CFI + BUFFER + MEMORY + CLOCK, 4096),
     Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "log output reason"), 32768),
     Harness(
         "modules",

@@ -354,7 +354,7 @@ def test_sites_are_those_of_the_build_with_pg(tmp_path: Path) -> None:
     assert not any("estimated" in s for p in found[True]["phases"] for s in p["sites"])
     functions = [f for p in found[False]["phases"] for f in p["functions"]]
     assert all(f["estimated"] and f["calls_low"] == f["calls"] for f in functions)
-    shown = incprof("phases", tmp_path / "pg-False" / "run").stdout
+    shown = incprof("phases", tmp_path / "pg-False" / "run", "--details").stdout
     assert "calls were not counted" in shown
     assert " 0 calls" not in shown
     page = tmp_path / "page.html"
