@@ -124,8 +124,6 @@ ELSEWHERE = {
     "incprof record *-- python3 *": "test_python_programs.py",
     "incprof record -- ./job.sh": "stands for a script of the reader's: test_jobs.py",
     "incprof record -- make *": "stands for a build of the reader's: test_jobs.py",
-    "incprof record -- node *": "may not be there",
-    "incprof record -- java *": "may not be there",
     "incprof record -- timeout *": "stands for a program of the reader's",
     "incprof record -p *": "of a process that runs: test_attach.py",
     "incprof record --external *": "where perf is permitted: test_attach.py",
