@@ -31,12 +31,12 @@ START_S = 0.02
 # What takes longer has hung: launches take seconds.
 PATIENCE_S = 300.0
 SHARE = re.compile(r"with (?:at least )?(\d+) % of the job's CPU time")
-UNKNOWN = ("nothing recorded: the job used", "it is not recorded", "some of which nobody has waited for")
+UNKNOWN = ("nothing recorded: the job used", "it is not recorded", "part of it in children not waited for")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch used, seconds, what of it is on record, of how many processes, and what is said at its end."""
+    """What a launch used, seconds, what of it is on record, of how many processes, and the lines at its end."""
 
     used_s: float
     recorded_s: float
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def accounted(self) -> float:
-        """Part of the CPU time that is in the recording, or is said not to be."""
+        """Part of the CPU time that is in the recording, or is reported not to be."""
         found = SHARE.search(self.said)
         if any(text in self.said for text in UNKNOWN):
             return 1.0

@@ -157,7 +157,7 @@ class Launch:
     def _becoming(self, depth: int) -> list[str]:
         end = self.dice.choice(("exec", "daemon", "stop"))
         self.kinds.add(end)
-        # What outlives the command is recorded, but nobody can say then how much of it is not.
+        # What outlives the command is recorded, but how much of it is not is unknown.
         words = [self.bench.program, self._milliseconds(), "exit"]
         if end != "daemon":
             words = ["/bin/sh", "-c", self._text(depth)]

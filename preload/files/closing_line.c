@@ -141,7 +141,7 @@ static void say_count(char *line, size_t size, uint64_t count, const char *one, 
 static void say_share(char *line, size_t size, const struct job_summary *job, uint64_t recorded_ns, uint64_t all_ns)
 {
     if (recorded_ns > all_ns)
-        text_append(line, size, ", some of which nobody has waited for,");
+        text_append(line, size, ", part of it in children not waited for,");
     if (recorded_ns > all_ns || all_ns == 0)
         return;
     text_append(line, size, job->open > 0 ? ", with at least " : ", with ");

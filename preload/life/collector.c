@@ -42,7 +42,7 @@ static bool started; /* once per process image */
 static enum opening opening;
 static __thread bool is_of_vfork_child; /* what the calling thread forks */
 static bool fork_holds_lock;            /* set and cleared by the lock's holder */
-static bool is_left;                    /* by the interval thread, for good: nobody else says how it ended */
+static bool is_left;                    /* set for good by the interval thread: the end is yet to be reported */
 
 /* Whether the interval thread is there, and this process's. */
 static bool is_under_way(void)
