@@ -12,7 +12,7 @@ SOAK_ARGS ?=
 # Tests often wait for programs that they record: one more than there are processors.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload appekg selfanalyze sampler attach trace analysis/native
+C_ROOMS := runtime preload appekg selfanalyze outside trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
@@ -84,7 +84,7 @@ test-slow: all
 
 test-all: test test-slow
 
-# Tries to break what docs/reliability.md promises: TIME seconds long, SOAK_ARGS="--only inputs --seed 7" for a part.
+# Tries to break what reliability.md promises: TIME seconds long, SOAK_ARGS="--only inputs --seed 7" for a part.
 soak: all
 	$(BIN)/python -m soak --seconds $(or $(TIME),600) $(SOAK_ARGS)
 
@@ -107,7 +107,7 @@ bench: all
 realworld: all
 	PATH="$(abspath $(BIN)):$$PATH" sh benchmarks/realworld/run.sh
 
-# How often the methods are right on runs whose phases are known: writes docs/truth.md. QUICK=1: a few of them, printed.
+# How often the methods are right on runs whose phases are known: writes truth.md. QUICK=1: a few of them, printed.
 truth: all
 	@$(BIN)/python -c 'import ruptures' 2>/dev/null || $(PIP) install 'ruptures>=1.1'
 	$(BIN)/python -m truth $(if $(QUICK),--quick)

@@ -1,4 +1,4 @@
-"""libincprof_native, loaded when it is used for the first time.
+"""Load libincprof_native at its first use.
 
 `from incprof.analysis._native import ffi, native`; then `native().name(...)` is a C function.
 """
@@ -20,14 +20,14 @@ LIBRARY = "libincprof_native.so"
 
 
 def candidates() -> Iterator[Path]:
-    """Places where an installation may have put the library, the nearest first."""
+    """Yield the paths where an installation may have put the library, nearest first."""
     package = Path(incprof.__file__).resolve().parent
     yield package / "_lib" / LIBRARY
     # An editable installation keeps the package in the checkout and the library in site-packages.
     for entry in sys.path:
         if entry:
             yield Path(entry) / "incprof" / "_lib" / LIBRARY
-    # Built or installed by plain CMake.
+    # A plain CMake build or installation.
     yield package.parent / "build" / "analysis" / "native" / LIBRARY
     machine = os.uname().machine
     for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
@@ -36,10 +36,10 @@ def candidates() -> Iterator[Path]:
 
 
 def find(environ: Mapping[str, str]) -> Path:
-    """Path of the library: $INCPROF_NATIVE_LIB if set, else where this package was installed.
+    """Return the path of the library: $INCPROF_NATIVE_LIB if set, else where this package is installed.
 
     Raises:
-        IncprofError: there is none.
+        IncprofError: the library was not found.
     """
     given = environ.get("INCPROF_NATIVE_LIB")
     if given:
@@ -56,7 +56,7 @@ def find(environ: Mapping[str, str]) -> Path:
 
 @functools.cache
 def native() -> Any:
-    """The C functions, as attributes. Thread-safe: two threads may both load it, which is harmless.
+    """Return the C functions, as attributes. Thread-safe: if two threads both load the library, it does no harm.
 
     Raises:
         IncprofError: the library was not found, cannot be loaded, or belongs to another release.

@@ -1,8 +1,8 @@
-"""What Python calls of libincprof_native, in C, and the module that cffi makes of it.
+"""C declarations of the functions of libincprof_native that Python calls; cffi generates a module from them.
 
     python -m incprof.analysis._native_declarations
 
-writes analysis/_native_ffi.py again. The texts below are not read when a program runs.
+rewrites analysis/_native_ffi.py. The declarations below are not read when a program runs.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8_t *payload
                            int64_t *work_ns);
 """
 
-# One text per kernel, in the words of its header.
+# One text per kernel, copied from its header.
 DECLARATIONS = (COMMON, PATTERNS, STATES, TRACES)
-# Headers for users of C are read as they are.
+# Headers for users of C are parsed unchanged.
 HEADERS = ("dpd.h", "dpd_values.h")
 
 
 def header(path: Path) -> str:
-    """Return what a header declares: without the preprocessor's lines, C++ and what is exported how."""
+    """Return the declarations in a header, without preprocessor lines, C++ and export attributes."""
     text = re.sub(r"#ifdef __cplusplus\n.*?#endif\n|^#.*?$|\bDPD_API\b", "", path.read_text(), flags=re.M | re.S)
     return re.sub(r"\n{3,}", "\n\n", text)
 

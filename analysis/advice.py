@@ -1,6 +1,6 @@
-"""Advice from runs under other thread counts and frequencies: which phases hardly depend on them, and what that saves.
+"""Advice from runs under other thread counts and frequencies: which phases hardly depend on them, and the saving.
 
-Nothing is advised without evidence: an interval that was measured, or a rule, which says that it is one and why.
+All advice rests on evidence: a measured confidence interval, or a rule, which is marked as one and gives its reason.
 """
 
 from __future__ import annotations
@@ -9,42 +9,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from incprof.analysis.beats.noise import Change
-from incprof.analysis.counters.results import Bound
-from incprof.analysis.diff.results import Comparison, PhaseRow, Row
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.counters.phase_counters import Bound
+from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
+from incprof.analysis.phase_result import PhaseResult
 
-# Of what a saving is: the node's energy where power was sampled, else what is reserved, threads times time.
+# What a saving is a share of: the node's energy where power was sampled, else reserved threads times time.
 SavingOf = Literal["energy", "processor time"]
-# A phase that keeps less than this busy of several threads is serial but for noise.
+# A phase that keeps fewer processors than this busy, of several threads, is serial up to noise.
 SERIAL = 1.1
-# What a frequency changes little: the processor is not what it waits for.
+# Bounds that frequency changes little: the phase does not wait for the processor.
 NOT_BY_FREQUENCY = ("waiting", "io", "memory")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a program runs under. threads: OMP_NUM_THREADS. khz: the limit to the frequency. None: as it is."""
+    """Settings that a program runs under; None leaves a setting unchanged.
+
+    Attributes:
+        threads: OMP_NUM_THREADS.
+        khz: frequency limit, kHz.
+    """
 
     threads: int | None = None
     khz: int | None = None
 
     @property
     def name(self) -> str:
-        """What it is called, for people."""
+        """Label for users."""
         parts = [] if self.threads is None else [f"{self.threads} thread{'s' * (self.threads != 1)}"]
         parts += [] if self.khz is None else [f"{self.khz / 1e6:.3g} GHz at most"]
         return ", ".join(parts) or "as it is"
 
     @property
     def slug(self) -> str:
-        """A name for files."""
+        """Label for file names."""
         return f"t{self.threads or 0}" + (f"-f{self.khz}" if self.khz is not None else "")
 
 
 @dataclass(frozen=True)
 class Saving:
-    """What a setting saves, a share of what the baseline takes; low, high: its interval. simulated: power was."""
+    """What a setting saves, as a share of the baseline's consumption.
+
+    Attributes:
+        of: energy or processor time.
+        share: the saving, of 1.
+        low: lower end of its confidence interval.
+        high: upper end.
+        simulated: whether the power was simulated.
+    """
 
     of: SavingOf
     share: float
@@ -55,10 +68,16 @@ class Saving:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a setting does to a phase, or the run (phase None).
+    """Effect of a setting on a phase, or on the run.
 
-    seconds: of the baseline and under the setting. ci: of the factor between them; None where it cannot be told.
-    hardly: time surely grows by the tolerance at most. saving: None where none is known.
+    Attributes:
+        setting: the setting.
+        phase: id of the phase; None for the run.
+        name: of the phase.
+        seconds: of the baseline, and under the setting.
+        ci: confidence interval of the factor between the two; None if it cannot be estimated.
+        hardly: whether time grows by at most the tolerance, even at the upper end of `ci`.
+        saving: None where it cannot be estimated.
     """
 
     setting: Setting
@@ -71,13 +90,19 @@ class Effect:
 
     @property
     def advised(self) -> bool:
-        """Whether it is worth it for sure: hardly slower, and a saving whose interval is above nothing."""
+        """Whether the setting is worthwhile beyond doubt: hardly slower, and a saving whose interval is above zero."""
         return self.hardly and self.saving is not None and self.saving.low > 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule says of a phase without having run it. what: frequency or threads. why: the reason."""
+    """A rule's prediction for a phase, without a run under another setting.
+
+    Attributes:
+        phase: id of the phase.
+        what: frequency or threads.
+        why: the reason.
+    """
 
     phase: int
     what: Literal["frequency", "threads"]
@@ -86,9 +111,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Advice:
-    """What was found. baseline: what the effects are held against. runs: of each setting. tolerance: a share.
+    """Effects of the settings that were run, and rules for the others.
 
-    rules: for what was not measured, and not_measured why that is.
+    Attributes:
+        baseline: the setting that effects are compared with.
+        runs: number of runs of each setting.
+        tolerance: accepted slowdown, a share.
+        effects: measured effects.
+        rules: predictions for what was not measured.
+        not_measured: reasons why it was not.
     """
 
     baseline: Setting
@@ -100,7 +131,7 @@ class Advice:
 
 
 def effects_of(baseline: Setting, setting: Setting, found: Comparison, tolerance: float) -> list[Effect]:
-    """Return what a setting does to the run and to each phase that both have; `found` holds it against the baseline."""
+    """Return the effect of a setting on the run and on each phase of both sides. found: setting against baseline."""
     rows = [row for row in found.phases if row.verdict not in ("gone", "new")]
     return [_effect(baseline, setting, row, tolerance) for row in (*rows, found.run)]
 
@@ -112,7 +143,7 @@ def _effect(baseline: Setting, setting: Setting, row: PhaseRow | Row, tolerance:
 
 
 def _saving(baseline: Setting, setting: Setting, row: Row) -> Saving | None:
-    """Return what a setting saves of the energy; of the processor time where no power is known."""
+    """Return the energy that a setting saves; the processor time where power is not available."""
     if row.energy is not None:
         ratio, ci = row.energy.ratio, row.energy.ci
         if ratio is None or ci is None:
@@ -134,14 +165,15 @@ def by_rule(
     result: PhaseResult, bounds: Mapping[int, Bound | None], busy: Mapping[int, tuple[float, float]],
     what: Sequence[str], *, alone: bool,
 ) -> list[Rule]:  # fmt: skip
-    """Return what rules say of phases that were not run otherwise.
+    """Return the rules that apply to phases which were not run under other settings.
 
     Args:
         result: phases of a recording.
-        bounds: what each is bound by, from counters.
-        busy: processors that each keeps busy, and threads that it has.
-        what: of frequency and threads, what was not measured.
-        alone: others surely left the run its processors; else what it did not use, they may have had.
+        bounds: what each phase is bound by, from counters.
+        busy: processors that each phase keeps busy, and the threads that it has.
+        what: frequency, threads or both: what was not measured.
+        alone: whether no other process competed for the processors; else it may have used those that this run left
+            idle.
     """
     rules = []
     for phase in result.phases:

@@ -1,11 +1,11 @@
-"""Heartbeats of a program's phases: giving them (docs/appekg-python.md), and reading what libappekg wrote.
+"""Heartbeats of a program's phases: emit them (docs/use/appekg.md), and read the files of libappekg.
 
     import appekg
 
     with appekg.beat(1):
         assemble()
 
-Importing this is cheap, numpy is imported when something is read.
+Importing this module is cheap; numpy is imported by the first read.
 """
 
 from __future__ import annotations

@@ -52,11 +52,11 @@ class beat:
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Wrap a function: each call is a beat, however it ends.
 
-        Of a generator function, or a coroutine function, the beat covers what is executed, from the first step to the
-        last one, and the waiting in between.
+        For a generator function or a coroutine function, the beat lasts from the first step to the last one, including
+        the time between steps.
 
         Raises:
-            TypeError: an asynchronous generator function; a `with` statement in it says where its beats are.
+            TypeError: an asynchronous generator function; use a `with` statement in it.
         """
         if inspect.isasyncgenfunction(function):
             raise TypeError(f"{function.__qualname__} is an asynchronous generator; use `with appekg.beat(..)` in it")

@@ -1,4 +1,4 @@
-"""libappekg's functions for Python."""
+"""The functions of libappekg for Python."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ def init(
     rate_factor: int = 0,
     start_off: bool = False,
 ) -> bool:
-    """Start heartbeats. Optional: the first beat does it too, with environment and defaults.
+    """Start heartbeats. Optional: the first beat starts them too, with environment and defaults.
 
-    The environment comes before all arguments: whoever runs the program has the last word.
+    The environment overrides all arguments.
 
     Args:
         directory: The run directory (EKG_DIR; default ekg-<app>[-<job>]).
-        sinks: file, prometheus, ldms or none, several as a list or with commas (EKG_SINK; default file).
+        sinks: file, prometheus, ldms or none, several as a list or separated by commas (EKG_SINK; default file).
         interval_s: Seconds, 0.001 to 86400 (EKG_INTERVAL; default 1).
-        rate_factor: Record one beat in so many, of every id without a rate of its own (EKG_RATE; default 1).
+        rate_factor: Record one beat in this many, of every id without a rate of its own (EKG_RATE; default 1).
         start_off: Record nothing before `enable` is called (EKG_START).
 
     Returns:
-        Whether heartbeats are running; a line on stderr says why not, unless EKG_DISABLE asked for it. If they were
-        running before, the arguments are ignored.
+        Whether heartbeats are running; if not, a line on stderr gives the reason, unless EKG_DISABLE is set. If they
+        were already running, the arguments are ignored.
 
     Raises:
         ImportError: libappekg was not found.
         OverflowError: rate_factor is not within 0 .. 2**32-1.
-        ValueError: a text holds a zero byte.
+        ValueError: a text contains a zero byte.
     """
     ffi = library.ffi
     words = sinks if isinstance(sinks, str) else ",".join(sinks or ())
-    # The library copies; until it has, these two keep the text alive.
+    # The library copies the text; these two keep it alive until then.
     place, names = _text(ffi, os.fsencode(directory or "")), _text(ffi, words.encode())
     options = {
         "directory": place,
@@ -51,43 +51,43 @@ def init(
 
 
 def _text(ffi: Any, text: bytes) -> Any:
-    """A C string; NULL, which means the default, for an empty one."""
+    """Return a C string; NULL, which selects the default, for an empty one."""
     return ffi.new("char[]", _without_zero(text)) if text else ffi.NULL
 
 
 def _without_zero(text: bytes) -> bytes:
-    """The bytes, if C can take them."""
+    """Return the bytes, unless they contain a zero byte."""
     if b"\0" in text:
         raise ValueError(f"{text!r} holds a zero byte")
     return text
 
 
 def begin(id: int) -> None:
-    """A beat of `id` (0 .. 2**32-1, else OverflowError) begins. Beats of one id nest."""
+    """Begin a beat of `id` (0 .. 2**32-1, else OverflowError). Beats of one id nest."""
     library.ekg_begin(id)
 
 
 def end(id: int) -> None:
-    """The innermost open beat of `id` in this thread ends; if there is none, the oldest one in another thread."""
+    """End the innermost open beat of `id` in this thread; if there is none, the oldest one in another thread."""
     library.ekg_end(id)
 
 
 def pulse(id: int) -> None:
-    """A beat of `id` without a duration: a sign of life."""
+    """Emit a beat of `id` without a duration."""
     library.ekg_pulse(id)
 
 
 def name(id: int, text: str) -> None:
-    """Give `id` a name, of which 119 bytes of UTF-8 are kept. Before or after its first beat.
+    """Name `id`, before or after its first beat. 119 bytes of UTF-8 are kept.
 
     Raises:
-        ValueError: the text holds a zero byte.
+        ValueError: the text contains a zero byte.
     """
     library.ekg_name(id, _without_zero(text.encode("utf-8", "replace")))
 
 
 def rate(id: int, factor: int) -> None:
-    """From now on record 1 beat of `id` in `factor`."""
+    """Record only 1 beat of `id` in `factor` from now on."""
     library.ekg_rate(id, factor)
 
 
@@ -97,15 +97,15 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Switch recording off. Beats that are open are forgotten."""
+    """Switch recording off. Open beats are discarded."""
     library.ekg_disable()
 
 
 def is_enabled() -> bool:
-    """Say whether beats are recorded."""
+    """Return whether beats are recorded."""
     return bool(library.ekg_is_enabled())
 
 
 def finalize() -> None:
-    """Write the open interval and end heartbeats for good: later calls do nothing. Happens at exit by itself."""
+    """Write the open interval and end heartbeats for good: later calls do nothing. Called automatically at exit."""
     library.ekg_finalize()

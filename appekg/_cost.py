@@ -1,4 +1,4 @@
-"""What a heartbeat costs."""
+"""The cost of a heartbeat."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from appekg._beat import beat
 from appekg._loading import library
 
-# The best of so many rounds, of so many beats each: what else the machine does makes some of them longer.
+# The best of this many rounds, of this many beats each: other load on the machine makes some of them longer.
 ROUNDS, BEATS = 9, 200
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a heartbeat costs the thread that beats, in nanoseconds.
+    """The cost of a heartbeat for the thread that beats, in nanoseconds.
 
     Attributes:
         pair_ns: A begin and an end that are recorded.
@@ -26,11 +26,11 @@ class Cost:
 
 
 def cost() -> Cost:
-    """Measure what a heartbeat of a compiled program costs on this machine. Starts nothing; takes 0.1 ms, once.
+    """Measure the cost of a heartbeat of a compiled program on this machine. Starts nothing; takes 0.1 ms, once.
 
     Raises:
         ImportError: libappekg was not found.
-        OSError: nothing could be measured.
+        OSError: the measurement failed.
     """
     pair, skipped = library.ffi.new("double *"), library.ffi.new("double *")
     if library.ekg_cost(pair, skipped) != 0:
@@ -39,7 +39,7 @@ def cost() -> Cost:
 
 
 class _Passing(beat):
-    """A beat that goes the way to the library and back, and beats nothing there."""
+    """A beat that calls the library without recording anything."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class _Passing(beat):
 
 
 def python_ns() -> float:
-    """Measure what `with appekg.beat(ID)` takes beside the heartbeat itself, in nanoseconds. Takes some milliseconds.
+    """Measure the overhead of `with appekg.beat(ID)` besides the heartbeat itself, in nanoseconds. Takes milliseconds.
 
     Raises:
         ImportError: libappekg was not found.

@@ -1,8 +1,8 @@
-"""What of appekg.h the Python binding calls, in C, and the module that cffi makes of it.
+"""The part of appekg.h that the Python binding calls, in C, and the generator of its cffi module.
 
     python -m appekg._declarations
 
-writes appekg/_ffi.py again. The text below is not read when a program runs.
+writes appekg/_ffi.py. The text below is not read at run time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a compiler must be told to use libappekg: lists of words, not yet quoted for a shell."""
+"""Compiler flags for libappekg: lists of words, not yet quoted for a shell."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from appekg._library import Installation
 
 
 def compile_flags(found: Installation) -> list[str]:
-    """For C and C++ sources."""
+    """Return the flags for C and C++ sources."""
     return ["-I" + str(found.include)]
 
 
 def link_flags(found: Installation) -> list[str]:
-    """The shared library, and where the program finds it when it runs."""
+    """Return the flags for the shared library, with its run path."""
     directory = str(found.directory)
     # -Wl splits at commas.
     rpath = ["-Xlinker", "-rpath", "-Xlinker", directory] if "," in directory else [f"-Wl,-rpath,{directory}"]
@@ -21,7 +21,7 @@ def link_flags(found: Installation) -> list[str]:
 
 
 def static_link_flags(found: Installation) -> list[str]:
-    """The static library, and what it needs where glibc is older than 2.34.
+    """Return the flags for the static library, and for what it needs with a glibc older than 2.34.
 
     Raises:
         FileNotFoundError: this installation has none.
@@ -32,5 +32,5 @@ def static_link_flags(found: Installation) -> list[str]:
 
 
 def fortran_flags(found: Installation, modules: Path) -> list[str]:
-    """For Fortran sources: `modules` holds the compiled module. The second directory is that of the macros."""
+    """Return the flags for Fortran sources: `modules` holds the compiled module, the second directory the macros."""
     return ["-I" + str(modules), "-I" + str(found.fortran)]

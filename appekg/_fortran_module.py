@@ -1,7 +1,7 @@
 """The Fortran module, compiled by the compiler that is going to use it.
 
-Module files differ from compiler to compiler and from version to version, so none is installed: the first build that
-asks for one compiles it, into a cache. Standard library only.
+Module files differ between compilers and between versions, so none is installed: the first build that needs one
+compiles it into a cache. Standard library only.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ TIMEOUT_S = 120
 
 
 class CompilerError(Exception):
-    """One line that says what is wrong with the Fortran compiler or the cache, and what to do."""
+    """An error of the Fortran compiler or the cache, with its remedy, in one line."""
 
 
 def module_directory(found: Installation, compiler: str | None, environ: Mapping[str, str]) -> Path:
-    """Directory of appekg.mod for a compiler, compiled now if it is not there yet.
+    """Return the directory of appekg.mod for a compiler; compile it if it does not exist yet.
 
-    Any number of builds may ask at once: each compiles into a directory of its own, and the first to be done is used.
+    Any number of builds may call this at once: each compiles into a directory of its own, and the first one to finish
+    is used.
 
     Args:
         found: The installation whose appekg.f90 is compiled.
@@ -36,7 +37,7 @@ def module_directory(found: Installation, compiler: str | None, environ: Mapping
         environ: The environment, for FC, XDG_CACHE_HOME and HOME.
 
     Raises:
-        CompilerError: there is no such compiler, it refuses the module, or the cache cannot be written.
+        CompilerError: the compiler does not exist, it rejects the module, or the cache cannot be written.
     """
     words = _command(compiler or environ.get("FC") or DEFAULT_COMPILER)
     source = found.fortran / "appekg.f90"
@@ -55,7 +56,7 @@ def module_directory(found: Installation, compiler: str | None, environ: Mapping
 
 
 def _command(text: str) -> list[str]:
-    """The compiler's words, the first one with its path."""
+    """Return the words of the compiler's command, the first one with its path."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -67,7 +68,7 @@ def _command(text: str) -> list[str]:
 
 
 def _run(words: Sequence[str], directory: Path | None = None) -> str:
-    """What a compiler prints."""
+    """Return the output of a compiler."""
     try:
         done = subprocess.run(
             words,
@@ -88,19 +89,19 @@ def _run(words: Sequence[str], directory: Path | None = None) -> str:
 
 
 def _key(words: Sequence[str], source: bytes) -> str:
-    """A name that changes with the compiler, its version, its options and the module."""
+    """Return a name that changes with the compiler, its version, its options and the module."""
     version = _run([words[0], "--version"])
     parts = [os.path.realpath(words[0]), *words[1:], version, source.decode("utf-8")]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _compile(words: Sequence[str], source: Path, target: Path) -> None:
-    """Compile the module into a new directory, and give it the target's name in one step."""
+    """Compile the module into a new directory, and rename that to the target in one step."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as scratch:
         work = Path(scratch) / target.name
         work.mkdir()
-        # Every compiler leaves the module file where it runs.
+        # Every compiler writes the module file to its working directory.
         _run([*words, "-c", "-o", "appekg.o", str(source)], work)
         if not (work / "appekg.mod").is_file():
             raise CompilerError(

@@ -1,4 +1,7 @@
-"""Where libappekg is, and what lies beside it. Standard library only: builds and every program's start come by here."""
+"""The location of libappekg and its files.
+
+Standard library only: builds and every program's start run this code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class Installation:
 
     @property
     def directory(self) -> Path:
-        """Directory of the libraries: what -L and the run path need."""
+        """The directory of the libraries, for -L and the run path."""
         return self.library.parent
 
     @property
@@ -50,23 +53,26 @@ class Installation:
 
     @property
     def fortran(self) -> Path:
-        """Directory of appekg.f90 and appekg_fortran.h: one of its own in a package, that of the header elsewhere."""
+        """The directory of appekg.f90 and appekg_fortran.h: one of its own in a package, else that of the header."""
         return self._nearest("appekg.f90", "fortran", "include")
 
     def _nearest(self, file: str, *names: str) -> Path:
-        """A directory so named that holds the file: next to the library's or one level up, else the package's."""
+        """Return the directory of one of these names that holds the file: near the library's, else the package's.
+
+        Near is beside the library's directory or one level up.
+        """
         places = [above / name for above in self.directory.parents[:2] for name in names]
         return next((place for place in places if (place / file).is_file()), PACKAGE / names[0])
 
 
 def candidates() -> Iterator[Path]:
-    """Places where an installation may have put the library, the nearest first."""
+    """Yield the places where an installation may have put the library, the nearest first."""
     yield PACKAGE / "_lib" / SONAME
     # An editable installation keeps the package in the checkout and the library in site-packages.
     for entry in sys.path:
         if entry:
             yield Path(entry) / "appekg" / "_lib" / SONAME
-    # Built or installed by plain CMake.
+    # Built or installed by CMake alone.
     yield PACKAGE.parent / "build" / "appekg" / SONAME
     machine = os.uname().machine
     for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
@@ -75,10 +81,10 @@ def candidates() -> Iterator[Path]:
 
 
 def find(environ: Mapping[str, str]) -> Installation:
-    """The installation to use: the one that $APPEKG_LIB (path of the shared library) names, else the nearest.
+    """Return the installation to use: that of $APPEKG_LIB (path of the shared library), else the nearest.
 
     Raises:
-        FileNotFoundError: there is none. Its text says what to do.
+        FileNotFoundError: there is none. The message has the remedy.
     """
     given = environ.get("APPEKG_LIB")
     if given:

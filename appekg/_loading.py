@@ -1,4 +1,4 @@
-"""The loaded library. It is looked for when a function of it is called for the first time, not at import."""
+"""The loaded library. It is located by the first call of one of its functions, not at import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appekg._library import SONAME, find
 
 
 class _Library:
-    """The C functions, by name. Whatever is asked for first loads them all; then they are plain attributes."""
+    """The C functions, by name. The first access loads them all; then they are plain attributes."""
 
     ffi: Any
     ekg_init: Callable[[Any], int]
@@ -38,7 +38,7 @@ class _Library:
 
 
 def _load() -> dict[str, Any]:
-    """The functions of libappekg.
+    """Load the functions of libappekg.
 
     Raises:
         ImportError: it was not found, or is not libappekg.
@@ -50,7 +50,8 @@ def _load() -> dict[str, Any]:
         functions = {name: getattr(loaded, name) for name in _Library.__annotations__ if name != "ffi"}
     except (AttributeError, ffi.error) as error:
         raise ImportError(f"{SONAME} is not the one that this package needs: {error}; install incprof again") from None
-    # What exits by way of Python ends its last interval while Python still stands; else the library's destructor does.
+    # A process that exits through Python ends its last interval while Python still works; else the library's destructor
+    # does.
     atexit.register(functions["ekg_finalize"])
     _finalize_in_workers(functions["ekg_finalize"])
     os.register_at_fork(after_in_child=lambda: _finalize_in_workers(functions["ekg_finalize"]))
@@ -60,9 +61,9 @@ def _load() -> dict[str, Any]:
 
 
 def _open(ffi: Any) -> Any:
-    """The library that the process has already (an extension module may be linked with it), else the one found."""
+    """Open the library that the process has loaded (an extension module may be linked with it), else the found one."""
     try:
-        # Not by cffi: the loader gives no reason for a library that is there and not loaded; cffi 1.17 then faults.
+        # Not by cffi: if a library exists but cannot be loaded, the loader gives no reason, and cffi 1.17 crashes.
         ctypes.CDLL(SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
         return ffi.dlopen(SONAME, os.RTLD_NOW)
     except OSError:
@@ -72,7 +73,7 @@ def _open(ffi: Any) -> Any:
     except FileNotFoundError as error:
         if os.environ.get("APPEKG_LIB"):
             raise ImportError(str(error)) from None
-        path, problem = SONAME, str(error)  # where the loader looks
+        path, problem = SONAME, str(error)  # the loader searches for it
     else:
         problem = f"{path} cannot be loaded; install incprof again, or set APPEKG_LIB"
     try:
@@ -82,9 +83,10 @@ def _open(ffi: Any) -> Any:
 
 
 def _finalize_in_workers(finalize: Callable[[], None]) -> None:
-    """Workers of multiprocessing leave by os._exit: no atexit, no destructors, but its own finalizers run.
+    """Finalise in workers of multiprocessing.
 
-    A worker first forgets the finalizers that it has from before, and then runs what is registered for after a fork.
+    They leave by os._exit: neither atexit functions nor destructors run, only multiprocessing's own finalizers. A
+    worker first drops the finalizers inherited from its parent, and then runs those registered for after a fork.
     """
     util = sys.modules.get("multiprocessing.util")
     if util is None:

@@ -1,4 +1,4 @@
-"""The intervals in a piece of a heartbeat file: which of them are whole, and what is around them."""
+"""The intervals in a piece of a heartbeat file: the complete ones, and the lines around them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from appekg import lines as cut
 from appekg.records import IntervalLine, interval_of, parse
 
-# How many places an interval may begin at, where what lies before it is damaged.
+# Candidate positions for the beginning of an interval after damaged lines.
 CANDIDATES = 64
 
 
@@ -21,12 +21,13 @@ class Block:
     """The lines up to an `#interval` line.
 
     Attributes:
-        info: What the `#interval` line says; None if it is damaged, or not there.
+        info: Content of the `#interval` line; None if it is damaged or missing.
         problem: Why the interval cannot be used; None when it can.
-        low, high: Its rows are rows[low:high] of the piece.
-        skipped: Whether something before it had to be passed over.
-        notes: The other `#` lines: word and object, None for an object that cannot be read.
-        is_rest: This is what follows the last `#interval` line of a piece.
+        low: First of its rows in the piece.
+        high: End of its rows in the piece: rows[low:high].
+        skipped: Whether something before it had to be skipped.
+        notes: The other `#` lines: word and object, None for an unreadable object.
+        is_rest: Whether this follows the last `#interval` line of a piece.
     """
 
     info: IntervalLine | None
@@ -39,10 +40,10 @@ class Block:
 
 
 class Piece:
-    """A piece, cut into rows and blocks.
+    """A piece, divided into rows and blocks.
 
     Attributes:
-        rows: dtype ROW, shape (r,); `interval` holds the number that the file gives.
+        rows: dtype ROW, shape (r,); `interval` holds the number in the file.
     """
 
     def __init__(self, data: bytes, columns: Sequence[str]):
@@ -52,14 +53,14 @@ class Piece:
         self.rows, sound = cut.rows(lines, columns)
         self._row_starts = lines.starts[is_row]
         self._unsound = [0, *np.cumsum(~sound).tolist()]
-        # Up to each row, how often the number of the interval was another one than in the row before.
+        # For each row, how often the interval number changed before it.
         self._changes = np.cumsum(np.diff(self.rows["interval"], prepend=0) != 0).tolist()
         self._sound = sound
         marked = np.flatnonzero(~is_row)
         self._marked = [line.tolist() for line in (lines.starts[marked], lines.ends[marked], np.cumsum(is_row)[marked])]
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks in order; the last one is what follows the last `#interval` line."""
+        """Yield the blocks in order; the last one follows the last `#interval` line."""
         begin = low = 0
         notes: list[tuple[str, dict[str, Any] | None]] = []
         places: list[int] = []  # where the marked lines of the block begin
@@ -100,7 +101,7 @@ class Piece:
         return Block(info, self._row_problem(info, low, high), low, high, skipped, notes)
 
     def _row_problem(self, info: IntervalLine, low: int, high: int) -> str | None:
-        """Return what is wrong with the rows of an interval."""
+        """Return the problem of the rows of an interval."""
         if high - low != info.rows:
             return f"it has {high - low} rows instead of {info.rows}"
         if self._unsound[high] != self._unsound[low]:
@@ -116,7 +117,7 @@ class Piece:
         return low + int(others[-1]) + 1 if others.size else low
 
     def _candidates(self, low: int, high: int, places: list[int]) -> list[int]:
-        """Return where the interval may begin: at its first row, or at one of the marked lines before that."""
+        """Return the possible beginnings of the interval: its first row, or one of the marked lines before that."""
         first = int(self._row_starts[low]) if low < high else places[-1]
         before = int(self._row_starts[low - 1]) if low > 0 else -1
         starts = [first, *(at for at in reversed(places) if before < at < first)]

@@ -1,4 +1,4 @@
-"""Gathers the rows of one file's whole intervals: in order, with the time that passed in beats, and filtered."""
+"""Collect the rows of one file's complete intervals: in order, with the time spent in beats, and filtered."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Rows = NDArray[np.void]
 
 @dataclass(frozen=True)
 class Window:
-    """What is kept of a file.
+    """The selected part of a file.
 
     Attributes:
-        since_ns: Intervals that end later than this, since the start of the file's process.
-        until_ns: Intervals that start earlier than this.
-        keep: Says which of some rows are kept: rows (n,) to mask (n,).
+        since_ns: Select intervals that end later than this, since the start of the file's process.
+        until_ns: Select intervals that start earlier than this.
+        keep: Selects rows: rows (n,) to mask (n,).
     """
 
     since_ns: float
@@ -31,20 +31,20 @@ class Window:
 
 
 class Collector:
-    """Takes the intervals of one file, a piece at a time."""
+    """Collects the intervals of one file, a piece at a time."""
 
     def __init__(self, position: int, into: Growing, window: Window):
         self._position, self._into, self._window = position, into, window
         self._kept: list[Rows] = []
         self._kept_count = 0
-        self._carried = np.zeros(0, dtype=ROW)  # rows of the last interval: what was open then
+        self._carried = np.zeros(0, dtype=ROW)  # rows of the last interval: the beats open then
 
     def intervals(self) -> Rows:
-        """Return the intervals that were kept, dtype INTERVAL, shape (n,)."""
+        """Return the selected intervals, dtype INTERVAL, shape (n,)."""
         return np.concatenate([np.zeros(0, dtype=INTERVAL), *self._kept])
 
     def drained(self) -> tuple[Rows, Rows]:
-        """Return the rows and intervals that were kept, and forget them: of a file that grows, the next ones follow."""
+        """Return the selected rows and intervals, and drop them: for a growing file, whose next ones follow."""
         rows, intervals = self._into.rows(), self.intervals()
         self._into, self._kept, self._kept_count = Growing(), [], 0
         return rows, intervals
@@ -54,12 +54,12 @@ class Collector:
 
         Args:
             rows: dtype ROW, shape (n,), interval after interval.
-            counts: How many rows each interval has, shape (m,).
-            slots: Ascending numbers, of which those of intervals without a gap between are neighbours, shape (m,).
+            counts: Number of rows of each interval, shape (m,).
+            slots: Ascending numbers; consecutive for intervals without a gap between them, shape (m,).
             intervals: dtype INTERVAL, shape (m,).
 
         Returns:
-            Positions in `counts` of the intervals with such rows. If there are any, nothing was added.
+            Indices in `counts` of the intervals with such rows. If there are any, nothing was added.
         """
         if not len(slots):
             return set()
@@ -72,7 +72,7 @@ class Collector:
             twice = rows["interval"][1:][keys[1:] == keys[:-1]]
             if twice.size:
                 return set(np.searchsorted(slots, twice).tolist())
-        # The carried rows lie before the first slot; their time is not asked for again.
+        # The carried rows lie before the first slot; their time is not needed again.
         carried = len(self._carried)
         length = intervals["end_ns"] - intervals["start_ns"]
         where = np.repeat(np.arange(len(slots)), counts)
@@ -82,7 +82,7 @@ class Collector:
         return set()
 
     def _keep(self, rows: Rows, where: NDArray[np.int64], intervals: Rows) -> None:
-        """Add the rows that the window lets through; `where` is the position of each one's interval, shape (n,)."""
+        """Add the rows that the window selects; `where` is the index of each one's interval, shape (n,)."""
         inside = (intervals["end_ns"] > self._window.since_ns) & (intervals["start_ns"] < self._window.until_ns)
         wanted = inside[where] & self._window.keep(rows)
         rows["interval"] = (self._kept_count + np.cumsum(inside) - 1)[where]

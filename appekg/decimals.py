@@ -1,7 +1,7 @@
-"""Decimal numbers in a text, all at once.
+"""Decimal numbers in a text, parsed all at once.
 
-A number is looked at eight digits at a time, as one 64-bit word: a column of a million numbers costs a dozen array
-operations instead of a million conversions.
+Eight digits of a number are parsed as one 64-bit word: a column of a million numbers takes a dozen array operations
+instead of a million conversions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 U64 = np.uint64
-# Bytes that have to lie before the first number, because words are loaded from the right.
+# Bytes required before the first number, because words are loaded from the right.
 PADDING = 24
 
 _KEEP = np.array([(2**64 - 1) << 8 * (8 - n) & (2**64 - 1) for n in range(9)], dtype=U64)  # the last n of 8 bytes
@@ -18,7 +18,7 @@ _ZEROS = U64(0x3030303030303030)
 _ABOVE_9 = U64(0x7676767676767676)
 _TOP_BITS = U64(0x8080808080808080)
 _LARGEST = U64(2**63 - 1)
-_EXACT_DIGITS = 15  # a double holds every integer of so many digits
+_EXACT_DIGITS = 15  # a double holds every integer of this many digits
 _LONGEST_FLOAT = 40
 
 _FLOAT_BYTES = np.zeros(256, dtype=np.bool_)
@@ -36,8 +36,8 @@ def integers(
         ends: The byte after each, shape (n,).
 
     Returns:
-        The numbers, shape (n,), and which of them are numbers of 1 to 19 digits that fit into 63 bits, shape (n,).
-        The others are 0.
+        The numbers, shape (n,), and which of them are valid: 1 to 19 digits that fit into 63 bits, shape (n,). Invalid
+        ones are 0.
     """
     # Every run of 8 bytes as a word: overlapping, unaligned.
     words = np.ndarray((max(text.size - 7, 0),), dtype="<u8", buffer=text, strides=(1,))
@@ -57,10 +57,10 @@ def integers(
 def _digits(
     words: NDArray[np.uint64], ends: NDArray[np.int64], length: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Read the last eight digits (or as many as there are) before each end, and say which are digits."""
+    """Read the last eight digits (or as many as there are) before each end, and return which are digits."""
     word = (words[ends - 8] ^ _ZEROS) & _KEEP[np.clip(length, 0, 8)]
     good = (word | (word + _ABOVE_9)) & _TOP_BITS == 0
-    # Neighbours are joined: digits to pairs, pairs to fours, fours to eights.
+    # Neighbours are combined: digits to pairs, pairs to fours, fours to eights.
     word = (word * U64(10 * 2**8 + 1)) >> U64(8) & U64(0x00FF00FF00FF00FF)
     word = (word * U64(100 * 2**16 + 1)) >> U64(16) & U64(0x0000FFFF0000FFFF)
     return (word * U64(10000 * 2**32 + 1)) >> U64(32), good
@@ -71,7 +71,7 @@ def floats(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Read unsigned decimal numbers that may have a point and an exponent; arguments and result as in `integers`.
 
-    Good are finite numbers from 0. Each is the double nearest to what is written.
+    Finite numbers from 0 are valid. Each is the double nearest to the text.
     """
     whole, good = integers(text, starts, ends)
     value = whole.astype(np.float64)
@@ -85,7 +85,7 @@ def floats(
 def _any_floats(
     text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Read numbers through Python's own conversion; none holds a comma."""
+    """Read numbers through Python's own conversion; none contains a comma."""
     length = np.where(ends - starts <= _LONGEST_FLOAT, ends - starts, 0)
     # The numbers one after the other, each with the byte that follows it.
     at = np.repeat(starts - np.concatenate(([0], np.cumsum(length + 1)[:-1])), length + 1)
@@ -105,7 +105,7 @@ def _any_floats(
 
 
 def _float(part: bytes) -> float:
-    """Return the number, or -1 for what is none."""
+    """Return the number, or -1 for an invalid one."""
     try:
         return float(part)
     except ValueError:

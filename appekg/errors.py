@@ -1,15 +1,15 @@
-"""What reading heartbeat files raises."""
+"""Exceptions of reading heartbeat files."""
 
 from __future__ import annotations
 
 
 class AppekgError(Exception):
-    """One line that says what is wrong with the input, where, and what to do."""
+    """An error in the input, its position and its remedy, in one line."""
 
 
 class NewerFormatError(AppekgError):
-    """The file was written by a later version than this one can read."""
+    """The file has a newer format version than this reader."""
 
 
 class NoSuchRankError(AppekgError):
-    """The run has none of the ranks that were asked for."""
+    """The run has none of the requested ranks."""

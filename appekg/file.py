@@ -1,4 +1,4 @@
-"""One heartbeat file: its intervals in order, what is known of its ids, and what had to be left out."""
+"""One heartbeat file: its intervals in order, its ids, and the parts left out."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from appekg.model import INTERVAL, Beat, Process
 from appekg.pieces import pieces
 from appekg.records import IntervalLine, beat_of, whole
 
-NAMED = 3  # so many problems of a file are told one by one
+NAMED = 3  # problems of a file reported individually
 LOST_INTERVALS = (INTERVAL.names or ()).index("lost_intervals")
 
 Taken = list[tuple[int, Block, IntervalLine]]
 
 
 class File:
-    """Reads what follows the header of a file.
+    """Reads the rest of a file after its header.
 
     Attributes:
-        beats: What is known of each id.
-        problems: What was left out, a line each.
-        notices: What else there is to know, a line each.
+        beats: Name and rate factor of each id.
+        problems: The parts left out, a line each.
+        notices: Other remarks, a line each.
     """
 
     def __init__(self, header: Header):
@@ -33,9 +33,9 @@ class File:
         self.beats: dict[int, Beat] = {}
         self.problems: list[str] = []
         self.notices: list[str] = []
-        self._heard: dict[int, Beat] = {}  # in damaged intervals: better than nothing
+        self._heard: dict[int, Beat] = {}  # from damaged intervals: used if nothing better exists
         self._tids: dict[int, int] = {}
-        self._slot, self._number, self._end_ns = 0, -1, 0  # of the last whole interval
+        self._slot, self._number, self._end_ns = 0, -1, 0  # of the last complete interval
         self._dropped = 0  # problems since then
         self._clean = False
 
@@ -59,20 +59,20 @@ class File:
         return Process(header.path, header.rank, header.metadata, intervals, self._tids, self._clean)
 
     def _here(self) -> str:
-        """Return where in the file we are."""
+        """Return the current position in the file."""
         return f"after interval {self._number}" if self._number >= 0 else "at the beginning"
 
     def _problem(self, line: str) -> None:
-        """Note that something was left out."""
+        """Record that a part was left out."""
         self._dropped += 1
         self.problems.append(f"{self.header.path}: {line}")
 
     def _notice(self, line: str) -> None:
-        """Note something that costs nothing."""
+        """Record a remark; nothing was left out."""
         self.notices.append(f"{self.header.path}: {line}")
 
     def _piece(self, piece: Piece, collector: Collector) -> None:
-        """Take what is whole in a piece."""
+        """Read the complete intervals of a piece."""
         taken: Taken = []
         for block in piece.blocks():
             self._notes(block)
@@ -90,7 +90,7 @@ class File:
             _collect(piece, [entry for at, entry in enumerate(taken) if at not in twice], collector)
 
     def _follows(self, block: Block, info: IntervalLine) -> bool:
-        """Say whether an interval is whole and later than the one before; note what is not so."""
+        """Return whether an interval is complete and later than the previous one; record the problem if not."""
         number, start_ns, end_ns = info.number, int(info.fields[1]), int(info.fields[2])
         problem = block.problem
         if problem is None and (number <= self._number or start_ns < self._end_ns):
@@ -108,7 +108,7 @@ class File:
         return True
 
     def _notes(self, block: Block) -> None:
-        """Take what the other marked lines of a block say."""
+        """Read the other marked lines of a block."""
         sure = not block.is_rest and block.problem is None and not block.skipped
         for word, found in block.notes:
             if found is None:
@@ -124,7 +124,7 @@ class File:
                 self._clean = True
 
     def _name(self, beat: Beat, beats: dict[int, Beat]) -> None:
-        """Keep what a `#beat` line says: the last one of an id counts."""
+        """Store a `#beat` line: the last one of an id counts."""
         known = beats.get(beat.id)
         if known is not None and known.rate_factor != beat.rate_factor:
             change = f"from {known.rate_factor} to {beat.rate_factor}"
@@ -135,7 +135,7 @@ class File:
 
 
 def _collect(piece: Piece, taken: Taken, collector: Collector) -> set[int]:
-    """Hand the rows of the intervals over; return the positions of those with two rows of a thread and id."""
+    """Collect the rows of the intervals; return the indices of those with two rows of a thread and id."""
     lows = np.array([block.low for _, block, _ in taken], dtype=np.int64)
     counts = np.array([block.high - block.low for _, block, _ in taken], dtype=np.int64)
     at = np.repeat(lows - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

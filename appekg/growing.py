@@ -1,4 +1,4 @@
-"""A table that rows are added to."""
+"""A table to which rows are added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appekg.model import ROW
 
 
 class Growing:
-    """Rows in one array that is enlarged in place, so that they are never held twice."""
+    """Rows in one array that is enlarged in place, so that they are never stored twice."""
 
     def __init__(self) -> None:
         self._rows = np.zeros(0, dtype=ROW)
@@ -24,6 +24,6 @@ class Growing:
         self.size = size
 
     def rows(self) -> NDArray[np.void]:
-        """Return all rows, shape (size,). Nothing can be added afterwards without making what was returned invalid."""
+        """Return all rows, shape (size,). Adding more rows afterwards invalidates the returned array."""
         self._rows.resize(self.size, refcheck=False)
         return self._rows

@@ -16,16 +16,16 @@ NEEDED = ("interval", "thread", "id")
 
 
 class Header:
-    """What the first two lines say.
+    """The content of the first two lines.
 
     Attributes:
         path: The file.
-        metadata: The `#appekg` object; what this package uses of it has the right type.
+        metadata: The `#appekg` object; the values used in this package have the right type.
         columns: Names of the columns, in order.
     """
 
     def __init__(self, path: Path, raw: BinaryIO):
-        """Read them.
+        """Read the two lines.
 
         Raises:
             AppekgError: this is not a heartbeat file, it is empty, or its format is too new.
@@ -34,7 +34,7 @@ class Header:
         self.path = path
         first, second = first_lines(raw, str(path))
         self.metadata: dict[str, Any] = metadata_of(first, str(path))
-        # A process that was killed at once has no columns, and no rows either.
+        # A process that was killed immediately has no columns, and no rows either.
         self.columns = second.decode("ascii", "replace").split(",") if second else list(NEEDED)
         shown = ascii(second.decode("ascii", "replace")[:60])
         if any(self.columns.count(name) != 1 for name in NEEDED):
@@ -44,7 +44,7 @@ class Header:
 
     @property
     def rank(self) -> int:
-        """The rank as in the metadata, else in the file's name, else 0."""
+        """The rank in the metadata, else in the file's name, else 0."""
         if self.metadata["rank"] is not None:
             return int(self.metadata["rank"])
         match = re.match(r"rank-(\d{1,9})\.", self.path.name)
@@ -52,5 +52,5 @@ class Header:
 
     @property
     def missing(self) -> list[str]:
-        """Columns that the file does not have, and that nothing else says."""
+        """Columns that the file lacks, and that cannot be derived."""
         return sorted(KNOWN - {"executions"} - set(self.columns))

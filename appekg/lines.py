@@ -1,4 +1,4 @@
-"""A piece of a heartbeat file, cut into lines, and its rows as a table."""
+"""A piece of a heartbeat file, split into lines, and its rows as a table."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Lines:
 
     Attributes:
         text: The bytes after PADDING others, shape (PADDING + size,).
-        separators: Where commas and newlines are in `text`, shape (s,).
-        newline: Which separator ends each line, shape (n,).
+        separators: Positions of commas and newlines in `text`, shape (s,).
+        newline: Index of the separator that ends each line, shape (n,).
     """
 
     text: NDArray[np.uint8]
@@ -30,12 +30,12 @@ class Lines:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where each line begins, counted without the padding, shape (n,)."""
+        """Where each line begins, not counting the padding, shape (n,)."""
         return np.concatenate(([0], self.ends[:-1] + 1)) if self.newline.size else self.newline
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where the newline of each line is, counted without the padding, shape (n,)."""
+        """Where the newline of each line is, not counting the padding, shape (n,)."""
         return self.separators[self.newline] - PADDING
 
     @property
@@ -57,11 +57,11 @@ def rows(lines: Lines, columns: Sequence[str]) -> tuple[NDArray[np.void], NDArra
 
     Args:
         lines: The text.
-        columns: Name of each column of the file, in order. Those that ROW does not have are passed over.
+        columns: Name of each column of the file, in order. Columns missing from ROW are ignored.
 
     Returns:
-        The rows, dtype ROW, shape (r,), in which `interval` is the number that the file gives and columns that the file
-        does not have are 0; and which of them are sound, shape (r,).
+        The rows, dtype ROW, shape (r,), in which `interval` is the number in the file and columns missing from the file
+        are 0; and which of them are valid, shape (r,).
     """
     is_row = lines.is_row
     newline = lines.newline[is_row]
@@ -70,7 +70,7 @@ def rows(lines: Lines, columns: Sequence[str]) -> tuple[NDArray[np.void], NDArra
     sound = fields == len(columns)
     where = np.flatnonzero(sound)
     first = newline[where] - (len(columns) - 1)
-    # The byte before a field is a separator, but for the first line of all.
+    # The byte before a field is a separator, except in the very first line.
     ends = np.where(first > 0, lines.separators[first - 1], PADDING - 1)
     for position, name in enumerate(columns):
         starts, ends = ends + 1, lines.separators[first + position]

@@ -1,4 +1,4 @@
-"""What a heartbeat file holds, as numpy tables."""
+"""The content of a heartbeat file, as numpy tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from appekg._cost import Cost
 
-# One row per (process, interval, thread, id). Times in ns, as in docs/formats.md. `process` and `interval` are
-# positions: in Heartbeats.processes, and in that process's `intervals`. `busy_ns` is not in the file: the time that
-# passed in beats within the interval (appekg/busy.py). `executions` of a file that does not have them: as many as its
-# rate factors say.
+# One row per (process, interval, thread, id). Times in ns, as in formats.md. `process` and `interval` are indices: in
+# Heartbeats.processes, and in that process's `intervals`. `busy_ns` is not in the file: the time spent in beats within
+# the interval (appekg/busy.py). `executions` of a file without them are estimated from its rate factors.
 ROW = np.dtype(
     [
         ("process", np.int32),
@@ -58,7 +57,7 @@ INTERVAL = np.dtype(
 
 @dataclass(frozen=True)
 class Beat:
-    """What is known of an id: its name (None without one) and its rate factor (1 beat in so many is recorded)."""
+    """The name of an id (None without one) and its rate factor (1 beat in this many is recorded)."""
 
     id: int
     name: str | None
@@ -71,7 +70,7 @@ class Process:
 
     Attributes:
         path: The file.
-        rank: Rank that the launcher gave it; 0 without one.
+        rank: Rank assigned by the launcher; 0 without one.
         metadata: The `#appekg` object.
         intervals: Complete intervals in file order, dtype INTERVAL, shape (n,).
         tids: Thread number to kernel thread id.
@@ -102,11 +101,11 @@ class Process:
 
     @property
     def interval_s(self) -> float:
-        """Length that an interval was meant to have, in seconds."""
+        """Nominal length of an interval, in seconds."""
         return float(self.metadata.get("interval_s", 1.0))
 
     @property
     def cost(self) -> Cost | None:
-        """What a heartbeat costs on the machine of the process, as it was measured there; None where it was not."""
+        """Cost of a heartbeat, as measured on the machine of the process; None where it was not measured."""
         pair, skipped = self.metadata.get("pair_ns"), self.metadata.get("skipped_ns")
         return Cost(pair, skipped) if pair is not None and skipped is not None else None

@@ -1,4 +1,4 @@
-"""Opens files of heartbeats: regular ones only. A pipe would be waited for, and a device has no end."""
+"""Open heartbeat files: regular ones only. A pipe would block, and a device has no end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-# Reading through a larger hole would take minutes. Nobody who writes a file leaves one.
+# Reading through a larger hole would take minutes. No writer leaves one.
 LARGEST_HOLE = 1 << 30
 
 
@@ -19,19 +19,19 @@ def open_file(path: Path, *, within: Path | None = None) -> io.BufferedReader:
 
     Args:
         path: The file.
-        within: The directory of a run, which links must not lead out of.
+        within: The directory of a run, which links must not leave.
 
     Raises:
-        OSError: it cannot be opened, or is anything else than a regular file.
+        OSError: it cannot be opened, or is not a regular file.
     """
     try:
         real = str(path) if within is None else _inside(path, within)
         _check_kind(os.stat(real), path)
         descriptor = os.open(real, FLAGS)
-    except ValueError as error:  # NUL, or half a character
+    except ValueError as error:  # NUL, or half of a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from error
     try:
-        _check_kind(os.fstat(descriptor), path)  # it may be another one by now
+        _check_kind(os.fstat(descriptor), path)  # it may have been replaced
     except OSError:
         os.close(descriptor)
         raise
@@ -39,7 +39,7 @@ def open_file(path: Path, *, within: Path | None = None) -> io.BufferedReader:
 
 
 class _File(io.FileIO):
-    """Reading stops with an error where a hole begins that is too large to read through."""
+    """A file in which reading fails where a hole begins that is too large to read through."""
 
     def __init__(self, descriptor: int, path: Path):
         super().__init__(descriptor)
@@ -53,7 +53,7 @@ class _File(io.FileIO):
             try:
                 data = os.lseek(self.fileno(), here, os.SEEK_DATA)
             except OSError as error:
-                # A file system may know nothing of holes.
+                # A file system may not support holes.
                 data = size if error.errno == errno.ENXIO else here
             self.seek(here)
             if data - here > LARGEST_HOLE:

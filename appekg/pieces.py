@@ -12,7 +12,7 @@ from appekg.errors import AppekgError
 CHUNK = 8 << 20
 LINE_LIMIT = 16 << 20
 INTERVAL_LIMIT = 1 << 30
-# A file that was written so recently may be caught in the middle of a write, which is over a moment later.
+# A file written this recently may be in the middle of a write, which is over a moment later.
 FRESH_S = 1.0
 SECOND_LOOK_S = 0.02
 MARK = b"#interval "
@@ -33,13 +33,13 @@ def first_lines(raw: BinaryIO, where: str) -> tuple[bytes, bytes]:
 
 
 def pieces(raw: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the rest of the file in pieces that end with a newline; None stands for bytes that had to be passed over.
+    """Yield the rest of the file in pieces that end with a newline; None stands for bytes that had to be skipped.
 
-    Every piece but the last ends with an `#interval` line. The last one has a newline added if the file does not end
+    Every piece but the last ends with an `#interval` line. A newline is added to the last one if the file does not end
     with one. Memory stays below INTERVAL_LIMIT plus a few times CHUNK.
     """
     buffer = bytearray()
-    line = 0  # where the last line begins, which is not complete
+    line = 0  # where the last, incomplete line begins
     while chunk := _more(raw, bool(buffer)):
         buffer += chunk
         end = buffer.rfind(b"\n", line) + 1
@@ -60,7 +60,7 @@ def pieces(raw: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _more(raw: BinaryIO, unfinished: bool) -> bytes:
-    """Read on; at the end of a file that is just being written, look twice before an interval counts as torn."""
+    """Read on; at the end of a file that is being written, read twice before an interval counts as incomplete."""
     chunk = raw.read(CHUNK)
     if not chunk and unfinished and time.time() - os.fstat(raw.fileno()).st_mtime < FRESH_S:
         time.sleep(SECOND_LOOK_S)

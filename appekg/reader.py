@@ -1,4 +1,4 @@
-"""Reads a run's heartbeats: a directory of .ekg files, or one of them (docs/formats.md)."""
+"""Read a run's heartbeats: a directory of .ekg files, or one of them (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read(
     since_s: float | None = None,
     until_s: float | None = None,
 ) -> Heartbeats:
-    """Read heartbeats. A run that is still going on can be read: what it has written so far is there.
+    """Read heartbeats. The files of a run in progress can be read too, as far as they are written.
 
-    Damage costs the intervals that it is in: they are left out, `damaged` is set and a line in `warnings` names them.
-    A run that did not end cleanly is not damaged.
+    Damaged intervals are left out: `damaged` is set and a line in `warnings` names them. A run that did not end cleanly
+    is not damaged.
 
     Args:
         path: Run directory, or one file.
@@ -44,9 +44,9 @@ def read(
         until_s: Only intervals that start earlier than this.
 
     Raises:
-        AppekgError: there is no such file, or nothing in it is a heartbeat file.
+        AppekgError: the file does not exist, or nothing in the directory is a heartbeat file.
         NewerFormatError: a file's format is newer than this reader.
-        NoSuchRankError: there are other ranks than those asked for.
+        NoSuchRankError: none of the requested ranks exists.
     """
     found = Path(path)
     reading = _Reading(keep=_row_filter(threads, ids), ranks=None if ranks is None else frozenset(ranks))
@@ -69,20 +69,20 @@ def read(
 
 @dataclass
 class _Reading:
-    """Files on their way to a Heartbeats."""
+    """State of reading files into a Heartbeats."""
 
     keep: Callable[[NDArray[np.void]], NDArray[np.bool_]]
     ranks: frozenset[int] | None
-    headers: list[tuple[Header, int]] = field(default_factory=list)  # and where in the file the intervals begin
+    headers: list[tuple[Header, int]] = field(default_factory=list)  # and the positions at which the intervals begin
     within: Path | None = None  # the run directory, if one is read
     processes: list[Process] = field(default_factory=list)
     beats: dict[int, Beat] = field(default_factory=dict)
-    others: set[int] = field(default_factory=set)  # ranks that were not asked for
+    others: set[int] = field(default_factory=set)  # ranks that were not requested
     warnings: list[str] = field(default_factory=list)
     damaged: bool = False
 
     def open(self, path: Path, *, alone: bool) -> None:
-        """Read the header of a file; one that cannot be used is left out, unless it was meant itself."""
+        """Read the header of a file; an unusable one is left out, unless it was given as the path."""
         try:
             with open_file(path, within=self.within) as raw:
                 header = Header(path, raw)
@@ -130,7 +130,7 @@ class _Reading:
             with open_file(header.path, within=self.within) as raw:
                 raw.seek(begin)
                 self.processes.append(file.read(raw, collector))
-        except OSError as error:  # it was there a moment ago
+        except OSError as error:  # it existed a moment ago
             self.warnings.append(f"{header.path}: {error.strerror or error}; left out")
             self.damaged = True
             return
@@ -145,14 +145,14 @@ class _Reading:
                 )
 
     def known_beats(self, rows: NDArray[np.void]) -> dict[int, Beat]:
-        """Return what is known of each id, by id; every id that has rows is there."""
+        """Return name and rate factor of each id, by id; every id that has rows has an entry."""
         there = (Beat(number, None, 1) for number in np.unique(rows["id"]).tolist())
         every = {beat.id: beat for beat in there} | self.beats
         return dict(sorted(every.items()))
 
 
 def _estimate_executions(rows: NDArray[np.void], beats: dict[int, Beat]) -> None:
-    """Fill in the executions of rows whose file does not have them; there are never fewer than what was recorded."""
+    """Estimate the executions of rows whose file lacks them; they are at least the recorded beats."""
     recorded = np.minimum(rows["count"].astype(np.float64) + rows["pulses"], 2.0**62)
     unknown = np.flatnonzero(rows["executions"] < recorded)
     ids, place = np.unique(rows["id"][unknown], return_inverse=True)
@@ -176,7 +176,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Say whether a file holds nothing (yet)."""
+    """Return whether a file holds nothing (yet)."""
     try:
         status = path.stat()
     except OSError:
@@ -187,7 +187,7 @@ def _is_empty(path: Path) -> bool:
 def _row_filter(
     threads: Iterable[int] | None, ids: Iterable[int] | None
 ) -> Callable[[NDArray[np.void]], NDArray[np.bool_]]:
-    """Return what says which rows are of the threads and ids."""
+    """Return a function that selects rows of the threads and ids."""
     wanted = {
         name: np.array(sorted(set(values)), dtype=np.int64)
         for name, values in (("thread", threads), ("id", ids))
@@ -204,5 +204,5 @@ def _row_filter(
 
 
 def _listed(ranks: list[int]) -> str:
-    """Return ranks for people: all of a few, the first and the last of many."""
+    """Format ranks for people: all of a few, the first and the last of many."""
     return ", ".join(map(str, ranks)) if len(ranks) <= 8 else f"{len(ranks)} from {ranks[0]} to {ranks[-1]}"

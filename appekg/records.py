@@ -1,4 +1,4 @@
-"""The lines that hold a word and a JSON object."""
+"""The lines of a word and a JSON object."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from appekg.model import Beat
 
 VERSION = 1
 LARGEST = 2**63 - 1
-# Of the longest command line in the metadata.
+# Limit of a line: the longest command line in the metadata.
 LONGEST = 2 << 20
-# NUL ends a name, and half a character is none.
+# NUL ends a name, and half of a surrogate pair is invalid.
 NO_NAME = re.compile("[\0\ud800-\udfff]")
 COUNTERS = ("threads", "dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows", "own_ns")
 
 
 def parse(line: bytes) -> tuple[str, dict[str, Any] | None]:
-    """Return the word after `#`, and the object after it; None where there is none."""
+    """Return the word after `#`, and the object after it; None without one."""
     word, _, text = line[1:].partition(b" ")
     try:
         if len(text) > LONGEST:
@@ -34,7 +34,7 @@ def parse(line: bytes) -> tuple[str, dict[str, Any] | None]:
 
 
 def _clean(value: Any) -> Any:
-    """Return a value of JSON with strings that can be printed, and can be names."""
+    """Return a JSON value whose strings are printable and valid as names."""
     if isinstance(value, str):
         return NO_NAME.sub("\ufffd", value)
     if isinstance(value, list):
@@ -45,7 +45,7 @@ def _clean(value: Any) -> Any:
 
 
 def _no_constant(name: str) -> NoReturn:
-    """Refuse NaN and Infinity, which are not JSON."""
+    """Reject NaN and Infinity, which are not JSON."""
     raise ValueError(name)
 
 
@@ -60,7 +60,7 @@ def text_of(value: object) -> str | None:
 
 
 def beat_of(found: dict[str, Any]) -> Beat | None:
-    """Return what a `#beat` line says, or None if it makes no sense."""
+    """Parse a `#beat` line; None if it is invalid."""
     number, factor = whole(found.get("id")), whole(found.get("rate_factor", 1))
     if number is None or factor is None or not 1 <= factor < 2**32:
         return None
@@ -68,11 +68,11 @@ def beat_of(found: dict[str, Any]) -> Beat | None:
 
 
 def metadata_of(line: bytes, where: str) -> dict[str, Any]:
-    """Return the first line's object, in which the values that are used here have the right type.
+    """Return the first line's object; the values used in this package have the right type.
 
     Raises:
         AppekgError: this is not the first line of a heartbeat file.
-        NewerFormatError: it is of one that is too new.
+        NewerFormatError: the format version is too new.
     """
     word, found = parse(line)
     if word != "appekg" or found is None or found.get("format") != "appekg":
@@ -98,7 +98,7 @@ def metadata_of(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _cost(value: object) -> float | None:
-    """Return nanoseconds that a heartbeat can cost, else None."""
+    """Return a plausible cost of a heartbeat in nanoseconds, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
         return None
     return float(value)
@@ -106,11 +106,11 @@ def _cost(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class IntervalLine:
-    """What an `#interval` line says.
+    """The content of an `#interval` line.
 
     Attributes:
         number: Of the interval, from 0.
-        rows: How many rows it has.
+        rows: Number of its rows.
         crc32: Checksum of the bytes before.
         fields: Values for a row of the dtype INTERVAL.
     """
@@ -122,7 +122,7 @@ class IntervalLine:
 
 
 def interval_of(found: dict[str, Any]) -> IntervalLine | None:
-    """Return what an `#interval` line says, or None if it makes no sense."""
+    """Parse an `#interval` line; None if it is invalid."""
     number, rows = whole(found.get("interval")), whole(found.get("rows"))
     start, end = whole(found.get("start_ns")), whole(found.get("end_ns"))
     counters = [whole(found.get(name, 0)) for name in COUNTERS]
@@ -136,7 +136,7 @@ def interval_of(found: dict[str, Any]) -> IntervalLine | None:
 
 
 def _hexadecimal(value: object) -> int | None:
-    """Return 8 hex digits as a number."""
+    """Parse 8 hex digits."""
     if not isinstance(value, str) or len(value) != 8 or not all(c in "0123456789abcdefABCDEF" for c in value):
         return None
     return int(value, 16)

@@ -14,7 +14,7 @@ from appekg.model import INTERVAL, Beat, Process
 
 
 def columns(rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping[int, Beat]) -> dict[str, NDArray[Any]]:
-    """Return the columns that Heartbeats.to_pandas documents, each of shape (n,)."""
+    """Return the columns documented in Heartbeats.to_pandas, each of shape (n,)."""
     earliest = min((process.start_unix_s for process in processes), default=0.0)
     first = np.cumsum([0] + [len(process.intervals) for process in processes])
     at = first[rows["process"]] + rows["interval"]
@@ -55,7 +55,7 @@ def columns(rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping
 def _deviation(rows: NDArray[np.void], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation (of the population) of each row's beats in ns, NaN without beats, shape (n,)."""
     count = np.where(rows["count"] > 0, rows["count"], np.nan)
-    # Nearly equal numbers are subtracted: what comes out is kept within what minimum and maximum allow.
+    # Nearly equal numbers are subtracted: the result is clamped to the range that minimum and maximum allow.
     variance = rows["sumsq_ns2"] / count - mean * mean
     width = rows["max_ns"].astype(np.float64) - rows["min_ns"]
     deviation: NDArray[np.float64] = np.sqrt(np.clip(variance, 0, width * width / 4))
@@ -65,7 +65,7 @@ def _deviation(rows: NDArray[np.void], mean: NDArray[np.float64]) -> NDArray[np.
 def tables(
     rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping[int, Beat]
 ) -> dict[str, dict[str, NDArray[Any]]]:
-    """Return the tables that Heartbeats.tables documents."""
+    """Return the tables documented in Heartbeats.tables."""
     every = columns(rows, processes, beats)
     plain = {name: values for name, values in every.items() if name not in ("rank", "start_s", "end_s", "name")}
     return {
@@ -92,7 +92,7 @@ def _processes(processes: Sequence[Process]) -> dict[str, NDArray[Any]]:
 
 
 def _text(name: str) -> str:
-    """Return the name of a file as UTF-8 can have it: it may be any bytes."""
+    """Return the name of a file as valid UTF-8: file names may hold any bytes."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""Recording from outside: what it costs the program that is looked at, and what the recorder takes itself."""
+"""Recording from outside: its cost for the recorded program, and the CPU time of the recorder."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterable
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof import launch
+from incprof.record import launch
 
-# Of callheavy: some two seconds.
+# Work of callheavy: some two seconds.
 ROUNDS = "1500"
 BAR = 1.005
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], list[Result]]]]:
-    """The measurements by name."""
+    """Yield the measurements by name."""
     yield "attach-callheavy", lambda: whole_run(bed)
 
 
 def whole_run(bed: Bed) -> list[Result]:
-    """CPU time of a program that is looked at during its whole run at 100 Hz against the same alone."""
+    """Measure the CPU time of a program recorded during its whole run at 100 Hz, against the same unrecorded."""
     command: Command = [bed.compile("callheavy.c", pg=False), ROUNDS]
     shares: list[float] = []
 
@@ -42,7 +42,7 @@ def whole_run(bed: Bed) -> list[Result]:
 
 
 def _attached(bed: Bed, command: Command) -> tuple[float, float]:
-    """CPU seconds of the program, and of the recorder."""
+    """Return the CPU seconds of the program, and of the recorder."""
     environment = {**os.environ, "INCPROF_DIR": str(bed.scratch / "attached"), "INCPROF_LOG": "quiet"}
     host = subprocess.Popen([str(word) for word in command], cwd=bed.scratch, stdout=subprocess.DEVNULL)
     recorder = subprocess.Popen([launch.find_attacher({}), "--pid", str(host.pid)], env=environment)

@@ -1,4 +1,4 @@
-"""Where benchmarks run: a scratch folder, compiled programs, and the environment that records."""
+"""The environment of benchmarks: a scratch folder, compiled programs, and the variables that record."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof import launch
+from incprof.record import launch
 
 HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A scratch folder and what is built in it."""
+    """A scratch folder and the programs built in it."""
 
     scratch: Path
     pairs: int
 
     def compile(self, source: str | Path, *flags: str, pg: bool = True) -> Path:
-        """The program from benchmarks/programs (or from a path), built with -O2 -g, and -pg unless told not to."""
+        """Compile a program of benchmarks/programs (or from a path) with -O2 -g, and with -pg unless `pg` is False."""
         path = Path(source) if Path(source).is_absolute() else HERE / "programs" / source
         program = self.scratch / (path.stem if pg else f"{path.stem}-without-pg")
         hook = ["-pg"] if pg else []
@@ -30,7 +30,7 @@ class Bed:
         return program
 
     def environment(self, **settings: object) -> dict[str, str]:
-        """This process's environment with libincprof preloaded, writing into the scratch folder's `run`."""
+        """Return this process's environment with libincprof preloaded, writing into the scratch folder's `run`."""
         directory = self.scratch / "run"
         for old in self.scratch.glob("run*"):
             shutil.rmtree(old)
@@ -39,7 +39,7 @@ class Bed:
         return {**os.environ, "LD_PRELOAD": str(library), "INCPROF_DIR": str(directory), **recording}
 
     def zstd(self) -> Path | None:
-        """A zstd that was built with -pg by benchmarks/realworld/zstd.sh, or None."""
+        """Return the zstd built with -pg by benchmarks/realworld/zstd.sh, or None."""
         build = subprocess.run(
             ["sh", str(HERE / "realworld" / "zstd.sh"), "build"], stdout=subprocess.DEVNULL, check=False
         )

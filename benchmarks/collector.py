@@ -1,4 +1,4 @@
-"""What recording costs: per call, per run, per sample, per interval, and in bytes."""
+"""The cost of recording: per call, per run, per sample, per interval, and in bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Ratio, Result, compare, run
 
-# Of callheavy: some two seconds.
+# Work of callheavy: some two seconds.
 ROUNDS = "1200"
 
 
 def cost_per_call(bed: Bed, threads: int) -> Result:
-    """Own mcount against glibc's, same binary, from the time that the program itself measures."""
+    """Compare the own mcount with glibc's on the same binary, by the time that the program itself measures."""
     program = bed.compile("calls.c")
     command = [program, "40000000" if threads == 1 else "20000000", str(threads)]
 
@@ -31,7 +31,7 @@ def cost_per_call(bed: Bed, threads: int) -> Result:
 
 
 def empty_hook(bed: Bed, source: str, *flags: str) -> Result:
-    """Own mcount against one that does nothing: what is left is the call, and the function's frame."""
+    """Compare the own mcount with an empty one, which costs only the call and the function's frame."""
     program = bed.compile(source, *flags)
     empty = _empty(bed)
 
@@ -47,7 +47,7 @@ def empty_hook(bed: Bed, source: str, *flags: str) -> Result:
 
 
 def instructions(bed: Bed) -> list[Result]:
-    """Instructions of a call and the loop around it, as callgrind counts them: from two runs, one of a million more."""
+    """Count the instructions of a call and the loop around it with callgrind, from two runs, one of a million more."""
     program = bed.compile("calls.c")
     results = []
     for name, env in (("own mcount", bed.environment()), ("a hook that does nothing", _empty(bed))):
@@ -61,21 +61,21 @@ def instructions(bed: Bed) -> list[Result]:
 
 
 def _empty(bed: Bed) -> dict[str, str]:
-    """The environment with a hook that counts nothing."""
+    """Return the environment with a hook that counts nothing."""
     library = bed.scratch / "empty_hook.so"
     subprocess.run(["gcc", "-shared", "-fPIC", str(HERE / "programs" / "empty_hook.S"), "-o", str(library)], check=True)
     return {**os.environ, "LD_PRELOAD": str(library)}
 
 
 def _counted(bed: Bed, command: Command, env: dict[str, str]) -> int:
-    """Instructions of a whole run."""
+    """Return the instructions of a whole run."""
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)]
     done = subprocess.run(words, cwd=bed.scratch, env=env, capture_output=True, text=True, check=True)
     return int(done.stderr.split("Collected : ")[1].split()[0])
 
 
 def calls_lost(bed: Bed) -> Result:
-    """Calls counted of calls made by two threads, beside what glibc's runtime counts."""
+    """Compare counted with actual calls of two threads, next to the count of glibc's runtime."""
     from incprof.readers import open_run, read_profile
 
     program = bed.compile("calls.c")
@@ -102,7 +102,7 @@ def _cpu(bed: Bed, command: Command, recorded: bool, **settings: object) -> Call
 
 
 def zstd_command(bed: Bed) -> Command | None:
-    """A fixed amount of work for zstd: one file, one level, one thread."""
+    """Return a fixed amount of work for zstd: one file, one level, one thread."""
     program = bed.zstd()
     if program is None:
         return None
@@ -114,7 +114,7 @@ def zstd_command(bed: Bed) -> Command | None:
 
 
 def whole_run(bed: Bed, name: str, command: Command | None) -> Result:
-    """The whole run at 1 s intervals against the same binary under glibc's runtime (CPU time)."""
+    """Compare the whole run at 1 s intervals with the same binary under glibc's runtime (CPU time)."""
     what = f"whole run, 1 s intervals, against glibc's runtime: {name}"
     if command is None:
         return Result(what, "at most 1.0x", "not measured: zstd could not be built", False)
@@ -123,7 +123,7 @@ def whole_run(bed: Bed, name: str, command: Command | None) -> Result:
 
 
 def sample_rate(bed: Bed) -> Result:
-    """1 000 samples a second, really delivered, against 100."""
+    """Compare 1 000 delivered samples a second with 100."""
     program = bed.compile("callheavy.c")
     delivered: list[float] = []
 
@@ -142,7 +142,7 @@ def sample_rate(bed: Bed) -> Result:
 
 
 def short_intervals(bed: Bed) -> Result:
-    """10 ms intervals against 1 s intervals."""
+    """Compare 10 ms intervals with 1 s intervals."""
     program = bed.compile("callheavy.c")
     ratio: Ratio = compare(
         _cpu(bed, [program], True, interval="0.01"), _cpu(bed, [program], True, interval="1"), 3 * bed.pairs

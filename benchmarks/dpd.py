@@ -1,4 +1,4 @@
-"""What a sample costs the periodicity detectors, and how well they predict the calls of real programs."""
+"""The cost of a sample in the periodicity detectors, and how well they predict the calls of real programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.bed import HERE, Bed
 from benchmarks.heartbeats import Batches, columns, over_processes
 from benchmarks.measure import Result, run
 from incprof.analysis import _native
-from incprof.analysis.dpd import detect
+from incprof.systems.periods.dpd import detect
 
 ROUNDS = 60
 EVENT_BARS = {200: 2.5, 1024: 10.0}
@@ -25,13 +25,13 @@ STREAMS = {"loop": "a loop of 6", "nest": "1 in 24 in 269", "none": "no loop"}
 SERIES = {"loop": "period 44", "nest": "44 in 387", "none": "noise"}
 
 SKIP, CALLS = 1_000_000, 1_000_000
-# Table 3 of the paper, N = 128: the lower of its two floating-point programs, and of its two others.
+# Table 3 of the paper, N = 128: the lower value of its two floating-point programs, and of its two others.
 FLOATING, OTHERS = (99.89, 99.51), (84.10, 50.53)
 MEMORY = 16384
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """What `make bench` runs: names, and functions that measure."""
+    """Yield the benchmarks of `make bench`: names, and functions that measure."""
     for window, bar in EVENT_BARS.items():
         for stream, words in STREAMS.items():
             what = f"DPD of events, window {window}, {words}: a sample against one counter read"
@@ -46,7 +46,7 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
 
 
 def sample(bed: Bed, what: str, kind: str, stream: str, window: int, bar: float | None, memory: int = 0) -> Result:
-    """Batches of samples in turn with batches of counter reads, in one process; several processes."""
+    """Alternate batches of samples with batches of counter reads in one process; repeat in several processes."""
     command = [_program(bed), kind, stream, str(window), str(ROUNDS), str(memory)]
     done = [Batches(*columns(run(command, bed.scratch).output)) for _ in range(bed.pairs)]
     ratio = over_processes(done)
@@ -74,7 +74,7 @@ def _realworld() -> Path:
 
 
 # Programs that benchmarks/realworld/run.sh builds with -pg, relative to its folder, and whether they compute with
-# floating-point numbers as ART and EQUAKE do.
+# floating-point numbers like ART and EQUAKE.
 PROGRAMS: dict[str, tuple[str, list[str], bool]] = {
     "lammps": ("lammps", ["build/lmp_serial", "-in", "in.melt", "-log", "none", "-screen", "none"], True),
     "heat": ("heat", ["heat", "1"], True),
@@ -86,7 +86,7 @@ PROGRAMS: dict[str, tuple[str, list[str], bool]] = {
 
 
 def calls(bed: Bed, name: str) -> list[Result]:
-    """How many of a program's calls were predicted by those before."""
+    """Measure how many of a program's calls were predicted by earlier ones."""
     place, command, floating = PROGRAMS[name]
     bars = FLOATING if floating else OTHERS
     folder = _realworld() / place
@@ -111,9 +111,9 @@ def calls(bed: Bed, name: str) -> list[Result]:
 
 
 def record_calls(bed: Bed, command: list[str], folder: Path) -> NDArray[np.int64]:
-    """The functions that a -pg program calls in its first thread, as addresses, after SKIP of them; shape (n,).
+    """Return the functions called by the first thread of a -pg program, as addresses, after SKIP of them; shape (n,).
 
-    A program with fewer calls is taken from its begin.
+    A program with fewer calls is taken from its first call.
     """
     recorder = bed.scratch / "calls_recorder.so"
     words = ["gcc", "-O2", "-mgeneral-regs-only", "-fPIC", "-shared", "-Wl,-z,now"]
@@ -125,7 +125,7 @@ def record_calls(bed: Bed, command: list[str], folder: Path) -> NDArray[np.int64
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run(command, cwd=folder, env=env, check=False, **quiet)  # type: ignore[call-overload]
         recorded = np.fromfile(file, dtype=np.int64)
-        recorded = recorded[: int(np.count_nonzero(recorded))]  # addresses are none; what was not reached is
+        recorded = recorded[: int(np.count_nonzero(recorded))]  # addresses are not 0, unused entries are
         if len(recorded) >= CALLS // 2:
             break
     return recorded

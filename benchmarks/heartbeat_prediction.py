@@ -1,4 +1,4 @@
-"""What a run's own files say that its heartbeats cost, against what whole runs with and without them take."""
+"""The cost of heartbeats predicted from a run's own files, against whole runs with and without them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from benchmarks.heartbeats import build, environment
 from benchmarks.measure import Result, run
 
 FLAGS = ("-falign-functions=64", "-falign-loops=64")
-# About as long as a step is to take: a beat is then several percent of it.
+# About the duration of a step, of which a beat is then several percent.
 STEP_S = 0.4e-6
 STEPS = 2_000_000
 
 
 def prediction(bed: Bed, work: str, factor: int = 1) -> Result:
-    """Beats times their cost, as measured by the library at the start of the run, against the difference of whole runs.
+    """Compare the predicted time of heartbeats with the difference of whole runs.
 
-    Pairs of runs in turn, with and without heartbeats (-DEKG_OFF), CPU time.
+    The prediction is beats times their cost, as measured by the library at the start of the run. Runs with and without
+    heartbeats (-DEKG_OFF) alternate; CPU time.
     """
     with_beats = build(bed, "beats_work.c", *FLAGS)
     without = build(bed, "beats_work.c", *FLAGS, "-DEKG_OFF", name="beats_work_off")
@@ -44,7 +45,7 @@ def prediction(bed: Bed, work: str, factor: int = 1) -> Result:
 
 
 def _from_files(bed: Bed) -> float:
-    """Seconds that the last run's heartbeats took, as its files say: as `incprof validate` works it out."""
+    """Return the seconds taken by the last run's heartbeats, computed from its files like `incprof validate` does."""
     found = appekg.read(bed.scratch / "ekg")
     process = found.processes[0]
     assert process.cost is not None
@@ -58,7 +59,7 @@ def _from_files(bed: Bed) -> float:
 
 
 def ahead(bed: Bed) -> Result:
-    """What `appekg.cost()` says of a pair, against what batches of pairs take in a loop (beats_pairs.c)."""
+    """Compare the `appekg.cost()` of a pair with batches of pairs in a loop (beats_pairs.c)."""
     program = build(bed, "beats_pairs.c")
     ratios = []
     for _ in range(3 * bed.pairs):

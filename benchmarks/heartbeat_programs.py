@@ -1,4 +1,4 @@
-"""What heartbeats do to whole programs: a run with a million a second, and a build without them."""
+"""The effect of heartbeats on whole programs: a run with a million per second, and a build without them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ALIGNED = ("-falign-functions=64", "-falign-loops=64")
 
 
 def whole_run(bed: Bed, work: str) -> list[Result]:
-    """A program with a million beats a second against the same program built with -DEKG_OFF (CPU time).
+    """Compare a program with a million beats a second with the same program built with -DEKG_OFF (CPU time).
 
-    The last row says what two bare reads of the counter in the place of each beat do to it.
+    The last row shows the effect of two bare counter reads in the place of each beat.
     """
     with_beats, without = _programs(bed)
     reads = build(bed, "beats_work.c", *ALIGNED, "-DEKG_OFF", "-DREADS", name="beats_work_reads")
@@ -43,7 +43,7 @@ def whole_run(bed: Bed, work: str) -> list[Result]:
 
 
 def thinned(bed: Bed, work: str, step_s: float) -> Result:
-    """A program whose steps are far too small for a beat each, with the overhead that is allowed unless told otherwise.
+    """Measure a program whose steps are far too small for a beat each, with the default limit of overhead.
 
     Against the same program built with -DEKG_OFF (CPU time).
     """
@@ -65,13 +65,13 @@ def _programs(bed: Bed) -> tuple[Path, Path]:
 
 
 def _steps_of(bed: Bed, without: Path, work: str, step_s: float, steps: int) -> list[str]:
-    """Return the arguments for so many steps of about so many seconds."""
+    """Return the arguments for that many steps of about that many seconds."""
     probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
     return [work, str(max(round(1000 * step_s / min(probes)), 1)), str(steps)]
 
 
 def compiled_out(bed: Bed) -> Result:
-    """The machine code of a function with every call, -DEKG_OFF, against that of the same source without them."""
+    """Compare the machine code of a function with every call, -DEKG_OFF, with that of the same source without them."""
     source = (HERE / "programs" / "beats_off.cpp").read_text()
     plain = bed.scratch / "beats_none.cpp"
     kept = [line for line in source.splitlines() if "ekg_" not in line and "EKG_" not in line]
@@ -88,7 +88,7 @@ def compiled_out(bed: Bed) -> Result:
 
 
 def _text(bed: Bed, source: Path, compiler: str, *flags: str) -> bytes:
-    """The machine code that a compiler makes of a file, with what the linker will be told of it."""
+    """Return the machine code that a compiler generates for a file, with its relocations."""
     part, text = bed.scratch / "part.o", bed.scratch / "part.text"
     include = _flags.compile_flags(_library.find(os.environ))
     subprocess.run([*compiler.split(), *flags, *include, "-c", str(source), "-o", str(part)], check=True)

@@ -1,4 +1,4 @@
-"""A heartbeat from Python: `with appekg.beat(1)` and the bare calls, beside two readings of the clock.
+"""A heartbeat from Python: `with appekg.beat(1)` and the bare calls, next to two readings of the clock.
 
     python benchmarks/heartbeat_python.py ROUNDS
 
@@ -20,21 +20,21 @@ BATCH = 5000
 
 
 def clocks() -> None:
-    """Two readings of the clock, as a program without heartbeats would time a block."""
+    """Read the clock twice, as a program without heartbeats would time a block."""
     for _ in range(BATCH):
         time.perf_counter_ns()
         time.perf_counter_ns()
 
 
 def calls() -> None:
-    """The binding's functions."""
+    """Call the binding's functions."""
     for _ in range(BATCH):
         appekg.begin(1)
         appekg.end(1)
 
 
 def blocks() -> None:
-    """The context manager, kept."""
+    """Use the context manager, created once."""
     beat = appekg.beat(1)
     for _ in range(BATCH):
         with beat:
@@ -42,14 +42,14 @@ def blocks() -> None:
 
 
 def timed(batch: Callable[[], None]) -> float:
-    """Nanoseconds of CPU time for one of a batch."""
+    """Return the nanoseconds of CPU time for one of a batch."""
     start = time.thread_time_ns()
     batch()
     return (time.thread_time_ns() - start) / BATCH
 
 
 def main() -> None:
-    """Batches in turn."""
+    """Run the batches in turn."""
     calls()
     for _ in range(int(sys.argv[1])):
         print(f"{timed(clocks):.2f} {timed(calls):.2f} {timed(blocks):.2f}")

@@ -1,4 +1,4 @@
-"""What a heartbeat costs: pairs of begin and end, against two reads of the counter that they cannot do without."""
+"""The cost of a heartbeat: pairs of begin and end, against the two counter reads that are their minimum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ ROUNDS = 200
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of two things in turn, in one process: nanoseconds of the peer and of ours per round."""
+    """Batches of two alternatives in turn, in one process.
+
+    Attributes:
+        peer: nanoseconds of the peer per round.
+        ours: nanoseconds of ours per round.
+    """
 
     peer: list[float]
     ours: list[float]
@@ -32,7 +37,7 @@ class Batches:
 
 
 def build(bed: Bed, source: str, *flags: str | Path, name: str | None = None) -> Path:
-    """A program of benchmarks/programs, linked with libappekg."""
+    """Build a program of benchmarks/programs, linked with libappekg."""
     found = _library.find(os.environ)
     program = bed.scratch / (name or Path(source).stem)
     words = ["gcc", "-O2", "-g", *_flags.compile_flags(found), str(HERE / "programs" / source), *map(str, flags)]
@@ -41,16 +46,16 @@ def build(bed: Bed, source: str, *flags: str | Path, name: str | None = None) ->
 
 
 def environment(bed: Bed, **settings: object) -> dict[str, str]:
-    """This process's environment with heartbeats written into a new folder `ekg` of the scratch folder."""
+    """Return this process's environment with heartbeats written into a new folder `ekg` of the scratch folder."""
     for old in bed.scratch.glob("ekg*"):
         shutil.rmtree(old)
     variables = {f"EKG_{name.upper()}": str(value) for name, value in settings.items()}
-    # What is measured is what a beat costs: none is thinned.
+    # The cost of a recorded beat is measured: none is thinned.
     return {**os.environ, "EKG_DIR": str(bed.scratch / "ekg"), "EKG_OVERHEAD": "0", **variables}
 
 
 def columns(output: str) -> list[list[float]]:
-    """The columns of a table of numbers."""
+    """Return the columns of a table of numbers."""
     return [list(column) for column in zip(*(map(float, line.split()) for line in output.splitlines()), strict=True)]
 
 
@@ -61,7 +66,7 @@ def batches(bed: Bed, command: Command, **settings: object) -> Batches:
 
 
 def over_processes(runs: Iterable[Batches]) -> Ratio:
-    """The ratio of several processes: each one's own median is one pair."""
+    """Return the ratio over several processes: the median of each is one pair."""
     done = list(runs)
     ratios = tuple(one.ratio for one in done)
     best = min(min(one.ours) for one in done) / min(min(one.peer) for one in done)
@@ -69,7 +74,7 @@ def over_processes(runs: Iterable[Batches]) -> Ratio:
 
 
 def pair(bed: Bed, what: str, case: str, bar: float | None, **settings: object) -> Result:
-    """One case of beats_pairs.c; a bar of None: for information."""
+    """Measure one case of beats_pairs.c; a bar of None: for information."""
     program = build(bed, "beats_pairs.c")
     return _result(bed, what, [program, case, str(ROUNDS)], bar, **settings)
 
@@ -89,7 +94,7 @@ def _sides(done: list[Batches]) -> tuple[list[list[float]], list[list[float]]]:
 
 
 def fortran(bed: Bed) -> Result:
-    """The pair that Fortran makes: two calls, nothing inlined."""
+    """Measure a pair from Fortran: two calls, nothing inlined."""
     what = "pair from Fortran against C's"
     compiler = shutil.which("gfortran")
     if compiler is None:
@@ -105,7 +110,7 @@ def fortran(bed: Bed) -> Result:
 
 
 def python(bed: Bed) -> list[Result]:
-    """The pair that Python makes, through the binding's functions and as a with block."""
+    """Measure a pair from Python, through the binding's functions and as a with block."""
     command: Command = [sys.executable, HERE / "heartbeat_python.py", str(ROUNDS)]
     done = [columns(run(command, bed.scratch, environment(bed)).output) for _ in range(bed.pairs)]
     results = []
@@ -118,7 +123,7 @@ def python(bed: Bed) -> list[Result]:
 
 
 def threads(bed: Bed, count: int) -> Result:
-    """A pair's CPU time in each of several threads that beat at the same time, against the same thread alone."""
+    """Measure a pair's CPU time in each of several threads that beat concurrently, against the same thread alone."""
     program = build(bed, "beats_threads.c")
     pairs, reads = [], []
     for _ in range(bed.pairs):
@@ -133,27 +138,9 @@ def threads(bed: Bed, count: int) -> Result:
     return Result(what, "at most 1.05x", reached, ratio.median <= 1.05)
 
 
-def churn(bed: Bed, count: int) -> Result:
-    """Threads that are made, beat once and are joined, against threads that do nothing."""
-    program = build(bed, "beats_churn.c")
-    what = f"thread with one beat against thread without, made and joined, batches of {count}"
-    return _result(bed, what, [program, "20", str(count)], None)
-
-
 def interval_thread(bed: Bed) -> Result:
-    """What a pair costs while the interval thread reads the same records a thousand times a second."""
+    """Measure a pair while the interval thread reads the same records a thousand times a second."""
     program = build(bed, "beats_pairs.c")
     command: Command = [program, "reads", str(ROUNDS)]
     ratio = compare(lambda: batches(bed, command, interval=0.001).ratio, lambda: batches(bed, command).ratio, bed.pairs)
     return Result("pair, 1 ms intervals against 1 s (both as multiples of two counter reads)", "-", str(ratio), None)
-
-
-def steps(bed: Bed) -> list[Result]:
-    """Instructions per beat, counted one by one."""
-    if os.uname().machine != "x86_64":
-        return []
-    output = run([build(bed, "beats_steps.c")], bed.scratch, environment(bed, interval=3600)).output
-    counts = dict(line.split("\t") for line in output.splitlines())
-    del counts["nothing"]
-    text = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return [Result("instructions", "-", text, None)]

@@ -1,4 +1,4 @@
-"""Ways to leave hot functions out of -pg: what each costs recorded, against a build without -pg, unrecorded.
+"""Ways to exclude hot functions from -pg: the cost of each recorded, against a build without -pg, unrecorded.
 
 callheavy always; MUSCLE too where `sh benchmarks/realworld/muscle.sh build` has built it.
 """
@@ -16,16 +16,24 @@ from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof.cli import main
+from incprof.cli.main import main
 
-# Of callheavy: about a second.
+# Work of callheavy: about a second.
 ROUNDS = "600"
 WAYS = ("-pg", "-mfentry", "patch", "-fno-profile", "-flto")
 
 
 @dataclass(frozen=True)
 class Built:
-    """A program in source: a tree of it, the files that hold its hot functions, how to build the tree, what to run."""
+    """The source of a program.
+
+    Attributes:
+        name: its name.
+        tree: its source tree.
+        hot: the files that hold its hot functions.
+        make: builds the tree.
+        command: the command to run.
+    """
 
     name: str
     tree: Path
@@ -35,7 +43,7 @@ class Built:
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], list[Result]]]]:
-    """One for each program."""
+    """Yield a measurement for each program."""
     yield "hot-callheavy", lambda: ways(bed, _callheavy(bed))
     muscle = built_muscle()
     if muscle is not None:
@@ -43,7 +51,7 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], list[Result]]]]:
 
 
 def ways(bed: Bed, built: Built) -> list[Result]:
-    """Whole runs of every build, recorded."""
+    """Measure whole runs of every build, recorded."""
     plain = tree_of(bed, built, "plain")
     built.make(plain, "-O2 -g", ())
     results = []
@@ -64,7 +72,7 @@ def ways(bed: Bed, built: Built) -> list[Result]:
 
 
 def tree_of(bed: Bed, built: Built, name: str) -> Path:
-    """A copy of the source."""
+    """Return a copy of the source."""
     tree = bed.scratch / f"{built.name}-{name}"
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(built.tree, tree)
@@ -72,7 +80,7 @@ def tree_of(bed: Bed, built: Built, name: str) -> Path:
 
 
 def patched(bed: Bed, built: Built, tree: Path) -> None:
-    """Record the tree's program, and leave out what `check --hot` names."""
+    """Record the tree's program, and exclude the functions named by `check --hot`."""
     built.make(tree, "-pg -O2 -g", ())
     run(built.command(tree), bed.scratch, bed.environment())
     patch = bed.scratch / "hot.patch"
@@ -85,7 +93,7 @@ def patched(bed: Bed, built: Built, tree: Path) -> None:
 
 
 def _counted(bed: Bed) -> int:
-    """Calls of the last recording."""
+    """Return the calls of the last recording."""
     from incprof.readers import open_run, read_profile
 
     return int(read_profile(open_run(str(bed.scratch / "run"))).calls.sum())
@@ -104,7 +112,7 @@ def _callheavy(bed: Bed) -> Built:
 
 
 def built_muscle() -> Built | None:
-    """MUSCLE and its smallest input, where benchmarks/realworld/muscle.sh has built them."""
+    """Return MUSCLE and its smallest input, if benchmarks/realworld/muscle.sh has built them."""
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
     folder = Path(os.environ.get("INCPROF_SCRATCH", default)) / "muscle"
     families = sorted(folder.glob("families-*.fa"), key=lambda path: path.stat().st_size)

@@ -1,4 +1,4 @@
-"""What reading costs on large codes: lammps, or a generated program of 20 000 functions and some 5 MB of text."""
+"""The cost of reading large codes: lammps, or a generated program of 20 000 functions and some 5 MB of text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _driver() -> str:
     names = [f"f{i}" for i in range(FUNCTIONS)]
     declarations = "\n".join(f"unsigned {name}(unsigned, unsigned *);" for name in names)
     table = ", ".join(names)
-    # Four stretches of the run use four ranges of functions: thirty hot ones each, and more that are seldom called.
+    # Four segments of the run use four ranges of functions: thirty hot ones each, and more that are seldom called.
     return f"""#include <stdlib.h>
 #include <time.h>
 {declarations}
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 
 
 def build(bed: Bed) -> Path:
-    """The program, compiled in the scratch folder unless it is there."""
+    """Compile the program in the scratch folder, unless it exists."""
     folder = bed.scratch / "manyfunctions"
     program = folder / "program"
     if program.exists():
@@ -70,7 +70,7 @@ def build(bed: Bed) -> Path:
 
 
 def phases_against_gprof(bed: Bed, name: str, program: Path, long: Command, short: Command) -> list[Result]:
-    """`incprof phases` on 3 600 or more intervals of 100 samples against `gprof -b -p` per interval.
+    """Compare `incprof phases` on 3 600 or more intervals of 100 samples with `gprof -b -p` per interval.
 
     long: a run of at least 36 s, recorded at 10 ms and 10 kHz. short: any run, for a gmon.out of glibc's.
     """
@@ -99,7 +99,7 @@ def phases_against_gprof(bed: Bed, name: str, program: Path, long: Command, shor
 
 
 def bytes_per_interval(bed: Bed, name: str, command: Command) -> Result:
-    """Size of an interval in the stream against the dense gmon.out of the same program."""
+    """Compare the size of an interval in the stream with the dense gmon.out of the same program."""
     run(command, bed.scratch, bed.environment())
     stream = bed.scratch / "run" / "rank-00000.gmon"
     data = stream.read_bytes()

@@ -1,4 +1,4 @@
-"""How long the phases of a very long run take to find, and in how much memory."""
+"""Time and memory for finding the phases of a very long run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.unit.synthetic import make_profile
 
 HERE = Path(__file__).resolve().parent
 INTERVALS, FUNCTIONS, PHASES, VISITS, TICKS = 100_000, 1_000, 6, 200, 95
-# Functions that have most of a phase, and single ticks of any function beside them.
+# Functions that dominate a phase, and single ticks of any function.
 LARGE, STRAY = 60, 5
 SECONDS, MB = 20, 1_500
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "long-run", lambda: _long_run(bed)
 
 
 def _long_run(bed: Bed) -> list[Result]:
-    """CPU time and memory of a process that draws a run, and of one that finds its phases as well."""
+    """Measure CPU time and memory of a process that draws a run, and of one that also finds its phases."""
     drawn, found = ([sys.executable, "-m", "benchmarks.long_runs", word] for word in ("draw", "find"))
     pairs = [(run(drawn, HERE.parent), run(found, HERE.parent)) for _ in range(min(bed.pairs, 5))]
     taken = sorted(ours.cpu_s - bare.cpu_s for bare, ours in pairs)
@@ -44,7 +44,7 @@ def _long_run(bed: Bed) -> list[Result]:
 
 
 def _draw() -> csr_array:
-    """Return ticks (n, f) of phases that have functions of their own and share others."""
+    """Return ticks (n, f) of phases with functions of their own and shared ones."""
     rng = np.random.default_rng(0)
     mix, columns = rng.dirichlet(np.full(LARGE, 0.3), size=PHASES), rng.permutation(FUNCTIONS)
     label = np.repeat(np.arange(VISITS) % PHASES, INTERVALS // VISITS)

@@ -1,4 +1,4 @@
-"""The collector with many threads and ranks: its memory, what it asks of file systems, and one that stands still."""
+"""The collector with many threads and ranks: its memory, its file system calls, and a stalled file system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.measure import Command, Result, run
 from incprof.readers import open_run, read_profile
 
 THREADS, MEMORY_MIB = 64, 64
-# Half of them before memory is looked at, half after: by then each ring has been full once.
+# Half of them before memory is measured, half after: by then each ring has been full once.
 INTERVALS, INTERVAL_S, RATE_HZ = 40_000, 0.003, 1000
 FLAT = 1.05
 RANKS = 16
@@ -30,7 +30,7 @@ STALL_S, IMAGE_MIB = 60, 64
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "collector-memory", lambda: _memory(bed)
     for gather in ("rank", "node"):
         yield f"collector-metadata-{gather}", functools.partial(_metadata, bed, gather)
@@ -40,19 +40,19 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
 
 
 def _launcher() -> list[str] | None:
-    """What starts ranks here, if anything does."""
+    """Return the launcher that starts ranks here, if there is one."""
     return next((words for words in MPIRUNS if shutil.which(words[0])), None)
 
 
 def _whole_run(bed: Bed, name: str, command: Command | None) -> Result:
-    """Four ranks of it."""
+    """Measure a run of four ranks."""
     launcher = _launcher()
     whole = [*launcher, "-np", "4", *command] if launcher and command else None
     return collector.whole_run(bed, f"{name}, four ranks", whole)
 
 
 def _memory(bed: Bed) -> list[Result]:
-    """What threads hold with the collector beyond what they hold without it."""
+    """Measure the memory of threads with the collector beyond that without it."""
     program = bed.compile("threads_memory.c", "-fno-optimize-sibling-calls")
     command = [program, str(1.1 * INTERVALS * INTERVAL_S), str(THREADS)]
     bare = [int(word) for word in run([program, "2", str(THREADS)], bed.scratch).output.split()]
@@ -69,7 +69,7 @@ def _memory(bed: Bed) -> list[Result]:
 
 
 def _metadata(bed: Bed, gather: str) -> list[Result]:
-    """Calls that name a file in the run directory, by all processes of a launch."""
+    """Count the calls that name a file in the run directory, by all processes of a launch."""
     launcher = _launcher()
     what = f"calls with a path in the run directory, {RANKS} ranks that start together, a file per {gather}"
     if launcher is None or shutil.which("strace") is None:
@@ -92,7 +92,7 @@ def _metadata(bed: Bed, gather: str) -> list[Result]:
 
 
 def _calls(traces: Path, directory: str) -> Counter[str]:
-    """How often each call was made."""
+    """Return the number of each call."""
     found: Counter[str] = Counter()
     for path in traces.iterdir():
         for line in path.read_text(errors="replace").splitlines():
@@ -103,7 +103,7 @@ def _calls(traces: Path, directory: str) -> Counter[str]:
 
 
 def _stall(bed: Bed) -> Result:
-    """A file system of its own is frozen while a program is recorded into it. Needs root."""
+    """Freeze a separate file system while a program is recorded into it. Needs root."""
     what = f"intervals of 1 s, a file system that stands still for {STALL_S} s: whole, longest, dropped"
     place, image = bed.scratch / "mounted", bed.scratch / "image"
     place.mkdir(exist_ok=True)

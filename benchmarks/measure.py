@@ -1,7 +1,7 @@
 """Paired measurements: two commands in turn, the ratio of each pair, median and spread of the ratios.
 
-Machines are shared and clocks drift: two commands that run right after each other see the same machine, and the
-median of their ratios holds where single times do not.
+Machines are shared and clocks drift: two consecutive commands run under the same conditions, and the median of their
+ratios is reliable where single times are not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process cost: elapsed and CPU seconds, peak memory in MB, its standard output."""
+    """The resources used by a process.
+
+    Attributes:
+        elapsed_s: elapsed seconds.
+        cpu_s: CPU seconds.
+        peak_mb: peak memory in MB.
+        output: its standard output.
+    """
 
     elapsed_s: float
     cpu_s: float
@@ -31,31 +38,32 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratios of pairs; `best` is the least of one side over the other's."""
+    """Ratios of pairs; `best` is the minimum of one side over that of the other."""
 
     of_pairs: tuple[float, ...]
     best: float
 
     @property
     def median(self) -> float:
-        """Of the pairs."""
+        """The median of the pairs."""
         return statistics.median(self.of_pairs)
 
     def sure(self) -> tuple[float, float]:
-        """Where the median of all pairs that might be measured lies, with 95 % confidence; needs six pairs.
+        """The 95 % confidence interval of the median of all possible pairs; needs six pairs.
 
-        That are order statistics of the ratios, whatever their distribution: the number of them below it is binomial.
+        It consists of order statistics of the ratios, for any distribution: the number of ratios below the median is
+        binomial.
         """
         ordered = sorted(self.of_pairs)
         outside = int(binom.ppf(0.025, len(ordered), 0.5))
         return ordered[max(outside - 1, 0)], ordered[min(len(ordered) - outside, len(ordered) - 1)]
 
     def __str__(self) -> str:
-        """`0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""
+        """Return `0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""
         return self.text()
 
     def text(self, digits: int = 3) -> str:
-        """The same with as many digits as the measurement is good for."""
+        """Return the same with that many digits."""
         values = self.median, min(self.of_pairs), max(self.of_pairs), self.best
         median, low, high, best = (f"{value:.{digits}g}" for value in values)
         return f"{median}x ({low}-{high}, {len(self.of_pairs)} pairs; best against best {best}x)"
@@ -63,7 +71,14 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table: what was measured, the bar it has to reach, what came out; `met` is None without a bar."""
+    """One line of the table.
+
+    Attributes:
+        what: what was measured.
+        bar: the required value.
+        reached: the measured value.
+        met: whether the bar is met, None without a bar.
+    """
 
     what: str
     bar: str
@@ -72,7 +87,7 @@ class Result:
 
 
 def run(command: Command, cwd: Path, env: dict[str, str] | None = None) -> Usage:
-    """Runs a command to its end; raises CalledProcessError if it fails."""
+    """Run a command to its end; raise CalledProcessError if it fails."""
     started = time.perf_counter()
     with subprocess.Popen(
         [str(word) for word in command], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -88,7 +103,7 @@ def run(command: Command, cwd: Path, env: dict[str, str] | None = None) -> Usage
 
 
 def compare(ours: Callable[[], float], peer: Callable[[], float], pairs: int) -> Ratio:
-    """The ratio ours / peer over several pairs, after one unmeasured run of each; the order alternates."""
+    """Return the ratio ours / peer over several pairs, after one unmeasured run of each; the order alternates."""
     ours()
     peer()
     first: list[float] = []

@@ -1,4 +1,4 @@
-"""What is found of true periods under noise, drift and stretching, and what is claimed of series without any."""
+"""Periods found under noise, drift and stretching, and false periods of random series."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks.measure import Result
-from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns.results import Patterns
-from incprof.analysis.patterns.synthetic import SHAPES, Part, Truth, profile, stretch
+from incprof.systems.periods.patterns import find_patterns
+from incprof.systems.periods.patterns.pattern_result import Patterns
+from tests.unit.made_series import SHAPES, Part, Truth, profile, stretch
 
 SAMPLES, SEEDS = 60_000, 10
 PARTS: dict[str, tuple[Part, ...]] = {
@@ -18,7 +18,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "nearly equal": (Part(200, 0.3, 12), Part(206, 0.3, 12), Part(212, 0.3, 12)),
     "short": (Part(12, 0.7, 40),),
 }
-# Noise and drift as shares of the range of values, jitter of the length of an instance: samples put in and left out.
+# Noise and drift as shares of the range of values, jitter of the length of an instance: samples inserted and removed.
 TROUBLE: dict[str, dict[str, float]] = {
     "as Table II": {},
     "without noise": {"noise": 0.0},
@@ -32,7 +32,7 @@ TROUBLE: dict[str, dict[str, float]] = {
 
 
 def detection(name: str) -> list[Result]:
-    """Pool the time of all shapes and seeds under one trouble."""
+    """Sum up the samples of all shapes and seeds under one disturbance."""
     found: list[tuple[float, float, float, float]] = []
     for seed in range(SEEDS):
         for parts in PARTS.values():
@@ -51,7 +51,7 @@ def detection(name: str) -> list[Result]:
 
 
 def found_of(truth: Truth, found: Patterns) -> tuple[float, float, float, float]:
-    """Truly periodic samples that lie in an instance, all of them, other samples that do, all of them."""
+    """Return the truly periodic samples that lie in an instance, all of them, other samples that do, all of them."""
     inside = truth.periodic() > 0
     got = np.zeros(len(inside), dtype=bool)
     for pattern in found.patterns:
@@ -61,7 +61,7 @@ def found_of(truth: Truth, found: Patterns) -> tuple[float, float, float, float]
 
 
 def random_series() -> list[Result]:
-    """Series in which nothing repeats, of six kinds, and counts of few values, of five."""
+    """Measure random series of six kinds, and counts of few values, of five."""
     noise, counts = [], []
     for seed in range(60):
         for samples in (300, 500, 1500, 3000):

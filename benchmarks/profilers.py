@@ -1,4 +1,4 @@
-"""Recording beside what people would use instead: the same programs, in rounds in which every profiler has its turn.
+"""Recording compared with other profilers: the same programs, in rounds in which every profiler has its turn.
 
 CPU is that of all processes, user and system, as a ratio to the unrecorded run of the same round; bytes are those of
 the first round's files; an answer is the profiler's own text, from the end of the run to the end of its output.
@@ -23,20 +23,30 @@ from benchmarks.profilers_programs import PROGRAMS, Program
 from benchmarks.profilers_tools import NO_PG, TOOLS, Tool
 
 PR_SET_CHILD_SUBREAPER = 36
-# Rounds: of all tools, and of those that take many times as long, as of asking.
+# Rounds: of all tools, of those that take many times as long, and of answers.
 MOST_ROUNDS, FEW = 5, 3
 LONGEST_S = 120
-# Exit code of answers about a recording that has gaps, as on a busy machine.
+# Exit code of answers about a recording with gaps, as on a busy machine.
 PARTIAL = 5
 
 
 class Failed(Exception):
-    """A profiler does not work here: its own words."""
+    """A profiler does not work here; the message is its own."""
 
 
 @dataclass
 class Row:
-    """What a profiler has cost in each round. cpu, bare: seconds of the recorded and of the unrecorded run."""
+    """The measurements of a profiler.
+
+    Attributes:
+        tool: the profiler.
+        cpu: CPU seconds of the recorded run, by round.
+        bare: CPU seconds of the unrecorded run, by round.
+        answers: seconds of the answer, by round.
+        bytes_run: size of the recording.
+        bytes_kept: size of what it copies of the program.
+        trouble: the reason why it failed, or empty.
+    """
 
     tool: Tool
     cpu: list[float] = field(default_factory=list)
@@ -47,18 +57,18 @@ class Row:
     trouble: str = ""
 
     def ratio(self) -> float:
-        """Median over the rounds."""
+        """The median over the rounds."""
         return statistics.median(self._ratios())
 
     def all_bytes(self) -> int:
-        """With what is copied of the program."""
+        """The size including the copies of the program."""
         return self.bytes_run + self.bytes_kept
 
     def _ratios(self) -> list[float]:
         return [a / b for a, b in zip(self.cpu, self.bare, strict=True)]
 
     def __str__(self) -> str:
-        """`1.02x (1.01-1.03, 5 rounds); 47.6 kB; 0.4 s; paths; no phases`."""
+        """Return `1.02x (1.01-1.03, 5 rounds); 47.6 kB; 0.4 s; paths; no phases`."""
         if self.trouble:
             return f"not measured: {self.trouble}"
         low, high = min(self._ratios()), max(self._ratios())
@@ -71,7 +81,7 @@ class Row:
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], list[Result]]]]:
-    """The measurements by name, a program each."""
+    """Yield the measurements by name, a program each."""
     for name, build in PROGRAMS.items():
         yield f"profilers-{name}", functools.partial(_compare, bed, build)
 
@@ -80,7 +90,7 @@ def _compare(bed: Bed, build: Callable[[Bed], Program | str]) -> list[Result]:
     program = build(bed)
     if isinstance(program, str):
         return [Result("profilers side by side", "-", f"not measured: {program}", None)]
-    # Whoever loses its parent is ours from here on, so that its CPU time is seen.
+    # From here on, this process adopts orphans, so that their CPU time is counted.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     rows = [Row(tool, trouble=_why_not(tool, program)) for tool in TOOLS]
     for number in range(min(bed.pairs, MOST_ROUNDS)):
@@ -96,7 +106,7 @@ def _why_not(tool: Tool, program: Program) -> str:
 
 
 def _turn(bed: Bed, program: Program, row: Row, bare: dict[tuple[bool, bool], float]) -> None:
-    """One turn of a profiler. `bare`: seconds of this round's unrecorded runs, one for each kind of program."""
+    """Run one turn of a profiler. `bare`: seconds of this round's unrecorded runs, one for each kind of program."""
     tool = row.tool
     at = bed.scratch / "profile"
     kind = tool.pg, tool.slow
@@ -123,7 +133,7 @@ def _turn(bed: Bed, program: Program, row: Row, bare: dict[tuple[bool, bool], fl
 
 
 def cpu_s(command: Command, cwd: Path, env: dict[str, str]) -> float:
-    """CPU seconds of a command and of all that it has started, and left behind; raises Failed."""
+    """Return the CPU seconds of a command and of all its descendants, including orphans; raise Failed."""
     words = [str(word) for word in command]
     with (cwd.parent / "profiler.out").open("w+b") as out:
         process = subprocess.Popen(words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
@@ -145,7 +155,7 @@ def cpu_s(command: Command, cwd: Path, env: dict[str, str]) -> float:
 
 
 def _bars(program: Program, rows: list[Row]) -> list[Result]:
-    """Whether recording without -pg costs least, and writes least, of all that know call paths, at full length."""
+    """Check that recording without -pg costs and writes least among profilers with call paths, at full length."""
     known = [row for row in rows if row.tool.paths and not row.trouble]
     ours = next((row for row in known if row.tool is TOOLS[0]), None)
     others = [row for row in known if "incprof" not in row.tool.name and not row.tool.slow]
@@ -178,7 +188,7 @@ def _bars(program: Program, rows: list[Row]) -> list[Result]:
 
 
 def bytes_in(directory: Path) -> int:
-    """Of all files below."""
+    """Return the size of all files in a directory tree."""
     return sum(path.lstat().st_size for path in directory.rglob("*") if path.is_file())
 
 
@@ -187,6 +197,6 @@ def _size(count: int) -> str:
 
 
 def empty(directory: Path) -> None:
-    """A directory with nothing in it."""
+    """Make an empty directory."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()

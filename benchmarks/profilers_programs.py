@@ -1,4 +1,4 @@
-"""The programs that profilers are compared on: one that only calls, and three as Debian ships them."""
+"""The programs on which profilers are compared: one that only calls, and three as Debian ships them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,15 @@ run {steps}
 class Program:
     """A program to record: of some six seconds, and (`short`) of less work for tools that take many times as long.
 
-    plain: without -pg; counted: the same or nearly the same with -pg, or None. bare: what an unrecorded run of
-    `counted` is, and its environment: the same source without -pg, or the same program with a hook that does nothing.
+    Attributes:
+        name: its name.
+        plain: without -pg.
+        plain_short: the same, short.
+        counted: the same or nearly the same program with -pg, or None.
+        counted_short: the same, short.
+        bare: the unrecorded run for `counted`: the same source without -pg, or the same program with an empty hook.
+        bare_short: the same, short.
+        bare_environment: environment of `bare`.
     """
 
     name: str
@@ -59,18 +66,18 @@ class Program:
     bare_environment: dict[str, str] = field(default_factory=dict)
 
     def command(self, pg: bool, short: bool) -> Command:
-        """What is recorded."""
+        """Return the recorded command."""
         counted = self.counted_short if short else self.counted
         return counted if pg and counted is not None else self.plain_short if short else self.plain
 
     def bare_command(self, pg: bool, short: bool) -> Command:
-        """What that is compared with."""
+        """Return the command that it is compared with."""
         bare = self.bare_short if short else self.bare
         return bare if pg and bare is not None else self.plain_short if short else self.plain
 
 
 def callheavy(bed: Bed) -> Program:
-    """Short functions a dozen calls deep, built both ways."""
+    """Return a program of short functions a dozen calls deep, built both ways."""
     plain, counted = bed.compile("callheavy.c", pg=False), bed.compile("callheavy.c")
     return Program(
         *("callheavy", [plain, "4800"], [plain, "30"], [counted, "4800"], [counted, "30"]),
@@ -79,7 +86,7 @@ def callheavy(bed: Bed) -> Program:
 
 
 def lammps(bed: Bed) -> Program | str:
-    """C++: Debian's, and with -pg the one of benchmarks/realworld."""
+    """Return a program in C++: Debian's, and with -pg the one of benchmarks/realworld."""
     long, short = lammps_command(bed, cells=16, steps=1050), lammps_command(bed, cells=8, steps=20)
     if long is None or short is None:
         return "lmp is not here: apt-get install lammps"
@@ -88,7 +95,7 @@ def lammps(bed: Bed) -> Program | str:
 
 
 def lammps_command(bed: Bed, *, cells: int, steps: int) -> Command | None:
-    """Debian's, with atoms that attract one another; None where it is not installed."""
+    """Return Debian's lammps, with atoms that attract one another; None where it is not installed."""
     program = shutil.which("lmp")
     script = bed.scratch / f"in.{cells}-{steps}"
     script.write_text(LAMMPS.format(cells=cells, steps=steps))
@@ -96,7 +103,7 @@ def lammps_command(bed: Bed, *, cells: int, steps: int) -> Command | None:
 
 
 def sqlite(bed: Bed) -> Program | str:
-    """C, deep recursion in a virtual machine: Debian's shell and library."""
+    """Return a program in C, with deep recursion in a virtual machine: Debian's shell and library."""
     program = shutil.which("sqlite3")
     if program is None:
         return "sqlite3 is not here: apt-get install sqlite3"
@@ -105,7 +112,7 @@ def sqlite(bed: Bed) -> Program | str:
 
 
 def threads(bed: Bed) -> Program | str:
-    """Four threads that compress."""
+    """Return a program of four threads that compress."""
     program = shutil.which("zstd")
     if program is None:
         return "zstd is not here: apt-get install zstd"

@@ -1,4 +1,4 @@
-"""Profilers that people use, as Debian ships them: how each records a program, and how it is asked what it has seen."""
+"""Common profilers, as Debian ships them: how each records a program, and how its result is printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measure import Command
-from incprof import launch
+from incprof.record import launch
 
 INCPROF = Path(sys.executable).with_name("incprof")
 GPERFTOOLS = Path("/usr/lib/x86_64-linux-gnu/libprofiler.so.0")
@@ -21,9 +21,19 @@ NO_PG = "the program is not built with -pg here"
 class Tool:
     """A profiler, and one way to use it.
 
-    needs: a program or a file that it consists of; package: which Debian package has it. record: the command line that
-    records a program into a directory that is empty; answer: the one that tells what is in it. knows: what it says of
-    call paths and of phases. kept: a directory there with what it copies of the program, and what that is.
+    Attributes:
+        name: its name.
+        needs: a program or a file that it consists of.
+        package: the Debian package with it.
+        record: command line that records a program into an empty directory.
+        answer: command line that prints the result.
+        knows: its support of call paths and of phases.
+        paths: whether it records call paths.
+        pg: whether it needs -pg.
+        slow: whether it takes many times as long.
+        kept: a directory in which it copies parts of the program.
+        of_kept: description of the copies.
+        environment: variables that it needs.
     """
 
     name: str
@@ -40,12 +50,12 @@ class Tool:
     environment: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> str:
-        """Why it cannot be measured here, or nothing."""
+        """Why it cannot be measured here, or empty."""
         is_here = shutil.which(self.needs) is not None or Path(self.needs).exists()
         return "" if is_here else f"{self.needs} is not here: apt-get install {self.package}"
 
     def recording(self, directory: Path, command: Command) -> dict[str, str]:
-        """The environment in which it records; in a setting, DIR is the directory, EXE the program, LIB our library."""
+        """Return the environment of a recording; in a variable, DIR is the directory, EXE the program, LIB ours."""
         library = launch.find_library(os.environ)
         words = {"DIR": str(directory), "EXE": os.path.realpath(command[0]), "LIB": str(library)}
         settings = dict(self.environment)

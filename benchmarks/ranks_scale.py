@@ -1,4 +1,4 @@
-"""How long the phases of many ranks take to find, in how much memory, and whether they are the true ones."""
+"""Time and memory for finding the phases of many ranks, and whether they are the true ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.bed import Bed
 from benchmarks.measure import Result, compare, run
-from benchmarks.ranks import labels_of, named
 from benchmarks.simulate_ranks import simulate
 from benchmarks.simulated.story import Options
 from benchmarks.simulated.truth import Truth
 from incprof.analysis.ranks.alike import adjusted_rand
+from incprof.model import IntArray
 from incprof.study import Study, StudyOptions
+from incprof.study.ranks import Found
 
 HERE = Path(__file__).resolve().parent
 SIZES, INTERVALS = (64, 256, 1024), 3600
@@ -26,13 +29,13 @@ SECONDS, MB, EXPONENT, FASTER, ARI = 60, 2048, 1.05, 1.7, 0.98
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "ranks-scale", lambda: _scale(bed)
     yield "ranks-processes", lambda: _processes(bed)
 
 
 def _scale(bed: Bed) -> list[Result]:
-    """Time, memory and answers from the fewest to the most ranks, in two processes."""
+    """Measure time, memory and answers from the fewest to the most ranks, in two processes."""
     found = {ranks: _measured(bed, ranks, 2) for ranks in SIZES}
     few, most = found[SIZES[0]], found[SIZES[-1]]
     ratio = math.log(SIZES[-1] / SIZES[0])
@@ -56,7 +59,7 @@ def _scale(bed: Bed) -> list[Result]:
 
 
 def _processes(bed: Bed) -> Result:
-    """Two processes against one."""
+    """Compare two processes with one."""
     what = f"{SIZES[0]} ranks x {INTERVALS} intervals: one process against two"
 
     def elapsed(jobs: int) -> float:
@@ -67,7 +70,7 @@ def _processes(bed: Bed) -> Result:
 
 
 def _measured(bed: Bed, ranks: int, jobs: int) -> dict[str, Any]:
-    """What a process of its own says of so many ranks; the simulated run stays for the next time."""
+    """Measure that many ranks in a separate process; the simulated run is kept for the next time."""
     place = bed.scratch / f"ranks-{ranks}"
     if not (place / "truth.json").exists():
         simulate(place, Options(ranks=ranks, intervals=INTERVALS), jobs=2)
@@ -76,8 +79,20 @@ def _measured(bed: Bed, ranks: int, jobs: int) -> dict[str, Any]:
     return told
 
 
+def labels_of(found: Found, truth: Truth) -> tuple[IntArray, IntArray]:
+    """Return found and true phases of all recorded intervals that lie in one phase."""
+    pairs = []
+    for own in found.ranks.labels:
+        true = truth.labels(own.rank)
+        middle_s = (np.arange(len(true)) + 0.5) * found.profile.metadata.interval_s
+        piece = np.minimum(np.searchsorted(own.end_s, middle_s), len(own.label) - 1)
+        pairs.append(np.stack([own.label[piece], true])[:, true >= 0])
+    both = np.hstack(pairs)
+    return both[0] + 1, both[1]
+
+
 def find(place: Path, jobs: int) -> dict[str, Any]:
-    """Find the phases of a simulated run, and hold them against the truth."""
+    """Find the phases of a simulated run, and compare them with the truth."""
     (place / "run" / "ranks.json").unlink(missing_ok=True)
     before, begun = _cpu_s(), time.perf_counter()
     study = Study(place / "run", options=StudyOptions(jobs=jobs))
@@ -85,7 +100,8 @@ def find(place: Path, jobs: int) -> dict[str, Any]:
     elapsed, cpu = time.perf_counter() - begun, _cpu_s() - before
     assert found is not None
     own, readers = (resource.getrusage(who).ru_maxrss / 1024 for who in _WHO)
-    truth, name = Truth(place / "truth.json"), named(found)
+    truth = Truth(place / "truth.json")
+    name = {phase.id: phase.sites[0].function.name for phase in found.result.phases if phase.sites}
     slow = {(one.rank, name.get(one.phase, "")) for one in found.ranks.stragglers}
     return {
         "elapsed_s": elapsed, "cpu_s": cpu, "own_mb": own, "reader_mb": readers, "k": found.result.k,

@@ -1,4 +1,4 @@
-"""What the collector costs where it could cost much: deep stacks, high rates, each sample, and when it is off."""
+"""The cost of the collector in extreme cases: deep stacks, high rates, each sample, and when it is off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RATES = (100, 1_000, 10_000)
 
 
 def deep_stacks(bed: Bed) -> list[Result]:
-    """CPU time of whole runs of a recursion, recorded against not, at several rates."""
+    """Measure the CPU time of whole runs of a recursion, recorded against not, at several rates."""
     program = bed.compile("deep.c")
     results = []
     for depth in DEPTHS:
@@ -30,9 +30,9 @@ def deep_stacks(bed: Bed) -> list[Result]:
 
 
 def handler(bed: Bed) -> list[Result]:
-    """How long the handler of a sample runs, at usual and great depth, beside what the machine does to 2 us of work.
+    """Measure the duration of the sample handler, at usual and great depth, next to disturbances of 2 us of work.
 
-    An interval of a millisecond has one sample or none, and says how long the handler took in it.
+    An interval of a millisecond has one sample or none, and records the time of the handler in it.
     """
     import numpy as np
 
@@ -56,7 +56,7 @@ def handler(bed: Bed) -> list[Result]:
 
 
 def disabled_call(bed: Bed) -> Result:
-    """A call where the collector is loaded and off, against one that is counted."""
+    """Compare a call with the collector loaded and off to one that is counted."""
     program = bed.compile("calls.c")
     command = [program, "40000000"]
 

@@ -1,4 +1,4 @@
-"""What a page on a run costs: to write, on disk, and until a browser has painted it."""
+"""The cost of a run's page: time to write it, its size, and time until a browser has painted it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ with sync_playwright() as playwright:
 
 
 def benchmarks(bed: Bed) -> Iterator[tuple[str, Callable[[], Result | list[Result]]]]:
-    """The benchmarks by name."""
+    """Yield the benchmarks by name."""
     yield "report", lambda: report(bed)
 
 
 def write_run(directory: Path, intervals: int = INTERVALS) -> Path:
-    """A run of six phases; in each, a hundred samples an interval over the paths of all functions, few of them hot."""
+    """Write a run of six phases.
+
+    Each has a hundred samples an interval over the paths of all functions, few of them hot.
+    """
     rng = np.random.default_rng(0)
     names = ["main", *(f"function_{i:03}" for i in range(1, FUNCTIONS))]
     writer = StreamWriter(names)
@@ -60,7 +63,7 @@ def write_run(directory: Path, intervals: int = INTERVALS) -> Path:
 
 
 def report(bed: Bed) -> list[Result]:
-    """The page on a long run: seconds to write it, its size, and its first paint."""
+    """Measure the page of a long run: seconds to write it, its size, and its first paint."""
     directory = bed.scratch / "report-run"
     shutil.rmtree(directory, ignore_errors=True)
     write_run(directory)
@@ -81,7 +84,7 @@ def report(bed: Bed) -> list[Result]:
 
 
 def _paint(bed: Bed, page: Path) -> list[Result]:
-    """First paint in Chromium, where that is installed."""
+    """Measure the first paint in Chromium, if that is installed."""
     chromium = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if chromium is None:
         return []

@@ -1,4 +1,4 @@
-"""`make bench`: every figure of docs/performance.md, as ratios measured in one run.
+"""`make bench`: every figure of docs/lab/performance.md, as ratios measured in one run.
 
 usage: python benchmarks/run.py [--pairs N] [--only WORD] [--scratch DIR]
 """
@@ -20,7 +20,6 @@ from benchmarks import (
     attach,
     collector,
     dpd,
-    heartbeat_files,
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
@@ -48,7 +47,10 @@ MET = {True: "yes", False: "**no**", None: ""}
 
 
 def _large_code(bed: Bed) -> tuple[str, Path, Command, Command]:
-    """Name, program, a long and a short run: lammps if benchmarks/realworld has built it, else a generated program."""
+    """Return name, program, a long and a short run.
+
+    It is lammps if benchmarks/realworld has built it, else a generated program.
+    """
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
     folder = Path(os.environ.get("INCPROF_SCRATCH", default)) / "lammps"
     program, script = folder / "build" / "lmp_serial", folder / "in.melt"
@@ -110,7 +112,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
 
 
 def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    pair, files = heartbeats.pair, heartbeat_files
+    pair = heartbeats.pair
     yield "beat-pair", lambda: pair(bed, "pair of begin and end against two counter reads", "reads", 1.2)
     yield "beat-2", lambda: heartbeats.threads(bed, 2)
     yield "beat-8", lambda: heartbeats.threads(bed, 8)
@@ -133,16 +135,11 @@ def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "beat-python", lambda: heartbeats.python(bed)
     clocks = "pair with EKG_CLOCK=monotonic against two of clock_gettime"
     yield "beat-monotonic", lambda: pair(bed, clocks, "clocks", None, clock="monotonic")
-    yield "beat-steps", lambda: heartbeats.steps(bed)
-    yield "beat-churn", lambda: [heartbeats.churn(bed, 10), heartbeats.churn(bed, 1000)]
     yield "beat-interval", lambda: heartbeats.interval_thread(bed)
-    yield "beat-own", lambda: [*files.interval_thread_cpu(bed, 1, 5), *files.interval_thread_cpu(bed, 0.01, 3)]
-    yield "beat-reader-hour", lambda: files.reader(bed, 1)
-    yield "beat-reader-day", lambda: files.reader(bed, 24)
 
 
 def main() -> int:
-    """Prints a Markdown table; exit code 0 also where a bar is missed: the number is the result."""
+    """Print a Markdown table; exit code 0 even if a bar is missed: the number is the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=7, help="pairs per ratio (default 7)")
     parser.add_argument("--only", default="", help="benchmarks whose name contains this word")

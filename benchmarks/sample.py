@@ -1,4 +1,4 @@
-"""What `incprof sample` costs the program and the machine, and how evenly its rows follow each other."""
+"""The cost of `incprof sample` for the program and the machine, and the regularity of its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof import launch
+from incprof.record import launch
 
 SECONDS = 4
 INTERVAL_S = 0.005
@@ -23,12 +23,12 @@ BAR, SHARE_BAR_PCT = 1.01, 1.0
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "sample", lambda: [*whole_run(bed), start_up(bed), whole_machine(bed)]
 
 
 def whole_run(bed: Bed) -> list[Result]:
-    """A program that only computes, whole runs under the sampler against alone; from its files the lateness of rows."""
+    """Measure whole runs of a program that only computes, sampled against alone; and the lateness of rows."""
     program = bed.scratch / "sums"
     subprocess.run(["gcc", "-O2", str(HERE / "programs" / "sums.c"), "-o", str(program)], check=True)
     rounds = SECONDS * int(run([program], bed.scratch).output)
@@ -85,7 +85,7 @@ def whole_run(bed: Bed) -> list[Result]:
     ]
 
 
-# CPU seconds of a command and what it waited for, elapsed seconds, and the last line of its stderr.
+# CPU seconds of a command and its awaited children, elapsed seconds, and the last line of its stderr.
 KEEPING_STDERR = """
 import resource, subprocess, sys, time
 start = time.perf_counter()
@@ -97,14 +97,14 @@ print(used.ru_utime + used.ru_stime, elapsed, done.stderr.splitlines()[-1])
 
 
 def late_s(path: Path) -> list[float]:
-    """How long after its tick each row was read, without the last one, which the program's end made."""
+    """Return the delay of each row after its tick, without the last one, which was written at the program's end."""
     rows = itertools.dropwhile(lambda line: not line[0].isdigit(), path.read_text().splitlines())
     times = [float(row.split(",", 1)[0]) for row in rows if not row.startswith("#")]
     return [at - math.floor(at / INTERVAL_S) * INTERVAL_S for at in times[:-1]]
 
 
 def start_up(bed: Bed) -> Result:
-    """What is paid once: Python finding out what to do, and the opening of counters."""
+    """Measure the cost at start: Python's start-up, and opening the counters."""
     command: Command = [sys.executable, "-m", "incprof", "sample", "-o", bed.scratch / "s.csv", "--force", "--", "true"]
     times: list[float] = []
     for _ in range(max(bed.pairs, 3)):
@@ -117,7 +117,7 @@ def start_up(bed: Bed) -> Result:
 
 
 def whole_machine(bed: Bed) -> Result:
-    """The machine's counters at a row a second, with as many energy counters as a node of two packages has."""
+    """Measure the machine's counters at a row a second, with as many energy counters as a node of two packages has."""
     zones = bed.scratch / "sys" / "class" / "powercap"
     for package, part in itertools.product("01", ("", ":0", ":1")):
         zone = zones / f"intel-rapl:{package}{part}"

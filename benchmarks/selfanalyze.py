@@ -1,4 +1,4 @@
-"""What timing the loops around parallel regions costs a program that has very many of them."""
+"""The cost of timing the loops around parallel regions in a program that has very many of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import subprocess
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof import launch
-from incprof.readers.loops import read_loops
+from incprof.record import launch
+from incprof.systems.openmp.read import read_loops
 
 RATE = 10_000  # parallel regions a second
 SECONDS = 2
@@ -18,13 +18,13 @@ BAR = 1.02
 
 
 def whole_run(bed: Bed, compiler: str, threads: int) -> Result:
-    """A program with 10 000 parallel regions a second, whole runs with libincprof_omp against without, in CPU time."""
+    """Compare whole runs of 10 000 parallel regions a second with libincprof_omp and without, in CPU time."""
     what = f"selfanalyze, {RATE} parallel regions a second, {compiler}, {threads} threads, whole run (CPU time)"
     program = bed.scratch / f"regions-{compiler}"
     words = [compiler, "-O2", "-g", "-fopenmp", str(HERE / "programs" / "regions.c"), "-o", str(program)]
     if shutil.which(compiler) is None or subprocess.run(words, check=False, capture_output=True).returncode != 0:
         return Result(what, "-", f"not measured: no {compiler} with OpenMP", None)
-    # Threads that spin while others wait for their processor measure the machine's other load.
+    # Threads that spin while others wait for their processor would measure the machine's other load.
     env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
     rounds = run([program, "0", str(RATE)], bed.scratch, env).output.strip()
     command: Command = [program, str(SECONDS * RATE), str(RATE), rounds]

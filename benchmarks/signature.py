@@ -1,4 +1,4 @@
-"""What the analysis of MPI traces takes: drawn traces of many processes, and the paper's two orders compared."""
+"""The cost of analysing MPI traces: drawn traces of many processes, and a comparison of the paper's two orders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Result, compare, run
-from incprof.study.signature import SignatureOptions, found
+from incprof.systems.mpi.analyse.event_phases import SignatureOptions
+from incprof.systems.mpi.signatures.run_signature import find_signature
 from tests.unit.tracefile import BARRIER, KNOWN, Coder, Timed, block, end, metadata, send, thing
 
 HERE = Path(__file__).resolve().parent
@@ -22,22 +23,22 @@ PROCESSES, EVENTS = 256, (1_000_000, 10_000_000, 100_000_000)
 SECONDS, MB, EXPONENT, FASTER, BYTES = 60, 1024, 1.05, 24, 4
 # Few enough that all of them fit into memory at once.
 ORDERED_PROCESSES, ORDERED_EVENTS = 64, 256_000
-# Events that a drawn trace consists of, again and again.
+# Events of which a drawn trace consists, repeatedly.
 DRAWN = 6000
 
 
 def benchmarks(bed: Bed) -> Iterator[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "signature-scale", lambda: _scale(bed)
     yield "signature-orders", lambda: _orders(bed)
 
 
 def draw(directory: Path, processes: int, events: int) -> int:
-    """Write traces of so many events in all; returns their bytes.
+    """Write traces of that many events in all; return their bytes.
 
-    Steps of two messages and a barrier, as a stencil has them, with work that varies by a few percent. Coding events
-    one by one would take far longer than reading them: the bytes of some steps come again and again, which is as good a
-    trace, as all times in it are differences.
+    Steps of two messages and a barrier, as in a stencil, with work that varies by a few percent. Encoding events one by
+    one would take far longer than reading them, so the bytes of some steps are repeated; the trace remains valid,
+    because all times in it are differences.
     """
     directory.mkdir(parents=True)
     chance, now, steps = random.Random(18), 0, []
@@ -59,7 +60,7 @@ def draw(directory: Path, processes: int, events: int) -> int:
 
 
 def _scale(bed: Bed) -> list[Result]:
-    """Time and memory from the fewest to the most events, in two processes."""
+    """Measure time and memory from the fewest to the most events, in two processes."""
     taken: dict[int, dict[str, Any]] = {}
     size = 0
     for events in EVENTS:
@@ -87,7 +88,7 @@ def _scale(bed: Bed) -> list[Result]:
 
 
 def _orders(bed: Bed) -> Result:
-    """The paper's order of each process by itself against the logical order of all, on the same traces."""
+    """Compare the paper's order of each process by itself with the logical order of all, on the same traces."""
     place = bed.scratch / "traces-ordered"
     if not place.exists():
         draw(place, ORDERED_PROCESSES, ORDERED_EVENTS)
@@ -101,7 +102,7 @@ def _orders(bed: Bed) -> Result:
 
 
 def _measured(bed: Bed, place: Path, method: str, jobs: int) -> dict[str, Any]:
-    """What a process of its own says."""
+    """Return the results of a separate process."""
     command = [sys.executable, "-m", "benchmarks.signature", str(place), method, str(jobs)]
     told: dict[str, Any] = json.loads(run(command, HERE.parent).output)
     return told
@@ -110,7 +111,7 @@ def _measured(bed: Bed, place: Path, method: str, jobs: int) -> dict[str, Any]:
 def find(place: Path, method: Any, jobs: int) -> dict[str, Any]:
     """Find the phases of drawn traces."""
     before, begun = _cpu_s(), time.perf_counter()
-    signature, unread = found(str(place), method, SignatureOptions(), jobs=jobs)
+    signature, unread = find_signature(str(place), method, SignatureOptions(), jobs=jobs)
     elapsed, cpu = time.perf_counter() - begun, _cpu_s() - before
     assert not unread
     own, readers = (resource.getrusage(who).ru_maxrss / 1024 for who in _WHO)

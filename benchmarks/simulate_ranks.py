@@ -1,9 +1,9 @@
-"""Writes the recording of a run of many ranks whose truth is known.
+"""Write the recording of a run of many ranks whose truth is known.
 
 usage: python benchmarks/simulate_ranks.py OUT [--ranks 1024] [--intervals 3600] [--seed 0] ...
 
-OUT/run is the run directory, OUT/truth.json says what is true of it, OUT/program holds what the ranks seem to run. The
-same options give the same bytes in the same place, however many processes write them.
+OUT/run is the run directory, OUT/truth.json the truth about it, OUT/program holds the program that the ranks seem to
+run. The same options give the same bytes in the same place, however many processes write them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.simulated.truth import Truth, write_truth
 def simulate(out: Path, options: Options, *, jobs: int = 1) -> Truth:
     """Write a run, its program and its truth below `out`, and return the truth.
 
-    Raises: FileExistsError where there is a run already; FileNotFoundError without gcc and objcopy.
+    Raises: FileExistsError if a run exists there; FileNotFoundError without gcc and objcopy.
     """
     out = out.resolve()
     run = out / "run"
@@ -48,7 +48,7 @@ def simulate(out: Path, options: Options, *, jobs: int = 1) -> Truth:
 
 
 def _write(run: Path, story: Story, program: Program, at: Places, rank: int) -> None:
-    """Write the file of a rank, or what is left of it."""
+    """Write the file of a rank, or its truncated form."""
     options = story.options
     if rank in options.foreign:
         data = b"#!/bin/sh\necho this is no recording\n"
@@ -60,7 +60,7 @@ def _write(run: Path, story: Story, program: Program, at: Places, rank: int) -> 
 
 
 def main() -> None:
-    """Write a run as the command line says."""
+    """Write a run by the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--jobs", type=int, default=2)

@@ -1,4 +1,4 @@
-"""How long the command line takes: its help, what `incprof record` adds to a program, answers about a short run."""
+"""Start-up times of the command line: its help, the delay added by `incprof record`, answers about a short run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.report import write_run
 INCPROF = Path(sys.executable).with_name("incprof")
 FEWEST_PAIRS = 21
 HELP_MS, RECORD_MS, ANSWER_MS = 150, 60, 1000
-# Of a run of a minute. RUN stands for its directory.
+# A run of a minute. RUN stands for its directory.
 MINUTE = 60
 ANSWERS = {
     "phases": ["phases", "RUN"],
@@ -29,7 +29,7 @@ ANSWERS = {
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "start-help", lambda: _help(bed)
     yield "start-record", lambda: _record(bed)
     yield "start-collector", lambda: [_collector(bed), _collector(bed, "lmp")]
@@ -38,14 +38,14 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
 
 
 def _help(bed: Bed) -> Result:
-    """The help, beside the same interpreter that does nothing."""
+    """Compare the help with the same interpreter doing nothing."""
     ours, bare = _pairs(bed, [INCPROF, "--help"], [sys.executable, "-c", ""])
     reached = f"{_spread(ours)}; Python that does nothing {_spread(bare)}"
     return Result("`incprof --help`", f"under {HELP_MS} ms", reached, statistics.median(ours) < HELP_MS)
 
 
 def _record(bed: Bed) -> Result:
-    """What stands before the program, pair by pair."""
+    """Measure the delay before the program starts, pair by pair."""
     ours, bare = _pairs(bed, [INCPROF, "record", "--", "true"], ["true"])
     added = [a - b for a, b in zip(ours, bare, strict=True)]
     reached = f"{_spread(added)} more than `true` alone"
@@ -55,7 +55,7 @@ def _record(bed: Bed) -> Result:
 
 
 def _collector(bed: Bed, like: str | None = None) -> Result:
-    """CPU time of a program that does nothing, recorded and not; linked to the libraries that another one needs."""
+    """Measure the CPU time of an empty program, recorded and not; linked to the libraries of another one."""
     source = bed.scratch / f"nothing-{like or 'alone'}.c"
     source.write_text("int main(void) { return 0; }\n")
     libraries = _libraries(like) if like is not None else []
@@ -75,7 +75,7 @@ def _collector(bed: Bed, like: str | None = None) -> Result:
 
 
 def _libraries(program: str) -> list[str]:
-    """Paths of what the loader loads for a program; none where it is not here."""
+    """Return the paths of the libraries loaded for a program; empty where it is not installed."""
     path = shutil.which(program)
     listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout if path else ""
     found = (line.split() for line in listed.splitlines())
@@ -83,7 +83,7 @@ def _libraries(program: str) -> list[str]:
 
 
 def _answer(bed: Bed, verb: str) -> Result:
-    """A whole answer, beside an interpreter that imports numpy."""
+    """Compare a whole answer with an interpreter that imports numpy."""
     directory = bed.scratch / "minute"
     shutil.rmtree(directory, ignore_errors=True)
     write_run(directory, MINUTE)
@@ -95,7 +95,7 @@ def _answer(bed: Bed, verb: str) -> Result:
 
 
 def _pairs(bed: Bed, ours: Command, bare: Command, what: str = "elapsed_s") -> tuple[list[float], list[float]]:
-    """Milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
+    """Return milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
     commands = (ours, bare)
     taken: tuple[list[float], list[float]] = ([], [])
     for pair in range(-1, max(bed.pairs, FEWEST_PAIRS)):
@@ -107,5 +107,5 @@ def _pairs(bed: Bed, ours: Command, bare: Command, what: str = "elapsed_s") -> t
 
 
 def _spread(values: list[float]) -> str:
-    """`47.1 ms (46.0-52.3, 21 pairs)`: median, least, greatest."""
+    """Return `47.1 ms (46.0-52.3, 21 pairs)`: median, least, greatest."""
     return f"{statistics.median(values):.1f} ms ({min(values):.1f}-{max(values):.1f}, {len(values)} pairs)"

@@ -1,4 +1,4 @@
-"""What `incprof top` costs the job that it watches: on a processor of its own, and on the job's."""
+"""The cost of `incprof top` for the job that it watches: on a processor of its own, and on the job's."""
 
 from __future__ import annotations
 
@@ -20,21 +20,27 @@ FEWEST_PAIRS = 5
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
-    """Name and measurement of each."""
+    """Yield name and measurement of each benchmark."""
     yield "top-beside", lambda: _Job(bed, pinned=False).measured()
     yield "top-same-core", lambda: _Job(bed, pinned=True).measured()
 
 
 @dataclass
 class _Job:
-    """A recorded program that only computes. pinned: the job and what watches it share one processor."""
+    """A recorded program that only computes.
+
+    Attributes:
+        bed: where it runs.
+        pinned: whether the job and `incprof top` share one processor.
+        cpu_of_top: CPU seconds of `incprof top` in each run.
+    """
 
     bed: Bed
     pinned: bool
     cpu_of_top: list[float] = field(default_factory=list)
 
     def measured(self) -> list[Result]:
-        """Pairs of watched and alone, and between them pairs of alone and alone, which are the noise."""
+        """Run pairs of watched and alone, and between them pairs of alone and alone, which measure the noise."""
         program = self.bed.compile("sums.c")
         rounds = SECONDS * int(run([program], self.bed.scratch).output)
         pin = ["taskset", "-c", "0"] if self.pinned else []
@@ -54,7 +60,7 @@ class _Job:
         return run(job, self.bed.scratch, self.bed.environment(interval=0.5))
 
     def _watched(self, job: Command, pin: list[str]) -> Usage:
-        """The job with the screen of `incprof top` beside it, from the beginning to the end."""
+        """Run the job with the screen of `incprof top` beside it, from the beginning to the end."""
         environment = self.bed.environment(interval=0.5)
         master, slave = pty.openpty()
         reader = threading.Thread(target=_drain, args=(master,))
@@ -79,14 +85,14 @@ class _Job:
 
 
 def _drain(master: int) -> None:
-    """Read what the screen shows until nobody has it open."""
+    """Read the screen output until its last writer has closed it."""
     with suppress(OSError):
         while os.read(master, 1 << 16):
             pass
 
 
 def _judged(what: str, triples: list[tuple[Usage, Usage, Usage]], of: Callable[[Usage], float]) -> Result:
-    """Watched over the mean of the runs alone before and after it; the noise is one of these over the other."""
+    """Compare watched with the mean of the runs alone before and after it; the noise is one of these over the other."""
     ratios = [2 * of(watched) / (of(before) + of(after)) for before, watched, after in triples]
     noise = [of(after) / of(before) for before, _, after in triples]
     middle, low, high = statistics.median(ratios), min(noise), max(noise)

@@ -1,4 +1,4 @@
-"""What tracing MPI calls costs: a call, a whole run, and the disk; under Open MPI and MPICH."""
+"""The cost of tracing MPI calls: a call, a whole run, and disk space; under Open MPI and MPICH."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof.readers.trace import find_traces, open_trace
+from incprof.systems.mpi.read.trace_file import find_traces, open_trace
 
 MPIS = {"openmpi": ("Open MPI", "libmpi.so.40"), "mpich": ("MPICH", "libmpich.so.12")}
 FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}
 MOST_NS, MOST_BYTES, MOST_TIMES = 150, 4, 1.01
-# More would wait for each other at a busy machine, each with its processor.
+# More ranks would wait for each other on a busy machine, each with its processor.
 RANKS, STEPS = 1, 6000
 
 
 def benchmarks(bed: Bed) -> Iterator[tuple[str, Callable[[], Result | list[Result]]]]:
-    """A pair of them for each MPI that is installed."""
+    """Yield two measurements for each installed MPI."""
     for mpi in MPIS:
         if shutil.which(f"mpicc.{mpi}") and shutil.which(f"mpirun.{mpi}"):
             yield f"trace-calls-{mpi}", functools.partial(calls, bed, mpi)
@@ -47,7 +47,7 @@ def _traced(bed: Bed, *command: str | Path) -> Command:
 
 
 def calls(bed: Bed, mpi: str) -> list[Result]:
-    """An intercepted call against the library's own, in turn in one process."""
+    """Compare an intercepted call with the library's own, in turn in one process."""
     words, library = MPIS[mpi]
     program = _program(bed, mpi, "mpi_calls.c")
     output = run(_launch(mpi, 1, *_traced(bed, program, library)), bed.scratch, dict(os.environ)).output
@@ -61,7 +61,7 @@ def calls(bed: Bed, mpi: str) -> list[Result]:
 
 
 def whole_run(bed: Bed, mpi: str) -> list[Result]:
-    """A stencil of six calls a step, traced against not, whole runs; and what its trace takes."""
+    """Compare whole runs of a stencil of six calls a step, traced and not; and measure the size of its trace."""
     words = MPIS[mpi][0]
     program = _program(bed, mpi, "mpi_steps.c")
     plain = _launch(mpi, RANKS, program, str(STEPS))
@@ -70,7 +70,7 @@ def whole_run(bed: Bed, mpi: str) -> list[Result]:
     def traced() -> float:
         return run(_traced(bed, *plain), bed.scratch, environ).cpu_s
 
-    # What incprof itself takes to start is not the program's.
+    # The start of incprof itself is not the program's time.
     def alone() -> float:
         start = [sys.executable, "-m", "incprof", "trace", "-o", bed.scratch / "none", "--", "env", "-u", "LD_PRELOAD"]
         return run([*start, *plain], bed.scratch, environ).cpu_s

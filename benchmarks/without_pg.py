@@ -1,4 +1,4 @@
-"""Programs without -pg: what recording them costs, and how far what is found agrees with the build that counts calls.
+"""Programs without -pg: the cost of recording them, and the agreement with the build that counts calls.
 
 python -m benchmarks.without_pg [PROGRAM ...]     # programs of truth/, built both ways; all of them
 """
@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, compare, run
 from benchmarks.profilers_programs import lammps_command
-from incprof.analysis.answer.seen import CallsSeen
+from incprof.analysis.answer.call_estimates import CallsSeen
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.evaluate import evaluate
@@ -27,21 +27,22 @@ from truth.recordings import NotRecorded, Program, all_programs, log_of, recorde
 from truth.scores import score_labels
 from truth.scores.sites import NOTHING
 
-# Of callheavy, of lammps, and bytes that zstd compresses: some ten seconds each, beside which a start is small.
+# Work of callheavy, of lammps, and bytes that zstd compresses: some ten seconds each, so that start-up is negligible.
 ROUNDS = "8000"
 LAMMPS_STEPS = 1800
 ZSTD_BYTES = 380_000_000
-# Sample distances that a step has to last for its period to be asked.
+# A period is scored only if its step lasts this many sample distances.
 LASTS = 3
 # Programs in Python, of some four seconds each.
 PYTHON_STEPS = {"recursion": "250000", "arrays": "15000"}
-# Moments at which the two recordings are compared.
+# Points in time at which the two recordings are compared.
 MOMENTS = 2000
 
 
 def whole_run(bed: Bed, name: str) -> Result:
-    """CPU time of a program recorded at 100 Hz against the same unrecorded: callheavy, lammps, zstd and its options, or
-    one in Python.
+    """Compare the CPU time of a program recorded at 100 Hz with that of the same unrecorded.
+
+    name: callheavy, lammps, zstd and its options, or a program in Python.
     """
     what = f"whole run without -pg, recorded against unrecorded: {name}"
     command = _command(bed, name)
@@ -76,7 +77,15 @@ def _command(bed: Bed, name: str) -> Command | None:
 
 @dataclass(frozen=True)
 class Side:
-    """A program built one way. ends: (m,) when each piece of work of its log ended, seconds of the recording."""
+    """A program built one way.
+
+    Attributes:
+        profile: its profile.
+        labels: the true labels of its intervals.
+        answer: the answer for it.
+        begins: (m,) start of each piece of work in its log, seconds of the recording.
+        ends: (m,) end of each piece, seconds of the recording.
+    """
 
     profile: IntervalProfile
     labels: IntArray
@@ -96,9 +105,9 @@ def side(program: Program, *, pg: bool) -> Side:
 
 
 def agreement(one: Side, other: Side) -> float:
-    """ARI of the phases of two recordings, at the same points of the program's work.
+    """Return the ARI of the phases of two recordings, at the same points of the program's work.
 
-    Left out is what falls into an interval of several phases, or of none, by the program's own word.
+    Points in an interval of several phases, or of none, according to the program's log, are left out.
     """
     pieces = min(len(one.ends), len(other.ends))
     took = np.maximum(one.ends - one.begins, 0.0)[:pieces]
@@ -117,13 +126,13 @@ def agreement(one: Side, other: Side) -> float:
 
 
 def against_script(each: Side) -> float:
-    """ARI of a recording's phases against what the program itself said."""
+    """Return the ARI of a recording's phases against those logged by the program."""
     found = score_labels(each.labels, each.answer.labels)
     return float("nan") if found is None else found.ari
 
 
 def bounds(counted: IntervalProfile, guessed: IntervalProfile) -> IntArray:
-    """Functions with calls in both, those between their bounds, those with an upper bound, and those of both, (4,)."""
+    """Count functions with calls in both, those within bounds, those with an upper bound, and those of both, (4,)."""
     known = dict(zip((f.mangled for f in counted.functions), calls_of(counted), strict=True))
     judge = CallsSeen(guessed).of(np.arange(guessed.n_intervals))
     out = np.zeros(4, dtype=np.int64)
@@ -136,14 +145,14 @@ def bounds(counted: IntervalProfile, guessed: IntervalProfile) -> IntArray:
 
 
 def calls_of(profile: IntervalProfile) -> list[int]:
-    """Calls of each function in the whole run."""
+    """Return the calls of each function in the whole run."""
     return [int(calls) for calls in np.asarray(profile.calls.sum(axis=0)).ravel()]
 
 
 def periods(counted: Side, guessed: Side) -> tuple[int, int]:
-    """Steps that last three sample distances, by the counts, of which a period is said without: right ones, and all.
+    """Count steps of three sample distances, by the counts, with a period without -pg: right ones, and all.
 
-    A period is right if the calls that follow from it are those that were counted, within 5 %.
+    A period is right if the implied calls are the counted ones, within 5 %.
     """
     inclusive = np.asarray(CallsSeen(counted.profile).samples_inside().sum(axis=0)).ravel()
     calls, names = calls_of(counted.profile), [f.mangled for f in counted.profile.functions]
@@ -193,7 +202,7 @@ def main() -> int:
 
 
 def _told(calls: IntArray, said: Sequence[int] | IntArray) -> str:
-    """Three columns: functions whose calls lie within what is said; those with an upper bound; and periods."""
+    """Return three columns: functions whose calls lie within the bounds; those with an upper bound; and periods."""
     return f"{calls[1]} of {calls[0]} | {calls[3]} of {calls[2]} | {said[0]} of {said[1]}"
 
 

@@ -13,7 +13,7 @@ KEPT = HERE / "kept"
 
 INCLUDE = (
     *(f"preload/{path.name}" for path in sorted((ROOT / "preload").iterdir()) if path.is_dir()),
-    *("fuzz/include", "runtime/include", "sampler/include", "analysis/native/include"),
+    *("fuzz/include", "runtime/include", "outside/include", "analysis/native/include"),
     *("analysis/native", "."),
 )
 
@@ -87,13 +87,14 @@ HARNESSES = (
     ),
     Harness(
         "settings",
-        WORDS + CLOCK + BUFFER + MEMORY + _of("preload", "config") + _of("runtime", "ancestors launch tasks"),
+        (WORDS + CLOCK + BUFFER + MEMORY + _of("preload", "config"))
+        + _of("runtime", "ancestors launch process program_name tasks"),
         1024,
     ),
     Harness(
         "sampler",
         (WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks"))
-        + _of("sampler", "command events request sensor_files text"),
+        + _of("outside", "command events proc_text request sensor_files"),
         4096,
     ),
     Harness("events", _of("analysis/native", "dpd_[!pv]* dpd_predict"), 256),

@@ -1,6 +1,6 @@
 """Interval profiles of programs, and the phases found in them.
 
-`incprof.open(DIRECTORY)` reads a recorded run (docs/python.md).
+`incprof.open(DIRECTORY)` reads a recorded run (docs/reference/python.md).
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Recorded runs in Python, for notebooks and scripts (docs/python.md).
+"""Recorded runs in Python, for notebooks and scripts (docs/reference/python.md).
 
 import incprof
 run = incprof.open("gmon-app")
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from incprof.analysis.views.notebook import NotebookResult
-    from incprof.analysis.views.tables import Table
+    from incprof.analysis.views.pandas_tables import Table
     from incprof.model import IntervalProfile, Run
 
 
@@ -74,10 +74,10 @@ class Recording:
 
         Args:
             profile: what `profile` returned; by default the answer is that of the lowest rank in the phases of all.
-            method: as in docs/phases-algorithm.md.
+            method: as in docs/understand/phase-detection.md.
             k: number of phases; chosen by the method unless given.
             seed: of k-means. Same profile and seed, same phases.
-            settings: thresholds to change, such as "phases.beyond=4"; docs/thresholds.md has them all.
+            settings: thresholds to change, such as "phases.beyond=4"; docs/reference/thresholds.md has them all.
 
         Raises:
             incprof.errors.IncprofError: as `profile`, there is nothing to find phases in, or no such threshold.
@@ -85,10 +85,10 @@ class Recording:
         from incprof.analysis.views.notebook import NotebookResult
 
         options = StudyOptions(method, k, seed, settings=tuple(settings))
-        return NotebookResult(**vars(self._study(profile=profile, options=options).confident))
+        return NotebookResult(**vars(self._study(profile=profile, options=options).phases()))
 
     def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
-        """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.
+        """Return a table of a rank, the lowest unless given; docs/reference/python.md has their names and columns.
 
         Raises:
             ValueError: there is no table of that name.

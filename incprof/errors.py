@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class IncprofError(Exception):
     """One line that says what is wrong, where, and what to do. Exit code 1."""
@@ -35,3 +37,11 @@ class PartialDataError(IncprofError):
     """A result was given, from input of which a part was dropped. Exit code 5."""
 
     exit_code = 5
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean WORD?", or nothing where no known word is like this one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "ancestors.h"
+#include "launch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define MOST_LEVELS 64
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Launchers, by the beginnings of their names: one that a rank has called has the rank's variables, too. */
+/* Name prefixes of launchers: a launcher started by a rank has the rank's variables, too. */
 static const char *const launchers[] = {"hydra", "mpirun", "mpiexec"};
 
 static bool read_of(pid_t pid, const char *file, struct buffer *text)
@@ -31,7 +31,7 @@ static bool is_launcher(const char *status)
     return false;
 }
 
-/* Each variable has a NUL behind it, and so has all of it. */
+/* Return whether the environment has the variable. Each variable ends with a NUL, and so does the whole. */
 static bool has_variable(const struct buffer *environment, const char *name)
 {
     size_t length = strlen(name);

@@ -6,10 +6,10 @@
 #include "sys.h"
 
 #define FIRST_CAPACITY ((size_t)64 << 10)
-#define MOST_BYTES (SIZE_MAX / 2) /* sizes that are asked for may come from a file */
+#define MOST_BYTES (SIZE_MAX / 2) /* requested sizes may come from a file */
 
-/* A fork may copy the buffer at any moment, and its child free it: never does it say that memory is its own which is
- * not, or not any more. */
+/* Replace the memory. A fork may copy the buffer at any moment, and its child free it, so the buffer never refers to
+ * memory that it does not own. */
 static void replace(struct buffer *buffer, uint8_t *data, size_t capacity)
 {
     uint8_t *old = buffer->data;

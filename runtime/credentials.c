@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "credentials.h"
+#include "spawn.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -8,14 +8,14 @@
 #include "sys.h"
 #include "tasks.h"
 
-#define IDS 3 /* real, effective, saved; the fourth is each thread's own affair */
+#define IDS 3 /* real, effective, saved; the fourth (file system) is left to each thread */
 #define CAPABILITY_WORDS 2
 
 struct capabilities {
     uint64_t inheritable, permitted, effective;
 };
 
-/* The next number behind spaces; false at the end of the line. */
+/* Read the next number behind spaces; false at the end of the line. */
 static bool next_number(const char **at, unsigned int base, uint64_t *number)
 {
     while (**at == ' ' || **at == '\t')
@@ -105,8 +105,8 @@ static void set_ids(const char *status)
     SYS3(SYS_setresuid, users[0], users[1], users[2]);
 }
 
-/* With all that is permitted, also after the user has changed, for as long as it takes. Whether the process can be
- * dumped, which the kernel forbids with every change, is what the application has made of it since. */
+/* Change the credentials, with all permitted capabilities kept effective until the end, also after the change of user.
+ * The kernel clears the dumpable flag with every change; restore the application's setting. */
 static void change(const struct buffer *own, const char *status)
 {
     struct capabilities all = read_capabilities((const char *)own->data);
@@ -140,7 +140,7 @@ static bool read_own(struct buffer *own)
 enum credentials credentials_follow(struct buffer *own, const char *status)
 {
     if (own->length == 0 && !read_own(own))
-        return CREDENTIALS_SAME; /* where nothing can be seen, there was nothing in `status` either */
+        return CREDENTIALS_SAME; /* if it is unreadable, `status` was empty too */
     struct capabilities theirs = read_capabilities(status);
     struct capabilities ours = read_capabilities((const char *)own->data);
     if (same_users(status, (const char *)own->data) && memcmp(&ours, &theirs, sizeof ours) == 0)

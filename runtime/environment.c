@@ -53,7 +53,7 @@ struct unit {
     uint64_t times, by;
 };
 
-/* The last of `units` has no name. */
+/* Parse a number with a unit. The last of `units` has no name. */
 static bool parse_in(const struct unit *units, const char *text, uint64_t limit, uint64_t *nano)
 {
     char number[32] = "";

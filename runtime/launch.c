@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ancestors.h"
+#include "fixed_text.h"
 #include "log.h"
 #include "sys.h"
-#include "fixed_text.h"
 
-/* The launchers' own variables come first: SLURM_PROCID is also set where mpirun was called within a step. */
+/* The launchers' own variables come first: SLURM_PROCID is also set if mpirun was started within a step. */
 static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                          "MV2_COMM_WORLD_RANK", "PALS_RANKID",          "FLUX_TASK_RANK",
                                          "JSM_NAMESPACE_RANK",  "ALPS_APP_PE"};
@@ -29,7 +28,7 @@ static const char *const job_names[][2] = {
 static const char *const launcher_names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID",
                                              "JSM_NAMESPACE_ID"};
 
-#define LONGEST_NAME 128 /* of a file in the run directory */
+#define LONGEST_NAME 128 /* of the name of a file in the run directory */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static int number_from(const char *const *names, size_t count)
@@ -46,7 +45,8 @@ static int number_from(const char *const *names, size_t count)
     return -1;
 }
 
-/* A batch script has SLURM_PROCID=0 as well, but no step: what it starts by itself is no rank of anything. */
+/* Return the launcher's value. A batch script has SLURM_PROCID=0 as well, but no step: processes that it starts itself
+ * are no ranks. */
 static int from_launcher(const char *const *names, size_t count, const char *of_slurm)
 {
     int number = number_from(names, count);
@@ -55,7 +55,7 @@ static int from_launcher(const char *const *names, size_t count, const char *of_
     return number_from(&of_slurm, 1);
 }
 
-/* Field 22 of /proc/<pid>/stat: when the process started, in ticks since boot. */
+/* Return the start time of the process in ticks since boot, field 22 of /proc/<pid>/stat. */
 static unsigned long long start_time(pid_t pid)
 {
     char path[64] = "/proc/";
@@ -92,7 +92,8 @@ static const char *rank_name(void)
     return getenv("INCPROF_RANK") != NULL ? "INCPROF_RANK" : "EKG_RANK";
 }
 
-/* The scheduler's job and step; an MPI launcher's name space tells several launches within one job apart. */
+/* Build the identity from the scheduler's job and step; an MPI launcher's name space distinguishes launches within one
+ * job. */
 static void identify_launch(struct launch *launch, bool has_rank)
 {
     char *text = launch->identity;
@@ -146,6 +147,18 @@ bool launch_is_program(const char *glob, const char *exe)
            fnmatch(glob, program_invocation_short_name, 0) == 0;
 }
 
+/* Python restarts itself for a pool: such a process has the name of the one that started it. */
+void launch_name_program(struct launch *launch)
+{
+    static char words[4096];
+    pid_t pid = launch->pid;
+    do {
+        size_t bytes = process_words(pid, words, sizeof words);
+        program_name(launch->app, sizeof launch->app, launch->exe, words, bytes);
+        pid = program_serves_pool(words, bytes) ? process_parent(pid) : 0;
+    } while (pid > 0 && process_runs(pid, launch->exe));
+}
+
 bool launch_identify(struct launch *launch, int rank)
 {
     long length = sys_readlink("/proc/self/exe", launch->exe, sizeof launch->exe - 1);
@@ -154,6 +167,7 @@ bool launch_identify(struct launch *launch, int rank)
         return false;
     }
     launch->exe[length] = '\0';
+    launch_name_program(launch);
     if (SYS2(SYS_getcwd, launch->cwd, sizeof launch->cwd) <= 0)
         launch->cwd[0] = '\0';
     if (rank < 0)
@@ -185,7 +199,7 @@ bool launch_name_directory(const struct launch *launch, const char *given, const
     }
     text_append(path, size, prefix);
     text_append(path, size, "-");
-    text_append(path, size, launch_basename(launch->exe));
+    text_append(path, size, launch->app);
     const char *job = job_from_scheduler();
     if (job != NULL) {
         text_append(path, size, "-");

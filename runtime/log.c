@@ -1,6 +1,6 @@
-/* Who may touch what: all of it is written before main, or before the first message, and read from then on; but for
- * detached_tid and kept_stderr, which are the interval thread's, and `unsaid`, which it fills while its length, which
- * is atomic, is 0, and another thread empties. No lock: a message is one write. */
+/* Thread safety: all of it is written before main, or before the first message, and read from then on. Exceptions:
+ * detached_tid and kept_stderr belong to the interval thread, which also fills `unsaid` while its atomic length is 0;
+ * another thread empties that. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -8,33 +8,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fixed_text.h"
 #include "libc.h"
-#include "quiet.h"
-#include "reason.h"
+#include "output.h"
 #include "sys.h"
-#include "utf8.h"
 
 #define STAYS_GONE_NS ((uint64_t)1000000000)
 
 static enum log_level current_level = LOG_WARN;
 static const char *speaker = "";
 
-/* What stderr was before main. A program may close it, and may get its number for a file of its own; heartbeats start
- * long after that. */
+/* stderr before main. A program may close it, and reuse its number for a file of its own; heartbeats start long after
+ * that. */
 static struct stat first_stderr;
 static bool had_stderr;
 static bool is_known;
 static long detached_tid;
-static long keeper;          /* the process whose thread keeps a copy, when it detaches */
-static int kept_stderr = -1; /* that copy, among that thread's descriptors */
-static uint64_t gone_ns;     /* since when the program is seen without its stderr, or 0 */
+static long keeper;          /* the process whose detached thread keeps a copy */
+static int kept_stderr = -1; /* that copy, in that thread's descriptor table */
+static uint64_t gone_ns;     /* time since which the program has no stderr, or 0 */
 
 struct line {
     char text[512];
     size_t length;
 };
 
-static struct line unsaid; /* by that thread, as there was no descriptor */
+static struct line unsaid; /* left by that thread for lack of a descriptor */
 
 static __attribute__((constructor)) void know_stderr(void)
 {
@@ -47,7 +46,7 @@ static __attribute__((constructor)) void know_stderr(void)
 void log_start(const char *library)
 {
     speaker = library;
-    know_stderr(); /* where another constructor is the first to need it */
+    know_stderr(); /* if another constructor needs it first */
 }
 
 void log_set_level(enum log_level level)
@@ -74,7 +73,7 @@ void log_detach(void)
     detached_tid = SYS0(SYS_gettid);
 }
 
-/* The application's stderr, seen from a thread with descriptors of its own; or negative errno. */
+/* Return a descriptor of the application's stderr for a thread with its own table, or negative errno. */
 static int borrow_stderr(void)
 {
     int process = (int)SYS2(SYS_PIDFD_OPEN, SYS0(SYS_getpid), 0);
@@ -106,7 +105,8 @@ void log_follow_stderr(void)
     }
 }
 
-/* Whether a terminal only shows it: no control character, and none that is invisible or turns the writing. */
+/* Return whether a terminal merely displays it: no control character, nor one that is invisible or changes the text
+ * direction. */
 static bool is_printable(uint32_t code)
 {
     static const struct {
@@ -121,7 +121,7 @@ static bool is_printable(uint32_t code)
     return true;
 }
 
-/* Adds a text, whole characters of it: values and paths come from whoever has started the program. */
+/* Add whole characters of a text, which is not trusted: values and paths come from the program's environment. */
 static void add(struct line *line, const char *text)
 {
     while (*text != '\0') {

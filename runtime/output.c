@@ -8,7 +8,7 @@
 #include "fixed_text.h"
 
 #define MOST_DRAWS 8
-#define MOST_WRITES 3 /* of the same bytes to a shared file */
+#define MOST_WRITES 3 /* attempts to write the same bytes to a shared file */
 
 long output_create(struct output *output, const char *path)
 {
@@ -62,7 +62,8 @@ static long write_all(int fd, const struct buffer *data)
     return 0;
 }
 
-/* The rest of what was written in part might come behind what another process appends: all of it is written again. */
+/* Append by one write. The rest of a partial write could come behind another process's data, so all of it is written
+ * again. */
 static long write_at_once(int fd, const struct buffer *data)
 {
     for (int writes = 0; writes < MOST_WRITES;) {
@@ -105,7 +106,7 @@ long output_cut(struct output *output, uint64_t length)
     return error;
 }
 
-/* A number that nobody can foretell, as far as the kernel has any. */
+/* Return an unpredictable number, if the kernel provides one. */
 static uint64_t draw(void)
 {
     uint64_t number = 0;
@@ -114,7 +115,7 @@ static uint64_t draw(void)
     return sys_clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15u ^ (uint64_t)SYS0(SYS_gettid);
 }
 
-/* A new file beside `path`, under a name that nothing can have been put in the way of: nobody's file is opened. Its
+/* Create a new file next to `path`, under an unpredictable name, without opening an existing one. Returns its
  * descriptor or negative errno. */
 static int create_beside(const char *path, char *temporary)
 {
@@ -128,7 +129,7 @@ static int create_beside(const char *path, char *temporary)
     return fd;
 }
 
-/* Some file systems (Lustre, NFS) know no flags of rename, but links. */
+/* Rename the file. Some file systems (Lustre, NFS) do not support flags of rename, but links. */
 static long move(const char *temporary, const char *path, bool keep)
 {
     long error = SYS5(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, keep ? 1 /* RENAME_NOREPLACE */ : 0);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "process.h"
+#include "launch.h"
 
 #include <string.h>
 #include <sys/utsname.h>
@@ -9,29 +9,48 @@
 
 #define LONGEST_COMMAND_LINE ((size_t)64 << 10)
 
-/* Of this process, that of the calling thread: the first one may have ended. */
-static int open_file(const struct launch *launch, const char *name)
+/* Name a file in /proc. For this process it is the calling thread's, because the first thread may have ended. */
+static void name_file(char *path, size_t size, pid_t pid, const char *name)
 {
-    char path[64] = "/proc/";
-    if (launch->pid == 0)
-        text_append(path, sizeof path, "thread-self");
-    else
-        text_append_number(path, sizeof path, (uint64_t)launch->pid, 1);
-    text_append(path, sizeof path, name);
-    return sys_open(path, O_RDONLY, 0);
+    path[0] = '\0';
+    text_append(path, size, pid == 0 ? "/proc/thread-self" : "/proc/");
+    if (pid != 0)
+        text_append_number(path, size, (uint64_t)pid, 1);
+    text_append(path, size, name);
+}
+
+static long read_file(pid_t pid, const char *name, void *data, size_t size)
+{
+    char path[64];
+    name_file(path, sizeof path, pid, name);
+    int fd = sys_open(path, O_RDONLY, 0);
+    long got = fd >= 0 ? SYS3(SYS_read, fd, data, size) : 0;
+    if (fd >= 0)
+        sys_close(fd);
+    return got > 0 ? got : 0;
+}
+
+size_t process_words(pid_t pid, char *words, size_t size)
+{
+    return (size_t)read_file(pid, "/cmdline", words, size);
+}
+
+bool process_runs(pid_t pid, const char *exe)
+{
+    static char found[PATH_MAX]; /* static, because the stack may be small */
+    char path[64];
+    name_file(path, sizeof path, pid, "/exe");
+    long length = sys_readlink(path, found, sizeof found);
+    return length == (long)strlen(exe) && memcmp(found, exe, (size_t)length) == 0;
 }
 
 static void put_argv(struct buffer *out, const struct launch *launch)
 {
     struct buffer text = {0};
-    int fd = open_file(launch, "/cmdline");
-    if (fd >= 0 && buffer_reserve(&text, LONGEST_COMMAND_LINE + 1)) {
-        long got = SYS3(SYS_read, fd, text.data, LONGEST_COMMAND_LINE);
-        text.length = got > 0 ? (size_t)got : 0;
+    if (buffer_reserve(&text, LONGEST_COMMAND_LINE + 1)) {
+        text.length = process_words(launch->pid, (char *)text.data, LONGEST_COMMAND_LINE);
         text.data[text.length] = '\0';
     }
-    if (fd >= 0)
-        sys_close(fd);
     buffer_json_key(out, "argv");
     buffer_u8(out, '[');
     for (size_t at = 0; at < text.length;) {
@@ -54,31 +73,29 @@ static void put_place(struct buffer *out, const char *directory)
     buffer_json_text(out, "arch", known ? names.machine : NULL);
 }
 
-/* Behind the state, which follows the name, which may hold anything. */
-static uint64_t parent_of(const struct launch *launch)
+/* The parent follows the state, behind the name, which may contain any characters. */
+pid_t process_parent(pid_t pid)
 {
     char text[512];
-    uint64_t parent = 0;
-    int fd = launch->pid != 0 ? open_file(launch, "/stat") : -1;
-    long got = fd >= 0 ? SYS3(SYS_read, fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        sys_close(fd);
-    text[got > 0 ? got : 0] = '\0';
+    pid_t parent = 0;
+    if (pid == 0)
+        return (pid_t)SYS0(SYS_getppid);
+    text[read_file(pid, "/stat", text, sizeof text - 1)] = '\0';
     const char *at = strrchr(text, ')');
     if (at != NULL && strlen(at) > 4)
         for (at += 4; *at >= '0' && *at <= '9'; at++)
-            parent = parent * 10 + (uint64_t)(*at - '0');
+            parent = parent * 10 + (*at - '0');
     return parent;
 }
 
 void process_json(struct buffer *out, const struct launch *launch, uint64_t start_ns, bool forked)
 {
-    buffer_json_text(out, "app", launch_basename(launch->exe));
+    buffer_json_text(out, "app", launch->app);
     buffer_json_text(out, "exe", launch->exe);
     put_argv(out, launch);
     put_place(out, launch->cwd);
     buffer_json_u64(out, "pid", (uint64_t)launch_pid(launch));
-    buffer_json_u64(out, "ppid", launch->pid == 0 ? (uint64_t)SYS0(SYS_getppid) : parent_of(launch));
+    buffer_json_u64(out, "ppid", (uint64_t)process_parent(launch->pid));
     buffer_json_u64(out, "rank", (uint64_t)launch->rank);
     buffer_json_key(out, "ranks");
     if (launch->ranks >= 0)

@@ -1,4 +1,4 @@
-#include "reason.h"
+#include "log.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include "fixed_text.h"
 
 #define REASON(number, words) {number, #number, words}
-/* Not libc's table: that can be read without allocation and locale since glibc 2.32 only. */
+/* A table of our own: libc's can be read without allocation and locale only since glibc 2.32. */
 static const struct {
     int number;
     const char *name, *words;

@@ -1,20 +1,20 @@
-/* Who has which of DIR, DIR.1, DIR.2, ... A launch has the one whose file `launch` holds its identity. That file is
- * created once, exclusively, and a number is taken only when the one below it is: ranks of one launch that start at the
- * same time as another's find each other. Paths are static: heartbeats may start on a coroutine's stack of a few KiB.
- */
+/* Ownership of DIR, DIR.1, DIR.2, ... A launch owns the directory whose file `launch` holds its identity. That file is
+ * created once, exclusively, and a number is used only when the one below it is taken, so that ranks of a launch find
+ * each other even if another launch starts at the same time. Paths are static: heartbeats may start on a coroutine's
+ * stack of a few KiB. */
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "fixed_text.h"
 #include "launch.h"
 #include "log.h"
-#include "quiet.h"
+#include "output.h"
 #include "sys.h"
-#include "fixed_text.h"
 
-#define MOST_LOOKED_AT 256u /* where others of the launch may be */
-#define MOST_CLAIMS 10000u  /* while other launches are faster */
+#define MOST_LOOKED_AT 256u /* directories where other ranks of the launch may be */
+#define MOST_CLAIMS 10000u  /* attempts while other launches are faster */
 #define MOST_PATIENCE 2000  /* milliseconds, for processes that are writing their identity */
-#define LONGEST_PAUSE 64    /* of them, between looks */
+#define LONGEST_PAUSE 64    /* longest pause between checks, in milliseconds */
 #define LISTING_BYTES ((size_t)64 << 10)
 
 enum owner { OURS, OTHERS, NOBODYS, FAILED };
@@ -22,10 +22,10 @@ enum owner { OURS, OTHERS, NOBODYS, FAILED };
 struct search {
     const char *identity;
     int patience;
-    int pause; /* before the next look, in milliseconds */
+    int pause; /* before the next check, in milliseconds */
 };
 
-/* So many ranks may wait for the same line that they look for it less and less often. */
+/* Many ranks may wait for the same line, so the pauses become longer and longer. */
 static void wait_a_little(struct search *search)
 {
     const struct timespec pause = {0, search->pause * 1000000};
@@ -34,13 +34,14 @@ static void wait_a_little(struct search *search)
     search->pause = search->pause < LONGEST_PAUSE ? 2 * search->pause : LONGEST_PAUSE;
 }
 
-/* A process that has created the file may not have written its line yet. FAILED: it cannot be looked into. */
+/* Return the owner. A process that has created the file may not have written its line yet. FAILED: the file cannot be
+ * read. */
 static enum owner owner_of(const char *file, struct search *search)
 {
     char text[sizeof((struct launch *)0)->identity + 1];
     search->pause = 1;
     for (;;) {
-        int fd = sys_open(file, O_RDONLY | O_NONBLOCK, 0); /* whatever has that name, nobody waits for it */
+        int fd = sys_open(file, O_RDONLY | O_NONBLOCK, 0); /* never block, whatever has that name */
         if (fd < 0)
             return fd == -ENOENT ? NOBODYS : FAILED;
         long got = SYS3(SYS_read, fd, text, sizeof text - 1);
@@ -61,7 +62,7 @@ static enum owner fail(const char *directory, long error)
     return FAILED;
 }
 
-/* Writes the identity into the file, which is ours. */
+/* Write the identity into the file, which is ours. */
 static enum owner sign(int fd, const char *file, const char *directory, const char *identity)
 {
     char line[sizeof((struct launch *)0)->identity + 1] = "";
@@ -74,7 +75,7 @@ static enum owner sign(int fd, const char *file, const char *directory, const ch
     sys_close(fd);
     if (wrote == length)
         return OURS;
-    sys_unlink(file); /* whoever comes next need not wait for its line */
+    sys_unlink(file); /* so that no other process waits for its line */
     return fail(directory, wrote < 0 ? wrote : -ENOSPC);
 }
 
@@ -84,7 +85,7 @@ static void name_file(char *file, const char *directory)
     text_append(file, PATH_MAX, "/launch");
 }
 
-/* mkdir -p of what is above it. */
+/* Create the parent directories, as mkdir -p. */
 static void make_parents(const char *directory)
 {
     static char part[PATH_MAX];
@@ -98,8 +99,8 @@ static void make_parents(const char *directory)
     }
 }
 
-/* Takes the directory for the launch, unless another one has it. Where there can be others (`numbered`), one that is
- * not for us is another's. Most ranks of a launch come when it is taken, and do no more than read whose it is. */
+/* Claim the directory for the launch, unless another one owns it. With `numbered`, an inaccessible one counts as
+ * another's. For most ranks of a launch it is already claimed, and they only read its owner. */
 static enum owner claim(const char *directory, bool numbered, struct search *search)
 {
     static char file[PATH_MAX];
@@ -116,7 +117,7 @@ static enum owner claim(const char *directory, bool numbered, struct search *sea
     if (error != 0 && error != -EEXIST)
         return fail(directory, error);
     owner = NOBODYS;
-    for (int attempt = 0; owner == NOBODYS && attempt < 3; attempt++) { /* who had created the file has unlinked it */
+    for (int attempt = 0; owner == NOBODYS && attempt < 3; attempt++) { /* the creator of the file has unlinked it */
         int fd = sys_open(file, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             return sign(fd, file, directory, search->identity);
@@ -127,7 +128,7 @@ static enum owner claim(const char *directory, bool numbered, struct search *sea
     return owner == OURS ? OURS : OTHERS;
 }
 
-/* The number in a name such as run.12, where `stem` is run; or 0. */
+/* Return the number in a name such as run.12, where `stem` is run; or 0. */
 static unsigned int number_in(const char *name, const char *stem, size_t stem_length)
 {
     unsigned int number = 0;
@@ -138,7 +139,7 @@ static unsigned int number_in(const char *name, const char *stem, size_t stem_le
     return *name == '\0' ? number : 0;
 }
 
-/* The highest N of what is called DIR.N; 0 when there is none, or when the directory above cannot be listed. */
+/* Return the highest N of existing DIR.N; 0 if there is none, or if the parent directory cannot be listed. */
 static unsigned int highest_number(const char *stem)
 {
     static char above[PATH_MAX];
@@ -171,8 +172,8 @@ static void name_numbered(char *directory, const char *stem, unsigned int number
     text_append_number(directory, PATH_MAX, number, 1);
 }
 
-/* Another launch has DIR itself: from the highest number down, where others of ours are, or the first of the numbers
- * above that nobody has. */
+/* Claim a numbered directory when another launch owns DIR itself: search from the highest number down for our launch's,
+ * or else claim the first free number above. */
 static enum owner claim_numbered(struct launch *launch, const char *stem, struct search *search)
 {
     static char file[PATH_MAX];
@@ -185,7 +186,7 @@ static enum owner claim_numbered(struct launch *launch, const char *stem, struct
         enum owner owner = owner_of(file, search);
         if (owner == OURS)
             return OURS;
-        is_above_all = is_above_all && owner == NOBODYS; /* made, and about to be taken: perhaps by one of us */
+        is_above_all = is_above_all && owner == NOBODYS; /* about to be claimed, perhaps by one of us */
         if (is_above_all)
             first = number;
     }

@@ -1,5 +1,5 @@
-/* Who may touch what: `entered` and `made_known` are written before a thread is made, by the application's or, for the
- * next one, by the one that was made and has read them. A `struct spawned` belongs to whoever asks. */
+/* Thread safety: `entered` and `made_known` are written before a thread is created, by the application's thread or, for
+ * the next one, by the created thread after it has read them. A `struct spawned` belongs to the caller. */
 #define _GNU_SOURCE
 #include "spawn.h"
 
@@ -27,7 +27,8 @@
 static int (*entered)(void *);
 static struct spawned *made_known;
 
-/* Valgrind's own question, as in its valgrind.h: a sequence of instructions that does nothing on a processor. */
+/* Return whether this runs under Valgrind, by the request of its valgrind.h: a sequence of instructions that does
+ * nothing on a real processor. */
 static bool is_valgrind(void)
 {
     uint64_t answer = 0;
@@ -65,7 +66,7 @@ static bool spawn_known(void)
     return true;
 }
 
-/* Only this thread ends, and the process if it is its last one. */
+/* Run the thread; its exit ends the process only if it is the last thread. */
 static __attribute__((noreturn, used)) void enter_by_clone(void)
 {
     int code = entered(NULL);
@@ -73,9 +74,8 @@ static __attribute__((noreturn, used)) void enter_by_clone(void)
         SYS1(SYS_exit, code);
 }
 
-/* The new thread calls enter_by_clone on `top` of its stack. It is made without libc's clone, which is not for threads
- * that libc does not know where a sanitizer has put its own in that place. The new thread's number or negative errno.
- */
+/* Create a thread that calls enter_by_clone on `top` of its stack, without libc's clone, which a sanitizer may replace
+ * by a version unsuitable for threads unknown to libc. Returns the thread's id or negative errno. */
 static long clone_raw(long flags, void *top, void *thread_pointer)
 {
 #if defined(__x86_64__)
@@ -114,8 +114,8 @@ static long clone_raw(long flags, void *top, void *thread_pointer)
 #endif
 }
 
-/* The thread has a thread block of its own: that of the thread which starts it goes with that thread. It is empty. What
- * compilers look for in theirs is a canary, which may be 0, and where it is itself. */
+/* Set up the thread's own thread block, because the block of the creating thread ends with that thread. It is empty:
+ * compiled code uses only the stack canary, which may be 0, and the block's own address. */
 static void *thread_block(uint8_t *block)
 {
     uint8_t *pointer = block + BLOCK_BYTES;
@@ -129,7 +129,7 @@ static void *thread_block(uint8_t *block)
     return pointer;
 }
 
-/* 0 or negative errno. */
+/* Create a thread unknown to libc. Returns 0 or negative errno. */
 static long spawn_unknown(struct spawned *spawned, long more_flags)
 {
     const long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | more_flags;
@@ -151,7 +151,7 @@ static bool is_known(void)
     return IS_SANITIZED || is_valgrind();
 }
 
-/* An emulator says that it knows no such flags. */
+/* An emulator rejects these flags. */
 bool spawn(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;

@@ -1,6 +1,6 @@
-/* What libc has in string.h, as far as the libraries use it. Sanitizers put functions of their own in the place of
- * libc's, which look for their thread in its thread-local memory: the interval thread (spawn.c) has none, and a signal
- * handler may have come while theirs was being changed. The compiler calls some of them by itself.
+/* The functions of libc's string.h that the libraries use. Sanitizers replace libc's by functions that use the thread's
+ * thread-local memory: the interval thread (spawn.c) has none, and a signal handler may have interrupted its update.
+ * The compiler itself generates calls of some of them.
  *
  * Async-signal-safe and thread-safe. */
 #define _GNU_SOURCE
@@ -8,17 +8,17 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Since glibc 2.43 these are macros too, which keep what they find as const as what they look in. */
+/* Since glibc 2.43 these are macros too, which preserve the argument's const in the result. */
 #undef memchr
 #undef strchr
 #undef strrchr
 #undef strstr
 
-/* In a loop, it keeps the compiler from making of it a call of the very function that it is in. */
+/* Keeps the compiler from turning a loop into a call of the very function that contains it. */
 #define AS_WRITTEN() __asm__ volatile("")
 
-/* Another name, not another function: of two with one body GCC makes one that calls the other, and takes a call of bcmp
- * for one of memcmp. GCC 9's memcmp called itself for ever. */
+/* An alias, not a second function: of two functions with the same body GCC makes one call the other, and it treats bcmp
+ * as memcmp. GCC 9's memcmp called itself endlessly. */
 #define SAME_AS(NAME) __attribute__((alias(NAME)))
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) word;
@@ -89,7 +89,7 @@ int memcmp(const void *one, const void *other, size_t bytes)
     return compare_bytes(one, other, bytes);
 }
 
-/* What clang makes of a memcmp that only asks whether there is a difference. */
+/* Clang replaces a memcmp that only tests for equality by bcmp. */
 SAME_AS("memcmp") int bcmp(const void *one, const void *other, size_t bytes);
 
 void *memchr(const void *memory, int value, size_t bytes)
@@ -100,7 +100,7 @@ void *memchr(const void *memory, int value, size_t bytes)
     return bytes > 0 ? (void *)(uintptr_t)at : NULL;
 }
 
-/* Horspool's: the last byte of where it may be says how far on it may be next. */
+/* Horspool's algorithm: the last byte of the current window gives the distance to the next candidate. */
 void *memmem(const void *memory, size_t bytes, const void *part, size_t length)
 {
     uint8_t skips[256];
@@ -155,7 +155,7 @@ int strncmp(const char *one, const char *other, size_t most)
     return compare(one, other, most);
 }
 
-/* Copies what libc's functions copy; returns the end. */
+/* Copy the text like libc's functions; return its end. */
 static char *copy_text(char *into, const char *from, size_t most)
 {
     size_t length = length_of(from, most);

@@ -9,7 +9,7 @@
 
 #define LEAST_ROOM 4096
 
-/* All of it, most often by one read: the kernel makes the text for the first one. */
+/* Read all of it, usually by one read: the kernel generates the text at the first one. */
 static bool read_all(int fd, struct buffer *text)
 {
     long got = 1;
@@ -65,7 +65,7 @@ bool task_blocks_all(const char *status)
     return (hexadecimal(task_field(status, "SigBlk:")) & TASK_BLOCKED) == TASK_BLOCKED;
 }
 
-/* libc, too, blocks everything, for moments. */
+/* libc's threads, too, briefly block everything. */
 bool task_is_worker(const char *status)
 {
     static const char *const names[] = {"appekg\n", "incprof\n", WRITER_NAME "\n", "selfanalyze\n"};
@@ -76,7 +76,7 @@ bool task_is_worker(const char *status)
     return is_named && task_blocks_all(status);
 }
 
-/* A thread that is not there any more is nobody's. */
+/* Return whether the thread is not ours; false for one that no longer exists. */
 static bool is_found(const char *tid, bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
 {
     char path[64] = "self/task/";
@@ -85,7 +85,7 @@ static bool is_found(const char *tid, bool (*is_ours)(const char *tid, const cha
     return task_read(path, text) && !is_ours(tid, (const char *)text->data);
 }
 
-/* Numbers are those of the process in which /proc was mounted: the first thread's is where /proc/self leads to. */
+/* Thread ids are those of the pid namespace of the /proc mount: /proc/self gives the first thread's. */
 int task_find(bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
 {
     _Alignas(8) char entries[2048];
@@ -105,7 +105,7 @@ int task_find(bool (*is_ours)(const char *tid, const char *status), struct buffe
     return found ? 1 : got < 0 ? -1 : 0;
 }
 
-/* The last field of /proc/self/stat. */
+/* The status is the last field of /proc/self/stat. */
 int task_first_exit_code(struct buffer *text)
 {
     const char *at = task_read("self/stat", text) ? strrchr((const char *)text->data, ' ') : NULL;

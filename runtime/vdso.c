@@ -1,11 +1,10 @@
 #define _GNU_SOURCE
-#include "vdso.h"
+#include "sys.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "libc.h"
-#include "sys.h"
 
 #if defined(__aarch64__)
 #define NAME "__kernel_clock_gettime"
@@ -21,7 +20,7 @@ static int by_system_call(clockid_t clock, struct timespec *now)
 
 int (*vdso_clock_gettime)(clockid_t clock, struct timespec *now) = by_system_call;
 
-/* The whole file is in memory, as one segment. */
+/* Return the segment, which covers the whole file in memory. */
 static const Elf64_Phdr *whole_file(const uint8_t *image)
 {
     const Elf64_Ehdr *file = (const Elf64_Ehdr *)image;
@@ -32,7 +31,7 @@ static const Elf64_Phdr *whole_file(const uint8_t *image)
     return NULL;
 }
 
-/* The function, among the symbols of a section. NULL if it is not there. */
+/* Look up the function among the symbols of a section. NULL if it is missing. */
 static const void *look_up(const uint8_t *image, const Elf64_Shdr *sections, const Elf64_Shdr *section, uint64_t base)
 {
     const Elf64_Sym *symbols = (const Elf64_Sym *)(image + section->sh_offset);
@@ -43,7 +42,7 @@ static const void *look_up(const uint8_t *image, const Elf64_Shdr *sections, con
     return NULL;
 }
 
-/* Section headers are there for debuggers: they count only where they lie within the segment. */
+/* Section headers are for debuggers: they are used only if they lie within the segment. */
 static __attribute__((constructor(101))) void find(void)
 {
     const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);

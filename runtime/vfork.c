@@ -1,4 +1,4 @@
-/* Who may touch what: `owner` is atomic. */
+/* Thread safety: `owner` is atomic. */
 #define _GNU_SOURCE
 #include "vfork.h"
 

@@ -1,23 +1,20 @@
-/* Who may touch what: the name and the function are written before the thread is made. `state` and `asked`
- * are futexes: `asked` is set from 0 to a request by whoever asks (compare and swap), and back to 0 by the interval
- * thread alone; `state` is that thread's once it runs. No locks: whoever asks waits for `asked` to change, with a
- * deadline. */
+/* Thread safety: the name and the function are written before the thread is created. `state` and `asked` are futexes: a
+ * requester sets `asked` from 0 to a request (compare and swap), and only the interval thread sets it back to 0;
+ * `state` belongs to that thread once it runs. No locks: a requester waits for `asked` to change, with a deadline. */
 #define _GNU_SOURCE
 #include "worker.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "futex.h"
 #include "libc.h"
 #include "log.h"
-#include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
 #include "vfork.h"
 #include "writer.h"
 
-#define SLOW_FACTOR 30u /* of what is waited for, where everything is slow */
+#define SLOW_FACTOR 30u /* factor of the timeouts under Valgrind */
 #define REQUEST_FOLLOW (WORKER_END - 1)
 
 enum { STARTING, ALIVE, ENDED };
@@ -27,15 +24,15 @@ static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
-static int kept_file = -1;   /* of the application's descriptors */
-static bool has_left_writer; /* which was held up: atomic */
+static int kept_file = -1;   /* a descriptor of the application */
+static bool has_left_writer; /* it was stalled; atomic */
 
 static uint64_t deadline_after(uint64_t longest_ns)
 {
     return monotonic_ns() + (spawn_is_slow() ? SLOW_FACTOR : 1) * longest_ns;
 }
 
-/* A number from a directory entry of /proc/self/fd, or -1. */
+/* Return the number in a directory entry of /proc/self/fd, or -1. */
 static int number_of(const char *name)
 {
     int number = -1;
@@ -44,7 +41,8 @@ static int number_of(const char *name)
     return number;
 }
 
-/* For kernels without close_range. Entries may be missed while others are closed: again, until there are none. */
+/* Close all listed descriptors, for kernels without close_range. Entries may be missed while others are closed, so
+ * repeat until there are none. */
 static void close_listed(int kept, int other)
 {
     _Alignas(8) char entries[2048];
@@ -69,13 +67,13 @@ static void close_listed(int kept, int other)
     }
 }
 
-/* All that lie between two. False where the kernel cannot. */
+/* Close all descriptors between two. False if the kernel does not support it. */
 static bool close_between(int low, int high)
 {
     return high - low < 2 || SYS3(SYS_CLOSE_RANGE, low + 1, high - 1, 0) == 0;
 }
 
-/* Descriptors 0 to 2 are kept busy: nothing that libc might say goes into a file of ours. */
+/* Close the application's descriptors. 0 to 2 stay occupied, so that no message of libc goes into a file of ours. */
 static void leave_the_applications_files(void)
 {
     int kept = log_copy_stderr();
@@ -101,9 +99,9 @@ static int enter(void *unused)
     __atomic_store_n(&has_left_writer, !is_last, __ATOMIC_RELEASE);
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     worker_done();
-    int code = lookout_exit_code();
-    /* A file system that stands still keeps nobody but the writer. */
-    if (!is_last && lookout_is_alone())
+    int code = application_exit_code();
+    /* A stalled file system holds up only the writer. */
+    if (!is_last && application_is_alone())
         SYS1(SYS_exit_group, code);
     return code;
 }
@@ -113,7 +111,7 @@ bool worker_start(const char *name, void (*run)(void))
     worker_name = name;
     run_worker = run;
     vfork_begin();
-    lookout_start();
+    application_start();
     state = STARTING;
     uint64_t mask = sys_block_signals();
     int errno_kept = errno;
@@ -167,9 +165,9 @@ uint64_t worker_cpu_ns(void)
 uint32_t worker_wait(uint64_t deadline_ns)
 {
     for (;;) {
-        futex_wait(&asked, 0, deadline_ns < lookout_due_ns() ? deadline_ns : lookout_due_ns());
+        futex_wait(&asked, 0, deadline_ns < application_due_ns() ? deadline_ns : application_due_ns());
         uint32_t request = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
-        if (!lookout_goes_on(request == REQUEST_FOLLOW))
+        if (!application_goes_on(request == REQUEST_FOLLOW))
             return WORKER_END;
         if (request == REQUEST_FOLLOW)
             worker_done();
@@ -200,7 +198,7 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
         other = 0;
     }
     futex_wake(&asked);
-    /* The thread may have ended just before it was asked: it has woken nobody since. */
+    /* The thread may have ended just before the request, and then wakes no one. */
     while (!worker_has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
         if (!futex_wait(&asked, request, deadline_ns))
             return false;

@@ -1,6 +1,6 @@
-/* Who may touch what: `queue` and the memory of what waits in it are the lock's, which either thread holds for some
- * instructions; memory that is free belongs to the interval thread. `news`, `done`, `error`, `follows` and `ends` are
- * atomic. `output` is the writer's while that runs. The rest is the interval thread's. */
+/* Thread safety: `queue` and the memory of its entries are guarded by the lock, which either thread holds for some
+ * instructions; free memory belongs to the interval thread. `news`, `done`, `error`, `follows` and `ends` are atomic.
+ * `output` belongs to the writer while it runs, the rest to the interval thread. */
 #define _GNU_SOURCE
 #include "writer.h"
 
@@ -8,22 +8,22 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "credentials.h"
 #include "fixed_text.h"
-#include "futex.h"
+#include "libc.h"
 #include "spawn.h"
 #include "sys.h"
 #include "tasks.h"
 
 #define LEAST_BYTES ((uint64_t)64 << 10)
-#define SHARE_OF_ADDRESSES 64          /* one part in so many of what the process may have */
-#define KEPT_BYTES ((uint64_t)1 << 20) /* once nothing waits any more */
+#define SHARE_OF_ADDRESSES 64          /* divisor of the process's address space limit */
+#define KEPT_BYTES ((uint64_t)1 << 20) /* memory kept when the queue is empty */
 #define HEAD_BYTES 8                   /* the length, before each */
 #define FOLLOW_NS 500000000u
 #define GONE_NS 100000000u
 #define FOR_EVER_NS (UINT64_MAX / 4)
 
-/* From `first` to `last`; or, where `end` is not 0, from `first` to `end` and on from the beginning to `last`. */
+/* Entries from `first` to `last`; or, if `end` is not 0, from `first` to `end` and then from the beginning to
+ * `last`. */
 static struct queue {
     uint64_t first, last, end, highest;
     uint32_t count;
@@ -31,7 +31,7 @@ static struct queue {
 static uint32_t lock;
 static uint8_t *memory;
 static uint64_t memory_bytes;
-static uint32_t news, done; /* futexes: something was put or asked for; something was written or followed */
+static uint32_t news, done; /* futexes: new data or a new request; a completed write or follow */
 static uint32_t follows, ends;
 static long error;
 static struct spawned thread;
@@ -62,7 +62,7 @@ static bool is_set(const uint32_t *flag)
     return __atomic_load_n(flag, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* The first that waits, which stays where it is, as a buffer that nobody may add to. */
+/* Return the first entry, which stays in the queue, as a buffer that must not be extended. */
 static bool see_first(struct buffer *data)
 {
     take_lock();
@@ -92,7 +92,7 @@ static void drop_first(uint64_t length)
     tell(&done);
 }
 
-/* As the thread is by now that goes with the application. */
+/* Adopt the current user of the interval thread, which follows the application. */
 static void follow(void)
 {
     char path[64] = "self/task/";
@@ -132,7 +132,7 @@ static int enter(void *unused)
     }
 }
 
-/* A program that limits its address space has most of it for itself. */
+/* Return the queue's size. A program that limits its address space keeps most of it for itself. */
 static uint64_t bytes_to_have(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -159,7 +159,8 @@ bool writer_start(struct output *to)
     return false;
 }
 
-/* Where so many bytes are free, and can be written before the lock is taken again: they are given to nobody else. */
+/* Return the place of `bytes` free bytes, which can be written before the lock is taken again: they are not given out
+ * twice. */
 static uint8_t *reserve(uint64_t bytes)
 {
     if (queue.count == 0) {

@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "calls.h"
-#include "explicit_loops.h"
 #include "functions.h"
 #include "loops.h"
 #include "next.h"
+#include "openmp.h"
 
 EXPORT void sa_region_begin(const char *name, long iterations);
 EXPORT void sa_region_begin(const char *name, long iterations)

@@ -1,5 +1,5 @@
-/* Who may touch what: the watched thread alone (calls.c). The settings are written before main. */
-#include "baseline.h"
+/* Thread safety: the watched thread alone (calls.c). The settings are written before main. */
+#include "regions.h"
 
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 
 #define MOST_TRIES 3
 
-/* USUAL -> ENTERING -> FEWER -> LEAVING -> USUAL, a step at the begin of an iteration. */
+/* USUAL -> ENTERING -> FEWER -> LEAVING -> USUAL, one step at the begin of an iteration. */
 enum step { USUAL, ENTERING, FEWER, LEAVING };
 
 static int baseline_threads, wanted_iterations;
@@ -17,7 +17,7 @@ static int threads_before;
 static struct openmp_threads threads; /* of the run-time whose number was changed */
 static uint32_t epoch;
 static enum epoch_kind kind;
-/* Iterations are accounted when their epoch may be over: the kinds of the latest ones. */
+/* Kinds of the latest epochs: iterations may be accounted after their epoch's end. */
 static enum epoch_kind kinds[16];
 
 static void next(enum step to, enum epoch_kind now)
@@ -55,7 +55,7 @@ void baseline_account(struct region *region, uint32_t of, uint64_t ns)
 
 static void restore(void)
 {
-    /* The program may have set a number of its own meanwhile. */
+    /* The program may have set its own number meanwhile. */
     if (threads.get() == baseline_threads)
         threads.set(threads_before);
 }

@@ -1,19 +1,19 @@
-/* Who may touch what: `has_warned` is atomic; nothing else is kept here. */
+/* Thread safety: `has_warned` is atomic; no other state. */
 #define _GNU_SOURCE
-#include "binding.h"
+#include "openmp.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "closes.h"
+#include "functions.h"
 #include "log.h"
 
 #define MOST_RUN_TIMES 16
 
 static int has_warned;
 
-/* An entry of the object's dynamic section, or 0. The loader has made addresses of those that are offsets. */
+/* Return an entry of the object's dynamic section, or 0. The loader has turned offsets into addresses. */
 static uint64_t dynamic_entry(const struct object *object, int64_t tag)
 {
     for (int i = 0; i < object->count; i++) {
@@ -27,7 +27,7 @@ static uint64_t dynamic_entry(const struct object *object, int64_t tag)
     return 0;
 }
 
-/* Whether one of the symbols that these relocations are for was found in the target. */
+/* Return whether one of these relocations is bound to the target. */
 static bool leads_to(const struct object *object, uint64_t table, uint64_t bytes, const struct object *target)
 {
     const ElfW(Rela) *relocation = (const void *)(uintptr_t)(table < object->base ? object->base + table : table);
@@ -42,8 +42,8 @@ static bool leads_to(const struct object *object, uint64_t table, uint64_t bytes
     return false;
 }
 
-/* Whether the loader has bound a name of the object's to the library that `function` lies in. Names that it has not
- * looked up yet lead to the object itself. */
+/* Return whether the loader has bound a name of the object to the library that contains `function`. Names not looked up
+ * yet (lazy binding) point into the object itself. */
 static bool is_bound_to(const struct object *object, const void *function)
 {
     struct object target;
@@ -53,7 +53,7 @@ static bool is_bound_to(const struct object *object, const void *function)
            leads_to(object, dynamic_entry(object, DT_RELA), dynamic_entry(object, DT_RELASZ), &target);
 }
 
-/* What a library that is loaded, and those that it needs, have under that name; but for ourselves. */
+/* Return the definition of a name in a loaded library and its dependencies, except this library's. */
 static void *find_in(const char *path, const char *name)
 {
     struct object own, other;
@@ -67,7 +67,7 @@ static void *find_in(const char *path, const char *name)
     return is_own ? NULL : found;
 }
 
-/* The program's own scope is the one that begins with us. */
+/* Return the definition in the object's scope. The program's own scope begins with this library. */
 static void *find_in_scope(const char *name, const struct object *object)
 {
     return object != NULL && object->path[0] != '\0' ? find_in(object->path, name) : NULL;

@@ -1,7 +1,7 @@
-/* Who may touch what: `owner` is atomic, and set from 0 by the thread that becomes the watched one; its destructor sets
- * it back. depth, watched and tid are each thread's own. The key is made before main. */
+/* Thread safety: `owner` is atomic, and set from 0 by the thread that becomes the watched one; its destructor sets it
+ * back. depth, watched and tid are each thread's own. The key is made before main. */
 #define _GNU_SOURCE
-#include "calls.h"
+#include "openmp.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,11 +10,10 @@
 #include "functions.h"
 #include "libc.h"
 #include "loops.h"
-#include "openmp.h"
 #include "session.h"
 #include "sys.h"
 
-static __thread int depth;    /* regions of this thread that are open */
+static __thread int depth;    /* number of open regions of this thread */
 static __thread bool watched; /* this thread's outermost one is being timed */
 static __thread int tid;
 
@@ -22,7 +21,7 @@ static int owner; /* the thread that starts regions, or 0 */
 static pthread_key_t end_key;
 static bool has_key, follows_forks;
 
-/* The next thread to start a region takes over. */
+/* Release the watched role; the next thread that starts a region takes it. */
 static void on_thread_end(void *unused)
 {
     (void)unused;
@@ -30,7 +29,7 @@ static void on_thread_end(void *unused)
     __atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
 }
 
-/* In a forked child nobody is watched. */
+/* In a forked child no thread is watched. */
 static void fork_child(void)
 {
     owner = 0;
@@ -44,7 +43,7 @@ static __attribute__((constructor)) void at_load(void)
     follows_forks = libc_at_fork(NULL, NULL, fork_child);
 }
 
-/* gettid costs a system call: once per thread. */
+/* Return the thread's id, with the system call only once per thread. */
 static int own_tid(void)
 {
     if (tid == 0)

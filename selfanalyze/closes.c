@@ -1,6 +1,6 @@
-/* Who may touch what: all is atomic, but for `own`, which is each thread's. */
+/* Thread safety: everything is atomic, except `own`, which is per thread. */
 #define _GNU_SOURCE
-#include "closes.h"
+#include "functions.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -11,10 +11,10 @@
 DECLARE_NEXT(dlclose);
 
 static uint64_t begun, ended;
-static uint64_t known;        /* the lower half of `ended`, and above it what the loader said at that time */
-static __thread uint64_t own; /* closes that this thread is in */
+static uint64_t known;        /* the lower half of `ended`, and above it the loader's count at that time */
+static __thread uint64_t own; /* number of dlclose calls that this thread is in */
 
-/* What other threads were closing at the fork stays half closed here. */
+/* Libraries that other threads were closing at the fork stay half closed in the child. */
 static void fork_child(void)
 {
     ended++;
@@ -30,7 +30,7 @@ static int take_unloads(struct dl_phdr_info *info, size_t size, void *into)
 {
     (void)size;
     *(uint64_t *)into = info->dlpi_subs;
-    return 1; /* the first object says it */
+    return 1; /* the first object has the number */
 }
 
 uint64_t closes_epoch(void)
@@ -52,7 +52,7 @@ int closes_nothing(void *handle)
     return NEXT(dlclose)(handle);
 }
 
-/* Thread-safe, as dlclose is. It never asks who has called it. */
+/* Thread-safe, as dlclose is. It does not depend on its caller. */
 EXPORT int dlclose(void *handle)
 {
     __atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);

@@ -1,11 +1,10 @@
-/* Who may touch what: the watched thread alone (calls.c). */
+/* Thread safety: the watched thread alone (calls.c). */
 #define _GNU_SOURCE
-#include "explicit_loops.h"
+#include "loops.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "baseline.h"
 #include "regions.h"
 #include "sys.h"
 
@@ -13,7 +12,7 @@
 
 struct visit {
     struct region *region;
-    uint64_t start_ns, iteration_ns; /* iteration_ns: begin of the one under way, or 0 */
+    uint64_t start_ns, iteration_ns; /* iteration_ns: begin of the current one, or 0 */
     uint32_t epoch;
 };
 

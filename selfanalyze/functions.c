@@ -1,19 +1,17 @@
-/* Who may touch what: the watched thread writes (calls.c). A function and its module are complete before function_count
- * says that they are there (release); the writing thread reads no others (acquire). */
+/* Thread safety: the watched thread writes (calls.c). A function and its module are complete before function_count
+ * includes them (release); the writing thread reads no others (acquire). */
 #define _GNU_SOURCE
 #include "functions.h"
 
 #include <string.h>
 
 #include "build_id.h"
-#include "closes.h"
-#include "object.h"
 
 #define SLOTS (2 * MOST_FUNCTIONS)
 #define FNV_OFFSET 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 
-/* The function that was at this address when `epoch` was the number of closes.h. */
+/* The function that was at this address when `epoch` was the number of closes_epoch. */
 struct slot {
     uint64_t address, epoch;
     uint32_t number; /* 1 + id */
@@ -36,7 +34,7 @@ static void note_build_id(const struct object *object, struct module *module)
     }
 }
 
-/* A library that was closed and is opened again may lie elsewhere, and is the same. */
+/* Find or add the module. A library that was closed and reopened is the same, even at another address. */
 static uint32_t find_module(const struct object *object)
 {
     struct module found = {.path = ""};
@@ -81,7 +79,7 @@ static const struct function *add(uint32_t module, uint64_t address)
     return function;
 }
 
-/* `guess`: most often the right one, or NULL. */
+/* `guess`: usually the right one, or NULL. */
 static const struct function *look_up(uint64_t address, const struct function *guess)
 {
     struct object object;

@@ -1,9 +1,8 @@
-/* Parallel regions of programs that GCC has compiled: the first argument is the function that holds their code. */
+/* Parallel regions of programs compiled by GCC: the first argument is the function that contains their code. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "calls.h"
 #include "next.h"
 #include "openmp.h"
 

@@ -1,18 +1,16 @@
-/* Parallel regions of programs that LLVM's compilers, or Intel's, have compiled. */
+/* Parallel regions of programs compiled by LLVM's or Intel's compilers. */
 #define _GNU_SOURCE
-#include "kmpc.h"
+#include "openmp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "calls.h"
 #include "next.h"
-#include "openmp.h"
 
 #define CALLER __builtin_return_address(0)
 
-static __thread unsigned int wanted; /* the num_threads clause of the region to come */
+static __thread unsigned int wanted; /* num_threads clause of the next region */
 
 void *kmpc_before(const void *function, const void *caller)
 {
@@ -28,7 +26,7 @@ void kmpc_after(void)
     calls_leave();
 }
 
-/* LLVM 16 and later, for a region with an if clause. A region that it does not make parallel is one all the same. */
+/* LLVM 16 and later, for a region with an if clause. A region that runs serially counts too. */
 EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments);
 EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments)
 {

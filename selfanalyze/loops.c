@@ -1,22 +1,20 @@
-/* Who may touch what: the watched thread alone (calls.c), but for `total` and `others`, which are atomic: the writing
- * thread reads both, and any other thread adds to the second. */
+/* Thread safety: the watched thread alone (calls.c), except `total` and `others`, which are atomic: the writing thread
+ * reads both, and any other thread adds to the second. */
 #define _GNU_SOURCE
 #include "loops.h"
 
 #include <stddef.h>
 
-#include "baseline.h"
-#include "explicit_loops.h"
-#include "members.h"
 #include "openmp.h"
+#include "regions.h"
 #include "stages.h"
 #include "sys.h"
 
 static struct call current;    /* the latest one, in a region or after it */
 static uint64_t total, others; /* calls so far, of this thread and of others */
-static uint64_t parallel_ns;   /* in all of this thread's */
+static uint64_t parallel_ns;   /* in all parallel regions of this thread */
 static bool is_open;
-static const void *run_time; /* an address in the program that last called it */
+static const void *run_time; /* an address in the program's code that last called the run-time */
 
 bool loops_start(int window)
 {
@@ -37,7 +35,7 @@ void loops_enter(const struct function *function, int threads, const void *calle
     __atomic_store_n(&total, total + 1, __ATOMIC_RELAXED);
     regions_begin_change();
     stages_begin(&current, caller);
-    if (threads == 0) /* not before: the number may have been changed, or changed back, by now */
+    if (threads == 0) /* read now, because the number may have been changed, or restored, meanwhile */
         threads = openmp_max_threads(caller);
     current.epoch = baseline_epoch();
     stages_note(current.epoch, threads);

@@ -1,18 +1,18 @@
-/* Who may touch what: the watched thread alone (calls.c). */
+/* Thread safety: the watched thread alone (calls.c). */
 #define _GNU_SOURCE
-#include "members.h"
+#include "regions.h"
 
 #include <string.h>
 
 #include "functions.h"
 
-/* Functions by their ids, a bit each. */
+/* A set of functions: one bit per id. */
 struct set {
     uint64_t word[MOST_FUNCTIONS / 64];
 };
 
 static struct set sets[MOST_REGIONS];
-static uint8_t around[MOST_REGIONS]; /* how many loops within each other a region has that have all of its functions */
+static uint8_t around[MOST_REGIONS]; /* by region: number of nested loops that contain all of its functions */
 
 static uint64_t mixed(uint64_t x)
 {
@@ -31,7 +31,7 @@ static void add(struct set *set, uint16_t token)
         set->word[i] |= sets[token - MOST_FUNCTIONS].word[i];
 }
 
-/* The same in every run, as the functions' values are. */
+/* Return a hash that is the same in every run, like the functions' values. */
 static uint64_t hash_of(const struct set *set)
 {
     uint64_t sum = 0;
@@ -41,7 +41,8 @@ static uint64_t hash_of(const struct set *set)
     return mixed(sum);
 }
 
-/* A loop within comes as its first two iterations, less one token, and then itself: it is listed once. */
+/* List the members. An inner loop appears as its first two iterations, less one token, and then as itself; it is listed
+ * once. */
 static void describe(struct region *region, const uint16_t *tokens, size_t count)
 {
     static uint16_t listed[4096];

@@ -1,13 +1,13 @@
-/* Who may touch what: nothing is kept here. */
+/* Thread safety: no static state. */
 #define _GNU_SOURCE
-#include "object.h"
+#include "functions.h"
 
 struct search {
     uint64_t address;
     struct object *object;
 };
 
-/* Whether one of the object's segments holds the address; `start` and `end` are the bounds of all of them. */
+/* Return whether one of the object's segments contains the address; `start` and `end` are the bounds of all of them. */
 static bool describe(const struct dl_phdr_info *info, uint64_t address, struct object *object)
 {
     bool is_within = false;

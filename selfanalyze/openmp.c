@@ -1,7 +1,7 @@
-/* Who may touch what: all threads read and write `objects` without waiting, each entry under a sequence lock of its
- * own. Of several threads that want to write the same entry one does; the others keep nothing. In a forked child an
- * entry that was being written stays unused. No other locks but the loader's, and these for the first call from a
- * library: threads of a team come to nested regions while another thread is in the loader and waits for them. */
+/* Thread safety: all threads read and write `objects` without waiting, each entry under its own sequence lock. If
+ * several threads write the same entry, one succeeds; the others store nothing. In a forked child an entry that was
+ * being written stays unused. No other locks except the loader's, and only for the first call from a library, because a
+ * team's threads may enter nested regions while another thread is in the loader and waits for them. */
 #define _GNU_SOURCE
 #include "openmp.h"
 
@@ -10,14 +10,13 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "binding.h"
-#include "closes.h"
+#include "functions.h"
 #include "log.h"
 
 #define MOST_OBJECTS 64
 #define PAGE_BYTES 4096
 
-/* What code in [start, end) calls. True as long as no library has been unloaded since. */
+/* The functions called by code in [start, end). Valid until a library is unloaded. */
 struct bound {
     uint32_t version; /* odd while it is written */
     uint64_t epoch, start, end;
@@ -34,7 +33,7 @@ static uint32_t next_victim;
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 
-/* What is kept for code at this address, or NULL. */
+/* Return the cached function for code at this address, or NULL. */
 static void *kept_for(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
     for (struct bound *bound = objects; bound < objects + MOST_OBJECTS; bound++) {
@@ -51,7 +50,7 @@ static void *kept_for(uint64_t address, uint64_t epoch, enum openmp_function fun
     return NULL;
 }
 
-/* An entry that is out of date, or any one. */
+/* Return an outdated entry, or any other. */
 static struct bound *choose(uint64_t epoch)
 {
     for (struct bound *bound = objects; bound < objects + MOST_OBJECTS; bound++)
@@ -76,8 +75,8 @@ static void keep(const struct bound *new)
     __atomic_store_n(&bound->version, version + 2, __ATOMIC_RELEASE);
 }
 
-/* All functions at once: the next one may be called where the loader's locks must not be waited for. Code that no file
- * holds is known by its page. */
+/* Look up all functions at once, because the next one may be called where waiting for the loader's locks is impossible.
+ * Code without a file is identified by its page. */
 static void *find_all(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
     struct object found;
@@ -114,7 +113,7 @@ void *openmp_real(enum openmp_function function, const void *caller)
     _exit(127);
 }
 
-/* Nothing is guessed: the caller may be code that is gone. */
+/* Return the cached function, without guessing: the caller's code may have been unloaded. */
 static void *known(enum openmp_function function, const void *caller)
 {
     uint64_t address = (uintptr_t)caller, epoch = closes_epoch();

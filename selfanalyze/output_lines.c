@@ -1,15 +1,15 @@
-/* Who may touch what: the writing thread alone; lines_forget runs in a forked child, where there is none. */
+/* Thread safety: only the writing thread; lines_forget runs in a forked child, which has none. */
 #define _GNU_SOURCE
-#include "output_lines.h"
+#include "session.h"
 
 #include <stddef.h>
 
 #include "buffer.h"
 #include "functions.h"
+#include "launch.h"
 #include "log.h"
 #include "loops.h"
 #include "output.h"
-#include "process.h"
 #include "regions.h"
 #include "sys.h"
 
@@ -50,7 +50,7 @@ static void put_function(const struct launch *launch, const struct function *fun
     begin_line("function");
     buffer_json_u64(&out, "id", function->id);
     buffer_json_address(&out, "address", function->address);
-    /* The loader does not name the program. */
+    /* The loader has no name for the program. */
     buffer_json_text(&out, "module", !known ? NULL : module->path[0] != '\0' ? module->path : launch->exe);
     buffer_json_text(&out, "build_id", known && module->build_id[0] != '\0' ? module->build_id : NULL);
     end_line();
@@ -77,7 +77,7 @@ static void put_region(const struct region *region, size_t id)
     end_line();
 }
 
-/* Newton's method, from above: no libm in this thread. */
+/* Newton's method, from above, without libm in this thread. */
 static uint64_t square_root(double value)
 {
     double root = value < 1 ? 1 : value;
@@ -108,7 +108,7 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     begin_line("state");
     buffer_json_u64(&out, "id", id);
     buffer_json_u64(&out, "at_ns", now_ns - start_ns);
-    buffer_json_u64(&out, "depth", region->depth); /* grows as loops around it are found */
+    buffer_json_u64(&out, "depth", region->depth); /* grows when surrounding loops are found */
     buffer_json_u64(&out, "period", region->is_explicit ? region->length : region->period);
     buffer_json_u64(&out, "longest_period", region->is_explicit ? region->length : region->longest_period);
     buffer_json_u64(&out, "visits", region->visits);
@@ -136,7 +136,7 @@ static void put_totals(const char *type, uint64_t start_ns, uint64_t now_ns)
     end_line();
 }
 
-/* What the regions consist of was known before they were. */
+/* Write the regions, after the functions that they contain. */
 static void put_regions(const struct launch *launch, uint64_t start_ns, uint64_t now_ns)
 {
     const struct region *regions;

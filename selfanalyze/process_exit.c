@@ -1,5 +1,4 @@
-/* Ways out of a program that do not pass its destructors. Every function here is async-signal-safe, as long as its real
- * one is. */
+/* Exits that do not run the program's destructors. Every function here is async-signal-safe if libc's is. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Who may touch what: the watched thread (calls.c) changes regions, between two steps of `version`, and never waits.
- * The writing thread copies them, and copies again where `version` has moved: a sequence lock. */
+/* Thread safety: the watched thread (calls.c) changes regions between two increments of `version`, and never waits. The
+ * writing thread copies them, and copies again if `version` has changed: a sequence lock. */
 #define _GNU_SOURCE
 #include "regions.h"
 
@@ -13,7 +13,7 @@ static struct region regions[MOST_REGIONS];
 static struct region copied[MOST_REGIONS];
 static size_t region_count;
 static uint64_t lost;
-static uint32_t version; /* odd while there is a change under way */
+static uint32_t version; /* odd during a change */
 
 void regions_begin_change(void)
 {
@@ -86,7 +86,7 @@ void times_add(struct times *times, uint64_t ns)
     times->squares += off * ((double)ns - times->mean_ns);
 }
 
-/* The watched thread does not wait for us: a copy that it has changed meanwhile is made again. */
+/* The watched thread does not wait, so a copy during a change is repeated. */
 long regions_copy(const struct region **copy)
 {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {

@@ -1,4 +1,4 @@
-/* Who may touch what: `state` is atomic, and whoever moves it from IDLE or FORKED to STARTING is the one that starts.
+/* Thread safety: `state` is atomic, and the thread that changes it from IDLE or FORKED to STARTING starts the session.
  * The settings, the launch and the directory are written before main; the rest by the thread that starts, before the
  * writing thread exists. No locks. */
 #define _GNU_SOURCE
@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseline.h"
 #include "environment.h"
 #include "launch.h"
 #include "libc.h"
 #include "log.h"
 #include "loops.h"
-#include "output_lines.h"
 #include "regions.h"
 #include "sys.h"
 #include "worker.h"
@@ -27,8 +25,8 @@ enum { REQUEST_STOP = 1, REQUEST_WRITE };
 static int state;
 static struct settings settings;
 static struct launch launch;
-static char directory[PATH_MAX]; /* as asked for, absolute */
-static bool joins;               /* the directory belongs to this run: there is nothing to claim */
+static char directory[PATH_MAX]; /* the requested one, absolute */
+static bool joins;               /* the directory belongs to this run and need not be claimed */
 static uint64_t start_ns;
 static bool is_forked;
 static pid_t owner;
@@ -48,7 +46,7 @@ static int number(const char *name, uint64_t low, uint64_t high, uint64_t fallba
     return (int)(environment_nano(name, low * NANO, high * NANO, fallback * NANO, shown) / NANO);
 }
 
-/* The program may change its directory before its first parallel region. */
+/* Save the directory, because the program may change it before its first parallel region. */
 static void note_directory(void)
 {
     const char *given = environment_text("SELFANALYZE_DIR");
@@ -137,7 +135,7 @@ bool session_is_on(void)
     return get_state() == RUNNING;
 }
 
-/* The child has a file of its own as soon as it has a parallel region of its own. */
+/* The child gets its own file at its first parallel region. */
 static void fork_child(void)
 {
     if (get_state() != RUNNING)

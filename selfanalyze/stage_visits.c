@@ -1,11 +1,11 @@
-/* Who may touch what: the watched thread alone (calls.c). */
-#include "stage.h"
+/* Thread safety: the watched thread alone (calls.c). */
+#include "stages.h"
 
 #include <string.h>
 
-#include "baseline.h"
+#include "regions.h"
 
-static uint64_t until[MOST_REGIONS]; /* the call up to which a region's iterations were counted */
+static uint64_t until[MOST_REGIONS]; /* call up to which iterations were counted, by region */
 static uint64_t last_end_ns;         /* of the latest call that has ended */
 
 uint64_t visit_inner_ns(const struct stage *stage)
@@ -29,7 +29,7 @@ void visit_settle(struct stage *stage)
     visit->self_ns = self;
 }
 
-/* An iteration that lay in several epochs has no time of its own. */
+/* An iteration across several epochs is not timed. */
 void visit_account(struct region *region, const struct token *from, const struct token *to)
 {
     uint64_t calls = to->at.call - from->at.call;
@@ -58,14 +58,15 @@ void visit_close(struct stage *stage)
     region->span_ns += region->visit_ns;
     region->visit_ns = 0;
     stage->until_ns = last_end_ns;
-    /* What was counted when its last call ended lies before the latest token. */
+    /* Iterations counted at their last call's end precede the latest token. */
     bool whole = stage->visit.counted == stage->visit.next;
     until[regions_index(region)] = whole ? token_at(stage, stage->count - 1)->at.call : stage->visit.under_way.at.call;
     baseline_end(region);
     stage->visit = (struct visit){0};
 }
 
-/* The time of a visit begins where that of the one before has ended: loops that follow each other may share calls. */
+/* Return the begin of a visit's time, which is at the earliest the end of the previous visit's: successive loops may
+ * share calls. */
 static struct token beginning(struct stage *stage, uint64_t first)
 {
     struct token begin = *token_at(stage, first);

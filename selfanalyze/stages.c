@@ -1,20 +1,17 @@
-/* Who may touch what: the watched thread alone (calls.c). */
+/* Thread safety: the watched thread alone (calls.c). */
 #define _GNU_SOURCE
 #include "stages.h"
 
 #include <stddef.h>
 
-#include "baseline.h"
 #include "dpd.h"
-#include "explicit_loops.h"
 #include "functions.h"
-#include "members.h"
+#include "loops.h"
 #include "regions.h"
-#include "stage.h"
 #include "sys.h"
 
 struct stage stages[MOST_STAGES];
-static int32_t lengths[MOST_REGIONS]; /* tokens in an iteration of a region */
+static int32_t lengths[MOST_REGIONS]; /* number of tokens in an iteration, by region */
 static int window;
 
 bool stages_start(int periods)
@@ -28,8 +25,8 @@ bool stages_start(int periods)
     return memory != NULL && stages[MOST_STAGES - 1].detector != NULL;
 }
 
-/* The first token of an iteration. A loop within is seen as its first two iterations, less one token, and itself: what
- * repeats may begin in there, but no iteration does. */
+/* Return the first token of an iteration. An inner loop appears as its first two iterations, less one token, and then
+ * as itself: a repetition may begin in there, but an iteration does not. */
 static uint64_t first_of(struct stage *stage, const struct dpd_loop *loop)
 {
     for (int32_t i = 0; i < loop->period; i++) {
@@ -40,8 +37,8 @@ static uint64_t first_of(struct stage *stage, const struct dpd_loop *loop)
     return loop->first;
 }
 
-/* The region of a loop, or NULL: there is no room for it, or it is nothing but the loop within it, which was left and
- * came back, or goes round in more than one way. */
+/* Return the region of a loop, or NULL if there is no room, or if the loop consists only of its inner loop, which was
+ * left and re-entered, or whose iterations vary. */
 static struct region *region_of(struct stage *stage, const struct dpd_loop *loop, uint64_t first)
 {
     static uint16_t tokens[RING];
@@ -56,8 +53,9 @@ static struct region *region_of(struct stage *stage, const struct dpd_loop *loop
     return region;
 }
 
-/* A loop is taken when no other one lies in it: those are tokens of the next stage, where it is found as well. There it
- * must have such a token: all others are found before. And it is taken as soon as it is found, or never. */
+/* Return whether to take a loop. It must contain no other loop: inner loops are tokens of the next stage, where the
+ * outer loop is found too. At a later stage it must contain such a token, because all others are found earlier. A loop
+ * is taken as soon as it is found, or never. */
 static bool may_take(const struct stage *stage, const struct dpd_loop *loop)
 {
     uint64_t from = stage->count - (uint64_t)loop->period;
@@ -112,7 +110,7 @@ static void follow(struct stage *stage, const struct token *token, const void *c
     stage->inside = stage->count;
     uint32_t depth = visit_depth(stage);
     if (depth > visit->region->depth)
-        visit->region->depth = depth; /* the loop around it is found later than itself */
+        visit->region->depth = depth; /* the surrounding loop is found later */
     if (begins)
         baseline_boundary(visit->region, depth == 0 && explicit_count() == 0, caller);
 }
@@ -137,7 +135,7 @@ void stages_begin(const struct call *call, const void *caller)
         if (stage->visit.region == NULL)
             continue;
         if (was_in && stage->visit.first == was_first)
-            return; /* the stages above know of it */
+            return; /* the stages above have recorded it */
         token.what = (uint16_t)(MOST_FUNCTIONS + regions_index(stage->visit.region));
     }
 }
@@ -166,7 +164,7 @@ void stages_end(uint64_t start_ns, uint64_t end_ns)
         visit_settle(stage);
         if (stage->count != visit->next || visit->counted == visit->next)
             continue;
-        visit->region->iterations++; /* its last parallel region is done, or in a loop that is its last part */
+        visit->region->iterations++; /* its last parallel region has ended, or is in a loop that is its last part */
         visit->counted = visit->next;
     }
 }

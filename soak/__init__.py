@@ -2,6 +2,6 @@
 
     python -m soak [--seconds 600] [--seed N] [--only inputs/stream]
 
-docs/reliability.md says what is promised, and what came of it. Everything is drawn from the seed: a finding is told
-with the command that draws it again, and its files are kept.
+docs/reference/reliability.md lists the promises and the results. Everything is drawn from the seed: a finding is
+printed with the command that draws it again, and its files are kept.
 """

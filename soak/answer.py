@@ -2,16 +2,99 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import re
+import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 
-from incprof.cli import main
-from soak.capture import Capture
-from soak.limits import LIMIT_CPU_S, cpu_used, limits
+from incprof.cli.main import main
 from soak.readers import READERS, read
+
+
+class Capture:
+    """Takes what goes to stdout and stderr, also past Python, in memory, as long as its body runs."""
+
+    def __enter__(self) -> Capture:
+        self._before = [os.dup(number) for number in (1, 2)]
+        self._files = [os.memfd_create(name) for name in ("stdout", "stderr")]
+        self._put(self._files)
+        # As a program has them that is started where texts are UTF-8.
+        self._streams = sys.stdout, sys.stderr
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.close()
+        sys.stderr.close()
+        sys.stdout, sys.stderr = self._streams
+        self._put(self._before)
+        for file in (*self._files, *self._before):
+            os.close(file)
+
+    def take(self) -> tuple[bytes, bytes]:
+        """What was written since the last call."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        found = []
+        for file in self._files:
+            found.append(os.pread(file, os.lseek(file, 0, os.SEEK_CUR), 0))
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+        return found[0], found[1]
+
+    def _put(self, files: list[int]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, file in enumerate(files, 1):
+            os.dup2(file, number)
+
+
+LIMIT_MIB, LIMIT_TIMES = 64, 16
+LIMIT_CPU_S = 10
+M_ARENA_MAX = -8  # of glibc's mallopt
+
+
+def cpu_used() -> float:
+    """User and system time of this process, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def one_arena() -> None:
+    """Let all threads of this process allocate from one place.
+
+    Else each new one reserves 64 MiB of addresses, which are no memory, but count as such.
+    """
+    ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+
+
+@contextmanager
+def limits(size: int) -> Iterator[None]:
+    """Refuse memory beyond 16 times so many bytes and 64 MiB; end this process by SIGXCPU after 10 s of CPU."""
+    before = {what: resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_CPU)}
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    soft = {
+        resource.RLIMIT_AS: mapped + LIMIT_TIMES * size + (LIMIT_MIB << 20),
+        resource.RLIMIT_CPU: int(cpu_used()) + LIMIT_CPU_S + 1,
+    }
+    for what, value in soft.items():
+        resource.setrlimit(what, (value, before[what][1]))
+    try:
+        yield
+    finally:
+        for what, pair in before.items():
+            resource.setrlimit(what, pair)
+
 
 STATUSES = range(6)  # done, failure, usage, gate, no data, partial data
 MOST_LINES, LONGEST_LINE = 12, 8192  # on stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from random import Random
 
 
 @dataclass
@@ -27,6 +29,14 @@ class Budget:
             granted = min(wanted, self.cases - self.done)
         self.done += granted
         return granted
+
+    def drawn(self, part: str, seed: int, only: str) -> Iterator[tuple[int, Random]]:
+        """Go through the cases of a part from now on, with the dice of each. only: the number of the first one."""
+        self.begin()
+        number = int(only or 0)
+        while self.more():
+            yield number, Random(f"{seed}/{part}/{number}")
+            number += 1
 
     def stop(self) -> None:
         """Grant no more: the case that is under way is the last one."""

@@ -7,14 +7,14 @@ import dataclasses
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 from soak.budget import Budget
 from soak.faults_check import (
     MOST_LOCKED_KIB,
@@ -32,10 +32,54 @@ from soak.faults_check import (
 )
 from soak.faults_draw import Fault, draw_fault
 from soak.faults_hosts import Build, build_hosts
-from soak.faults_ledger import Entry, entries, new_ledger
-from soak.faults_place import run_directories, run_place
-from soak.faults_run import Outcome, adopt_orphans, run_host
+from soak.faults_run import Entry, Outcome, adopt_orphans, entries, new_ledger, run_host
 from soak.finding import Keeper, signature
+
+FULL_DISK = "48k"
+
+
+@contextmanager
+def run_place(folder: Path, kind: str, name: str) -> Iterator[Path]:
+    """The path that the library is told, below `folder`. kind: one of faults_draw.PLACES."""
+    path = folder / name
+    if kind == "missing":
+        path = folder / "no" / "such" / name
+    elif kind == "file":
+        path.write_text("a file")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("nowhere")
+    elif kind in ("other", "locked"):
+        path.mkdir()
+        (path / "launch").write_text("another launch\n")
+        path.chmod(0 if kind == "locked" else 0o777)
+    elif kind == "full":
+        disk = folder / f"{name}-disk"
+        disk.mkdir()
+        path = disk / name
+        with _small_disk(disk):
+            yield path
+        return
+    yield path
+
+
+@contextmanager
+def _small_disk(disk: Path) -> Iterator[None]:
+    """A file system of a few pages. Where that is not permitted, none."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={FULL_DISK},mode=777", "tmpfs", str(disk)]
+    mounted = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    try:
+        yield
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def run_directories(path: Path) -> list[Path]:
+    """The directories in which the run may be: the one that was told, DIR.1, and where the host has moved it."""
+    return sorted(found for found in path.parent.glob(f"{path.name}*") if found.is_dir())
+
 
 MOMENTS = {"killin": signal.SIGKILL, "termin": signal.SIGTERM}
 # So often is a finding tried again, to tell what always happens from what may happen.
@@ -77,14 +121,20 @@ class Bench:
         return folder
 
 
-def make_bench(names: Sequence[str] = (), bin_: Path | None = None) -> Bench:
+@contextmanager
+def bench_of(names: Sequence[str] = (), bin_: Path | None = None) -> Iterator[Bench]:
     """Build the hosts, all or those that are named, in memory where possible. bin_: where they may be already."""
+    adopt_orphans()
     place = Path(tempfile.mkdtemp(prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
-    place.chmod(0o755)
-    programs = bin_ or place / "bin"
-    programs.mkdir(exist_ok=True)
-    builds = build_hosts(programs, names)
-    return Bench(place, programs, builds, {build.name: addresses(programs / build.name) for build in builds})
+    try:
+        place.chmod(0o755)
+        programs = bin_ or place / "bin"
+        programs.mkdir(exist_ok=True)
+        builds = build_hosts(programs, names)
+        os.environ["XDG_CACHE_HOME"] = str(place / "cache")
+        yield Bench(place, programs, builds, {build.name: addresses(programs / build.name) for build in builds})
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def try_fault(bench: Bench, fault: Fault) -> Trial:
@@ -161,22 +211,15 @@ def shrink(bench: Bench, fault: Fault, trial: Trial) -> tuple[Fault, int]:
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
     """Try faults until the budget is spent; returns how many of each build. only: the number of one."""
     del scratch
-    adopt_orphans()
-    bench, done = make_bench(), collections.Counter[str]()
-    os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
-    number = int(only) if only else 0
-    try:
-        budget.start += budget.spent_s()
-        while budget.more():
-            fault = draw_fault(Random(f"{seed}/faults/{number}"), bench.builds)
+    done = collections.Counter[str]()
+    with bench_of() as bench:
+        for number, dice in budget.drawn("faults", seed, only):
+            fault = draw_fault(dice, bench.builds)
             trial = try_fault(bench, fault)
             done[fault.build.name] += 1
             done["processes"] += len(trial.ledger)
             if trial.wrong:
                 _keep(bench, keeper, f"faults/{number}", fault, trial)
-            number += 1
-    finally:
-        shutil.rmtree(bench.place, ignore_errors=True)
     return done
 
 

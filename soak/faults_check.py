@@ -13,8 +13,7 @@ from incprof.errors import IncprofError, NoDataError
 from incprof.model import Process
 from incprof.readers import open_run, read_profile
 from soak.faults_draw import Fault
-from soak.faults_ledger import Entry
-from soak.faults_run import Outcome
+from soak.faults_run import Entry, Outcome
 from soak.faults_scan import Scan, scan
 
 MOST_MORE_KIB = 128 << 10

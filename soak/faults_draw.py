@@ -12,7 +12,7 @@ from soak.faults_hosts import Build
 LONGEST = 9
 # Actions that start another program in the place of a process.
 PROGRAMS = ("exec", "execbare", "forkexec", "vfork", "vforkreset", "spawn")
-# Ends after which all heartbeats are on record (docs/appekg.md).
+# Ends after which all heartbeats are on record (docs/use/appekg.md).
 ENDS_OF_BEATS = ("exit", "texit")
 PLACES = ("none", "missing", "file", "fifo", "other", "locked", "link", "full")
 PLACE_WEIGHTS = (60, 3, 2, 2, 3, 2, 2, 6)
@@ -133,7 +133,7 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
             usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall", "pause")]
         if build.counted:
             usable = [action for action in usable if action.name != "execbare"]
-        # The heartbeats' thread is there to the end (docs/reliability.md).
+        # The heartbeats' thread is there to the end (docs/reference/reliability.md).
         if build.beats:
             usable = [action for action in usable if action.name != "userns"]
         if not usable:

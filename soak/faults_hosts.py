@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "soak" / "hosts"

@@ -6,11 +6,40 @@ import ctypes
 import os
 import resource
 import signal
+import struct
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+SLOT = struct.Struct("<3q40x")
+SLOTS = 4096
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program in a process: its calls of `tick`, and its heartbeats."""
+
+    pid: int
+    ticks: int
+    beats: int
+
+
+def new_ledger(path: Path) -> None:
+    """An empty one, which any user may write."""
+    with path.open("wb") as file:
+        file.truncate(SLOT.size * SLOTS)
+    path.chmod(0o666)
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """Programs in the order in which they started."""
+    data = path.read_bytes()
+    (taken, _, _) = SLOT.unpack_from(data, 0)
+    for number in range(1, min(taken + 1, SLOTS)):
+        yield Entry(*SLOT.unpack_from(data, number * SLOT.size))
+
 
 # What takes longer has hung. Nothing that is run here takes a second by itself.
 PATIENCE_S = 90.0

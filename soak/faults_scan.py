@@ -1,4 +1,4 @@
-"""A second, independent look at a stream: nothing but headers and arcs, by docs/formats.md."""
+"""A second, independent look at a stream: nothing but headers and arcs, by docs/reference/formats.md."""
 
 from __future__ import annotations
 

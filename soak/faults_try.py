@@ -6,16 +6,13 @@ python -m soak.faults_try --build fentry INCPROF_INTERVAL=0.001 burn:29 exec:0 _
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from soak.faults import make_bench, try_fault
+from soak.faults import bench_of, try_fault
 from soak.faults_draw import PLACES, Fault
 from soak.faults_hosts import BUILDS
-from soak.faults_run import adopt_orphans
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,14 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     settings = tuple((name, value) for name, _, value in (word.partition("=") for word in args.words if "=" in word))
     script = tuple(word for word in args.words if "=" not in word)
-    adopt_orphans()
-    bench = make_bench([args.build], args.programs)
-    os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
-    try:
+    with bench_of([args.build], args.programs) as bench:
         fault = Fault(script, bench.builds[0], settings, args.place)
         wrong = [line for _ in range(args.tries) for line in try_fault(bench, fault).wrong]
-    finally:
-        shutil.rmtree(bench.place, ignore_errors=True)
     print("\n".join([*wrong, f"{len(wrong)} wrong in {args.tries} tries"]))
     return 1 if wrong else 0
 

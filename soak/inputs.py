@@ -10,32 +10,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from soak import (
-    subjects_arguments,
-    subjects_beats,
-    subjects_names,
-    subjects_programs,
-    subjects_runs,
-    subjects_series,
-    subjects_settings,
-    subjects_sources,
-    subjects_trace,
-)
 from soak.budget import Budget
 from soak.finding import Keeper
 from soak.subject import Subject, draw
+from soak.subjects import all_subjects
 from soak.worker import Worker, warm_up
 
 # Cases of a kind that follow each other; fewer of a kind that takes long, and so has a small share.
 ROUND, SHORT_ROUND = 50, 5
-
-
-def all_subjects(scratch: Path) -> list[Subject]:
-    """Every kind of input. Programs and recordings are made at the first time, and kept in `scratch`."""
-    own = [*subjects_beats.subjects(), *subjects_series.subjects(), *subjects_sources.subjects()]
-    own += subjects_trace.subjects()
-    more = [*subjects_names.subjects(), *subjects_settings.subjects(), *subjects_arguments.subjects()]
-    return [*subjects_runs.subjects(scratch), *own, *subjects_programs.subjects(scratch), *more]
 
 
 def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int, int]]:

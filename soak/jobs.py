@@ -13,9 +13,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
-from incprof import cli
+from incprof.cli import main as cli
 from incprof.errors import IncprofError
 from incprof.readers import open_run
 from incprof.readers.programs import use_of
@@ -28,6 +27,8 @@ from soak.places import empty
 # Of a launch's CPU time; or all but the start of each process that is on record: exec and loader take 5 to 11 ms.
 LEAST_ACCOUNTED = 0.99
 START_S = 0.02
+# A process that is killed loses the interval in which it is, which is all of a short one.
+OPEN_S = {"kill": 1.0}
 # What takes longer has hung: launches take seconds.
 PATIENCE_S = 300.0
 SHARE = re.compile(r"with (?:at least )?(\d+) % of the job's CPU time")
@@ -119,21 +120,19 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     adopt_orphans()
     place, done = empty(scratch / "jobs"), collections.Counter[str]()
     place.chmod(0o755)
-    bench, number = Bench.make(place), int(only) if only else 0
+    bench = Bench.make(place)
     accounted: list[float] = []
-    budget.begin()
-    while budget.more():
-        launch = Launch(Random(f"{seed}/jobs/{number}"), bench)
+    for number, dice in budget.drawn("jobs", seed, only):
+        launch = Launch(dice, bench)
         words = launch.draw()
         folder = empty(place / "case")
         folder.chmod(0o777)
         outcome = play(words, folder)
         accounted.append(outcome.accounted)
-        if outcome.accounted < LEAST_ACCOUNTED and outcome.silent_s > 0:
+        if outcome.accounted < LEAST_ACCOUNTED and outcome.silent_s > OPEN_S.get(words[-1], 0.0):
             wrong = f"{outcome.accounted:.1%} of {outcome.used_s:.3f} s on record or named: {outcome.said!r}"
             keeper.keep(f"jobs/{number}", wrong, {}, words=words)
         done.update(launch.kinds)
-        number += 1
     shutil.rmtree(place, ignore_errors=True)
     least = sorted(accounted)
     print(f"jobs: CPU time on record or named: least {least[0]:.1%}, median {least[len(least) // 2]:.1%}", flush=True)

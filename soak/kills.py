@@ -13,12 +13,11 @@ from pathlib import Path
 from random import Random
 
 import appekg
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 from soak.budget import Budget
-from soak.faults import Bench, make_bench
+from soak.faults import Bench, bench_of
 from soak.faults_check import IN_FLIGHT, check_reader
-from soak.faults_ledger import entries
-from soak.faults_run import PATIENCE_S, adopt_orphans
+from soak.faults_run import PATIENCE_S, entries
 from soak.faults_scan import scan
 from soak.finding import Keeper
 
@@ -120,16 +119,11 @@ def _kill(started: list[subprocess.Popen[bytes]]) -> None:
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
     """Kill runs until the budget is spent; every second one writes to a disk. only: the number of one."""
-    adopt_orphans()
-    bench, done = make_bench(), collections.Counter[str]()
-    os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
-    disk = Bench(scratch / "kills", bench.programs, bench.builds, bench.ticks)
-    disk.place.mkdir(parents=True, exist_ok=True)
-    number = int(only) if only else 0
-    try:
-        budget.start += budget.spent_s()
-        while budget.more():
-            dice = Random(f"{seed}/kills/{number}")
+    done = collections.Counter[str]()
+    with bench_of() as bench:
+        disk = Bench(scratch / "kills", bench.programs, bench.builds, bench.ticks)
+        disk.place.mkdir(parents=True, exist_ok=True)
+        for number, dice in budget.drawn("kills", seed, only):
             folder = (disk if number % 2 else bench).fresh(f"kill-{os.getpid()}")
             started = _start(bench, folder, dice)
             time.sleep(dice.uniform(0.02, LATEST_S))
@@ -141,8 +135,5 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
                 files = {str(path.relative_to(folder)): path.read_bytes() for path in before}
                 keeper.keep(f"kills/{number}", wrong, files)
             shutil.rmtree(folder)
-            number += 1
-    finally:
-        for place in (bench.place, disk.place):
-            shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(disk.place, ignore_errors=True)
     return done

@@ -14,10 +14,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 from incprof.errors import IncprofError
-from incprof.readers.trace import find_traces, open_trace
+from incprof.systems.mpi.read.trace_file import find_traces, open_trace
 from soak.budget import Budget
 from soak.finding import Keeper
 from soak.places import empty
@@ -142,16 +141,12 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     if not benches:
         print("mpi: no mpicc.openmpi and no mpicc.mpich: nothing is drawn", flush=True)
         return done
-    number = int(only) if only else 0
-    budget.begin()
-    while budget.more():
-        dice = Random(f"{seed}/mpi/{number}")
+    for number, dice in budget.drawn("mpi", seed, only):
         bench = dice.choice(benches)
         ranks, words = dice.randint(FEWEST_RANKS, MOST_RANKS), [str(dice.randrange(1 << 32)), str(dice.randint(1, 60))]
         for wrong in _wrong(bench, place / "case", ranks, words):
             keeper.keep(f"mpi/{number}", f"{bench.mpi}, {ranks} ranks, draws {' '.join(words)}: {wrong}", {})
         done[bench.mpi] += 1
         done["ranks"] += ranks
-        number += 1
     shutil.rmtree(place, ignore_errors=True)
     return done

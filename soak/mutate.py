@@ -169,11 +169,29 @@ def mutate(dice: random.Random, data: bytes, others: Sequence[bytes], mutators: 
     return data
 
 
-def mutate_binary(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to a binary file of any form."""
-    return mutate(dice, data, others, BINARY)
+def inserting(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: bytes = b"") -> Mutator:
+    """Return damage by which a piece stands somewhere, perhaps many times; between: a pattern of the places."""
+
+    def insert(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+        at = (
+            dice.choice([m.start() for m in re.finditer(between, data)] or [0])
+            if between
+            else dice.randrange(len(data) + 1)
+        )
+        return data[:at] + dice.choice(pieces) * dice.choice(times) + data[at:]
+
+    return insert
 
 
-def mutate_text(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to a text of any form."""
-    return mutate(dice, data, others, TEXT)
+def mutator_of(*mutators: Mutator) -> Mutator:
+    """Return the damage that draws from several kinds."""
+    return lambda dice, data, others: mutate(dice, data, others, mutators)
+
+
+# Damage to a binary file of any form, and to a text of any form.
+mutate_binary, mutate_text = mutator_of(*BINARY), mutator_of(*TEXT)
+
+
+def mutate_with(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: bytes = b"", weight: int = 1) -> Mutator:
+    """Return damage to a text of a form whose words are known: as often as others, or more, a word stands somewhere."""
+    return mutator_of(*TEXT, *[inserting(pieces, times, between)] * weight * len(TEXT))

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from incprof.launch import find_loop_library
+from incprof.record.launch import find_loop_library
 from soak.budget import Budget
 from soak.finding import Keeper
 from soak.places import empty
@@ -68,10 +68,8 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     done = collections.Counter[str]()
     place = empty(scratch / "openmp")
     libraries = build(place)
-    number = int(only) if only else 0
-    budget.begin()
-    while budget.more():
-        words, threads, baseline = _draw(Random(f"{seed}/openmp/{number}"), place, libraries)
+    for number, dice in budget.drawn("openmp", seed, only):
+        words, threads, baseline = _draw(dice, place, libraries)
         own = {
             "LD_PRELOAD": str(find_loop_library(os.environ)),
             "SELFANALYZE_DIR": str(place / "run"),
@@ -81,6 +79,5 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         if alone != analysed:
             keeper.keep(f"openmp/{number}", f"{analysed}, alone {alone}", {}, words=words, settings=threads | own)
         done["calls"] += len(words) // 4
-        number += 1
     shutil.rmtree(place, ignore_errors=True)
     return done

@@ -49,7 +49,7 @@ def draw(dice: Random) -> Case:
     """The same for the same dice."""
     heard = tuple(sorted(dice.sample(HEARD, dice.randint(1, len(HEARD)))))
     steps = tuple(0 if dice.random() < 0.1 else dice.choice(heard) for _ in range(dice.randint(0, MOST_SIGNALS)))
-    # The same one to all, and soon after to the recorder alone, counts once (docs/sample.md).
+    # The same one to all, and soon after to the recorder alone, counts once (docs/use/sample.md).
     to_group = tuple(number for number in heard if dice.random() < 0.3)
     deadly = [number for number in DEADLY if number not in heard]
     end = dice.choice(deadly) if deadly and dice.random() < 0.5 else int(signal.SIGRTMAX)
@@ -128,13 +128,10 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     place = empty(scratch / "outside")
     program = place / "heard"
     subprocess.run(["gcc", "-g", "-O1", SOURCE, "-o", program], check=True)
-    number = int(only) if only else 0
     # What is started in the background of a script ignores them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    budget.begin()
-    while budget.more():
-        dice = Random(f"{seed}/outside/{number}")
+    for number, dice in budget.drawn("outside", seed, only):
         case, recorder = draw(dice), dice.choice(RECORDERS)
         alone = play(case, [program, *case.words], place)
         folder = empty(place / "case")
@@ -143,6 +140,5 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
             keeper.keep(f"outside/{number}", f"{recorder[0]}: {recorded!r}, alone {alone!r}", {}, drawn=repr(case))
         done[recorder[0]] += 1
         done["signals"] += len(case.steps) + 1
-        number += 1
     shutil.rmtree(place, ignore_errors=True)
     return done

@@ -8,10 +8,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
 
-from incprof.elf.file import is_elf
-from incprof.launch import find_library
+from incprof.record.launch import find_library
+from incprof.symbols.elf.file import is_elf
 from soak.budget import Budget
 from soak.finding import Keeper
 
@@ -29,9 +28,8 @@ def interpreters() -> list[str]:
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
     """Go through interpreters, rates and lengths that are drawn. only: the number of one."""
-    done, number, known = collections.Counter[str](), int(only) if only else 0, interpreters()
-    while budget.more():
-        random = Random(f"{seed}/pythons/{number}")
+    done, known = collections.Counter[str](), interpreters()
+    for number, random in budget.drawn("pythons", seed, only):
         python, rate, rounds = random.choice(known), random.choice(RATES), random.randint(20, 600)
         churn = [str(HOSTS / "churn.py"), str(rounds)]
         deep = [str(HOSTS / "deep.py"), str(random.choice(DEPTHS)), str(50 * rounds)]
@@ -48,7 +46,6 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         plain, recorded = (
             subprocess.run(words, env={**os.environ, **more}, capture_output=True) for more in ({}, settings)
         )
-        number += 1
         if plain.returncode != 0:
             continue  # a version that cannot run it
         for what, before, after in (
@@ -58,8 +55,8 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         ):
             if before != after:
                 wrong = f"{what} was {before!r:.80} and is {after!r:.80}"
-                keeper.keep(f"pythons/{number - 1}", wrong, {}, words=words, rate=rate)
+                keeper.keep(f"pythons/{number}", wrong, {}, words=words, rate=rate)
         if not list(directory.glob("rank-*.gmon")):
-            keeper.keep(f"pythons/{number - 1}", "nothing was recorded", {}, words=words, rate=rate)
+            keeper.keep(f"pythons/{number}", "nothing was recorded", {}, words=words, rate=rate)
         done[f"at {rate} Hz"] += 1
     return done

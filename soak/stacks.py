@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import collections
 import itertools
-import os
-import shutil
 from pathlib import Path
 from random import Random
 
 from soak.budget import Budget
-from soak.faults import make_bench, try_fault
+from soak.faults import bench_of, try_fault
 from soak.faults_draw import Fault
-from soak.faults_run import adopt_orphans
 from soak.finding import Keeper
 
 DEPTHS = (10, 100, 1000, 5000, 20000, 65000, 200000, 500000)
@@ -23,16 +20,12 @@ CLOCKS = ("cpu", "perf")
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
     """Go through depths, rates, clocks and builds in an order that is drawn. only: the number of one."""
     del scratch
-    adopt_orphans()
-    bench, done = make_bench(), collections.Counter[str]()
-    os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
-    builds = [build for build in bench.builds if build.counted]
-    grid = list(itertools.product(DEPTHS, RATES, CLOCKS, builds))
-    Random(f"{seed}/stacks").shuffle(grid)
-    number = int(only) if only else 0
-    try:
-        budget.start += budget.spent_s()
-        while budget.more():
+    done = collections.Counter[str]()
+    with bench_of() as bench:
+        builds = [build for build in bench.builds if build.counted]
+        grid = list(itertools.product(DEPTHS, RATES, CLOCKS, builds))
+        Random(f"{seed}/stacks").shuffle(grid)
+        for number, _ in budget.drawn("stacks", seed, only):
             depth, rate, clock, build = grid[number % len(grid)]
             settings = {"INCPROF_RATE": str(rate), "INCPROF_CLOCK": clock, "INCPROF_INTERVAL": "0.05"}
             overhead = {"INCPROF_OVERHEAD": "100"} if number % 2 else {}
@@ -40,7 +33,4 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
             for wrong in try_fault(bench, fault).wrong:
                 keeper.keep(f"stacks/{number}", wrong, {}, depth=depth, rate=rate, clock=clock, build=build.name)
             done[f"at {rate} Hz"] += 1
-            number += 1
-    finally:
-        shutil.rmtree(bench.place, ignore_errors=True)
     return done

@@ -14,9 +14,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from soak.answer import Answer, run_limited, troubles
-from soak.capture import Capture
-from soak.limits import one_arena
+from soak.answer import Answer, Capture, one_arena, run_limited, troubles
 from soak.places import Places, empty, lay_out
 from soak.readers import PURE
 from soak.subject import Case, Subject, draw

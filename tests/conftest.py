@@ -5,15 +5,18 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-# How long an example takes says how busy the machine is. Properties that need more examples, or fewer, say so.
-settings.register_profile(
-    "busy", settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("busy")
+# No deadline: the time that an example takes depends on the load of the machine. A property that needs more examples
+# than 50, or fewer, has settings of its own. Only a quarter of them is tried, but 25 where there are as many;
+# `make test PYTEST_ARGS=--hypothesis-profile=all` tries them all.
+for profile in ("quarter", "all"):
+    settings.register_profile(
+        profile, settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("quarter")
 
-# As the command line does (incprof/cli.py), here for what calls the parts of it.
+# As the command line does (incprof/cli/main.py), here for what calls the parts of it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # What a user has set or kept is no part of a test, and what tests keep for the next run is none of the user's.
@@ -26,6 +29,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes by far the longest first: at the end, one processor would wait for the other."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest file first, so that no processor waits for it at the end, and set the number of examples."""
     items.sort(key=lambda item: item.path.name != "test_realworld_zstd.py")
+    if config.getoption("--hypothesis-profile", None) == "all":
+        return
+    drawn = {item.obj for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)}
+    for function in drawn:
+        own = function._hypothesis_internal_use_settings
+        few = max(min(own.max_examples, 25), own.max_examples // 4)
+        function._hypothesis_internal_use_settings = settings(own, max_examples=few)

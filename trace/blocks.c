@@ -1,14 +1,13 @@
-/* Who may touch what: the writing thread alone; blocks_forget runs in a forked child, where there is none. */
+/* Thread safety: only the writing thread; blocks_forget runs in a forked child, which has none. */
 #define _GNU_SOURCE
-#include "blocks.h"
+#include "session.h"
 
 #include "buffer.h"
-#include "counts.h"
-#include "crc32.h"
+#include "coding.h"
 #include "lane.h"
+#include "launch.h"
 #include "log.h"
 #include "output.h"
-#include "process.h"
 #include "sys.h"
 
 enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END, BLOCK_COUNTS };
@@ -19,7 +18,7 @@ enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END, BLOCK_COUNTS };
 static struct output file = {.fd = -1};
 static struct buffer out;
 
-/* The header of what is going to be appended; filled in by end_block. */
+/* Append a block header; end_block fills it in. */
 static size_t begin_block(enum block kind, uint32_t lane)
 {
     size_t at = out.length;
@@ -97,7 +96,7 @@ static void put_end(const struct about *about, const char *how)
     end_block(at);
 }
 
-/* As much of a lane as is there now. */
+/* Append the lane's data so far. */
 static size_t put_events(const struct lane *lane)
 {
     size_t at = begin_block(BLOCK_EVENTS, lane->number);
@@ -109,7 +108,7 @@ static size_t put_events(const struct lane *lane)
     return taken;
 }
 
-/* The rows that are there, from that of event number `tail / row` on. */
+/* Append the available rows, from that of event number `tail / row` on. */
 static size_t put_counts(const struct lane *lane)
 {
     size_t at = begin_block(BLOCK_COUNTS, lane->number);
@@ -122,7 +121,7 @@ static size_t put_counts(const struct lane *lane)
     return taken;
 }
 
-/* A lane at a time: what could not be written keeps its place in the ring. */
+/* Write one lane at a time. Data that could not be written stays in the ring. */
 static long write_lanes(void)
 {
     long error = 0;

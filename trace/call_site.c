@@ -1,6 +1,6 @@
-/* Who may touch what: everything here is of one thread. */
+/* Thread safety: all state is per thread. */
 #define _GNU_SOURCE
-#include "call_site.h"
+#include "resolve.h"
 
 #include <link.h>
 #include <stdbool.h>
@@ -9,12 +9,12 @@
 
 _Thread_local uint64_t trace_fortran_site;
 
-/* The bindings' code, as far as it was met. */
+/* The code ranges of Fortran bindings found so far. */
 struct range {
     uint64_t inside, low, high;
 };
 static _Thread_local struct range bindings;
-static _Thread_local uint32_t bindings_unloads; /* they lay there at that time */
+static _Thread_local uint32_t bindings_unloads; /* number of unloads for which they are valid */
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -37,7 +37,8 @@ static bool lies_in(const struct range *range, uint64_t address)
     return address >= range->low && address < range->high;
 }
 
-/* What Fortran left is old where the program calls by itself: a binding may have had nothing to do. */
+/* Return whether the caller is a Fortran binding. Otherwise the Fortran site is stale: an earlier binding may not have
+ * called MPI. */
 static bool is_binding(uint64_t caller, uint64_t site)
 {
     if (lies_in(&bindings, caller) && bindings_unloads == loader_unloads())
@@ -56,5 +57,5 @@ uint64_t site_of_call(const void *return_address)
     uint64_t caller = (uint64_t)(uintptr_t)return_address;
     uint64_t site = trace_fortran_site;
     trace_fortran_site = 0;
-    return (site != 0 && is_binding(caller, site) ? site : caller) - 1; /* the call, not what comes behind it */
+    return (site != 0 && is_binding(caller, site) ? site : caller) - 1; /* the call, not the instruction behind it */
 }

@@ -1,15 +1,16 @@
-/* Who may touch what: before the writing thread exists, the thread that starts; from then on that one alone writes. It
- * publishes a stretch when it is whole, and takes its place again after some minutes: nobody reads for so long. */
+/* Thread safety: before the writing thread exists, only the starting thread writes; from then on only the writing
+ * thread. It publishes a segment when it is complete, and reuses its memory after some minutes: no reader takes that
+ * long. */
 #define _GNU_SOURCE
 #include "clock.h"
 
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "moment.h"
+#include "sys.h"
 
 #define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define SHORTEST_NS 1000000u /* below, the length of a tick is not known well enough */
+#define SHORTEST_NS 1000000u /* below, the length of a tick is too inaccurate */
 #define STRETCHES 1024u
 #define MOST_WRONG_NS 1000000
 #define LARGEST_CHANGE 1e-3 /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
@@ -21,7 +22,7 @@ static unsigned int used;
 static struct moment first, last;
 static bool is_usable;
 
-/* The kernel has compared the processors' counters, and watches them. */
+/* Return whether the kernel uses the counter: it has then compared the processors' counters, and monitors them. */
 static bool kernel_uses_it(void)
 {
     char name[16] = "";

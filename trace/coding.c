@@ -1,19 +1,15 @@
-/* Who may touch what: everything belongs to the lane's thread. No locks. */
+/* Thread safety: everything belongs to the lane's thread. No locks. */
 #define _GNU_SOURCE
 #include "coding.h"
 
 #include <string.h>
 
-#include "counts.h"
-#include "objects.h"
-#include "records.h"
-
-#define MOST_LISTED 16384u /* requests that one event names */
+#define MOST_LISTED 16384u /* limit of the requests in one event */
 #define LONGEST_TIMES 64u
 #define MEAN_SHIFT 3
 #define FINEST_BITS 9   /* of a time: about 0.2 % of it */
 #define COARSEST_BITS 9 /* 2^9 ns: about half a microsecond, at most */
-#define WORK_SHIFT 8    /* work that is less than this far from its gap is the gap: 0.4 % */
+#define WORK_SHIFT 8    /* work closer than this to the gap is written as the gap: 0.4 % */
 
 static const char *const names[][2] = {
 #define CALL_(name, lower, kind, ...) {#name, kind},
@@ -33,7 +29,7 @@ static uint8_t *put(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* A rank of a communicator as its distance from this process, the short way round. */
+/* Return a rank as its shortest cyclic distance from this process in the communicator. */
 static uint64_t relative(int peer, int rank, int size)
 {
     int64_t distance = (int64_t)peer - rank;
@@ -84,7 +80,7 @@ static uint8_t *put_completed(uint8_t *at, const struct lane *lane)
     return at;
 }
 
-/* All of the event but its times. */
+/* Build the key: all of the event except its times. */
 static bool build_key(struct lane *lane)
 {
     const struct event *e = &lane->event;
@@ -130,7 +126,7 @@ static void put_name(struct buffer *words, const char *name)
     buffer_bytes(words, name, length);
 }
 
-/* What the reader has to know before this event. Kept until an event goes out. */
+/* Collect the descriptions that a reader needs before this event. Kept until an event is written. */
 static void explain(struct lane *lane)
 {
     const struct event *e = &lane->event;
@@ -162,8 +158,8 @@ static unsigned int quantum_of(uint64_t mean_ns)
     return bits <= FINEST_BITS ? 0 : bits - FINEST_BITS < COARSEST_BITS ? bits - FINEST_BITS : COARSEST_BITS;
 }
 
-/* The distance from the running mean in quanta; the time becomes what a reader makes of it, and goes into the mean. A
- * time below 0 takes back what times before were made too long by. */
+/* Return the distance from the running mean in quanta; replace the time by the reader's reconstruction of it, and
+ * update the mean. A time below 0 compensates for earlier times that were rounded up. */
 static uint64_t code_time(uint64_t *mean_ns, bool is_timed, int64_t *ns)
 {
     unsigned int quantum = quantum_of(*mean_ns);
@@ -181,7 +177,7 @@ static uint64_t since(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* The record itself, for a shape that is known by now. */
+/* Append the record itself; its shape is known by now. */
 static size_t put_record(struct lane *lane, uint32_t number, bool expected, bool is_new, uint64_t start_ns,
                          uint8_t *record)
 {

@@ -1,5 +1,5 @@
-/* Who may touch what: `asked` is written before main, `count` and `error` before there is a lane. A thread's counters
- * are its own. */
+/* Thread safety: `asked` is written before main, `count` and `error` before there is a lane. A thread's counters are
+ * its own. */
 #define _GNU_SOURCE
 #include "counters.h"
 
@@ -9,14 +9,14 @@
 #include <sys/resource.h>
 
 #include "environment.h"
-#include "reason.h"
+#include "log.h"
 #include "sys.h"
 
 #define VARIABLE "INCPROF_TRACE_COUNTERS"
 #define BY_DEFAULT "instructions,cache-misses"
 #define PAGE_BYTES 4096u
-#define FEWEST_DESCRIPTORS 256 /* a program that allows itself less needs them all */
-#define LOWEST_DESCRIPTOR 1000 /* of ours, where the program may have so many */
+#define FEWEST_DESCRIPTORS 256 /* a program with a lower limit needs them all */
+#define LOWEST_DESCRIPTOR 1000 /* of ours, if the limit permits */
 
 #ifndef MADV_WIPEONFORK /* Linux 4.14 */
 #define MADV_WIPEONFORK 18
@@ -90,7 +90,7 @@ const char *counters_missing(void)
     return asked_count == 0 ? "off" : reason_name(error);
 }
 
-/* Of the calling thread, in user mode, which is what may be counted with perf_event_paranoid 2. */
+/* Open an event of the calling thread, in user mode only, as perf_event_paranoid 2 permits. */
 static long open_event(const struct known *one, int leader)
 {
     struct perf_event_attr attr = {
@@ -146,7 +146,7 @@ static bool pages_are_read(const struct counters *counters)
 #endif
 }
 
-/* A number that the program hardly comes to, or negative errno. */
+/* Move the descriptor to a high number that the program is unlikely to reach. Returns it or negative errno. */
 static long move_up(int fd)
 {
     struct rlimit limit = {0, 0};
@@ -156,7 +156,7 @@ static long move_up(int fd)
     return SYS3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
 }
 
-/* A page that is mapped keeps its event where the descriptor is closed. */
+/* A mapped page keeps its event alive after the descriptor is closed. */
 void counters_open(struct counters *counters)
 {
     int fds[MOST_COUNTERS];
@@ -198,7 +198,7 @@ void counters_close(struct counters *counters)
     *counters = (struct counters){.fd = -1};
 }
 
-#ifndef READ_COUNTER /* tests have a processor of their own */
+#ifndef READ_COUNTER /* tests simulate the processor */
 #if defined(__x86_64__)
 #define READ_COUNTER(index) __builtin_ia32_rdpmc(index)
 #else
@@ -206,8 +206,8 @@ void counters_close(struct counters *counters)
 #endif
 #endif
 
-/* What is written in <linux/perf_event.h>: whatever was read while the kernel wrote is read again. An event that has no
- * counter of the processor now (index 0) is not counted now, and how long for is not in the page yet. */
+/* Read the page by the protocol of <linux/perf_event.h>: repeat a read during which the kernel wrote. An event without
+ * a hardware counter (index 0) is currently not counted, and that time is not in the page yet. */
 static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value, uint64_t *idle_ns)
 {
     uint32_t lock, index;

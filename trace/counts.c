@@ -1,9 +1,9 @@
-/* Who may touch what: everything belongs to the lane's thread, but for `uncounted` and `shared`, which are atomic. */
+/* Thread safety: everything belongs to the lane's thread, except `uncounted` and `shared`, which are atomic. */
 #define _GNU_SOURCE
-#include "counts.h"
+#include "coding.h"
 
-#define EXACT_BITS 10      /* 1024 steps for each doubling: right to half a thousandth */
-#define NOT_COUNTED 0xffff /* the largest count is below */
+#define EXACT_BITS 10      /* 1024 steps per doubling: accurate to 0.05 % */
+#define NOT_COUNTED 0xffff /* larger than any count */
 
 void counts_end_work(struct lane *lane)
 {
@@ -23,7 +23,7 @@ void counts_begin_work(struct lane *lane)
         lane->work_begin = counters_read(lane->counters);
 }
 
-/* A floating-point number of 16 bits: below 1024 the count itself. */
+/* Return the count as a 16-bit floating-point number: below 1024 the count itself. */
 static uint16_t coded(uint64_t value)
 {
     unsigned int bits = value > 0 ? 64 - (unsigned int)__builtin_clzll(value) : 0;
@@ -33,7 +33,7 @@ static uint16_t coded(uint64_t value)
     return (uint16_t)(steps + ((uint64_t)unwritten << EXACT_BITS));
 }
 
-/* Counters that were lent to other events for a part of the time have counted as much less. */
+/* Return the correction factor for counters that were multiplexed to other events part of the time. */
 static double lent(const struct lane *lane)
 {
     uint64_t idle_ns = lane->work.idle_ns, work_ns = lane->event.work_ns;

@@ -1,6 +1,6 @@
-/* Who may touch what: nothing is shared. */
+/* Thread safety: no shared state. */
 #define _GNU_SOURCE
-#include "elf_symbol.h"
+#include "loader.h"
 
 #include <link.h>
 #include <stdbool.h>
@@ -48,7 +48,7 @@ static uint32_t hash_of(const char *name)
     return hash;
 }
 
-/* Loaders leave addresses there that they have made of offsets, or the offsets. */
+/* Read the tables. The entries hold addresses or offsets, depending on the loader. */
 static struct tables read_tables(const ElfW(Dyn) * dynamic, uint64_t base)
 {
     struct tables tables = {0};
@@ -95,7 +95,7 @@ static bool is_definition(const struct tables *tables, uint32_t number, const ch
            strcmp(tables->strings + symbol->st_name, name) == 0;
 }
 
-/* Number 0 is no symbol. */
+/* Look up a symbol by its GNU hash; 0 means none. */
 static uint32_t look_in_gnu_hash(const struct tables *tables, const struct wanted *wanted)
 {
     const uint32_t *table = tables->gnu_hash;
@@ -134,7 +134,7 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
     return NULL;
 }
 
-/* False for what has none, and for this library. */
+/* Read an object's tables. False if it has none, and for this library. */
 static bool tables_of(const struct dl_phdr_info *info, struct tables *tables)
 {
     const ElfW(Dyn) *dynamic = dynamic_of(info);
@@ -175,7 +175,7 @@ void *elf_symbol_anywhere(const char *name)
     return elf_symbol_besides(name, NULL);
 }
 
-/* A name that this object is linked with, and nobody else has. */
+/* Return whether this object is linked with a name that no other object defines. */
 static bool misses(const struct tables *tables, const struct relocations *relocations, size_t from,
                    bool (*is_ours)(const char *name))
 {

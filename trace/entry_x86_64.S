@@ -12,7 +12,7 @@
     .hidden trace_before_dlopen
     .hidden trace_before_dlsym
 
-/* For each name: the way in, and behind it what the loader asks whether there is that name (visible.c). */
+/* For each name: the way in, and behind it what the loader asks whether there is that name (name_visibility.c). */
     .set number, 0
 #define WAY_IN(symbol, kind)                                                                                           \
     .globl symbol;                                                                                                     \
@@ -124,7 +124,7 @@ resolve_first:
     .cfi_endproc
     .size resolve_first, . - resolve_first
 
-/* The order is that of names.h. */
+/* The order is that of resolve.h. */
     .balign 32
     .globl trace_ways_in
     .hidden trace_ways_in

@@ -1,12 +1,12 @@
-/* Who may touch what: a lane's fields belong to the thread that has it. Shared with the writing thread: the list of
- * lanes (lanes are pushed by compare and swap, and never removed), the rings (ring.c), `events`, `lost`, `uncounted`
- * and `shared`. `is_taken` passes a lane from a thread that ends to the next one. No locks. */
+/* Thread safety: a lane's fields belong to the thread that owns it. Shared with the writing thread: the list of lanes
+ * (lanes are pushed by compare and swap, and never removed), the rings (ring.c), `events`, `lost`, `uncounted` and
+ * `shared`. `is_taken` passes a lane from a thread that ends to the next one. No locks. */
 #define _GNU_SOURCE
 #include "lane.h"
 
 #include <pthread.h>
 
-#include "records.h"
+#include "coding.h"
 #include "sys.h"
 
 static struct lane *last;
@@ -58,7 +58,7 @@ static struct lane *make(void)
     return lane;
 }
 
-/* A lane may be another thread's of before: its shapes go on, its times do not. */
+/* Introduce the thread. The lane may have been another thread's: its shapes remain valid, its times do not. */
 static void introduce(struct lane *lane)
 {
     buffer_u8(&lane->words, RECORD_THREAD); /* goes out with the first event */

@@ -1,4 +1,4 @@
-/* Who may touch what: `unloads` is atomic. No locks but the loader's. */
+/* Thread safety: `unloads` is atomic. No locks but the loader's. */
 #define _GNU_SOURCE
 #include "loader.h"
 
@@ -18,7 +18,7 @@ static int take_counters(struct dl_phdr_info *info, size_t size, void *into)
 {
     (void)size;
     *(struct counters *)into = (struct counters){info->dlpi_adds, info->dlpi_subs};
-    return 1; /* the first object says it */
+    return 1; /* the first object has the numbers */
 }
 
 static struct counters ask(void)

@@ -1,15 +1,14 @@
-/* MPICH, since 4.2, tells its launcher in an exit handler that a process has ended as it should: where one ends
- * without, the launcher kills the others. Who may touch what: both are atomic, written by whoever registers a handler.
- */
+/* Since 4.2 MPICH reports a process's regular end to its launcher in an exit handler; without that report the launcher
+ * kills the other processes. Thread safety: both are atomic, written by the thread that registers a handler. */
 #define _GNU_SOURCE
-#include "mpi_exit.h"
+#include "session.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "elf_symbol.h"
 #include "event.h"
+#include "loader.h"
 
 typedef int registration(void (*handler)(void *), void *argument, void *library);
 
@@ -32,7 +31,7 @@ static bool is_mpi(void *library)
            of_mpi.dli_fbase == of_library.dli_fbase;
 }
 
-/* What atexit and the constructors of C++ call. Handlers are known to libc by the library that has registered them. */
+/* Called by atexit and by C++ constructors. libc records each handler with the library that has registered it. */
 int __cxa_atexit(void (*handler)(void *), void *argument, void *library)
 {
     static registration *next;

@@ -1,8 +1,7 @@
-/* Who may touch what: `known` is replaced by compare and swap, and what it has pointed to stays;
- * `next` of the wrappers is written by whoever resolves a name, several threads the same. No locks: MPI may be called
- * while the loader holds its own. */
+/* Thread safety: `known` is replaced by compare and swap, and its old targets are never freed; threads that resolve a
+ * name write `next` of the wrappers, all the same value. No locks: MPI may be called while the loader holds its own. */
 #define _GNU_SOURCE
-#include "mpi_library.h"
+#include "resolve.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -16,7 +15,7 @@
 #include "session.h"
 #include "sys.h"
 
-#define ANCHOR "PMPI_Comm_rank" /* what every MPI has, and no tool between */
+#define ANCHOR "PMPI_Comm_rank" /* defined by every MPI, and not wrapped by other tools */
 
 struct library {
     const void *base;
@@ -26,10 +25,10 @@ struct library {
 };
 
 static struct library *known;
-static struct library gone; /* in its place, when the MPI that was traced may have been closed */
+static struct library gone; /* its replacement when the traced MPI may have been closed */
 static bool is_another_said;
-static uint32_t next_set[2 * FUNCTION_COUNT]; /* after how many unloads */
-static void *looked_in;                       /* by the one who loads */
+static uint32_t next_set[2 * FUNCTION_COUNT]; /* number of unloads when it was set */
+static void *looked_in;                       /* used by the loading thread */
 
 static const void *base_of(const void *address)
 {
@@ -42,7 +41,8 @@ static void *look_up(const char *name)
     return dlsym(looked_in, name);
 }
 
-/* The library at `base` under one of the names of the list (soname=path:...), and the path of its wrappers. */
+/* Open the library at `base` under one of the names of the list (soname=path:...), and return the path of its
+ * wrappers. */
 static void *open_named(const void *base, char path[PATH_MAX])
 {
     char soname[128];
@@ -102,7 +102,7 @@ static void say_another(const void *address)
         log_warn("a second MPI in this process: its calls are not traced", info.dli_fname);
 }
 
-/* The MPI that a scope sees, as far as it is traced. One that is not known gives way to one that is. */
+/* Return the wrappers of the MPI visible in a scope, if it is traced. A supported MPI replaces an unsupported one. */
 static const struct wrappers *wrappers_of(const struct scope *scope)
 {
     const void *anchor = scope_find(scope, ANCHOR);
@@ -123,7 +123,8 @@ static const struct wrappers *wrappers_of(const struct scope *scope)
     return library->wrappers;
 }
 
-/* Tools may lie between, and not the same ones in all scopes: whoever has others than those met first goes there. */
+/* Other tools may be in between, and differ between scopes: a scope whose tools differ from the first one's calls its
+ * own. */
 void *mpi_library_wrap(const struct scope *scope, uint32_t entry, void *real)
 {
     const struct wrappers *wrappers = wrappers_of(scope);

@@ -1,6 +1,6 @@
-/* Who may touch what: nothing here changes. */
+/* Thread safety: constants only. */
 #define _GNU_SOURCE
-#include "names.h"
+#include "resolve.h"
 
 static const char *const names[NAME_COUNT] = {
 #define CALL_(name, lower, ...)                                                                                        \

@@ -1,6 +1,6 @@
-/* Who may touch what: `is_said` is atomic. */
+/* Thread safety: `is_said` is atomic. */
 #define _GNU_SOURCE
-#include "no_mpi.h"
+#include "resolve.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,12 +11,12 @@
 #include "log.h"
 
 #define MPI_SUCCESS 0
-#define MPI_ERR_OTHER 15 /* or thereabouts: no MPI is there to ask */
+#define MPI_ERR_OTHER 15 /* approximate: there is no MPI to query */
 
-/* All that is not in the list below. In entry_*.S, as some of them return floating-point numbers. */
+/* All functions that are not in the list below. In entry_*.S, because some of them return floating-point numbers. */
 extern int trace_no_mpi(void) __attribute__((visibility("hidden")));
 
-/* Functions that may be called before MPI_Init: they have an answer. */
+/* Functions that may be called before MPI_Init return a valid result. */
 static int never(int *flag)
 {
     *flag = 0;
@@ -29,7 +29,7 @@ static int end_process(void *comm, int status)
     exit(status);
 }
 
-/* The others have none, but who does not look at the error goes on with what is there. */
+/* The others return an error, but a program that ignores it continues with this result. */
 static int as_rank_0(void *comm, int *rank)
 {
     (void)comm;

@@ -1,24 +1,22 @@
-/* Who may touch what: all of it is guarded by the lock of tables_lock.h. */
+/* Thread safety: everything is guarded by the lock of coding.h. */
 #define _GNU_SOURCE
-#include "objects.h"
+#include "coding.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lane.h"
-#include "records.h"
 #include "sys.h"
-#include "tables_lock.h"
 
 #define BUCKETS 4096u
 
 struct object {
     uint64_t handle;
     enum object_kind kind;
-    uint32_t below; /* in its bucket, or among the free ones */
+    uint32_t below; /* next in its bucket, or in the list of free ones */
     uint32_t version;
     int rank, size;
-    uint8_t *words; /* what a reader has to know */
+    uint8_t *words; /* the description for a reader */
     size_t length;
 };
 
@@ -57,7 +55,7 @@ bool incprof_mpi_object(struct event *event, enum object_kind kind, uint64_t han
     return number != 0;
 }
 
-/* 0 when there is no room for more. */
+/* Return a free number; 0 if there is none. */
 static uint32_t take_number(void)
 {
     uint32_t number = free_one;

@@ -1,20 +1,20 @@
-/* Who may touch what: all of it is guarded by the lock of tables_lock.h.
+/* Thread safety: everything is guarded by the lock of coding.h.
  *
- * Handles are not unique: MPICH gives the same one to all requests that were over at once. Those of a handle are kept
- * in the order in which they were made. */
+ * Handles are not unique: MPICH gives the same one to all requests that completed immediately. The requests of a handle
+ * are kept in creation order. */
 #define _GNU_SOURCE
 #include "event.h"
 
+#include "coding.h"
 #include "lane.h"
 #include "sys.h"
-#include "tables_lock.h"
 
 #define BUCKETS 16384u
 #define CHUNK 4096u
 
 struct request {
     uint64_t handle;
-    struct request *below;  /* in its bucket; of those of a handle, the first alone is in it */
+    struct request *below;  /* next in its bucket, which holds only the first request of each handle */
     struct request *after;  /* of the same handle */
     struct request *newest; /* of the same handle: kept in the first */
     uint32_t lane;
@@ -27,7 +27,7 @@ struct request {
 
 static struct request *buckets[BUCKETS];
 static struct request *unused;
-static uint32_t *free_templates; /* numbers of persistent requests that have gone */
+static uint32_t *free_templates; /* numbers of freed persistent requests */
 static uint32_t free_count, free_room, templates;
 
 static struct request **bucket_of(uint64_t handle)
@@ -84,7 +84,7 @@ static void drop(struct request *request)
     unused = request;
 }
 
-/* Takes one of the requests of a handle out; `link` leads to the first of them. */
+/* Remove one of the requests of a handle; `link` points to the first of them. */
 static void take_out(struct request **link, struct request *request)
 {
     struct request *first = *link;
@@ -105,8 +105,8 @@ static void take_out(struct request **link, struct request *request)
     drop(request);
 }
 
-/* The oldest of a handle that this thread has made, or of all: MPI may have given the handle to another thread, which
- * is faster, before this one was here to note that its own request has ended. */
+/* Return the oldest request of a handle created by this thread, or else by any: MPI may have reused the handle for
+ * another, faster thread before this one recorded the completion of its own request. */
 static struct request *own_one(struct request *first)
 {
     uint32_t lane = lane_of_thread()->number;
@@ -158,7 +158,7 @@ static void give_template(uint32_t number)
     free_templates[free_count++] = number;
 }
 
-/* One that was made while nothing is traced has no number that a reader knows: the call is silent, its starts too. */
+/* A request created while tracing is off has no number for a reader: neither this call nor its starts are recorded. */
 void incprof_mpi_template(struct event *event, uint64_t handle, bool receives)
 {
     if (event->is_silent)

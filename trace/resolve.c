@@ -1,17 +1,12 @@
-/* Who may touch what: lists of ways are pushed to by compare and swap, and nothing is ever taken out; of a way that is
- * there only `size` changes. So whoever goes through a list needs no lock. `missing` is written by whoever finds
- * nothing, in one piece. No locks: the loader has its own, and calls
- * of MPI may come while it is held. */
+/* Thread safety: lists of ways are pushed to by compare and swap, and nothing is ever removed; of an existing way only
+ * `size` changes. So a traversal needs no lock. `missing` is written atomically by a thread that finds nothing. No
+ * locks: MPI may be called while the loader holds its own. */
 #define _GNU_SOURCE
 #include "resolve.h"
 
 #include <stdbool.h>
 
 #include "loader.h"
-#include "mpi_library.h"
-#include "names.h"
-#include "no_mpi.h"
-#include "scope.h"
 #include "sys.h"
 
 _Static_assert(offsetof(struct way, size) == 8 && offsetof(struct way, target) == 16 &&
@@ -20,7 +15,7 @@ _Static_assert(offsetof(struct way, size) == 8 && offsetof(struct way, target) =
 
 struct way *trace_ways[NAME_COUNT];
 
-/* A library that is loaded again where it was finds the ways that it had: memory does not grow with that. */
+/* Re-enable an existing way. A library reloaded at the same address reuses its ways, so memory does not grow. */
 static bool open_again(uint32_t name, const struct scope *scope, const void *target)
 {
     for (struct way *way = __atomic_load_n(&trace_ways[name], __ATOMIC_ACQUIRE); way != NULL; way = way->below)
@@ -58,10 +53,10 @@ static void *find(uint32_t name, const void *return_address)
     return target;
 }
 
-/* What is nowhere now may be somewhere as soon as another library is loaded. */
+/* A name that is undefined now may be defined once another library is loaded. */
 void *trace_resolve(uint32_t name, const void *return_address)
 {
-    static unsigned long long missing[NAME_COUNT]; /* when so many were loaded */
+    static unsigned long long missing[NAME_COUNT]; /* number of loaded libraries at the failed look-up */
     unsigned long long loads = loader_loads();
     void *target = missing[name] == loads ? NULL : find(name, return_address);
     if (target != NULL)

@@ -1,8 +1,7 @@
-/* Who may touch what: `head` is released by the thread that puts when the bytes below are there, `tail` by the one that
- * takes when it has them. `bytes` and `size` change only while nothing is between the two: who takes looks at them
- * after `head`. No locks. */
+/* Thread safety: the producer releases `head` when the bytes below it are written, the consumer `tail` when it has read
+ * them. `bytes` and `size` change only while the ring is empty: the consumer reads them after `head`. No locks. */
 #define _GNU_SOURCE
-#include "ring.h"
+#include "lane.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* Who may touch what: `first_objects` is written before main, all else is of the caller. The loader is never asked for
- * anything while it walks over its objects: another thread may hold its other lock. */
+/* Thread safety: `first_objects` is written before main, all else belongs to the caller. The loader is never called
+ * while it iterates over its objects: another thread may hold its other lock. */
 #define _GNU_SOURCE
-#include "scope.h"
+#include "resolve.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,17 +10,16 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "elf_symbol.h"
 #include "loader.h"
 
 #define PAGE_BYTES 4096u
 
-static size_t first_objects; /* how many there were before main */
+static size_t first_objects; /* number of objects before main */
 
-/* What the loader's list is looked through for. */
+/* Arguments and results of the search in the loader's list. */
 struct search {
     uint64_t address, low, size;
-    size_t number; /* of the object, from 1 on */
+    size_t number; /* number of the object, from 1 on */
     char path[PATH_MAX];
 };
 
@@ -64,7 +63,7 @@ void scope_leave(struct scope *scope)
         loader_close(scope->object);
 }
 
-/* What a handle sees, but this library's own. */
+/* Return the definition visible through a handle, except this library's. */
 static void *find_in(void *object, const char *name)
 {
     Dl_info of_found, of_this;
@@ -86,14 +85,15 @@ static __attribute__((constructor)) void count_first_objects(void)
     dl_iterate_phdr(count_one, &first_objects);
 }
 
-/* Whether the program was linked with it, or it was preloaded: the loader lists these first. */
+/* Return whether the object was linked with the program or preloaded: the loader lists these first. */
 static bool is_there_from_the_start(const void *address)
 {
     struct search search = {.address = (uint64_t)(uintptr_t)address};
     return dl_iterate_phdr(look_at, &search) != 0 && search.number <= first_objects;
 }
 
-/* A library may have been made visible to all (RTLD_GLOBAL) after this object was bound: Open MPI does it to itself. */
+/* A library may have been made globally visible (RTLD_GLOBAL) after this object was bound: Open MPI does so with
+ * itself. */
 void *scope_find(const struct scope *scope, const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);

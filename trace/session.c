@@ -1,4 +1,4 @@
-/* Who may touch what: `state`, `paused`, `is_stalled`, `finalized_by` and `has_spawned` are atomic. The launch and the
+/* Thread safety: `state`, `paused`, `is_stalled`, `finalized_by` and `has_spawned` are atomic. The launch and the
  * directory are written before main; `about` by the first MPI call and by MPI_Init, before the writing thread exists.
  * No locks. */
 #define _GNU_SOURCE
@@ -8,37 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocks.h"
-#include "call_site.h"
 #include "clock.h"
 #include "coding.h"
-#include "counts.h"
 #include "environment.h"
 #include "fixed_text.h"
 #include "lane.h"
 #include "launch.h"
 #include "libc.h"
 #include "log.h"
+#include "resolve.h"
 #include "sys.h"
-#include "tables_lock.h"
-#include "until.h"
 #include "worker.h"
 
 /* OPEN from the first MPI call on, RUNNING when there is a file; OVER for good, in a forked child too. */
 enum state { IDLE, OPEN, RUNNING, OVER };
 enum { REQUEST_STOP = 1, REQUEST_WRITE, REQUEST_ABORT };
 
-#define FLUSH_NS 250000000u /* what a killed process loses, at most */
+#define FLUSH_NS 250000000u /* the most that a killed process loses */
 
 static int state;
 static bool paused;
 static struct launch launch;
-static char directory[PATH_MAX - 64]; /* as asked for, absolute */
+static char directory[PATH_MAX - 64]; /* the requested one, absolute */
 static struct about about = {.interval_ns = FLUSH_NS};
-static bool is_stalled;    /* somebody has waited for the writing thread in vain */
+static bool is_stalled;    /* a wait for the writing thread has timed out */
 static const char *how;    /* it ended */
 static pid_t finalized_by; /* a thread, or 0 */
-static bool has_spawned;   /* processes of MPI_Comm_spawn */
+static bool has_spawned;   /* has called MPI_Comm_spawn */
 
 static int get_state(void)
 {
@@ -58,14 +54,14 @@ static void fork_child(void)
     lane_forget();
 }
 
-/* A profile that is recorded as well lies in the same directory. */
+/* Return the directory's prefix: that of a profile recorded at the same time. */
 static const char *prefix(void)
 {
     const char *preloaded = environment_text("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "libincprof.so") != NULL ? "gmon" : "trace";
 }
 
-/* Before main: the program may change its directory and its environment. */
+/* Read the settings before main, because the program may change its directory and its environment. */
 static __attribute__((constructor)) void configure(void)
 {
     log_start("incprof trace");
@@ -85,7 +81,7 @@ static __attribute__((constructor)) void configure(void)
 
 void session_open(const char *mpi, const struct meeting *meeting)
 {
-    static char kept[64]; /* the wrappers may go */
+    static char kept[64]; /* a copy, because the wrappers may be unloaded */
     int idle = IDLE;
     until_meet_at(meeting);
     text_append(kept, sizeof kept, mpi);
@@ -98,7 +94,7 @@ void session_open(const char *mpi, const struct meeting *meeting)
 /* The writing thread. */
 static void run(void)
 {
-    uint64_t deadline = monotonic_ns(); /* the file is there at once */
+    uint64_t deadline = monotonic_ns(); /* create the file at once */
     bool on = true;
     while (on) {
         uint32_t request = worker_wait(deadline);
@@ -120,7 +116,7 @@ static bool ask(uint32_t request)
     return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
 }
 
-/* For what the program may do again and again. A file system that stands still is waited for once. */
+/* Send a request briefly, for calls that the program may repeat. A stalled file system is waited for only once. */
 static void ask_briefly(uint64_t longest_ns)
 {
     if (get_state() == RUNNING && !__atomic_load_n(&is_stalled, __ATOMIC_ACQUIRE) &&
@@ -128,7 +124,7 @@ static void ask_briefly(uint64_t longest_ns)
         __atomic_store_n(&is_stalled, true, __ATOMIC_RELEASE);
 }
 
-/* The lane stays busy: what MPI calls meanwhile is not the program's. */
+/* End the program. The lane stays busy, because MPI calls meanwhile are not the program's. */
 static _Noreturn void stop(const char *why)
 {
     how = "stopped";
@@ -147,7 +143,7 @@ void incprof_mpi_started(int rank, int size, bool threads)
         tables_share();
     about.shares_lanes = threads;
     how = "exit";
-    launch.rank = rank; /* what MPI says, where launchers are silent */
+    launch.rank = rank; /* MPI's rank, if the launcher gives none */
     launch.ranks = size;
     if (!launch_claim_directory(&launch, directory, "trace")) {
         set_state(OVER);
@@ -163,7 +159,7 @@ void incprof_mpi_started(int rank, int size, bool threads)
         stop("ended at once: the signature is of another number of ranks (INCPROF_TRACE_UNTIL)");
 }
 
-/* One line for all ranks. */
+/* Print the directory, one line for all ranks. */
 static void say_where(void)
 {
     char line[PATH_MAX + 64] = "MPI trace written; show it with: incprof trace --show ";
@@ -171,7 +167,7 @@ static void say_where(void)
     log_warn(line, NULL);
 }
 
-/* The launcher starts them, and they have its environment. */
+/* Print a note about spawned processes: the launcher starts them, with its environment. */
 static void say_spawned(void)
 {
     if (__atomic_load_n(&has_spawned, __ATOMIC_RELAXED))
@@ -204,7 +200,8 @@ static __attribute__((destructor(101))) void at_exit(void)
         say_lost();
 }
 
-/* A ring that is full is waited for briefly, and only where the writing thread has written since the last time. */
+/* Write the event. If the ring is full, wait briefly, and only if the writing thread has written since the last
+ * wait. */
 static void write_event(struct lane *lane)
 {
     if (!coding_put(lane, about.start_ns)) {
@@ -233,7 +230,7 @@ static void finish(struct lane *lane)
     lane->is_busy = lane->is_left = false;
 }
 
-/* A longjmp runs the old-style handlers of the frames that it leaves. */
+/* A longjmp runs the old-style cleanup handlers of the frames that it leaves. */
 void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*handler)(void *), void *argument);
 void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
 
@@ -249,7 +246,7 @@ static void watch_no_more(struct stay *stay)
     stay->event = NULL;
 }
 
-/* May be in a signal handler: the next call of the thread writes it. */
+/* This may run in a signal handler, so the thread's next call writes the event. */
 void incprof_mpi_left(void *left)
 {
     struct stay *stay = left;
@@ -262,12 +259,12 @@ void incprof_mpi_left(void *left)
     lane_of_event(event)->is_left = true;
 }
 
-/* The thread is in no call, or was in one that it has left. */
+/* Return whether the thread is in no call, or has left its call. */
 static bool is_free(struct lane *lane)
 {
     if (lane->is_left) {
         finish(lane);
-        lane->work_begin.is_valid = false; /* it began where nobody looked */
+        lane->work_begin.is_valid = false; /* its begin was not observed */
     }
     return !lane->is_busy;
 }
@@ -336,7 +333,7 @@ void incprof_mpi_finalizing(struct event *event)
     until_finalizing();
 }
 
-/* Whoever ends without the program's destructors has everything in the file all the same. */
+/* A process that ends without running destructors has everything in the file all the same. */
 void incprof_mpi_finalized(struct event *event)
 {
     struct lane *lane = lane_of_event(event);

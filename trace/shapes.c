@@ -1,6 +1,6 @@
-/* Who may touch what: everything belongs to the lane's thread. No locks. */
+/* Thread safety: everything belongs to the lane's thread. No locks. */
 #define _GNU_SOURCE
-#include "shapes.h"
+#include "lane.h"
 
 #include <string.h>
 

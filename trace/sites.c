@@ -1,17 +1,16 @@
-/* Who may touch what: everything belongs to the lane's thread. No locks but the loader's. */
+/* Thread safety: everything belongs to the lane's thread. No locks but the loader's. */
 #define _GNU_SOURCE
-#include "sites.h"
+#include "lane.h"
 
 #include <link.h>
 #include <string.h>
 
 #include "build_id.h"
+#include "coding.h"
 #include "loader.h"
-#include "records.h"
-#include "shapes.h"
 #include "sys.h"
 
-/* What dl_iterate_phdr is asked for. */
+/* Arguments and results of the dl_iterate_phdr callback. */
 struct search {
     uint64_t address;
     bool is_found;
@@ -33,7 +32,7 @@ bool sites_start(struct sites *sites)
     return start_table(&sites->addresses) && start_table(&sites->places) && sites->modules != NULL;
 }
 
-/* Where a key is, or is to be: there are more slots than sites. */
+/* Return the slot of a key, or a free one: there are more slots than sites. */
 static size_t slot_of(const struct site_table *table, uint64_t key)
 {
     size_t slot = (size_t)((key * 0x9e3779b97f4a7c15u) >> 40) % SITE_SLOTS;
@@ -83,7 +82,7 @@ static uint64_t hash_of(const char *text)
     return shapes_hash((const uint8_t *)text, strlen(text));
 }
 
-/* 1 + its number among the modules that are written; 0 where it has none. */
+/* Return 1 + the module's number among those written; 0 if it has none. */
 static uint32_t module_number(struct sites *sites, struct search *search, struct buffer *words)
 {
     if (!search->is_found)
@@ -95,7 +94,7 @@ static uint32_t module_number(struct sites *sites, struct search *search, struct
     if (sites->module_count == MOST_MODULES)
         return 0;
     sites->modules[sites->module_count++] = identity;
-    if (search->path[0] == '\0') { /* the loader does not name the program */
+    if (search->path[0] == '\0') { /* the loader has no name for the program */
         long length = sys_readlink("/proc/self/exe", search->path, sizeof search->path - 1);
         search->path[length > 0 ? length : 0] = '\0';
     }
@@ -116,7 +115,7 @@ static uint32_t add(struct sites *sites, uint32_t module, uint64_t offset, size_
     return sites->count;
 }
 
-/* What lies there now. */
+/* Look up the module that is currently at the address. */
 static uint32_t look_up(struct sites *sites, uint64_t address, struct buffer *words)
 {
     struct search search = {.address = address};

@@ -1,6 +1,6 @@
-/* Who may touch what: `shared` is set once, by MPI_Init_thread, before there is another thread that calls MPI. */
+/* Thread safety: `shared` is set once, by MPI_Init_thread, before another thread calls MPI. */
 #define _GNU_SOURCE
-#include "tables_lock.h"
+#include "coding.h"
 
 #include <pthread.h>
 

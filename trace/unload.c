@@ -1,14 +1,14 @@
-/* Who may touch what: nothing is kept here. */
+/* Thread safety: no static state. */
 #define _GNU_SOURCE
 #include <stdint.h>
 
 #include "loader.h"
-#include "mpi_library.h"
 #include "next.h"
 #include "resolve.h"
 #include "session.h"
 
-/* Thread-safe, as dlclose is. An MPI that this thread has finalized goes with the library that has brought it. */
+/* Thread-safe, as dlclose is. An MPI that this thread has finalized is unloaded together with the library that has
+ * loaded it. */
 EXPORT int dlclose(void *handle)
 {
     uint32_t before = loader_unloads();

@@ -1,7 +1,7 @@
-/* Who may touch what: what is asked for is written before main and by MPI_Init, before other threads call MPI; `seen`
- * and `has_joined` are atomic. */
+/* Thread safety: the settings are written before main and by MPI_Init, before other threads call MPI; `seen` and
+ * `has_joined` are atomic. */
 #define _GNU_SOURCE
-#include "until.h"
+#include "session.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,10 +15,9 @@
 #include "event.h"
 #include "functions.h"
 #include "log.h"
-#include "mpi_exit.h"
 #include "sys.h"
 
-/* An MPI that still waits for messages then does not come to an end. */
+/* An MPI that still waits for messages then does not finish. */
 #define PATIENCE_S 10
 #define NOT_FOLLOWED 3 /* exit status of incprof predict */
 #define NANO 1000000000u
@@ -27,7 +26,7 @@ static const char variable[] = "INCPROF_TRACE_UNTIL";
 static char *by_rank; /* NULL: by collective calls of all processes */
 static uint64_t wanted, seen, started_ns;
 static unsigned long wanted_ranks;    /* 0: any number */
-static uint32_t counted = UINT32_MAX; /* the function, where each rank has its own */
+static uint32_t counted = UINT32_MAX; /* the function, if each rank counts its own calls */
 static const struct meeting *meeting;
 static bool meets, has_joined;
 
@@ -40,7 +39,7 @@ static const char *const names[] = {
 #include "every_call.h"
 };
 
-/* A number above 0 that ends with `end`; 0 where it is none. */
+/* Parse a number above 0 that ends with `end`; 0 if invalid. */
 static uint64_t number(const char *text, const char *end)
 {
     char *stop = NULL;
@@ -57,7 +56,7 @@ static uint32_t function_of(const char *name, size_t length)
     return function;
 }
 
-/* The entry of a rank, or the first that makes no sense: false. `all`: how many ranks there are entries for. */
+/* Find the entry of a rank; false at the first invalid one. `all`: number of ranks with entries. */
 static bool entry_of(unsigned long rank, uint32_t *function, uint64_t *count, unsigned long *all)
 {
     *all = 0;
@@ -142,7 +141,8 @@ bool until_reached(const struct event *event, int ranks)
     return counts && __atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) == wanted;
 }
 
-/* As long again as it has taken to come here: more would not be the program that was asked for. */
+/* Meet the other ranks. The wait is limited to the time since the start: after a longer one the result would not
+ * represent the program. */
 static bool meet(bool ends)
 {
     const struct timespec step = {.tv_nsec = 1000000};
@@ -177,7 +177,7 @@ void until_finalizing(void)
         meet(false);
 }
 
-/* Messages that were never received may keep MPI waiting. */
+/* End the process even if messages that were never received keep MPI waiting. */
 static void *end_all_the_same(void *unused)
 {
     struct timespec left = {.tv_sec = PATIENCE_S};

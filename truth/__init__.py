@@ -1,1 +1,1 @@
-"""The truth suite: runs whose phases and sites are known, and how well each method finds them (docs/truth.md)."""
+"""The truth suite: runs with known phases and sites, and the scores of each method (docs/lab/truth.md)."""

@@ -1,4 +1,4 @@
-"""python -m truth: runs the methods on all that is known, and writes docs/truth.md."""
+"""python -m truth: run the methods on all runs with a known truth, and write docs/lab/truth.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# Clustering takes one thread: sums do not depend on how many cores there are. Before numpy is imported.
+# Clustering uses one thread: sums must not depend on the number of cores. Before numpy is imported.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
@@ -37,7 +37,7 @@ def generated(methods: Sequence[str], *, quick: bool, split: str | None = None) 
 
 
 def programs(methods: Sequence[str], notes: list[str], split: str | None = None) -> list[Outcome]:
-    """Run methods on the programs with known phases; what cannot be built or run here becomes a note."""
+    """Run methods on the programs with known phases; a program that cannot be built or run here becomes a note."""
     out = []
     for program in all_programs(split):
         _say(program.name)
@@ -66,24 +66,30 @@ def real(methods: Sequence[str], notes: list[str], split: str | None = None) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for, and write the page."""
+    """Run the selected cases, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m truth", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few generated runs only")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
     parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS), help="(default: all)")
     parser.add_argument("--split", choices=("tune", "held"), help="one half only (default: both)")
-    parser.add_argument("-o", "--output", type=Path, help="where to (default: docs/truth.md; quick: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="where to (default: docs/lab; quick: standard output)",
+    )
     args = parser.parse_args(arguments)
     notes: list[str] = []
     parts = ["generated"] if args.quick else args.parts
+    whole = not args.quick and set(parts) == set(PARTS) and set(args.methods) == set(METHODS) and args.split is None
+    output = args.output or (HERE.parent / "docs" / "lab" / "truth.md" if whole else None)
     text = page(
         generated(args.methods, quick=args.quick, split=args.split) if "generated" in parts else [],
         programs(args.methods, notes, args.split) if "programs" in parts else [],
         real(args.methods, notes, args.split) if "real" in parts else [],
         notes,
+        cases=args.output is not None or not whole,
     )
-    whole = not args.quick and set(parts) == set(PARTS) and set(args.methods) == set(METHODS) and args.split is None
-    output = args.output or (HERE.parent / "docs" / "truth.md" if whole else None)
     if output is None:
         sys.stdout.write(text)
     else:
@@ -92,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(what: str) -> None:
-    """Tell a person what goes on."""
+    """Print progress."""
     if sys.stderr.isatty():
         print(f"truth: {what}", file=sys.stderr)
 

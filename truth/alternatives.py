@@ -1,6 +1,6 @@
 """Plain alternatives to the methods of incprof, each a few lines around a library, with its usual settings.
 
-All of them see what `robust` sees: the shares of call chains in each interval (n, d). None has been tuned.
+Their input is that of `robust`: the shares of call paths in each interval (n, d). None has been tuned.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import numpy as np
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 
-from incprof.analysis.phases.features import build_features, interval_seconds
-from incprof.analysis.phases.results import all_steps
+from incprof.analysis.composition.features import build_features, interval_seconds
+from incprof.analysis.phase_result import all_steps
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MAX_K = 12
 STARTS = 5
-# Segments are one phase up to this distance of their square-root shares (0 the same, 1.4 nothing in common).
+# Segments are one phase up to this distance of their square-root shares (0 equal, 1.4 disjoint).
 SAME_PHASE = 0.25
 SMALLEST_CLUSTER = 5
 
 
 def _shares(profile: IntervalProfile) -> FloatArray:
-    """Return the shares of the chains of calls in each interval, shape (n, d)."""
+    """Return the shares of the call paths in each interval, shape (n, d)."""
     return build_features(profile, share=True).x
 
 
 def _fits(x: FloatArray) -> list[KMeans]:
-    """Return k-means for k from 1 to 12, as far as there are so many distinct intervals."""
+    """Return k-means for k from 1 to 12, or up to the number of distinct intervals."""
     most = min(MAX_K, len(np.unique(x, axis=0)))
     return [KMeans(k, n_init=STARTS, random_state=0).fit(x) for k in range(1, most + 1)]
 
@@ -70,7 +70,7 @@ def kmeans_bic(profile: IntervalProfile) -> IntArray:
 
 
 def hdbscan(profile: IntervalProfile) -> IntArray:
-    """Cluster by density; what is not dense is unassigned."""
+    """Cluster by density; sparse intervals are unassigned."""
     x = _shares(profile)
     if len(x) <= SMALLEST_CLUSTER:
         return np.zeros(len(x), dtype=np.int64)
@@ -79,10 +79,10 @@ def hdbscan(profile: IntervalProfile) -> IntArray:
 
 
 def change_points(profile: IntervalProfile) -> IntArray:
-    """Cut the run where the mix changes (PELT), then join segments that are alike."""
+    """Split the run where the composition changes (PELT), then join similar segments."""
     import ruptures
 
-    # Square roots of shares scatter by 1/4 of one over the ticks, whatever the share.
+    # Square roots of shares scatter by 1/4 of one over the ticks, independent of the share.
     x = np.sqrt(_shares(profile))
     ticks = float(np.median(interval_seconds(profile))) * profile.metadata.rate_hz
     penalty = 2.0 * np.log(max(len(x), 2)) * x.shape[1] / (4.0 * max(ticks, 1.0))
@@ -99,7 +99,7 @@ def change_points(profile: IntervalProfile) -> IntArray:
 
 
 def _quiet(method: Callable[[IntervalProfile], IntArray]) -> Callable[[IntervalProfile], IntArray]:
-    """Keep a library's advice off the terminal."""
+    """Suppress a library's warnings."""
 
     def run(profile: IntervalProfile) -> IntArray:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What a method answers about a run, reduced to what is scored."""
+"""The scored part of a method's answer about a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from incprof.analysis.answer.budget import within_budget
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.options import OPTIONS, Options
-from incprof.analysis.phases.results import Phase, Step, all_steps
+from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
@@ -20,9 +20,12 @@ from truth.alternatives import ALTERNATIVES, described
 
 @dataclass(frozen=True)
 class Recurring:
-    """A step that is said to recur. function: its index. calls: by its driver in the phase, as they were counted.
+    """A step reported as recurring.
 
-    implied: calls by the period that is printed, in the time of its phase or of the step above it.
+    Attributes:
+        function: its index.
+        calls: counted calls by its driver in the phase.
+        implied: calls implied by the reported period, in the time of its phase or of the step above it.
     """
 
     function: int
@@ -32,9 +35,14 @@ class Recurring:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is scored. k: phases. labels: (n,) per interval, -1 for none. sites: (function index, kind).
+    """The scored part of an answer.
 
-    steps: function indices, of all levels. recurring: those with a period.
+    Attributes:
+        k: number of phases.
+        labels: (n,) per interval, -1 for none.
+        sites: (function index, kind).
+        steps: function indices, of all levels.
+        recurring: the steps with a period.
     """
 
     k: int
@@ -51,7 +59,7 @@ Method = Callable[[IntervalProfile], Answer]
 
 
 def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> Answer:
-    """Ask incprof itself, as `incprof phases` does; where it says that there is no answer, there are no phases."""
+    """Run incprof itself, as `incprof phases` does; an answer without a result has no phases."""
     try:
         chooser = site_chooser(profile, method, options)
         found = find_phases(profile, method=method, options=options, chooser=chooser)
@@ -65,7 +73,7 @@ def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -
 
 
 def _recurring(phase: Phase, steps: Sequence[Step], seconds: float) -> Iterator[Recurring]:
-    """Go through the steps of a phase that have a period. seconds: the time of what calls them."""
+    """Iterate over the steps of a phase that have a period. seconds: the time of their caller."""
     for step in steps:
         if step.period_s and step.every and step.times:
             yield Recurring(step.index, step.calls, seconds * step.times / step.every / step.period_s)
@@ -73,7 +81,7 @@ def _recurring(phase: Phase, steps: Sequence[Step], seconds: float) -> Iterator[
 
 
 def of_alternative(profile: IntervalProfile, name: str) -> Answer:
-    """Ask one of the plain alternatives; sites and steps are chosen for its phases as `robust` would."""
+    """Run one of the plain alternatives; sites and steps are chosen for its phases as `robust` would."""
     labels = ALTERNATIVES[name](profile)
     sites, steps = described(profile, labels)
     return Answer(len(np.unique(labels[labels >= 0])), labels, sites, steps)

@@ -21,7 +21,16 @@ OVERLAP_NUMBER = 6
 
 @dataclass(frozen=True)
 class Case:
-    """A run with known phases. labels: (n,) index into truth.phases, -1 where an interval is no single phase."""
+    """A run with known phases.
+
+    Attributes:
+        family: name of its family.
+        number: its number in the family.
+        split: its half.
+        profile: its profile.
+        labels: (n,) index into truth.phases, -1 where an interval is not of a single phase.
+        truth: the truth about the run.
+    """
 
     family: str
     number: int
@@ -51,12 +60,12 @@ def make_case(family: str, number: int) -> Case:
 
 
 def split_of(family: str, number: int) -> str:
-    """Return the half that a case is of: runs with much in common are held out by whole families, others by number."""
+    """Return the half of a case: families of similar runs are held out as a whole, cases of others by number."""
     return half_of_family(family) if family in OVERLAP else half_of(family, number)
 
 
 def _with_inner(story: Story) -> Truth:
-    """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
+    """Return the truth of a story; repeated calls inside its steps are accepted as steps as well."""
     leaves = (leaf for work in story.works for piece in work.pieces for leaf in piece.leaves)
     inner = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.below))
     phases = [replace(phase, accepted_steps=(*phase.accepted_steps, *inner)) for phase in story.truth.phases]
@@ -64,7 +73,7 @@ def _with_inner(story: Story) -> Truth:
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:
-    """Go through family and number of all cases, or of those of one half."""
+    """Iterate over family and number of all cases, or of those of one half."""
     for family in (*FAMILIES, *OVERLAP):
         for number in range(NUMBERS.get(family, OVERLAP_NUMBER)):
             if split in (None, split_of(family, number)):

@@ -1,7 +1,7 @@
-"""python -m truth.confidence: how often phases are right that the tool is sure of, on the half for tuning.
+"""python -m truth.confidence: how often phases of each confidence are right, on the half for tuning.
 
-Prints the table of docs/phases-algorithm.md. An interval is right when its phase is the one that stands for its true
-phase, each phase standing for one true phase at most.
+Prints the table of phase-detection.md. An interval is right when its phase is paired with its true phase; each phase is
+paired with at most one true phase.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# Clustering takes one thread: sums do not depend on how many cores there are. Before numpy is imported.
+# Clustering uses one thread: sums must not depend on the number of cores. Before numpy is imported.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
 from scipy.optimize import linear_sum_assignment  # noqa: E402
 
+from incprof.analysis.answer.confidence import with_confidence  # noqa: E402
 from incprof.analysis.answer.find import METHODS, find_phases, site_chooser  # noqa: E402
-from incprof.analysis.phases.confidence import with_confidence  # noqa: E402
 from incprof.errors import IncprofError  # noqa: E402
 from incprof.model import FloatArray, IntArray, IntervalProfile  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
@@ -35,7 +35,15 @@ PARTS = ("generated", "programs")
 
 @dataclass(frozen=True)
 class Judged:
-    """A phase that was found: how sure, how many intervals with a known true phase, and how many of them are right."""
+    """A detected phase.
+
+    Attributes:
+        run: name of the run.
+        phase: its number.
+        confidence: its confidence.
+        intervals: number of its intervals with a known true phase.
+        right: how many of them are right.
+    """
 
     run: str
     phase: int
@@ -45,7 +53,7 @@ class Judged:
 
 
 def runs(parts: Sequence[str]) -> Iterator[tuple[str, IntervalProfile, IntArray]]:
-    """Go through the runs for tuning that have phases: name, profile, true labels (n,)."""
+    """Iterate over the runs for tuning that have phases: name, profile, true labels (n,)."""
     if "generated" in parts:
         for family, case_number in all_names(TUNE):
             case = make_case(family, case_number)
@@ -60,11 +68,11 @@ def runs(parts: Sequence[str]) -> Iterator[tuple[str, IntervalProfile, IntArray]
 
 
 def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) -> list[Judged]:
-    """Find the phases of a run, and count what is right in each."""
+    """Find the phases of a run, and count the right intervals of each."""
     try:
         chooser = site_chooser(profile, method)
         found = find_phases(profile, method=method, chooser=chooser)
-        result = with_confidence(chooser.features, found)
+        result = with_confidence(chooser.profile, chooser.features, found)
     except IncprofError:
         return []
     counts = confusion(result.labels, truth, result.k)
@@ -85,7 +93,7 @@ def confusion(found: IntArray, truth: IntArray, k: int) -> FloatArray:
 
 
 def one_to_one(counts: FloatArray) -> FloatArray:
-    """Return the right intervals of each found phase, (k,), with phases paired so that most are right."""
+    """Return the right intervals of each found phase, (k,), with phases paired so that their sum is largest."""
     row, column = linear_sum_assignment(-counts)
     right = np.zeros(len(counts))
     right[row] = counts[row, column]
@@ -93,7 +101,7 @@ def one_to_one(counts: FloatArray) -> FloatArray:
 
 
 def calibration(phases: Sequence[Judged]) -> list[str]:
-    """Return the table: by confidence, how many phases, and which part of their intervals is right."""
+    """Return the table: by confidence, the number of phases, and the share of their intervals that is right."""
     rows = []
     for low, high in pairwise(BINS):
         last = high == BINS[-1]
@@ -118,7 +126,7 @@ def _row(name: str, chosen: Sequence[Judged]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; with --list, each phase that is less than 90 % right too."""
+    """Print the table; with --list, also each phase that is less than 90 % right."""
     parser = argparse.ArgumentParser(prog="python -m truth.confidence", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
     parser.add_argument("--method", choices=METHODS, default="robust", help="(default: robust)")

@@ -1,4 +1,4 @@
-"""Lets a method answer about a run, and scores the answer."""
+"""Run a method on a run, and score its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.model import IntArray, IntervalProfile
-from incprof.names import parse
+from incprof.model.names import parse
 from truth.answers import METHODS, Answer, Method
 from truth.scores import LabelScores, k_is_right, score_labels
 from truth.scores.sites import NOTHING, Matches, SiteScores, call_graph, score_periods, score_sites, score_steps
@@ -17,11 +17,22 @@ from truth.truths import Truth
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method made of a run. labels: None where the true labels are not known. ticks: samples per interval.
+    """The scores of a method on a run.
 
-    steps: of all levels. periods: those that are printed of steps whose number of calls is known.
+    Of a run without phases only the number of phases is scored: an answer of one phase has to name some site.
 
-    Of a run without phases only the number of phases is asked: whoever calls it one phase has to name some site.
+    Attributes:
+        run: name of the run.
+        family: its family.
+        split: its half.
+        method: name of the method.
+        truth: the truth about the run.
+        k: number of phases.
+        labels: None where the true labels are unknown.
+        sites: scores of the sites.
+        steps: counts of steps, of all levels.
+        ticks: samples per interval.
+        periods: counts of the reported periods of steps with a known number of calls.
     """
 
     run: str
@@ -38,7 +49,7 @@ class Outcome:
 
     @property
     def k_right(self) -> bool:
-        """Tell whether the number of phases is right."""
+        """Return whether the number of phases is right."""
         return k_is_right(self.k, self.truth.k)
 
 
@@ -75,17 +86,17 @@ def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[Sit
     names = [as_in_truth(function.name, known) for function in profile.functions]
     found = {(names[index], kind) for index, kind in answer.sites}
     sites = score_sites(places, found, call_graph(profile, names), accepted)
-    # A site is worth looking at, whether or not it alternates with others.
+    # A site is relevant, whether or not it alternates with others.
     also |= {name for group in places for name, _ in group}
     steps = score_steps(true_steps, {names[i] for i in answer.steps}, {name for name, _ in found}, also)
     return sites, steps
 
 
 def _periods(profile: IntervalProfile, truth: Truth, answer: Answer) -> Iterator[tuple[float, float]]:
-    """Return for each period of a step that is known to recur the calls that follow from it, and those that were made.
+    """Return the calls implied by each period of a step known to recur, and the actual calls.
 
-    Known are steps with a count or a period in the truth. How many of their calls a phase of the answer has, whose
-    borders are not those of the truth, is what the collector counted.
+    These are the steps with a count or a period in the truth. The change points of the answer are not those of the
+    truth, so the actual calls in a phase are those counted by the collector.
     """
     known = frozenset(step for phase in truth.phases for step in phase.timed)
     for one in answer.recurring:
@@ -94,7 +105,7 @@ def _periods(profile: IntervalProfile, truth: Truth, answer: Answer) -> Iterator
 
 
 def as_in_truth(name: str, wanted: frozenset[str]) -> str:
-    """Return what a truth calls a function: as the source does, perhaps without outer namespaces or the module."""
+    """Return the name of a function in a truth: as in the source, perhaps without outer namespaces or the module."""
     written = "::".join(parse(name).components) or name
     if written in wanted:
         return written

@@ -1,6 +1,6 @@
 """The families of generated runs: each draws a story from a random generator.
 
-Names and numbers decide which half a case belongs to (truth/split.py): do not rename them.
+Names and numbers decide the half of a case (truth/split.py): do not rename them.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from truth.work import step_seconds as steps
 
 
 def drift_slow(rng: Rng) -> Story:
-    """Draw one phase whose mix turns slowly and has no border."""
+    """Draw one phase whose composition changes slowly, without a change point."""
     work = with_drift(stepped(rng, 0, steps(rng, 4, 0.1)), float(rng.uniform(0.4, 0.9)))
     return Story((work,), (Stretch(0, float(rng.uniform(150, 300))),))
 
 
 def drift_within(rng: Rng) -> Story:
-    """Draw phases whose mixes drift a little while they last."""
+    """Draw phases whose compositions drift a little."""
     drifting = tuple(with_drift(work, float(rng.uniform(0.05, 0.15))) for work in works(rng, 4))
     return Story(drifting, in_order(lengths(rng, 4, 25, 90)), dispersion=some_scatter(rng))
 
 
 def ramps(rng: Rng) -> Story:
-    """Draw phases that turn into one another over several intervals."""
+    """Draw phases with gradual transitions over several intervals."""
     stretches = [Stretch(i, s, float(rng.uniform(3, 12))) for i, s in enumerate(lengths(rng, 4, 30, 80))]
     stretches[-1] = replace(stretches[-1], fade_s=0.0)
     return Story(works(rng, 4), tuple(stretches), dispersion=some_scatter(rng))
 
 
 def interleaved(rng: Rng) -> Story:
-    """Draw one phase of several steps of 1 to 500 ms: no phases to be seen in the intervals, all in the steps."""
+    """Draw one phase of several steps of 1 to 500 ms: no phases are visible in the intervals, all are steps."""
     count = int(rng.integers(2, 7))
     period = float(np.exp(rng.uniform(np.log(0.03), np.log(0.6))))
     work = stepped(rng, 0, steps(rng, count, period))
@@ -44,13 +44,13 @@ def interleaved(rng: Rng) -> Story:
 
 
 def interleaved_slow(rng: Rng) -> Story:
-    """Draw one phase whose iteration is about as long as an interval: intervals differ, and are one phase."""
+    """Draw one phase whose iteration is about as long as an interval: intervals differ, but are one phase."""
     work = stepped(rng, 0, steps(rng, int(rng.integers(2, 5)), float(rng.uniform(0.5, 1.5))))
     return Story((work,), (Stretch(0, float(rng.uniform(100, 250))),))
 
 
 def interleaved_phases(rng: Rng) -> Story:
-    """Draw phases that have their steps each, in turn."""
+    """Draw phases with steps of their own, in turn."""
     count = int(rng.integers(2, 4))
     parts = tuple(
         stepped(rng, i, steps(rng, int(rng.integers(2, 6)), float(rng.uniform(0.02, 0.4)))) for i in range(count)
@@ -60,7 +60,7 @@ def interleaved_phases(rng: Rng) -> Story:
 
 
 def same_leaves(rng: Rng) -> Story:
-    """Draw phases that spend their time in the same small functions in the same shares, under different steps."""
+    """Draw phases with the same small functions in the same shares, under different steps."""
     first = called(rng, 0, spread=True)
     leaves = tuple(replace(leaf, below=tuple(f"shared_{n}" for n in leaf.below)) for leaf in first.pieces[0].leaves)
     twins = []
@@ -77,7 +77,7 @@ def slow_calls(rng: Rng) -> Story:
 
 
 def lifted(rng: Rng) -> Story:
-    """Draw phases whose time lies in many small functions under one step."""
+    """Draw phases whose time is spread over many small functions under one step."""
     count = int(rng.integers(2, 5))
     parts = tuple(called(rng, i, spread=True) for i in range(count))
     return Story(parts, in_order(lengths(rng, count, 20, 80)), dispersion=some_scatter(rng))
@@ -99,7 +99,7 @@ def off_cpu(rng: Rng) -> Story:
 
 
 def waiting(rng: Rng) -> Story:
-    """Draw two phases and one in which the program sleeps: it has no function to instrument."""
+    """Draw two phases, and one in which the program sleeps: it has no function to instrument."""
     asleep = called(rng, 1)
     truth = replace(asleep.truth, sites=(), steps=(), accepted=tuple(asleep.truth.sites[0].places))
     truth = replace(truth, accepted_steps=asleep.truth.steps)
@@ -109,13 +109,13 @@ def waiting(rng: Rng) -> Story:
 
 
 def background(rng: Rng) -> Story:
-    """Draw phases beside a function that is active in all of them: it stands for none."""
+    """Draw phases and a function that is active in all of them: it represents none."""
     story = in_turn((0, 1, 2, 3), 20, 70)(rng)
     return replace(story, background=float(rng.uniform(0.1, 0.35)))
 
 
 def noise(rng: Rng) -> Story:
-    """Draw intervals that have nothing in common but the functions: no phases."""
+    """Draw intervals that share functions but no composition: no phases."""
     work = called(rng, 0, spread=True)
     count = int(rng.integers(5, 50))
     leaf = work.pieces[0].leaves[1]
@@ -159,5 +159,5 @@ FAMILIES: dict[str, Make] = {
     "noise": noise,
     **HARD,
 }
-# Cases per family. Those with a number in the name are drawn twice, one for each half.
+# Cases per family. Those with a number in the name are drawn twice, once for each half.
 NUMBERS = {name: 2 if name.startswith("count-") else 4 for name in FAMILIES}

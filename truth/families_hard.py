@@ -1,6 +1,6 @@
-"""Families of generated runs with what makes real programs hard: common cores, wandering shares, rare steps, recursion.
+"""Families of generated runs as hard as real programs: common cores, wandering shares, rare steps, recursion.
 
-Names and numbers decide which half a case belongs to (truth/split.py): do not rename them.
+Names and numbers decide the half of a case (truth/split.py): do not rename them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truth.work import Leaf, Piece, Work, called, hot_leaves, spread_leaves, ste
 
 
 def with_core(work: Work, share: float) -> Work:
-    """Return a phase that has `share` of its time in a function that all phases have in common, like an interpreter."""
+    """Return a phase that spends `share` of its time in a function common to all phases, like an interpreter."""
     core = (Leaf(("core",), 0.7 * share, 2000.0), Leaf(("core", "core_fetch"), 0.3 * share, 20000.0))
 
     def changed(piece: Piece) -> Piece:
@@ -27,7 +27,7 @@ def with_core(work: Work, share: float) -> Work:
 
 
 def sharing(low: float, high: float) -> Make:
-    """Return a family whose phases differ only in what is left beside a common core."""
+    """Return a family whose phases differ only outside of a common core."""
 
     def make(rng: Rng) -> Story:
         share = float(rng.uniform(low, high))
@@ -38,7 +38,7 @@ def sharing(low: float, high: float) -> Make:
 
 
 def noise_walk(rng: Rng) -> Story:
-    """Draw a mix that wanders without ever staying: no phases."""
+    """Draw a composition that wanders without ever staying: no phases."""
     work = called(rng, 0, spread=True)
     count = int(rng.integers(8, 30))
     leaf = work.pieces[0].leaves[1]
@@ -53,7 +53,7 @@ def noise_walk(rng: Rng) -> Story:
 
 
 def with_rare_step(rng: Rng, i: int) -> Work:
-    """Draw a phase of quick steps, with another that comes rarely and takes long, like regridding."""
+    """Draw a phase of quick steps, with a rare one that takes long, like regridding."""
     work = stepped(rng, i, step_seconds(rng, int(rng.integers(2, 4)), float(rng.uniform(0.05, 0.2))))
     name = f"step{i}_rare"
     rare = Piece(name, float(rng.uniform(0.2, 0.8)), hot_leaves(rng, name), every=int(rng.integers(20, 60)))
@@ -62,7 +62,7 @@ def with_rare_step(rng: Rng, i: int) -> Work:
 
 
 def rare_step(rng: Rng) -> Story:
-    """Draw one phase with a rare step: the intervals that it falls into are no phase of their own."""
+    """Draw one phase with a rare step: its intervals are not a phase of their own."""
     return Story((with_rare_step(rng, 0),), (Stretch(0, float(rng.uniform(150, 300))),), stray=0.001)
 
 
@@ -75,14 +75,14 @@ def rare_step_phases(rng: Rng) -> Story:
 
 
 def deep(rng: Rng) -> Story:
-    """Draw phases far below main, under drivers that live as long as the run."""
+    """Draw phases far below main, under drivers that run as long as the program."""
     above = tuple(f"layer{j}" for j in range(int(rng.integers(3, 9))))
     parts = tuple(replace(work, stack=("main", *above, *work.stack[1:])) for work in works(rng, 4))
     return Story(parts, in_order(lengths(rng, 4, 20, 70)), dispersion=some_scatter(rng), stray=0.001)
 
 
 def nested_steps(rng: Rng) -> Story:
-    """Draw phases whose steps have steps themselves: the outer ones are the sites."""
+    """Draw phases whose steps have nested steps: the outer ones are the sites."""
 
     def inner(step: str, piece: Piece) -> Piece:
         count = int(rng.integers(2, 4))
@@ -102,7 +102,7 @@ def nested_steps(rng: Rng) -> Story:
 
 
 def recursive(rng: Rng) -> Story:
-    """Draw phases whose work is recursive: the time lies at many depths."""
+    """Draw phases of recursive work: the time is at many depths."""
     parts = []
     for i in range(3):
         work = called(rng, i)
@@ -115,7 +115,7 @@ def recursive(rng: Rng) -> Story:
 
 
 def all_at_once(rng: Rng) -> Story:
-    """Draw a run with a bit of everything."""
+    """Draw a run that combines all difficulties."""
     base = in_turn((0, 1, 2, 0, 3, 1), 15, 60)(rng)
     stretches = tuple(replace(stretch, fade_s=float(rng.choice([0.0, 0.0, 3.0]))) for stretch in base.stretches[:-1])
     return replace(

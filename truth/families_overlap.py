@@ -1,7 +1,7 @@
 """Families of generated runs whose phases have much in common: regimes of a loop, shared leaves, slow iterations.
 
-Whole families are held out here, not numbers of each (`truth.split.half_of_family`): a method that knows how one kind
-of run is made gains nothing on the others. Names decide the half: do not rename them.
+Whole families are held out here, not numbers of each (`truth.split.half_of_family`): a method adapted to one kind of
+run gains nothing on the others. Names decide the half: do not rename them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from truth.trees import real_steps
 from truth.truths import BODY, LOOP, TruePhase, TrueSite
 from truth.work import Piece, Work, log_uniform, step_seconds
 
-# A step with less of its phase is nothing that a person would watch.
+# A step with a smaller share of its phase is not worth monitoring.
 LEAST_STEP = 0.05
-# Draws, until another regime is one.
+# Attempts to draw a different regime.
 TRIES = 20
 
 
@@ -35,7 +35,7 @@ def loop(rng: Rng, i: int, period: float | None = None, steps: int | None = None
 
 
 def told(work: Work, name: str | None = None) -> Work:
-    """Return the work with sites and steps that follow from its pieces."""
+    """Return the work with sites and steps derived from its pieces."""
     names = [str(p.function) for p in work.pieces if p.mean_seconds >= LEAST_STEP * work.period]
     small = tuple(str(p.function) for p in work.pieces if str(p.function) not in names)
     driver = work.stack[-1]
@@ -46,7 +46,7 @@ def told(work: Work, name: str | None = None) -> Work:
 
 
 def shifted(rng: Rng, work: Work, by: float, i: int) -> Work:
-    """Return another regime of the same loop: `by` of an iteration goes from one step, or several, to another."""
+    """Return another regime of the same loop: `by` of an iteration moves from one step, or several, to another."""
     share = np.array([piece.mean_seconds for piece in work.pieces]) / work.period
     gains = int(rng.integers(len(share)))
     givers = np.flatnonzero(np.arange(len(share)) != gains)
@@ -59,20 +59,20 @@ def shifted(rng: Rng, work: Work, by: float, i: int) -> Work:
 
 
 def apart(one: Work, other: Work) -> float:
-    """Return by how much the share of a step differs most between two regimes of a loop."""
+    """Return the largest difference of a step's share between two regimes of a loop."""
     shares = [np.array([piece.mean_seconds for piece in work.pieces]) / work.period for work in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max()) + 1e-9
 
 
 def with_new_step(rng: Rng, work: Work, share: float, i: int) -> Work:
-    """Return the same loop with a step more, that takes `share` of its time."""
+    """Return the same loop with an additional step, which takes `share` of its time."""
     name = f"{work.stack[-1]}_new{i}"
     piece = Piece(name, work.period * share / (1.0 - share), real_steps(rng, f"{name}_", 1)[0])
     return told(replace(work, pieces=(*work.pieces, piece)), f"phase{i}")
 
 
 def regimes(low: float, high: float, **circumstances: float) -> Make:
-    """Return a family of one loop with two or three regimes, each visited for 20 intervals or more."""
+    """Return a family of one loop with two or three regimes, in episodes of 20 intervals or more."""
 
     def make(rng: Rng) -> Story:
         base = loop(rng, 0, steps=int(rng.integers(2, 6)))
@@ -80,7 +80,7 @@ def regimes(low: float, high: float, **circumstances: float) -> Make:
         parts = [base]
         for _ in range(TRIES):
             other = shifted(rng, parts[-1], float(rng.uniform(low, high)), len(parts))
-            # Regimes that come back to what was before are none.
+            # Regimes that return to an earlier composition are not new ones.
             if len(parts) < count and all(apart(other, part) >= low for part in parts):
                 parts.append(other)
         count = len(parts)
@@ -94,21 +94,21 @@ def regimes(low: float, high: float, **circumstances: float) -> Make:
 def visits(
     rng: Rng, parts: Sequence[Work], order: Sequence[int], low: float, high: float, **circumstances: float
 ) -> Story:
-    """Return a story that visits phases in an order."""
+    """Return a story of episodes of phases in an order."""
     stretches = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
     story = Story(tuple(parts), stretches, dispersion=some_scatter(rng) / 2.0, stray=0.001)
     return replace(story, **circumstances)  # type: ignore[arg-type]
 
 
 def new_steps(rng: Rng) -> Story:
-    """Draw a loop that gets a step more when something is switched on."""
+    """Draw a loop that gets an additional step when a feature is switched on."""
     base = loop(rng, 0)
     parts = [base, with_new_step(rng, base, float(rng.uniform(0.15, 0.35)), 1)]
     return visits(rng, parts, [0, 1, 0, 1][: int(rng.integers(2, 5))], 20.0, 60.0)
 
 
 def overlapping(rng: Rng) -> Story:
-    """Draw loops of their own that have up to 80 % of their time in the same small functions."""
+    """Draw separate loops that spend up to 80 % of their time in the same small functions."""
     count = int(rng.integers(2, 6))
     share = float(rng.uniform(0.2, 0.8))
     parts = [with_core(loop(rng, i), share) for i in range(count)]
@@ -116,7 +116,7 @@ def overlapping(rng: Rng) -> Story:
 
 
 def mixed(rng: Rng) -> Story:
-    """Draw phases below one driver that call steps of one another, in other proportions, and some of their own."""
+    """Draw phases below one driver with some of each other's steps, in other proportions, and some of their own."""
     base = loop(rng, 0, steps=4)
     other = shifted(rng, with_new_step(rng, base, float(rng.uniform(0.2, 0.5)), 1), float(rng.uniform(0.2, 0.5)), 1)
     third = shifted(rng, with_new_step(rng, base, float(rng.uniform(0.3, 0.6)), 2), float(rng.uniform(0.2, 0.5)), 2)
@@ -124,7 +124,7 @@ def mixed(rng: Rng) -> Story:
 
 
 def bursts(rng: Rng) -> Story:
-    """Draw a phase that is interrupted a few times for 3 to 7 intervals by something of its own, called by main."""
+    """Draw a phase interrupted a few times for 3 to 7 intervals by other work, called by main."""
     base, burst = loop(rng, 0), loop(rng, 1)
     times = int(rng.integers(2, 6))
     stretches = [Stretch(0, float(rng.uniform(25, 60)))]
@@ -134,7 +134,7 @@ def bursts(rng: Rng) -> Story:
 
 
 def warm_up(rng: Rng) -> Story:
-    """Draw one phase that takes a while until it runs as it goes on to run."""
+    """Draw one phase that takes a while to reach its final composition."""
     base = loop(rng, 0)
     cold = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     ramp = float(rng.uniform(8, 25))
@@ -143,7 +143,7 @@ def warm_up(rng: Rng) -> Story:
 
 
 def wave(rng: Rng) -> Story:
-    """Draw one phase whose mix swings to and fro all the time."""
+    """Draw one phase whose composition oscillates all the time."""
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.1, 0.3)), 1)
     half = float(rng.uniform(8, 30))
@@ -152,7 +152,7 @@ def wave(rng: Rng) -> Story:
 
 
 def drifting_loop(rng: Rng) -> Story:
-    """Draw one loop whose mix turns slowly into another over the whole run."""
+    """Draw one loop whose composition changes slowly into another over the whole run."""
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     total = float(rng.uniform(150, 300))
@@ -160,13 +160,13 @@ def drifting_loop(rng: Rng) -> Story:
 
 
 def slow_iterations(rng: Rng) -> Story:
-    """Draw one loop whose iterations last 0.5 to 10 intervals: what alternates below it are steps."""
+    """Draw one loop whose iterations last 0.5 to 10 intervals: the alternating functions below it are steps."""
     base = loop(rng, 0, period=log_uniform(rng, 0.5, 10.0), steps=int(rng.integers(2, 6)))
     return Story((replace(base, jitter=float(rng.uniform(0.02, 0.2))),), (Stretch(0, float(rng.uniform(150, 300))),))
 
 
 def slow_iterations_phases(rng: Rng) -> Story:
-    """Draw a set-up, a solver whose iterations last 0.5 to 10 intervals, and what is done with the result."""
+    """Draw a set-up, a solver whose iterations last 0.5 to 10 intervals, and post-processing."""
     solver = replace(
         loop(rng, 1, period=log_uniform(rng, 0.5, 10.0), steps=int(rng.integers(2, 5))),
         jitter=float(rng.uniform(0.02, 0.2)),
@@ -194,13 +194,13 @@ def checkpoints(rng: Rng) -> Story:
 
 
 def contended(rng: Rng) -> Story:
-    """Draw phases of a program that gets only a part of its processor, more in some stretches than in others."""
+    """Draw phases of a program that gets only a share of its processor, more in some segments than in others."""
     parts = [replace(loop(rng, i), load=float(rng.uniform(0.3, 1.0))) for i in range(3)]
     return visits(rng, parts, [0, 1, 2, 0, 1], 15.0, 50.0, interval_jitter=0.05)
 
 
 def nothing_changes(rng: Rng) -> Story:
-    """Draw one loop that scatters more than counting explains, and never changes."""
+    """Draw one loop that scatters more than sampling noise, and never changes."""
     return Story(
         (replace(loop(rng, 0), jitter=float(rng.uniform(0.1, 0.4))),),
         (Stretch(0, float(rng.uniform(100, 400))),),

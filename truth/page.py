@@ -1,4 +1,4 @@
-"""docs/truth.md: what was run, what the columns mean, and the tables."""
+"""docs/lab/truth.md: the cases, the meaning of the columns, and the tables."""
 
 from __future__ import annotations
 
@@ -13,23 +13,33 @@ TOOL = ("paper", "robust")
 INTRODUCTION = HERE / "introduction.md"
 
 
-def page(generated: Sequence[Outcome], programs: Sequence[Outcome], real: Sequence[Outcome], notes: list[str]) -> str:
-    """Return the whole page. notes: what could not be run, a line each."""
+def page(
+    generated: Sequence[Outcome],
+    programs: Sequence[Outcome],
+    real: Sequence[Outcome],
+    notes: list[str],
+    cases: bool = True,
+) -> str:
+    """Return the whole page.
+
+    notes: cases that could not be run, a line each. cases: with a table of each case, tune only.
+    """
     lines = [INTRODUCTION.read_text()]
-    lines += _part("Generated runs", generated, "Drawn from fixed seeds: the same everywhere.")
+    lines += _part("Generated runs", generated, "Drawn from fixed seeds: the same everywhere.", cases)
     lines += _part(
         "Programs",
         programs,
         "Recorded by `incprof record`, once each; another machine, or one with other work to do, gives other samples.",
+        cases,
     )
-    lines += _real(real)
+    lines += _real(real, cases)
     if notes:
         lines += ["## Not run", "", *(f"- {note}" for note in notes), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _real(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the section of the real programs, whose labels are not known."""
+def _real(outcomes: Sequence[Outcome], cases: bool) -> list[str]:
+    """Return the section of the real programs, whose labels are unknown."""
     if not outcomes:
         return []
     lines = [
@@ -44,11 +54,13 @@ def _real(outcomes: Sequence[Outcome]) -> list[str]:
             name = "held out" if split == HELD else split
             lines += [f"### Real programs: {name}", "", *by_method(chosen, (*PHASES[:2], *SITES)), ""]
     tune = [outcome for outcome in outcomes if outcome.split == TUNE]
-    return [*lines, "### Real programs: one by one, tune only", "", *by_run(tune, TOOL), ""] if tune else lines
+    return (
+        [*lines, "### Real programs: one by one, tune only", "", *by_run(tune, TOOL), ""] if tune and cases else lines
+    )
 
 
-def _part(title: str, outcomes: Sequence[Outcome], about: str) -> list[str]:
-    """Return a section: both halves in sums, and the tuning half family by family."""
+def _part(title: str, outcomes: Sequence[Outcome], about: str, cases: bool) -> list[str]:
+    """Return a section: both halves in sums, and the tuning half by family."""
     if not outcomes:
         return []
     lines = [f"## {title}", "", about, ""]
@@ -56,8 +68,9 @@ def _part(title: str, outcomes: Sequence[Outcome], about: str) -> list[str]:
         chosen = [outcome for outcome in outcomes if outcome.split == split]
         if chosen:
             name = "held out" if split == HELD else split
-            lines += [f"### {title}: {name}", "", *by_method(chosen, PHASES), "", *by_method(chosen, SITES), ""]
+            tool = [outcome for outcome in chosen if outcome.method in TOOL]
+            lines += [f"### {title}: {name}", "", *by_method(chosen, PHASES), "", *by_method(tool, SITES), ""]
     tune = [outcome for outcome in outcomes if outcome.split == TUNE]
-    if tune:
+    if tune and cases:
         lines += [f"### {title}: one by one, tune only", "", *by_family(tune, TOOL), ""]
     return lines

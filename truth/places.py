@@ -1,4 +1,4 @@
-"""Where the truth suite keeps what it builds and records: outside of the source tree, so that a second run need not."""
+"""Folders for builds and recordings of the truth suite: outside of the source tree, so that they are reused."""
 
 from __future__ import annotations
 

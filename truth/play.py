@@ -1,7 +1,7 @@
-"""Plays a story: the ticks of the recorder's clock fall on call paths, and calls are counted.
+"""Play a story: the ticks of the recorder's clock fall on call paths, and calls are counted.
 
-The run is laid out in time, piece by piece, and every tick finds what is running then. So borders inside intervals,
-steps faster than the clock and counting noise come about as they do in a real recording.
+The run is laid out in time, piece by piece, and every tick samples the running piece. So change points inside
+intervals, steps faster than the clock and sampling noise arise as in a real recording.
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ from truth.work import Piece, Work
 
 BACKGROUND = "background"
 BACKGROUND_HZ = 300.0
-# No function is called more often than this, per second of the piece that it is called in.
+# The most calls of a function per second of the piece in which it is called.
 FASTEST_HZ = 5e6
 # Correlation of wandering shares from one interval to the next.
 STAYS = 0.93
-# Scatter of the steps' durations stops here: a step does not vanish.
+# Limit of the scatter of the steps' durations: a step does not vanish.
 WIDEST = 0.5
 
 
 @dataclass(frozen=True)
 class _Visit:
-    """One visit of a phase, laid out. begin: (m,) starts of the pieces, seconds, ascending; piece: (m,) which one."""
+    """The layout of one episode of a phase.
+
+    Attributes:
+        begin: (m,) starts of the pieces, seconds, ascending.
+        piece: (m,) index of each piece.
+    """
 
     begin: FloatArray
     piece: IntArray
 
 
 def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
-    """Play a story and record ticks and calls per interval, with `edges` (n + 1,) as borders of the intervals."""
+    """Play a story and record ticks and calls per interval; `edges` (n + 1,) are the ends of the intervals."""
     out = Recorder(edges)
     ticks = (np.arange(int(edges[-1] * story.rate_hz)) + rng.random()) / story.rate_hz
     ticks = ticks[ticks < edges[-1]]
@@ -62,7 +67,7 @@ def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
 def _pieces(
     story: Story, ticks: FloatArray, phase: IntArray, stretch: IntArray, out: Recorder, rng: np.random.Generator
 ) -> IntArray:
-    """Lay out every visit, count its calls, and say which piece of its phase each tick falls on, shape (ticks,)."""
+    """Lay out every episode, count its calls, and return the piece of its phase at each tick, shape (ticks,)."""
     found = np.zeros(len(ticks), dtype=np.int64)
     for s, part in enumerate(story.stretches):
         work = story.works[part.phase]
@@ -84,7 +89,7 @@ def _pieces(
 
 
 def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
-    """Play the part of a phase that runs while the one before still fades: pieces by chance. Shape (ticks,)."""
+    """Play the part of a phase that overlaps the fading one before it: pieces at random. Shape (ticks,)."""
     for piece in work.pieces:
         expected = out.per_interval(ticks) / (story.rate_hz * work.period * piece.every)
         _calls(work, piece, rng.poisson(expected), out, rng)
@@ -93,7 +98,7 @@ def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.r
 
 
 def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Visit:
-    """Draw when the pieces of one visit start."""
+    """Draw the starts of the pieces of one episode."""
     seconds = np.array([piece.seconds for piece in work.pieces])
     rounds = int(np.ceil((end - begin) / work.period * 1.2)) + 8
     position = np.linspace(0.0, 1.0, rounds)[:, None] * work.drift
@@ -132,7 +137,7 @@ def _wander(rng: np.random.Generator, spread: float, shape: tuple[int, int]) -> 
 
 
 def _calls(work: Work, piece: Piece, executions: IntArray, out: Recorder, rng: np.random.Generator) -> None:
-    """Count the calls that so many executions (n,) of a piece make."""
+    """Count the calls made by that many executions (n,) of a piece."""
     above = work.stack
     if piece.function is not None:
         out.calls(above[-1], piece.function, executions)
@@ -171,7 +176,7 @@ def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Reco
 
 
 def _entries(story: Story, out: Recorder) -> None:
-    """Count the calls that begin each visit: those functions of its stack that were not running already."""
+    """Count the calls that begin each episode: the functions of its stack that were not running already."""
     before: tuple[str, ...] = ()
     begin = 0.0
     for s, stretch in enumerate(story.stretches):

@@ -1,4 +1,4 @@
-"""The real programs: what was expected of them, and their recordings.
+"""The real programs: their expected results, and their recordings.
 
 Those with a recipe (NAME.sh beside NAME.toml) are built and recorded here, once; the others by `make realworld`.
 """
@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +19,19 @@ from truth.places import REAL, real_runs
 from truth.recordings import NotRecorded
 from truth.truths import Truth, phase_from
 
-# To build a large program takes a while.
+# Building a large program takes a while.
 LONGEST_S = 3600
 
 
 @dataclass(frozen=True)
 class RealRun:
-    """A recording of a real program. name: of the folder below runs/."""
+    """A recording of a real program.
+
+    Attributes:
+        name: of the folder below runs/.
+        split: its half.
+        truth: the expected results.
+    """
 
     name: str
     split: str
@@ -34,7 +39,7 @@ class RealRun:
 
 
 def all_real(split: str | None = None, folder: Path = REAL) -> list[RealRun]:
-    """Read what was expected of all real programs, or of those of one half, in the order of their names."""
+    """Read the expected results of all real programs, or of those of one half, in the order of their names."""
     runs = []
     for path in sorted(folder.glob("*.toml")):
         text = tomllib.loads(path.read_text())
@@ -46,34 +51,23 @@ def all_real(split: str | None = None, folder: Path = REAL) -> list[RealRun]:
     return runs
 
 
-def has_recipe(program: str) -> bool:
-    """Tell whether a program can be built and recorded here."""
-    return (REAL / f"{program}.sh").exists()
-
-
-def recording_of(run: RealRun, program: str | None = None, options: Sequence[str] = ()) -> IntervalProfile:
-    """Read a recording; where there is none yet and there is a recipe, make it.
-
-    Args:
-        run: whose name is that of the recording.
-        program: with the recipe; by default it has the same name.
-        options: of record.sh.
+def recording_of(run: RealRun) -> IntervalProfile:
+    """Read a recording; if there is none yet but a recipe, make it.
 
     Raises:
         NotRecorded: it cannot be made here, or `make realworld` has not been run.
     """
-    program = program or run.name
-    if has_recipe(program) and not (real_runs() / run.name).exists():
-        _record(program, [*options, "-o", run.name])
+    if (REAL / f"{run.name}.sh").exists() and not (real_runs() / run.name).exists():
+        _record(run.name)
     try:
         return read_profile(open_run(real_runs() / run.name), libs="named", inlined=True)
     except IncprofError as error:
         raise NotRecorded(f"no recording: run make realworld ({type(error).__name__})") from None
 
 
-def _record(name: str, options: Sequence[str]) -> None:
+def _record(name: str) -> None:
     """Fetch, build and record a program by its recipe."""
-    command = ["sh", str(REAL / "record.sh"), name, *options]
+    command = ["sh", str(REAL / "record.sh"), name]
     environment = {**os.environ, "INCPROF": os.environ.get("INCPROF", str(Path(sys.executable).with_name("incprof")))}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False)

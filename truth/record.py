@@ -1,4 +1,4 @@
-"""Collects the ticks and calls of a made-up run, and makes an interval profile of them as the readers would."""
+"""Collect the ticks and calls of a made-up run, and build an interval profile from them as the readers would."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ APP = "synthetic"
 
 
 class Recorder:
-    """What a recording collects over intervals with the borders `edges` (n + 1,), seconds."""
+    """The recorded data of intervals with the boundaries `edges` (n + 1,), seconds."""
 
     def __init__(self, edges: FloatArray):
         self.edges = edges
@@ -35,11 +35,11 @@ class Recorder:
         self._calls: dict[tuple[str | None, str], IntArray] = {}
 
     def interval_of(self, times: FloatArray) -> IntArray:
-        """Return the interval that each time falls into, shape (len(times),)."""
+        """Return the interval of each time, shape (len(times),)."""
         return np.clip(np.searchsorted(self.edges, times, side="right") - 1, 0, self.n - 1).astype(np.int64)
 
     def per_interval(self, times: FloatArray) -> IntArray:
-        """Count times per interval, shape (n,); what lies behind the last border is not seen."""
+        """Count times per interval, shape (n,); times after the last boundary are ignored."""
         seen = times[times < self.edges[-1]]
         return np.bincount(self.interval_of(seen), minlength=self.n).astype(np.int64)
 
@@ -57,9 +57,10 @@ class Recorder:
     def profile(
         self, interval_s: float, rate_hz: float, lost: IntArray, empty: IntArray, rng: np.random.Generator
     ) -> IntervalProfile:
-        """Build the profile. lost: intervals that are left out; empty: intervals without samples and calls.
+        """Build the profile.
 
-        Functions come in an order drawn by `rng`, as a linker's order says nothing about phases either.
+        lost: intervals that are left out. empty: intervals without samples and calls. Functions come in an order drawn
+        by `rng`, because a linker's order is unrelated to phases too.
         """
         names = sorted({name for path in self._ticks for name in path} | {callee for _, callee in self._calls})
         names = [names[i] for i in rng.permutation(len(names))]

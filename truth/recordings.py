@@ -29,7 +29,16 @@ class NotRecorded(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """A program and what is known of it. settings: its toml file."""
+    """A program and its truth.
+
+    Attributes:
+        name: its name.
+        source: its source file.
+        split: its half.
+        kinds: as listed in its toml file.
+        truth: the truth about its run.
+        settings: its toml file.
+    """
 
     name: str
     source: Path
@@ -66,12 +75,12 @@ def all_programs(split: str | None = None, folder: Path = PROGRAMS) -> list[Prog
 
 
 def recorded(program: Program, *, pg: bool = True) -> tuple[IntervalProfile, IntArray]:
-    """Return a program's recording and its true labels (n,), as of an earlier run where nothing has changed.
+    """Return a program's recording and its true labels (n,), from an earlier run if nothing has changed.
 
     pg: whether it is built with -pg.
 
     Raises:
-        NotRecorded: no compiler or launcher for it, or it failed.
+        NotRecorded: its compiler or launcher is missing, or it failed.
     """
     folder = folder_of(program, pg=pg)
     made_of = folder / "made-of"
@@ -86,12 +95,12 @@ def recorded(program: Program, *, pg: bool = True) -> tuple[IntervalProfile, Int
 
 
 def folder_of(program: Program, *, pg: bool) -> Path:
-    """Return where a program's recording and its log are kept."""
+    """Return the folder of a program's recording and its log."""
     return programs_scratch() / (program.name if pg else f"{program.name}-without-pg")
 
 
 def log_of(program: Program, *, pg: bool) -> str:
-    """Return what a recorded program said of its phases."""
+    """Return the log in which a recorded program reported its phases."""
     return (folder_of(program, pg=pg) / ("log.0" if program.number("ranks", 1) > 1 else "log")).read_text()
 
 
@@ -99,7 +108,7 @@ def label(profile: IntervalProfile, log: str, names: list[str]) -> IntArray:
     """Return the phase that fills at least 90 % of each interval by the log, else -1, shape (n,).
 
     Raises:
-        ValueError: the log names a phase that the truth does not have.
+        ValueError: the log names a phase that is missing from the truth.
     """
     start = _start_s(profile)
     seconds = np.zeros((profile.n_intervals, len(names)))
@@ -123,7 +132,7 @@ def _start_s(profile: IntervalProfile) -> float:
 
 
 def _fingerprint(program: Program) -> str:
-    """Return a digest of what decides how a program runs: sources and settings, but not its sites."""
+    """Return a digest of everything that affects how a program runs: sources and settings, but not its sites."""
     digest = hashlib.sha256()
     for path in (program.source, PROGRAMS / "truth_log.h", PROGRAMS / "truth_log.f90"):
         digest.update(path.read_bytes())
@@ -133,7 +142,7 @@ def _fingerprint(program: Program) -> str:
 
 
 def _build(program: Program, folder: Path, pg: bool) -> Path:
-    """Compile a program with -g, and with -pg if it is to count its calls."""
+    """Compile a program with -g, and with -pg if its calls are to be counted."""
     binary = folder / program.name
     compiler, *flags = program.words("build")
     command = [compiler, *(["-pg"] if pg else []), "-g", *flags]

@@ -1,4 +1,4 @@
-"""Pieces that the families of generated runs are put together from: phases of any kind, and when they come."""
+"""Building blocks of the families of generated runs: phases of any kind, and their order."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def works(rng: Rng, count: int) -> tuple[Work, ...]:
 
 
 def lengths(rng: Rng, count: int, low: float, high: float) -> list[float]:
-    """Draw durations in seconds; borders fall anywhere in an interval."""
+    """Draw durations in seconds; change points fall anywhere in an interval."""
     return [float(x) for x in rng.uniform(low, high, count)]
 
 
 def some_scatter(rng: Rng) -> float:
-    """Draw an over-dispersion as real programs have it (0: counting noise alone)."""
+    """Draw an over-dispersion typical of real programs (0: sampling noise alone)."""
     return float(rng.choice([0.0, 0.5, 1.0, 2.0]))
 
 
 def count_of(count: int) -> Make:
-    """Return a family with so many phases, each of at least 12 intervals."""
+    """Return a family with that many phases, each of at least 12 intervals."""
 
     def make(rng: Rng) -> Story:
         parts = lengths(rng, count, 12.0, max(24.0, 480.0 / count))
@@ -50,7 +50,7 @@ def shares_of(*percent: float, total: float) -> Make:
 
 
 def in_turn(order: Sequence[int], low: float, high: float, **circumstances: float) -> Make:
-    """Return a family that visits phases in a given order, each visit with a duration of its own."""
+    """Return a family of episodes of phases in a given order, each with a duration of its own."""
 
     def make(rng: Rng) -> Story:
         visits = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))

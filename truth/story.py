@@ -1,4 +1,4 @@
-"""A made-up run before it is sampled: which phase when, and how it is recorded."""
+"""A made-up run before it is sampled: its phases over time, and the properties of its recording."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from truth.truths import Truth
 from truth.work import Work
 
 PURE = 0.9
-# Points per interval at which the phase is looked up, to tell pure intervals from mixtures.
+# Points per interval at which the phase is evaluated, to distinguish pure intervals from mixtures.
 GRID = 100
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A visit of a phase (index of the story's works); in its last `fade_s` seconds it turns into the next stretch."""
+    """An episode of a phase (index of the story's works), which fades into the next in its last `fade_s` seconds."""
 
     phase: int
     seconds: float
@@ -27,13 +27,22 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Story:
-    """A run: its phases, when they come, and the circumstances.
+    """A run: its phases, their schedule, and the circumstances.
 
-    interval_s, rate_hz: of the recording. dispersion: 0 for pure counting of ticks; d adds scatter of the shares with
-    variance d * p(1-p)/N per interval. wander: standard deviation of the logarithms of shares that wander slowly, over
-    some 15 intervals. background: share of a function that is active everywhere. stray: chance that a
-    tick falls on main. interval_jitter: relative. missing, empty: chance that an interval is lost, or has no samples.
-    part_of: the phase that each of the works belongs to, -1 for none; empty where each is a phase of its own.
+    Attributes:
+        works: the kinds of work.
+        stretches: the episodes, in order.
+        interval_s: length of an interval, seconds.
+        rate_hz: sampling rate.
+        dispersion: 0 for pure sampling noise; d adds scatter of the shares with variance d * p(1-p)/N per interval.
+        wander: standard deviation of the logarithms of shares that wander slowly, over some 15 intervals.
+        background: share of a function that is active everywhere.
+        stray: probability that a tick falls on main.
+        interval_jitter: relative scatter of the length of intervals.
+        missing: probability that an interval is lost.
+        empty: probability that an interval has no samples.
+        distinct: whether the intervals form phases at all.
+        part_of: the phase of each of the works, -1 for none; empty where each is a phase of its own.
     """
 
     works: tuple[Work, ...]
@@ -52,13 +61,13 @@ class Story:
 
     @property
     def ends(self) -> FloatArray:
-        """Return when each stretch ends, shape (stretches,), seconds."""
+        """Return the end of each episode, shape (stretches,), seconds."""
         ends: FloatArray = np.cumsum(np.array([stretch.seconds for stretch in self.stretches], dtype=np.float64))
         return ends
 
     @property
     def truth(self) -> Truth:
-        """Return what is known about the phases; a run without phases may be called one phase, or none."""
+        """Return the truth about the phases; for a run without phases, one phase and none are both right."""
         of = self.part_of or tuple(range(len(self.works)))
         used = sorted({of[stretch.phase] for stretch in self.stretches} - {-1})
         phases = tuple(self.works[i].truth for i in used)
@@ -111,7 +120,7 @@ def true_labels(seconds: FloatArray) -> IntArray:
 
 
 def edges_of(story: Story, rng: np.random.Generator) -> FloatArray:
-    """Return the borders of the intervals, shape (n + 1,), seconds; the last interval is never a scrap."""
+    """Return the boundaries of the intervals, shape (n + 1,), seconds; the last interval is never very short."""
     n = max(1, int(np.floor(story.ends[-1] / story.interval_s + 1e-9)))
     edges: FloatArray = np.arange(n + 1, dtype=np.float64) * story.interval_s
     shift = rng.normal(0.0, story.interval_jitter * story.interval_s, n + 1).clip(
@@ -122,5 +131,5 @@ def edges_of(story: Story, rng: np.random.Generator) -> FloatArray:
 
 
 def in_order(lengths: Sequence[float], fade_s: float = 0.0) -> tuple[Stretch, ...]:
-    """Return one visit of each phase, in order."""
+    """Return one episode of each phase, in order."""
     return tuple(Stretch(i, float(seconds), fade_s) for i, seconds in enumerate(lengths))

@@ -1,4 +1,4 @@
-"""Outcomes of many runs, drawn together: what each method gets right over a half, or over a family."""
+"""Outcomes of many runs combined: the scores of each method over a half, or over a family."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from truth.scores.sites import NOTHING, Matches
 
 @dataclass(frozen=True)
 class Spread:
-    """A median and its quartiles; None where nothing was measured."""
+    """A median and its quartiles; None without measurements."""
 
     low: float
     median: float
@@ -26,9 +26,24 @@ class Spread:
 class Summary:
     """Scores of a method over some runs.
 
-    k_right, one_phase, noise: parts of all runs, of those of one phase, and of those without phases that got the right
-    number; None where there are none. functions, places, steps, periods: counted over all runs. near: part of the true
-    sites with a found function at most one call away. hops: mean over the true sites with a known distance.
+    Attributes:
+        runs: number of runs.
+        k_right: share of all runs with the right number of phases.
+        one_phase: the same of runs of one phase; None where there are none.
+        noise: the same of runs without phases; None where there are none.
+        ari: adjusted Rand index.
+        ami: adjusted mutual information.
+        v_measure: V-measure.
+        boundary_f1: F1 of the changes of phase.
+        boundary_mean: mean of that.
+        transitions: mean score of the transitions.
+        coverage: mean share of assigned intervals.
+        functions: counts of sites without the kind, over all runs.
+        places: counts of sites with the kind, over all runs.
+        near: share of the true sites with a found function at most one call away.
+        hops: mean over the true sites with a known distance.
+        steps: counts of steps over all runs.
+        periods: counts of periods over all runs.
     """
 
     runs: int
@@ -51,7 +66,7 @@ class Summary:
 
 
 def summarise(outcomes: Sequence[Outcome]) -> Summary:
-    """Draw outcomes of one method together."""
+    """Combine outcomes of one method."""
     labels = [outcome.labels for outcome in outcomes if outcome.labels is not None]
     hops = [hop for outcome in outcomes for hop in outcome.sites.hops]
     known = [hop for hop in hops if hop is not None]

@@ -1,4 +1,4 @@
-"""The tables of docs/truth.md."""
+"""The tables of docs/lab/truth.md."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Column = tuple[str, Callable[[Summary], str]]
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Show a score; a score that is not defined is a dash, and a zero has no sign."""
+    """Format a score; an undefined score is a dash, and a zero has no sign."""
     return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def percent(value: float | None) -> str:
-    """Show a part of something."""
+    """Format a share."""
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
 def f1(counts: Matches) -> str:
-    """Show the F1 of some counts; a dash where there was nothing to find, and nothing was found."""
+    """Format the F1 of some counts; a dash where there was nothing to find, and nothing was found."""
     return number(counts.f1 if counts.true or counts.found else None)
 
 
 def spread(value: Spread | None) -> str:
-    """Show a median with its quartiles."""
+    """Format a median with its quartiles."""
     return "-" if value is None else f"{number(value.median)} ({number(value.low)}-{number(value.high)})"
 
 
@@ -94,7 +94,7 @@ def by_family(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
 
 
 def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
-    """Return a table of runs whose labels are not known: the number of phases, and the sites."""
+    """Return a table of runs whose labels are unknown: the number of phases, and the sites."""
     rows = []
     for run in _in_order(outcome.run for outcome in outcomes):
         chosen = [o for o in outcomes if o.run == run and o.method in methods]
@@ -108,7 +108,7 @@ def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
 
 
 def expected_k(truth: Truth) -> str:
-    """Show the numbers of phases that are right."""
+    """Format the right numbers of phases."""
     return " or ".join(str(k) for k in truth.k)
 
 

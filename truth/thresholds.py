@@ -1,8 +1,8 @@
-"""What each threshold wins: the method without it, on the half for tuning. Writes docs/thresholds.md.
+"""Measure the gain of each threshold: the method without it, on the half for tuning.
 
-Usage: python -m truth.thresholds [--page]
+Writes docs/reference/thresholds.md. Usage: python -m truth.thresholds [--page]
 
-With --page, the page is written anew from what was measured last. The half that is held out is not looked at.
+With --page, the page is written again from the last measurements. The held-out half is not used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from truth.recordings import all_programs, recorded  # noqa: E402
 from truth.scores.sites import Matches  # noqa: E402
 from truth.split import TUNE  # noqa: E402
 
-PAGE, MEASURED = HERE.parent / "docs" / "thresholds.md", HERE / "thresholds.json"
+PAGE, MEASURED = HERE.parent / "docs" / "reference" / "thresholds.md", HERE / "thresholds.json"
 Scores = dict[str, dict[str, float]]
 Measured = dict[str, Scores]
 COLUMNS = ("name", "default", "unit", "what it rests on", "without")
@@ -47,7 +47,7 @@ def score(settings: tuple[str, ...]) -> dict[str, dict[str, float]]:
 
 
 def _sums(found: list[Outcome]) -> dict[str, float]:
-    """Add up outcomes."""
+    """Sum up outcomes."""
     none = Matches(0, 0, 0, 0)
     return {
         "runs": len(found),
@@ -58,7 +58,7 @@ def _sums(found: list[Outcome]) -> dict[str, float]:
 
 
 def measure() -> Measured:
-    """Score the method as it is, under "", and without each of the thresholds that it can be without."""
+    """Score the method as it is, under "", and without each of the optional thresholds."""
     asked = [""] + [f"{room}.{t.name}={t.without!r}" for room, t in OPTIONS.listed() if t.without is not None]
     out = {}
     with ProcessPoolExecutor() as pool:
@@ -69,7 +69,7 @@ def measure() -> Measured:
 
 
 def page(measured: Measured) -> str:
-    """Return docs/thresholds.md."""
+    """Return docs/reference/thresholds.md."""
     usual = measured[""]
     told = {f"{part}_{key}": n for part, scores in usual.items() for key, n in scores.items()}
     lines = [(HERE / "thresholds.md").read_text().format(**told)]
@@ -83,7 +83,7 @@ def page(measured: Measured) -> str:
 
 
 def _lost(without: Scores, usual: Scores) -> str:
-    """Say what changes without a threshold, in each part."""
+    """Return the change without a threshold, in each part."""
     said = []
     for part, scores in without.items():
         changes = [

@@ -1,4 +1,4 @@
-"""What is known about a run: its phases, the sites that a person would choose, and the steps inside the phases."""
+"""The truth about a run: its phases, the sites that a person would choose, and the steps inside the phases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ Place = tuple[str, str]  # function name, kind
 
 @dataclass(frozen=True)
 class TrueSite:
-    """A site that should be found. alternatives: places that are as good, of which one is enough."""
+    """A site that should be found.
+
+    Attributes:
+        function: its name.
+        kind: "body" or "loop".
+        alternatives: equally good places, of which one suffices.
+    """
 
     function: str
     kind: str
@@ -19,17 +25,22 @@ class TrueSite:
 
     @property
     def places(self) -> frozenset[Place]:
-        """Return all places that are right."""
+        """Return all right places."""
         return frozenset({(self.function, self.kind), *self.alternatives})
 
 
 @dataclass(frozen=True)
 class TruePhase:
-    """A phase. accepted: places that are not asked for, and not wrong either.
+    """A phase.
 
-    steps: functions that alternate inside the phase, or the one that is called again and again, with those that these
-    call again and again. accepted_steps: functions that may be called steps of it as well. timed: steps of which it is
-    known how often they are called.
+    Attributes:
+        name: its name.
+        sites: the sites that should be found.
+        steps: functions that alternate inside the phase, or the one that is called repeatedly, with their own repeated
+            callees.
+        accepted: places that are neither required nor wrong.
+        accepted_steps: functions that are accepted as steps as well.
+        timed: steps with a known number of calls.
     """
 
     name: str
@@ -42,9 +53,13 @@ class TruePhase:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of a run. distinct: False when its intervals have nothing in common, and no phase is the answer.
+    """The truth about a run.
 
-    k: the numbers of phases that are right, ascending. steps_known: False where nobody wrote down which there are.
+    Attributes:
+        phases: its phases.
+        k: the right numbers of phases, ascending.
+        distinct: False when its intervals have nothing in common, and the answer is no phase.
+        steps_known: False where the steps were not written down.
     """
 
     phases: tuple[TruePhase, ...]
@@ -79,7 +94,7 @@ def phase_from(entry: Mapping[str, object]) -> TruePhase:
 
 
 def _with_inner(steps: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
-    """Go through steps and those below them."""
+    """Iterate over steps and nested ones."""
     for step in steps:
         yield step
         yield from _with_inner(_tables(step, "steps"))

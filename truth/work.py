@@ -1,7 +1,7 @@
-"""What a made-up program does in a phase: who calls whom, how often, and who has the time.
+"""The work of a made-up program in a phase: call paths, call counts, and self time.
 
-A phase is an iteration that is repeated: its pieces follow one another, each a call of some function (a step) or, where
-`function` is None, a stretch of the loop of the driver itself.
+A phase repeats an iteration: its pieces follow one another, each a call of some function (a step) or, where `function`
+is None, a part of the driver's own loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ COMMON = tuple(f"common_{name}" for name in ("dot", "copy", "hash", "index", "no
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where a piece spends a share of its time: below its function, called so many times per piece."""
+    """A path on which a piece spends a share of its time.
+
+    Attributes:
+        below: functions below the piece's own, outermost first.
+        share: of the piece's time.
+        calls: number of calls per piece.
+    """
 
     below: tuple[str, ...]
     share: float
@@ -26,9 +32,13 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an iteration: the function called for it, seconds, and the leaves below it (shares sum to 1).
+    """A part of an iteration.
 
-    every: it comes in every so many iterations only.
+    Attributes:
+        function: the function called for it; None for the driver's own loop.
+        seconds: its duration.
+        leaves: the leaves below it; shares sum to 1.
+        every: it runs once in this many iterations.
     """
 
     function: str | None
@@ -38,16 +48,21 @@ class Piece:
 
     @property
     def mean_seconds(self) -> float:
-        """Return its seconds per iteration, over many of them."""
+        """Return its mean seconds per iteration."""
         return self.seconds / self.every
 
 
 @dataclass(frozen=True)
 class Work:
-    """A phase as it runs. stack: the functions that live as long as the phase, from main; load: part of it on the CPU.
+    """The work of a phase.
 
-    jitter: relative standard deviation of an iteration's pieces. drift: how far the mix has turned into its reverse by
-    the end of a visit of the phase, 0..1.
+    Attributes:
+        truth: the truth about the phase.
+        stack: the functions that run as long as the phase, from main.
+        pieces: the pieces of an iteration, in order.
+        load: its share of the CPU.
+        jitter: relative standard deviation of an iteration's pieces.
+        drift: how far the composition has changed into its reverse by the end of an episode, 0..1.
     """
 
     truth: TruePhase
@@ -69,7 +84,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def helpers(rng: np.random.Generator, name: str, share: float, most: int = 3, shared: float = 0.3) -> list[Leaf]:
-    """Draw small functions that have `share` together; some are called from other phases too."""
+    """Draw small functions that have `share` together; some are called in other phases too."""
     count = int(rng.integers(1, most + 1))
     names = [f"{name}_part{j}" if rng.random() > shared else str(rng.choice(COMMON)) for j in range(count)]
     names = list(dict.fromkeys(names))
@@ -84,7 +99,7 @@ def hot_leaves(rng: np.random.Generator, name: str) -> tuple[Leaf, ...]:
 
 
 def spread_leaves(rng: np.random.Generator, name: str) -> tuple[Leaf, ...]:
-    """Draw a function that only calls: many small functions, some below others, have the time."""
+    """Draw a function that only calls: many small functions, some nested, have the time."""
     count = int(rng.integers(6, 15))
     names = [f"{name}_leaf{j}" for j in range(count)]
     for j in range(count // 3):
@@ -99,7 +114,7 @@ def spread_leaves(rng: np.random.Generator, name: str) -> tuple[Leaf, ...]:
 
 
 def called(rng: np.random.Generator, i: int, *, spread: bool = False, seconds: float | None = None) -> Work:
-    """Make a phase in which one function is called again and again, by a driver of its own or by main.
+    """Make a phase in which one function is called repeatedly, by a driver of its own or by main.
 
     spread: the function only calls, and the site has to be lifted to it from the small functions that have the time.
     """
@@ -107,7 +122,7 @@ def called(rng: np.random.Generator, i: int, *, spread: bool = False, seconds: f
     driver = (f"drive{i}",) if rng.random() < 0.5 else ()
     seconds = log_uniform(rng, 0.001, 0.3) if seconds is None else seconds
     leaves = spread_leaves(rng, step) if spread else hot_leaves(rng, step)
-    # The driver's loop beats exactly when the body of its only step does.
+    # The driver's loop beats exactly as often as the body of its only step.
     site = TrueSite(step, BODY, tuple((name, LOOP) for name in driver))
     truth = TruePhase(f"phase{i}", (site,), (step,))
     return Work(truth, ("main", *driver), (Piece(step, seconds, leaves),))
@@ -123,7 +138,7 @@ def lasting(rng: np.random.Generator, i: int) -> Work:
 
 
 def stepped(rng: np.random.Generator, i: int, seconds: tuple[float, ...]) -> Work:
-    """Make a phase that goes through several steps in each iteration, faster than the intervals: all are its sites."""
+    """Make a phase with several steps in each iteration, faster than the intervals: all are its sites."""
     names = tuple(f"step{i}_{chr(97 + j)}" for j in range(len(seconds)))
     pieces = tuple(
         Piece(name, s, spread_leaves(rng, name) if rng.random() < 0.3 else hot_leaves(rng, name))

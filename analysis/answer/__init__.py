@@ -1,1 +1,1 @@
-"""One answer from all rooms: the phases of a run, with their sites, their steps and what their heartbeats cost."""
+"""Build the answer for a run: its phases, with their sites, their steps and the cost of their heartbeats."""

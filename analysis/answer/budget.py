@@ -1,7 +1,7 @@
-"""Heartbeats that cost no more than a budget in all: predicted from counted calls, kept by rate factors.
+"""Keep the total cost of heartbeats within a budget: costs are predicted from counted calls, lowered by rate factors.
 
-A body site beats once a call, and calls are counted. How often a loop is repeated is known only once the loop is found
-in the source (`incprof sites`), so loop sites are not counted here. f functions, k phases.
+A body site beats once per call, and calls are counted. The iterations of a loop are known only once the loop is found
+in the source (`incprof sites`), so loop sites are not included here. f functions, k phases.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.answer.find import choose_again
-from incprof.analysis.phases.results import Phase, PhaseResult, SiteCost
+from incprof.analysis.phase_result import Phase, PhaseResult, SiteCost
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.model import FloatArray, IntArray
 
 Key = tuple[int, str]
-# Sites that cannot be had cheaply are given up one by one; what replaces them may be dear as well.
+# Sites that are too expensive are given up one by one, and their replacements may be expensive as well.
 MOST_TRIES = 16
 
 
 @dataclass(frozen=True)
 class _Beats:
-    """Calls of each function in each phase, (k, f), and the time of the phases."""
+    """Calls and costs from which the overhead of sites is predicted.
+
+    Attributes:
+        calls: of each function in each phase, (k, f).
+        time: of the phases.
+        cost: of a beat.
+        recorded_cost: share of the cost of skipped beats; once recorded beats cost less, skipping more saves nothing.
+    """
 
     calls: FloatArray
     time: PhaseTime
@@ -31,7 +38,7 @@ class _Beats:
     recorded_cost: float
 
     def overhead(self, function: int, factor: int) -> FloatArray:
-        """Return the predicted overhead of a body site in each phase, (k,), percent of the CPU time of the program."""
+        """Return the predicted overhead of a body site in each phase, (k,), percent of the program's CPU time."""
         each = self.cost.pair_ns / factor + self.cost.skipped_ns * (1 - 1 / factor)
         busy = self.time.cpu_s > 0
         rate = np.divide(self.calls[:, function], self.time.cpu_s, out=np.zeros(len(busy)), where=busy)
@@ -42,13 +49,13 @@ class _Beats:
 def within_budget(
     chooser: SiteChooser, result: PhaseResult, cost: BeatCost, budget_pct: float, *, move: bool = True
 ) -> PhaseResult:
-    """Predict what the sites of a result cost, and keep the sum within a budget in the phase where it is largest.
+    """Predict the cost of a result's sites, and keep the sum within a budget in the phase where it is largest.
 
-    The dearest site gets the next rate factor (2, 5, 10, 20, ...) as long as that helps. A site that costs too much
-    even when nearly all its beats are skipped gives way to the next best one.
+    The most expensive site gets the next rate factor (2, 5, 10, 20, ...) as long as that helps. A site that costs too
+    much even when nearly all its beats are skipped is replaced by the next best one.
 
     Args:
-        chooser: of the profile and method that the result is of.
+        chooser: of the profile and method of the result.
         result: phases and sites.
         cost: of a beat.
         budget_pct: percent of the CPU time that the program itself uses, positive.
@@ -58,7 +65,7 @@ def within_budget(
     calls, time = calls_by_phase(profile, result.labels), phase_time(profile, result.labels)
     beats = _Beats(calls, time, cost, result.options.sites.recorded_cost)
     excluded: set[Key] = set()
-    # Heartbeats are numbered anew: no place had a number that is remembered.
+    # Number the heartbeats from scratch: drop all sites, so that no earlier number is kept.
     first = replace(result, phases=tuple(replace(phase, sites=()) for phase in result.phases))
     for _ in range(MOST_TRIES):
         factor, dearest = _factors_for(result, beats, budget_pct if move else np.inf)
@@ -70,13 +77,13 @@ def within_budget(
 
 
 def _bodies(result: PhaseResult, beats: _Beats) -> list[int]:
-    """Return the functions with a body site whose calls are known, ascending."""
+    """Return the functions with a body site whose calls are counted, ascending."""
     bodies = {site.index for phase in result.phases for site in phase.sites if site.kind == "body"}
     return sorted(function for function in bodies if beats.calls[:, function].any())
 
 
 def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple[dict[int, int], int | None]:
-    """Return the rate factor of each body site, and the dearest one where none helps; else None."""
+    """Return the rate factor of each body site and None; or, where no factor helps, the most expensive site."""
     steps = factors()
     level = dict.fromkeys(_bodies(result, beats), 0)
     overhead = {function: beats.overhead(function, 1) for function in level}

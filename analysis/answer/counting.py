@@ -1,18 +1,18 @@
-"""What counting calls has cost a run, and which functions caused it."""
+"""The cost of counting calls in a run, and the functions that cause it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.phases.results import Counted, Counting
+from incprof.analysis.phase_result import Counted, Counting
 from incprof.model import IntervalProfile
 
-# Functions that are named: together they have SHARE of the calls, or they are the first MOST.
+# Functions to list: those that together have SHARE of the calls, but at most the first MOST.
 SHARE, MOST = 0.8, 3
 
 
 def counting(profile: IntervalProfile) -> Counting | None:
-    """Return the cost of all calls; None where the recording did not measure that of one, or there are none."""
+    """Return the cost of all calls; None if the cost of one was not recorded, or there are no calls."""
     call_s = profile.metadata.call_s
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     total = float(calls.sum())
@@ -27,6 +27,6 @@ def counting(profile: IntervalProfile) -> Counting | None:
 
 
 def program_seconds(profile: IntervalProfile) -> float:
-    """Return the CPU time that the program itself took, without what recording cost."""
+    """Return the CPU time of the program itself, without the cost of recording."""
     counters = profile.counters
     return float((counters.cpu_s - counters.collector_s - counters.handler_s - counters.profiler_s).sum())

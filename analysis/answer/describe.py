@@ -1,4 +1,4 @@
-"""From labels and chosen sites to the phases that a person reads."""
+"""Build the phases that reports show from labels and chosen sites."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.answer.call_estimates import CallsSeen, calls_seen
 from incprof.analysis.answer.counting import counting
-from incprof.analysis.answer.seen import CallsSeen, calls_seen
-from incprof.analysis.options.steps import STEPS, StepOptions
-from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
-from incprof.analysis.phases.spent import mostly, off_cpu_s
+from incprof.analysis.answer.time_use import mostly, off_cpu_s
+from incprof.analysis.options.step_thresholds import STEPS, StepOptions
+from incprof.analysis.phase_result import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.spent import SPENT, spent_s
+from incprof.model.time_use import SPENT, spent_s
 from incprof.model.visits import Visits
 
 TOP_FUNCTIONS = 10
@@ -26,7 +26,7 @@ def top_functions(
 ) -> tuple[FunctionShare, ...]:
     """Return the functions with the most self time in some intervals, largest first.
 
-    seen: what samples say of calls, where nobody has counted them.
+    seen: estimates of calls from samples, where calls were not counted.
     """
     guess = seen.of(members) if seen is not None else _nothing if profile.counted else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
@@ -47,12 +47,12 @@ def top_functions(
 
 
 def _nothing(_: int) -> Visits:
-    """Return what is known of calls in a library that counts none, beside a program that does."""
+    """Return no calls: for a library without counters in a program that has them."""
     return Visits(0, 0.0)
 
 
 def percent_of_run(wall: FloatArray, members: IntArray) -> float:
-    """Return the part of the run's time (wall, seconds of each interval) that some intervals have."""
+    """Return the percentage of the run's time (wall, seconds of each interval) in some intervals."""
     whole = float(wall.sum())
     return 100.0 * float(wall[members].sum()) / whole if whole > 0 else 0.0
 
@@ -121,7 +121,7 @@ def _site(profile: IntervalProfile, choice: Choice, heartbeat: int, intervals: i
 
 
 def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> RunSummary:
-    """Return the head of a report: what was recorded, of which process."""
+    """Return the head of a report: the process, and the extent of its recording."""
     meta = profile.metadata
     samples = int(profile.counters.samples.sum())
     if not samples:
@@ -145,9 +145,9 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
 
 
 def _reached_hz(profile: IntervalProfile) -> float | None:
-    """Return the samples per second of CPU time, the collector's own left out; None without samples or counters.
+    """Return samples per second of CPU time, without the collector's; None without samples or counters.
 
-    A sample may stand for several ticks: those that were due when the kernel got round to it.
+    A sample may stand for several ticks: all that were due when the kernel delivered the signal.
     """
     used_s = float((profile.counters.cpu_s - profile.counters.collector_s).sum())
     samples = int(profile.counters.samples.sum())

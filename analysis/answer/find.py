@@ -1,34 +1,62 @@
-"""The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
+"""The phases of a run and where to instrument them: section V of the paper in one call.
 
-`method="paper"` follows the text literally. `method="robust"` cuts the run into stretches in which no function's share
-changes beyond its own scatter, and asks which of these do the same; mixtures, interruptions, waiting and the steps of
-slow iterations become no phases.
+`method="paper"` follows the text literally. `method="robust"` descends the call tree: a segment ends where the frames
+below those that all its samples share change in time beyond their own scatter; segments with the same profile form one
+phase, and each is divided further in turn. Drift, flicker and step-like recurrence do not form phases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 
+import numpy as np
+
 from incprof.analysis.answer.describe import describe_phases
+from incprof.analysis.answer.phase_verdict import ENOUGH
+from incprof.analysis.answer.time_use import mostly
 from incprof.analysis.callgraph.paths import with_estimated_paths
+from incprof.analysis.composition.features import build_features
 from incprof.analysis.options import OPTIONS, Options
-from incprof.analysis.phases.bad_input import refuse
-from incprof.analysis.phases.by_kmeans import cluster_by_kmeans
-from incprof.analysis.phases.by_stretches import cluster_by_stretches
-from incprof.analysis.phases.features import build_features
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phases.bins import has_times
+from incprof.analysis.phases.by_samples import cluster_by_samples
 from incprof.analysis.phases.kmeans import MAX_K
-from incprof.analysis.phases.kmeans_runs import KMeansRuns
-from incprof.analysis.phases.results import Phase, PhaseResult
-from incprof.analysis.phases.short import named_by_samples
-from incprof.analysis.phases.spent import mostly
+from incprof.analysis.phases.paper_method import KMeansRuns, cluster_by_kmeans
+from incprof.analysis.phases.short_parts import named_by_samples
 from incprof.analysis.sites.choice import SiteChooser
-from incprof.errors import UsageError
+from incprof.errors import NoDataError, UsageError
 from incprof.model import IntArray, IntervalProfile
-from incprof.model.spent import spent_s
+from incprof.model.time_use import spent_s
+
+
+def refuse(profile: IntervalProfile) -> None:
+    """Reject a profile that cannot be analysed.
+
+    Raises:
+        NoDataError: there is no interval, a time or a count is not finite or is negative, or there are no samples.
+    """
+    if profile.n_intervals == 0:
+        raise NoDataError("the run has no complete interval: record for longer, or with a shorter interval")
+    for what, matrix in (("self time", profile.self_s), ("number of calls", profile.calls)):
+        bad = np.flatnonzero(~np.isfinite(matrix.data) | (matrix.data < 0))
+        if len(bad):
+            row, value = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1, matrix.data[bad[0]]
+            raise NoDataError(f"interval {row} has a {what} of {value}: the profile is damaged, record it again")
+    if not np.isfinite(profile.end_s).all() or not np.isfinite(profile.start_s).all():
+        raise NoDataError("an interval has a start or an end that is not a number: the profile is damaged")
+    with np.errstate(over="ignore"):
+        total = float(profile.self_s.sum())
+    if not total > 0:
+        raise NoDataError(
+            f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"
+        )
+    if not np.isfinite(total):
+        raise NoDataError("the self times add up to no number: the profile is damaged, record it again")
+
 
 METHODS = ("robust", "paper")
-# Phases that may be asked for.
+# Most phases that a user may request.
 MOST_K = 16
 
 
@@ -47,19 +75,21 @@ def find_phases(
     """Find the phases of a process.
 
     Args:
-        profile: what was recorded.
+        profile: the recording.
         method: "robust" or "paper".
         k: number of phases wanted; by default the method chooses.
-        level: at most so many phases, the most alike joined (robust); by default all that were found.
-        random_state: seed of k-means (paper), and of what is drawn again (robust). Same profile and seed, same answer.
-        jobs: threads that run the starts of k-means side by side (paper); the answer is the same.
+        level: number of phases at most: the most similar ones are merged, or parts of the phases are split off
+            (robust).
+        random_state: seed of k-means (paper), and of the resampling (robust). Same profile and seed, same answer.
+        jobs: threads that run the starts of k-means side by side (paper); does not affect the result.
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
-        runs: of k-means that were computed before (paper), and those computed now.
+        runs: of k-means that were computed before (paper); new ones are added.
 
     Raises:
-        UsageError: unknown method, k outside 1..16 (the paper's method: 1..8), or a level below 1 or of the paper's.
-        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+        UsageError: unknown method, k outside 1..16 (the paper's method: 1..8), a level below 1, or a level with the
+            paper's method.
+        NoDataError: no interval holds a sample, or the profile holds invalid numbers.
     """
     most = MAX_K if method == "paper" else MOST_K
     if k is not None and not 1 <= k <= most:
@@ -70,22 +100,18 @@ def find_phases(
     estimated = len(chooser.profile.samples.time_s) > len(profile.samples.time_s)
     profile, features = chooser.profile, chooser.features
     if method == "robust":
-        found = cluster_by_stretches(features, profile.functions, k, options.phases, random_state)
+        found = cluster_by_samples(profile, features, k, level, options.phases)
     else:
         found = cluster_by_kmeans(features, k, random_state, jobs, runs or KMeansRuns())
-    finest = found
-    if level is not None:
-        found = found.at_level(level)
+    by_samples = method == "robust" and has_times(profile)
     chosen = chooser.of_all(found.labels, found.off_cpu)
     phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
-    if found.sure is not None:
-        phases = _with_confidence(phases, found.sure[0])
     judgement = found.judgement
     return PhaseResult(
         method=method,
         k=len(phases),
         k_clusters=judgement.k,
-        rule="user" if k is not None else judgement.rule if found is finest else "level",
+        rule="user" if k is not None else judgement.rule if level is None else "level",
         votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
@@ -95,30 +121,31 @@ def find_phases(
         dispersion=found.dispersion,
         features=len(features.columns),
         scatter=found.scatter,
-        warnings=tuple(warnings_of(profile, k, len(phases), found.labels, options)),
-        joined=found.joined,
+        warnings=tuple(warnings_of(profile, k, len(phases), found.labels, options, by_samples=by_samples)),
+        few=_are_few(profile, options, by_samples=by_samples),
         options=options,
         borders=found.borders,
         levels=found.levels,
-        in_turn=found.in_turn,
         short=named_by_samples(profile, found.short),
+        stages=found.stages,
         spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
-        k_again=None if found.sure is None else found.sure[1],
         paths_estimated=estimated,
     )
 
 
-def _with_confidence(phases: Sequence[Phase], sure: Mapping[int, float]) -> tuple[Phase, ...]:
-    """Set how sure each phase is; of waiting, nothing was seen that speaks against it."""
-    return tuple(replace(p, confidence=sure.get(p.id, p.intervals / (p.intervals + 1.0))) for p in phases)
+def _are_few(profile: IntervalProfile, options: Options, *, by_samples: bool) -> bool:
+    """Return whether a run is too short to show more than one phase."""
+    if by_samples:
+        return float(profile.self_s.sum()) * profile.metadata.rate_hz < ENOUGH * options.phases.samples
+    return profile.n_intervals < ENOUGH
 
 
 def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> SiteChooser:
-    """Build what phases are found from, and what chooses their sites.
+    """Build the features that phases are found from, and the chooser of their sites.
 
     Raises:
         UsageError: unknown method.
-        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+        NoDataError: no interval holds a sample, or the profile holds invalid numbers.
     """
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
@@ -130,12 +157,12 @@ def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIO
 
 
 def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
-    """Give the phases of a result the sites that they get without some.
+    """Choose the sites of a result's phases again, without some sites.
 
     Args:
-        chooser: of the profile and method that the result is of.
+        chooser: of the profile and method of the result.
         result: phases, and sites to be replaced.
-        excluded: (function, kind) of sites that cannot be had.
+        excluded: (function, kind) of sites that are not available.
     """
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
     chosen = chooser.of_all(result.labels, off_cpu, excluded)
@@ -145,21 +172,24 @@ def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[
     return replace(result, phases=tuple(replace(p, confidence=before.get(p.id)) for p in phases))
 
 
-def warnings_of(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:
-    """Say what the reader of the answer should know.
+def warnings_of(
+    profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options, *, by_samples: bool
+) -> list[str]:
+    """Return warnings for the reader of the answer.
 
     Args:
         profile: that the answer is about.
-        asked: so many phases, None if nobody asked for a number.
-        k: so many were found.
+        asked: number of phases requested; None if none was.
+        k: number of phases found.
         labels: (n,) the phases, -1 for none.
         options: thresholds.
+        by_samples: whether the phases were found in samples; else in intervals.
     """
     out = []
-    if profile.n_intervals == 1:
+    if not by_samples and profile.n_intervals == 1:
         out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
-    elif profile.n_intervals < 10:
-        # Where recorded ones were pooled, shorter ones would hold too little.
+    elif not by_samples and profile.n_intervals < 10:
+        # Where recorded intervals were pooled, shorter ones would hold too few samples.
         shorter = ", or with a shorter interval" if profile.metadata.pooled == 1 else ""
         out.append(f"{profile.n_intervals} intervals are few: record for longer{shorter}")
     if asked is not None and k < asked:

@@ -1,4 +1,4 @@
-"""The functions whose calls it costs something to count, and what is left when they are not counted any more."""
+"""Functions whose calls are expensive to count, and the cost that remains once they are not counted."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.answer.counting import program_seconds
-from incprof.analysis.phases.results import Counting
+from incprof.analysis.phase_result import Counting
 from incprof.model import Function, IntervalProfile
 
-# What counting may still cost when the functions named here are left out, percent of the program's CPU time: half of
-# what is worth a line of `phases`.
+# Target for the remaining cost of counting, percent of the program's CPU time: half of what `phases` reports.
 LEFT_PCT = 1.0
 
 
 @dataclass(frozen=True)
 class HotFunction:
-    """A function that is called often. function: with its place, where that is known.
+    """A function that is called often.
 
-    calls: of the run. seconds, pct: what counting them took, of all the program's CPU time.
+    Attributes:
+        function: with file and line, where known.
+        calls: in the run.
+        seconds: cost of counting them.
+        pct: the same, of all the program's CPU time.
     """
 
     function: Function
@@ -30,10 +33,13 @@ class HotFunction:
 
 @dataclass(frozen=True)
 class HotCalls:
-    """Functions that counting is worth leaving out of, most calls first.
+    """Functions that are worth excluding from counting, most calls first.
 
-    counting: what all calls have cost. program_s: CPU time that the program took without. left_pct: what counting the
-    other functions costs, of that.
+    Attributes:
+        counting: cost of all calls.
+        program_s: CPU time of the program without that cost.
+        functions: the functions.
+        left_pct: cost of counting all other functions, percent of program_s.
     """
 
     counting: Counting
@@ -43,7 +49,7 @@ class HotCalls:
 
 
 def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float = LEFT_PCT) -> HotCalls:
-    """Name the functions with most calls, as few as bring what counting the others costs down to a percentage."""
+    """Return the fewest functions with most calls whose exclusion lowers the cost of counting to a percentage."""
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     program_s = program_seconds(profile)
     found: list[HotFunction] = []

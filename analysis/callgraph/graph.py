@@ -1,7 +1,7 @@
 """The dynamic call graph without cycles, and inclusive time in it (Graham, Kessler, McKusick: gprof, 1982).
 
 A function's time is divided among its callers in proportion to their calls. Functions that call each other in a cycle
-are one component: its time is divided by the calls that come from outside. f functions, c components, b blocks of time.
+form one component, whose time is divided by the calls from outside. f functions, c components, b blocks of time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from incprof.model import FloatArray, IntArray
 
 
 def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) -> list[list[int]]:
-    """Return the cycles of a call graph, and each other function alone: what is called comes before its callers.
+    """Return the components of a call graph, callees before callers: each cycle, and each other function alone.
 
-    Tarjan's algorithm with a stack of its own: programs may call deeper than Python does.
+    Tarjan's algorithm with an explicit stack: programs may recurse deeper than Python does.
 
     Args:
-        functions: how many there are.
+        functions: number of functions.
         caller: (a,) of each arc; negative for none.
         callee: (a,) of each arc.
     """
@@ -67,7 +67,13 @@ def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) 
 
 @dataclass(frozen=True)
 class Entry:
-    """Calls of a component from outside. caller: -1 for what is not known. part: (b,) of all such calls."""
+    """Calls of a component from outside.
+
+    Attributes:
+        caller: -1 if unknown.
+        function: the function that is called.
+        part: (b,) share of all calls from outside.
+    """
 
     caller: int
     function: int
@@ -79,7 +85,7 @@ class CallGraph:
 
     Attributes:
         component: (f,) of each function.
-        members: functions of each component; what is called comes before its callers.
+        members: functions of each component; callees come before callers.
         entries: of each component; none where nothing calls it.
         inclusive: (c, b) ticks of each component with all that it calls.
     """
@@ -89,7 +95,7 @@ class CallGraph:
 
         Args:
             own: (f, b) ticks of each function.
-            caller: (a,) of each arc, each pair once; -1 for what is not known.
+            caller: (a,) of each arc, each pair once; -1 if unknown.
             callee: (a,) of each arc.
             counts: (a, b) calls.
         """
@@ -128,9 +134,9 @@ class CallGraph:
 
 
 def _parts(counts: FloatArray) -> FloatArray:
-    """Return the part that each arc into a component has of its calls, (a, b).
+    """Return the share that each arc into a component has of its calls, (a, b).
 
-    What runs in a block without a call was called before: its callers are those of the last block with calls.
+    A block with time but no call belongs to an earlier call: its callers are those of the last block with calls.
     """
     if not len(counts):
         return counts

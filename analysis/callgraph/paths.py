@@ -1,7 +1,7 @@
-"""Call paths where a recording has none but its calls are counted: those that the call graph makes likely.
+"""Estimate call paths from the call graph, where a recording has none but its calls are counted.
 
-Files of gprof hold the time of each function and the calls between functions. A chain of calls gets as much of a
-function's time as it has of its calls: an estimate, since not all calls of a function take as long. n intervals.
+gprof files hold the time of each function and the calls between functions. A call path gets the same share of a
+function's time as of its calls. This is an estimate, since calls of a function may differ in duration. n intervals.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from scipy.sparse import csc_array
 from incprof.analysis.callgraph.graph import CallGraph, Entry
 from incprof.model import OWN, UNKNOWN, FloatArray, IntArray, IntervalProfile, PathTree, Samples
 
-# The callers of a function are taken to be the same in so many parts of the run, of whole intervals.
+# The callers of a function are assumed constant within each of so many blocks of whole intervals.
 BLOCKS = 1024
-# Chains with less of the run are counted for others of the same function; and only so many are followed.
+# Call paths with fewer ticks count for others of the same function; and at most so many are followed.
 LEAST_TICKS, MOST_CHAINS = 0.5, 4000
 
 
 def with_estimated_paths(profile: IntervalProfile) -> IntervalProfile:
-    """Return a profile with estimated call paths; the same where it has recorded ones, or no calls between functions.
+    """Return a profile with estimated call paths; unchanged if paths were recorded, or no calls between functions.
 
-    Each chain has one sample in an interval, of all its ticks: their order is not known.
+    Each call path has one sample per interval, with all its ticks: their order is unknown.
     """
     if len(profile.samples.time_s) or not np.any(profile.arcs.caller >= 0) or not profile.n_intervals:
         return profile
@@ -40,7 +40,14 @@ def with_estimated_paths(profile: IntervalProfile) -> IntervalProfile:
 
 @dataclass(frozen=True)
 class _Chain:
-    """A chain of calls: its function below the chain of its caller. part: (b,) of the function's time; ticks: of it."""
+    """A call path.
+
+    Attributes:
+        parent: the call path of the caller.
+        function: the innermost function.
+        part: (b,) share of the function's time.
+        ticks: of the path.
+    """
 
     parent: int
     function: int
@@ -49,7 +56,7 @@ class _Chain:
 
 
 class _Chains:
-    """The chains of a profile, those with most time first."""
+    """The call paths of a profile, those with most time first."""
 
     def __init__(self, profile: IntervalProfile):
         self._profile = profile
@@ -76,7 +83,7 @@ class _Chains:
         return CallGraph(own, distinct // size - 1, distinct % size, counts)
 
     def _grow(self) -> None:
-        """Follow calls from what nothing calls, the chains with most time first."""
+        """Follow calls from functions without a caller, the call paths with most time first."""
         graph, order = self._graph, count()
         callees = graph.callees()
         waiting: list[tuple[float, int, int, Entry, FloatArray]] = []
@@ -88,7 +95,7 @@ class _Chains:
 
         for number, members in enumerate(graph.members):
             if not graph.entries[number] and not self._outside(members[0]):
-                # Of a cycle that nothing calls, the function with the lowest number is taken to be called first.
+                # If nothing calls a cycle, its function with the lowest number is assumed to be called first.
                 offer(0, Entry(-1, members[0], np.ones(self._blocks)), np.ones(self._blocks))
         for entry in callees.get(-1, []):
             offer(0, entry, entry.part)
@@ -99,12 +106,12 @@ class _Chains:
                     offer(chain, called, part * called.part)
 
     def _outside(self, function: int) -> bool:
-        """Return whether a function keeps time that is in no function of the program, and has no caller."""
+        """Return whether an entry keeps time that is in no function of the program, and has no caller."""
         of = self._profile.functions[function]
         return not of.is_code and not of.is_nameless and not self._graph.entries[self._graph.component[function]]
 
     def _entered(self, parent: int, entry: int, part: FloatArray, ticks: float) -> list[int]:
-        """Add a function, and below it the others of its cycle, each where it is first called; their chains."""
+        """Add a function, and below it the others of its cycle, each at its first call; return their call paths."""
         within = self._graph.arcs_within.get(int(self._graph.component[entry]), [])
         place = {entry: len(self.chains)}
         self.chains.append(_Chain(parent, entry, part, ticks))
@@ -120,7 +127,7 @@ class _Chains:
         return list(place.values())
 
     def tree(self) -> PathTree:
-        """Return the chains as call paths; a function that no chain has is below the root."""
+        """Return the call tree; a function without a call path is below the root."""
         have = {chain.function for chain in self.chains}
         for function in np.flatnonzero(np.diff(self._ticks.indptr)).tolist():
             if function not in have and not self._outside(function):
@@ -131,7 +138,7 @@ class _Chains:
         return PathTree(parent, np.array(functions, dtype=np.int32), np.array(address, dtype=np.int64))
 
     def samples(self) -> Samples:
-        """Return a sample for each interval and chain with a tick. What rounding leaves is the largest chain's."""
+        """Return a sample for each interval and call path with a tick; the largest path gets the rounding remainder."""
         outside = np.flatnonzero(np.diff(self._ticks.indptr)).tolist()
         of_function: dict[int, list[int]] = {function: [0] for function in outside if self._outside(function)}
         for number, chain in enumerate(self.chains[1:], 1):
@@ -146,7 +153,7 @@ class _Chains:
             for _, negative in shares:
                 part = self.chains[-negative].part[block]
                 mine = left if negative == shares[-1][1] else np.minimum(_whole(np.cumsum(ticks * part)), left)
-                # What is left may not shrink from one interval to the next.
+                # The remainder must not shrink from one interval to the next.
                 left = np.minimum.accumulate((left - mine)[::-1])[::-1]
                 rows.append(interval)
                 nodes.append(np.full(len(interval), -negative))
@@ -171,5 +178,5 @@ class _Chains:
 
 
 def _whole(ticks: FloatArray) -> IntArray:
-    """Return ascending ticks as whole numbers; differences of these are whole too, and nothing is lost on the way."""
+    """Round ascending ticks to whole numbers, whose differences are whole too and keep the total."""
     return np.rint(ticks).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Counters of a run's time, by phase: what each phase is bound by. docs/counters.md. r rows, n intervals, k phases."""
+"""Counters of a run's time, by phase: what each phase is bound by. counters.md. r rows, n intervals, k phases."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from incprof.analysis.counters.bound import bound_by
 from incprof.analysis.counters.energy import PhasePower, energy_figures, energy_of_steps, overlaps, power_by_phase
 from incprof.analysis.counters.events import Events
 from incprof.analysis.counters.figures import figures_of
-from incprof.analysis.counters.results import CountersUnder, PhaseCounters, PowerUnder
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.counters.phase_counters import CountersUnder, PhaseCounters, PowerUnder
+from incprof.analysis.phase_result import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.series import CounterSeries
 
-# A row that has more of its time outside of a phase tells of another one too.
+# A row with a smaller share of its time in one phase belongs to another one too.
 WITHIN = 0.8
 
 
 def lay_under(
     series: CounterSeries, profile: IntervalProfile, result: PhaseResult, *, offset_s: float, by_clock: bool, path: str
 ) -> CountersUnder:
-    """Sum counters up by phase, and say what each phase is bound by.
+    """Sum counters by phase, and determine what each phase is bound by.
 
     Args:
         series: of the same process, or of the machine that it ran on.
         profile: n intervals.
         result: its phases.
-        offset_s: when sampling began, in seconds since the recording did.
-        by_clock: whether that is known, or both are taken to have begun together.
+        offset_s: start of sampling, seconds after the start of the recording.
+        by_clock: whether the offset is known; else both are assumed to have begun together.
         path: of the file.
     """
     start, end = series.start_s + offset_s, series.end_s + offset_s
@@ -61,13 +61,13 @@ def lay_under(
 def power_under(
     series: CounterSeries, profile: IntervalProfile, result: PhaseResult, offset_s: float
 ) -> PhasePower | None:
-    """Return the power of each phase, and that between phases; None where none was sampled.
+    """Return the power of each phase, and of the time between phases; None where none was sampled.
 
     Args:
         series: r rows.
         profile: n intervals.
         result: k phases.
-        offset_s: when sampling began, in seconds since the recording did.
+        offset_s: start of sampling, seconds after the start of the recording.
     """
     if series.power is None:
         return None
@@ -92,19 +92,19 @@ def _power_of_run(series: CounterSeries, found: PhasePower) -> PowerUnder:
     )
 
 
-# Rows that are of no phase: in several, or in none; and those before or after the run.
+# Rows of no phase: in several, or in none; and those before or after the run.
 MIXED, OUTSIDE = -1, -2
 
 
 def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> IntArray:
-    """Return the phase that each row lies in, (r,): MIXED where it is in none or in several, OUTSIDE of the run.
+    """Return the phase that each row lies in, (r,): MIXED if in none or in several, OUTSIDE of the run.
 
     Args:
         start: (r,) seconds since the start of the run.
-        end: (r,) of the same.
+        end: (r,) likewise.
         profile: n intervals.
         labels: (n,) their phases, -1 for none.
-        k: phases.
+        k: number of phases.
     """
     inside = overlaps(start, end, profile.start_s, profile.end_s, labels, k)
     most = inside.argmax(axis=0)

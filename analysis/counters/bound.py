@@ -1,32 +1,32 @@
-"""What a phase is bound by: rules in order, the first that holds. docs/counters.md has their sources."""
+"""What a phase is bound by: rules in order, the first that holds. docs/reference/counters.md has their sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from incprof.analysis.counters.results import Bound
-from incprof.analysis.phases.results import Phase
+from incprof.analysis.counters.phase_counters import Bound
+from incprof.analysis.phase_result import Phase
 
-# What a miss of the last-level cache and a mispredicted branch cost, in cycles: those of Intel's tuning guides, where a
-# part of this size is worth a look.
+# Cost of a miss of the last-level cache and of a mispredicted branch, in cycles, and the share of all cycles from which
+# they matter: from Intel's tuning guides.
 MISS_CYCLES, BRANCH_CYCLES, WORTH = 180, 20, 0.2
-# More of the CPU time in the kernel is worth a look (B. Gregg, Linux performance analysis in 60 seconds).
+# Share of the CPU time in the kernel from which it matters (B. Gregg, Linux performance analysis in 60 seconds).
 KERNEL = 0.2
-# Below, a processor stalls more than it works (B. Gregg, CPU utilization is wrong).
+# Instructions per cycle below which a processor stalls more than it works (B. Gregg, CPU utilization is wrong).
 STALLED = 1.0
-# Where less than half a processor is busy, the program waits for more of the time than it runs.
+# With less than half a processor busy, the program waits more than it runs.
 IDLE = 0.5
-# A phase of which hardly any time was sampled tells nothing.
+# A phase with hardly any sampled time is inconclusive.
 LEAST_S, LEAST_PART = 0.05, 0.05
 
 
 def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Bound | None:
-    """Return what a phase is bound by; None where nothing was counted that tells.
+    """Return what a phase is bound by; None where the counters do not show it.
 
     Args:
-        phase: what its samples say it is spent on goes first: a processor that spins has many instructions in a cycle.
+        phase: the kind of time that its samples show goes first: a spinning processor has many instructions per cycle.
         figures: of its counters.
-        seconds: that they were sampled in it.
+        seconds: sampled in the phase.
     """
     if seconds < max(LEAST_S, LEAST_PART * phase.seconds) or not figures:
         return None

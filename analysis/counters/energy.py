@@ -6,23 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.counters.results import StepEnergy
-from incprof.analysis.phases.results import Phase, all_steps
+from incprof.analysis.counters.phase_counters import StepEnergy
+from incprof.analysis.phase_result import Phase, all_steps
 from incprof.model import FloatArray, IntArray
 from incprof.model.series import Power
 
-# A phase of which less than this part was measured has a power, but no energy.
+# A phase of which a smaller share was measured has a power, but no energy.
 MEASURED = 0.5
-# Rows that have next to nothing else in them tell a phase's own power.
+# Rows with next to nothing else in them show a phase's own power.
 ALONE = 0.999
 MOST_STEPS = 4
 
 
 @dataclass(frozen=True)
 class PhasePower:
-    """The power of phases. watts, measured_s: (k + 1,), the last of what is in none; NaN where nothing was.
+    """The power of phases.
 
-    rows_w, rows_s: for each of them the power and the length of rows that lie in it alone.
+    Attributes:
+        watts: (k + 1,), the last of time in no phase; NaN where nothing was measured.
+        measured_s: (k + 1,) seconds with a measurement.
+        rows_w: for each of them the power of the rows that lie in it alone.
+        rows_s: lengths of the same rows, seconds.
     """
 
     watts: FloatArray
@@ -38,11 +42,11 @@ def overlaps(
 
     Args:
         start: (r,) seconds on the clock of the intervals.
-        end: (r,) of the same.
+        end: (r,) likewise.
         start_s: (n,) of the intervals.
-        end_s: (n,) of the same.
-        labels: (n,) their phases, below k; others count for none.
-        k: phases.
+        end_s: (n,) likewise.
+        labels: (n,) their phases, below k; other values are no phase.
+        k: number of phases.
     """
     edges = np.stack([start_s, end_s], axis=1).ravel()
     inside = np.zeros((k, len(start)))
@@ -55,22 +59,22 @@ def overlaps(
 
 
 def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> PhasePower:
-    """Share the energy of rows between the phases: all of it is somewhere, and none of it twice.
+    """Divide the energy of rows among the phases: all of it is assigned, and none of it twice.
 
-    Of a row in which the phase changes, each phase has its time at the power that it has in rows of its own, so
-    that rows may be longer than phases.
+    In a row in which the phase changes, each phase has its time at the power of its own rows, so that rows may be
+    longer than phases.
 
     Args:
         power: of r rows.
         row_s: (r,) their lengths.
-        inside: (k + 1, r) seconds of each row in each phase, the last of what is in none.
+        inside: (k + 1, r) seconds of each row in each phase, the last of time in none.
     """
     known = np.isfinite(power.watts)
     watts = np.where(known, power.watts, 0.0)
     alone = [known & (own >= ALONE * row_s) for own in inside]
     usual = [float(watts[own] @ row_s[own] / row_s[own].sum()) if own.any() else np.nan for own in alone]
     seconds = np.where(known, inside, 0.0)
-    # What is of no phase with a power of its own, or outside of the run, is taken to have that of the row.
+    # Time in a phase without a power of its own, or outside of the run, is assumed to have the row's power.
     expected = seconds * np.where(np.isfinite(usual)[:, None], np.array(usual)[:, None], watts)
     outside = np.maximum(row_s - seconds.sum(axis=0), 0.0) * watts
     whole = expected.sum(axis=0) + outside
@@ -94,6 +98,6 @@ def energy_figures(phase: Phase, watts: float, measured_s: float) -> dict[str, f
 
 
 def energy_of_steps(phase: Phase, joules: float) -> tuple[StepEnergy, ...]:
-    """Return the energy of a call of each step, the largest first, by its part of the phase's time."""
+    """Return the energy of a call of each step, largest first, from its share of the phase's time."""
     steps = sorted((s for s in all_steps(phase.steps) if s.calls > 0), key=lambda step: -step.share)
     return tuple(StepEnergy(s.function, s.calls, joules * s.share / s.calls) for s in steps[:MOST_STEPS])

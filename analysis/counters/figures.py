@@ -1,4 +1,4 @@
-"""Figures of a stretch of time, from what was counted in it."""
+"""Figures of a period of time, from the events counted in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from incprof.analysis.counters.events import Events
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
 
-# A last-level cache is filled by lines of so many bytes, on x86-64 and on most others.
+# Size of a line of the last-level cache, on x86-64 and most other processors.
 LINE_BYTES = 64
 
 
@@ -23,17 +23,17 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def _misses(events: Events) -> str:
-    """Return the event that counts misses of the last level; perf has it for loads alone, too."""
+    """Return the event that counts misses of the last level; perf also has one for loads alone."""
     return "cache-misses" if events.column("cache-misses") is not None else "llc-load-misses"
 
 
 def _system(events: Events) -> float | None:
-    """Return the part of the CPU time that is the kernel's."""
+    """Return the kernel's share of the CPU time."""
     user, system = events.mean("user"), events.mean("system")
     return None if user is None or system is None or user + system <= 0 else system / (user + system)
 
 
-# The node's power, in whatever column it was.
+# The node's power, from any column.
 POWER = "power-watts"
 
 

@@ -1,4 +1,4 @@
-"""Counters over time, for a picture below the phases. r rows, b bins."""
+"""Counters over time, for a figure below the phases. r rows, b bins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incprof.analysis.counters.figures import FIGURES, with_power
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
 
-# In the order in which they stand below one another; as many as are there, the first few.
+# Order from top to bottom; the first MOST that are available are shown.
 SHOWN = (
     "power_w", "ipc", "misses_per_1000", "memory_bytes_s", "branch_misses_per_1000", "cpu", "system_share",
     "context_switches_s", "page_faults_s", "read_bytes_s", "write_bytes_s", "rss_bytes",
@@ -21,20 +21,25 @@ MOST = 8
 
 @dataclass(frozen=True)
 class CounterLane:
-    """A figure over time. name: in figures.py. values: (b,), NaN where nothing was counted."""
+    """A figure over time.
+
+    Attributes:
+        name: in figures.py.
+        values: (b,), NaN where nothing was counted.
+    """
 
     name: str
     values: FloatArray
 
 
 def lanes_of(series: CounterSeries, offset_s: float, start_s: FloatArray, end_s: FloatArray) -> tuple[CounterLane, ...]:
-    """Return the figures that are not zero all the time.
+    """Return the figures that are not zero throughout.
 
     Args:
         series: r rows.
-        offset_s: when sampling began, seconds since the recording did.
-        start_s: (b,) the bins.
-        end_s: (b,) the bins.
+        offset_s: start of sampling, seconds after the start of the recording.
+        start_s: (b,) of the bins.
+        end_s: (b,) of the bins.
     """
     middle = (series.start_s + series.end_s) / 2 + offset_s
     place = np.searchsorted(end_s, middle, side="right")
@@ -58,7 +63,7 @@ def lanes_of(series: CounterSeries, offset_s: float, start_s: FloatArray, end_s:
 
 
 def _carried(values: FloatArray) -> FloatArray:
-    """Return values in which a bin between others has that of the one before: rows are longer than bins."""
+    """Fill each bin between others with the value before it: rows are longer than bins."""
     known = np.isfinite(values)
     if not known.any():
         return values

@@ -1,4 +1,4 @@
-"""Two runs of a program side by side, or several of each: what takes longer, and whether that is more than noise."""
+"""Compare two runs of a program, or several of each: find what takes longer, and whether that is more than noise."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Literal
 
 import numpy as np
 
-from incprof.analysis.diff.energy import NodePower, with_energy
-from incprof.analysis.diff.from_run_to_run import assumed_noise
+from incprof.analysis.diff.diff_result import Comparison, Side
+from incprof.analysis.diff.energy_change import NodePower, with_energy
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
 from incprof.analysis.diff.notes import alike, notes
-from incprof.analysis.diff.results import Comparison, Side
+from incprof.analysis.diff.run_variation import assumed_noise
 from incprof.analysis.diff.table import Table
-from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError
 from incprof.model import IntArray, IntervalProfile
 
-# What phases and the run are measured by.
+# Time that phases and the run are measured in.
 Clock = Literal["both", "wall", "cpu"]
 
 Recorded = tuple[str, RunSummary, IntervalProfile, PhaseResult]
@@ -38,9 +38,9 @@ def compare(
     Args:
         a: path, summary, profile and phases of each run of a side.
         b: likewise.
-        run_noise: relative standard deviation from run to run, where each side has one run; None for what is usual.
-        clock: what phases and the run are measured by.
-        nodes: the power beside each run, those of A first; none to say nothing of energy.
+        run_noise: relative standard deviation from run to run, where each side has one run; None for the usual one.
+        clock: time that phases and the run are measured in.
+        nodes: the power recorded with each run, those of A first; empty to leave energy out.
 
     Raises:
         NoDataError: a run took no time.
@@ -63,7 +63,7 @@ def compare(
             table if clock != "cpu" else Table(names, [run.by_wall() for run in runs], groups, len(a), noise, False)
         )
         whole, phases = with_energy(by_wall, nodes, whole, phases)
-    # Phases that only other ranks go through are no rows.
+    # Phases that occur in other ranks only get no row.
     phases = tuple(row for row, group in zip(phases, groups, strict=True) if _is_present(group, runs))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
     sides = [
@@ -88,7 +88,7 @@ def compare(
 
 
 def _is_present(group: Group, runs: Sequence[Measured]) -> bool:
-    """Return whether an interval of any run is in a group of phases."""
+    """Return whether a group of phases has an interval in any run."""
     return any(run.result.phases[p].intervals for run, own in zip(runs, group.members, strict=True) for p in own)
 
 
@@ -101,6 +101,6 @@ def _group_labels(run: Measured, groups: Sequence[Group], at: int) -> IntArray:
 
 
 def _build(profile: IntervalProfile) -> str | None:
-    """Return the build-id of the program, if it is known."""
+    """Return the build-id of the program, if known."""
     found = profile.metadata.raw.get("build_id")
     return found if isinstance(found, str) and found else None

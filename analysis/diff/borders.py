@@ -1,7 +1,7 @@
-"""How long phases were, to parts of an interval: an interval in which one phase became another is shared between them.
+"""Length of phases to fractions of an interval: an interval in which the phase changes is shared between both phases.
 
-Whole intervals make a phase of ten of them uncertain by a tenth of its length or more. The mix of a border interval
-tells how much of it each phase had. n intervals, k phases.
+With whole intervals, the length of a phase of ten of them is uncertain by a tenth or more. The composition of the
+interval at a change shows how much of it belongs to each phase. n intervals, k phases.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.phases.visits import visits_of
+from incprof.analysis.composition.episodes import visits_of
+from incprof.analysis.composition.features import Features
+from incprof.analysis.phase_result import PhaseResult
 from incprof.model import FloatArray, IntArray
 
-# An end of a visit this long is compared with its middle.
+# Episodes of this length or more are compared with the interval at their end.
 CORE = 3
-# How far a share may lie outside 0..1 by chance, in standard errors. Cut closer, all borders would be biased.
+# How far a share may lie outside 0..1 by chance, in standard errors. A smaller value would bias all boundaries.
 BEYOND = 3.0
 UNIFORM = 1.0 / 12.0
 
 
 @dataclass(frozen=True)
 class Membership:
-    """weight: (n, k + 1) part of each interval in each phase, the last column for none; rows sum to 1.
+    """Membership of intervals in phases.
 
-    variance: (k,) of the seconds in each phase, s^2.
+    Attributes:
+        weight: (n, k + 1) share of each interval in each phase, the last column for none; rows sum to 1.
+        variance: (k,) of the seconds in each phase, s^2.
     """
 
     weight: FloatArray
@@ -34,12 +36,12 @@ class Membership:
 
 
 def share_borders(features: Features, result: PhaseResult, length: FloatArray) -> Membership:
-    """Share the intervals at borders between the phases before and after.
+    """Share the intervals at changes between the phases before and after.
 
     Args:
-        features: mixes of the intervals.
+        features: composition of the intervals.
         result: k phases of the same profile.
-        length: (n,) seconds that are shared.
+        length: (n,) seconds to be shared.
     """
     labels, k, n = result.labels, result.k, len(result.labels)
     weight, variance = np.zeros((n, k + 1)), np.zeros(k)
@@ -55,7 +57,7 @@ def share_borders(features: Features, result: PhaseResult, length: FloatArray) -
         ends = [end for end, visit in ((last, at), (first, at + 1)) if visits.size[visit] >= CORE]
         window = np.sort(np.concatenate([gap, np.array(ends, dtype=np.int64)])).astype(np.int64)
         part, error = _part(features, window, centers[one], centers[other], result.dispersion)
-        # What could not be told is shared evenly where it was in neither, and stays where it was else.
+        # Where the share is unknown, an unassigned interval is shared evenly, and any other stays in its phase.
         known = np.isfinite(part)
         part = np.where(known, part, np.where(labels[window] < 0, 0.5, labels[window] == other))
         weight[window] = 0.0
@@ -69,7 +71,7 @@ def share_borders(features: Features, result: PhaseResult, length: FloatArray) -
 
 
 def _center(features: Features, members: np.ndarray) -> FloatArray | None:
-    """Return the mean mix of a phase; None for one that mostly waits."""
+    """Return the mean composition of a phase; None for one that mostly waits."""
     busy = members & ~features.idle
     if busy.sum() * 2 < members.sum() or not busy.any():
         return None
@@ -80,7 +82,7 @@ def _center(features: Features, members: np.ndarray) -> FloatArray | None:
 def _part(
     features: Features, window: IntArray, start: FloatArray | None, end: FloatArray | None, dispersion: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how much of each interval belongs to the phase after, and the standard error; nan where nobody knows."""
+    """Return the share of each interval in the phase after, and its standard error; NaN where unknown."""
     unknown = np.full(len(window), np.nan)
     if start is None or end is None:
         return unknown, unknown
@@ -91,7 +93,7 @@ def _part(
         return unknown, unknown
     x = features.x[window]
     part = (x - start) @ line / width
-    # Of a mixture at that place, so that a pure interval is not free of noise by chance.
+    # Error of a mixture at that place, so that a pure interval does not appear free of noise by chance.
     at = np.clip(part, 0.0, 1.0)[:, None]
     mixed = (1 - at) * start + at * end
     spread = np.clip(mixed @ line**2 - (mixed @ line) ** 2, 0.0, None) / width**2

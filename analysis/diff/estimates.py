@@ -1,8 +1,8 @@
-"""How sure a number of seconds is that one run shows, or several.
+"""Uncertainty of a number of seconds measured in one run, or in several.
 
-From one run: intervals of a phase are observations of its pace, visits of a phase likewise, ticks are counts. What
-differs from run to run (another node, another placement, page colours) is not in one run; a relative scatter is
-assumed for it. From several runs of a side: their spread, whatever its reasons.
+From one run: the intervals and episodes of a phase are observations of its pace, and ticks are counts. One run does not
+show what differs from run to run (another node, another placement, page colours); a relative scatter is assumed for
+that. From several runs of a side: their spread, whatever its reasons.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.beats.noise import MIN_INTERVALS, Change, LogMean, change, log_mean
+from incprof.analysis.compare.log_mean import MIN_INTERVALS, Change, LogMean, change, log_mean
 from incprof.model import FloatArray
 
-SURE = 10_000  # degrees of freedom of what is known by counting
-# From so many intervals on their slow variation tells the error. Of fewer it says little: of 95 % intervals for the
-# difference of two runs of 8 intervals, both ways cover 98 % (neighbours correlated by 0.6: 96 and 93 %), but these are
-# half as wide.
+SURE = 10_000  # degrees of freedom of an exact count
+# From this many intervals on, their slow variation determines the error. With fewer it is unreliable: of 95 % intervals
+# for the difference of two runs of 8 intervals, both methods cover 98 % (neighbours correlated by 0.6: 96 and 93 %),
+# but those of `_of_few` are half as wide.
 MANY = 60
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds, the variance of them, its degrees of freedom. Independent estimates add up."""
+    """Seconds with their uncertainty. Independent estimates can be added.
+
+    Attributes:
+        seconds: the estimate.
+        variance: of the seconds, s^2.
+        dof: degrees of freedom of the variance.
+    """
 
     seconds: float
     variance: float = 0.0
@@ -39,15 +45,15 @@ class Estimate:
         return Estimate(self.seconds + other.seconds, variance, 1.0 / parts)
 
     def uncertain_by(self, variance: float, dof: float = SURE) -> Estimate:
-        """Return it with something more that is not known."""
+        """Return the estimate with a further, independent uncertainty."""
         return self + Estimate(0.0, variance, dof)
 
 
 def observed(counts: FloatArray, seconds: FloatArray) -> Estimate | None:
-    """Return the sum of seconds, as sure as the mean per count is; None where too few intervals tell.
+    """Return the sum of seconds, with the uncertainty of the mean per count; None for too few intervals.
 
     Args:
-        counts: what there was of something known in each interval (calls, wall seconds, visits), above 0, (n,).
+        counts: amount of something known in each interval (calls, wall seconds, visits), above 0, (n,).
         seconds: (n,).
     """
     n, total = len(counts), float(seconds.sum())
@@ -63,8 +69,8 @@ def observed(counts: FloatArray, seconds: FloatArray) -> Estimate | None:
 def _of_few(z: FloatArray) -> tuple[float, float]:
     """Return the variance of a sum, and its degrees of freedom, from the correlation of neighbours.
 
-    So many correlated values are worth fewer independent ones. The correlation that is seen is too small on average,
-    by (1 + 4 r) / n (Kendall 1954; Zwiers and von Storch, J. Climate 8, 1995); below 0 it is not believed.
+    Correlated values are worth fewer independent ones. The correlation in a sample is too small on average, by (1 + 4
+    r) / n (Kendall 1954; Zwiers and von Storch, J. Climate 8, 1995); a negative one is treated as 0.
     """
     n = len(z)
     z = z - z.mean()
@@ -79,13 +85,13 @@ def _of_few(z: FloatArray) -> tuple[float, float]:
 
 
 def counted(seconds: float, tick_s: float, dispersion: float) -> Estimate:
-    """Return seconds as sure as a number of ticks is; no less than one tick."""
+    """Return seconds with the uncertainty of a number of ticks, at least one."""
     ticks = max(seconds / tick_s, 1.0)
     return Estimate(seconds, dispersion * ticks * tick_s**2)
 
 
 def compared(a: Sequence[Estimate], b: Sequence[Estimate], run_noise: float) -> Change | None:
-    """Return how the seconds of b compare with those of a; None where one of them has none.
+    """Return the change from the seconds of a to those of b; None if one side has none.
 
     Args:
         a: one estimate for each run of a side, at least one.
@@ -110,7 +116,7 @@ def _means(a: Sequence[Estimate], b: Sequence[Estimate], run_noise: float) -> tu
             found = within.uncertain_by((run_noise * within.seconds) ** 2)
             error, dof = np.sqrt(found.variance) / found.seconds, found.dof
         else:
-            # Not less than what each run by itself is uncertain by: few runs may agree by chance.
+            # At least the uncertainty of each run by itself: few runs may agree by chance.
             error = np.sqrt(squares / (runs - 2) / len(values))
             # Each side has its part of them, so that both together have runs - 2 again.
             dof = (runs - 2) * (runs - len(values)) / runs
@@ -122,7 +128,7 @@ def _means(a: Sequence[Estimate], b: Sequence[Estimate], run_noise: float) -> tu
 
 
 def _within(side: Sequence[Estimate]) -> Estimate:
-    """Return the mean of the runs of a side with what each of them is uncertain by."""
+    """Return the mean of the runs of a side, with the uncertainty within each of them."""
     total = side[0]
     for one in side[1:]:
         total = total + one

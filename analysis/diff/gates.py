@@ -1,10 +1,11 @@
-"""Conditions on how a run may differ from its baseline: the grammar of beats_gates, about phases, steps and functions.
+"""Conditions on how a run may differ from its baseline: the grammar of beats_gates, for phases, steps and functions.
 
     condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
 
-`waiting>10%` is broken by a phase that is slower beyond noise, and off the CPU for longer by 10 % of its time.
-`phase>10%` is broken by a phase that is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
-Where wall and CPU time were compared, both have to say so. A phase that is gone breaks a limit to what phases may take.
+`waiting>10%` fails if a phase is slower beyond noise, and off the CPU for longer by 10 % of its time. `phase>10%` fails
+if a phase is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
+
+Where wall and CPU time were compared, both must agree. A phase that is gone breaks a limit on what phases may take.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from incprof.analysis.beats.gates import TIMES, Condition
-from incprof.analysis.beats.gates import parse as parse_with
-from incprof.analysis.diff.results import Comparison, PhaseRow, Row
+from incprof.analysis.compare.conditions import TIMES, Condition
+from incprof.analysis.compare.conditions import parse as parse_with
+from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
 from incprof.errors import UsageError
-from incprof.names import parse as taken_apart
+from incprof.model.names import parse as taken_apart
 
 UNITS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("run", "phase", "step", "function", "waiting"), TIMES),
@@ -24,19 +25,19 @@ UNITS: dict[str, dict[str, float]] = {
     "calls": {"": 1.0},
     "energy": {"J": 1.0, "kJ": 1e3, "Wh": 3.6e3, "kWh": 3.6e6},
 }
-# Of a share: the normal quantile of the interval at LEVEL.
+# For a share: the normal quantile of the interval at LEVEL.
 NORMAL = 1.959964
-# Conditions on how long something takes.
+# Conditions on a duration or an energy.
 ON_TIME = ("run", "phase", "step", "function", "waiting", "energy")
-# A change that is the limit but for rounding is not beyond it.
+# A change that equals the limit up to rounding does not exceed it.
 ROUNDING = 1e-9
 
 
 def parse(text: str) -> Condition:
-    """Return the condition that a text stands for.
+    """Parse a condition.
 
     Raises:
-        UsageError: it stands for none, or for one that would fail or pass whatever happens.
+        UsageError: the text is no condition, or one that would fail or pass in every case.
     """
     found = parse_with(text, UNITS, "NAME", "phase>10%")
     if found.limit < 0 if found.more else found.limit > 0:
@@ -56,16 +57,16 @@ def broken(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
 
 
 def not_by_one_run(found: Comparison, row: Row) -> bool:
-    """Tell whether a row says nothing for sure: one run of each side does not show how much runs of one build differ.
+    """Return whether a row is inconclusive: one run per side does not show how much runs of one build differ.
 
-    Pairs of one build on a shared host broke `phase>5%` in 6 of 6 cases beside load, and in 5 of 6 without, with
-    intervals far from 0. What is gone or new is not a matter of how long it takes.
+    Pairs of one build on a shared host broke `phase>5%` in 6 of 6 cases under load, and in 5 of 6 without, with
+    intervals far from 0. A phase that is gone or new does not depend on a duration.
     """
     return found.is_noise_assumed and row.verdict not in ("gone", "new")
 
 
 def unsure(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
-    """Return each condition that does not hold by wall time or by CPU time alone, with each row that it is so of."""
+    """Return each condition that does not hold by wall time or by CPU time alone, with each such row."""
     return [
         (condition, row)
         for condition, row in _meant(conditions, found)
@@ -74,14 +75,14 @@ def unsure(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
 
 
 def _by_one_clock(condition: Condition, row: Row, cpu: Row) -> bool:
-    """Whether a row breaks a condition by wall time, or by CPU time."""
+    """Return whether a row breaks a condition by wall time, or by CPU time."""
     if condition.metric == "energy":
         return _by_energy(condition, row)
     return condition.metric != "waiting" and (_by_clock(condition, row) or _by_clock(condition, cpu))
 
 
 def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
-    """Return each condition with each row that it is about."""
+    """Return each condition with each row that it applies to."""
     out = []
     for condition in conditions:
         rows = _rows(condition, found)
@@ -102,7 +103,7 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
 
 
 def _rows(condition: Condition, found: Comparison) -> list[Row]:
-    """Return what a metric is about; energy without a name is that of the run."""
+    """Return the rows that a metric applies to; energy without a name is that of the run."""
     metric = condition.metric
     if metric == "run" or (metric == "energy" and condition.selector is None):
         return [found.run]
@@ -112,7 +113,7 @@ def _rows(condition: Condition, found: Comparison) -> list[Row]:
 
 
 def _means(selector: str, row: Row) -> bool:
-    """Tell whether a name, a pattern, or a name without parameters and qualification means a row."""
+    """Return whether a name, a pattern, or a name without parameters and qualification selects a row."""
     plain = row.name.removesuffix(row.behind)
     if any(name == selector or fnmatchcase(name, selector) for name in (row.name, plain)):
         return True
@@ -121,7 +122,7 @@ def _means(selector: str, row: Row) -> bool:
 
 
 def _breaks(condition: Condition, row: Row) -> bool:
-    """Tell whether a row breaks a condition that is about it, by wall and by CPU time where both can tell."""
+    """Return whether a row breaks a condition that applies to it: by wall and CPU time where both are available."""
     if condition.metric == "waiting":
         return _by_clock(condition, row)
     if condition.metric == "energy":
@@ -132,23 +133,23 @@ def _breaks(condition: Condition, row: Row) -> bool:
 
 
 def _by_energy(condition: Condition, row: Row) -> bool:
-    """Tell whether a row breaks a condition on energy."""
+    """Return whether a row breaks a condition on energy."""
     return row.energy is not None and _by_clock(condition, row.energy)
 
 
 def _only_wall(row: Row) -> bool:
-    """Whether a row changed by wall time alone: energy that was used while others had the CPU is not the program's."""
+    """Return whether a row changed by wall time alone: energy used while others had the CPU is not the program's."""
     return row.cpu is not None and row.cpu.verdict != row.verdict and row.verdict != "same"
 
 
 def _by_clock(condition: Condition, row: Row) -> bool:
-    """Tell whether a row breaks a condition."""
+    """Return whether a row breaks a condition."""
     if row.verdict == "gone" and condition.selector is not None:
-        return True  # whoever asks for it by name wants to know
+        return True  # a user who names it wants to be told
     if isinstance(row, PhaseRow) and row.verdict in ("gone", "new") and row.elsewhere:
         return False
     if isinstance(row, PhaseRow) and row.verdict == "gone" and condition.metric == "phase" and condition.more:
-        return not row.waits  # nothing is left that could be held against the limit; nobody misses waiting
+        return not row.waits  # nothing is left to compare with the limit; the loss of a phase of waiting is no failure
     value = change(condition, row)
     if value is None:
         return False
@@ -163,13 +164,13 @@ def _by_clock(condition: Condition, row: Row) -> bool:
 
 
 def change(condition: Condition, row: Row) -> float | None:
-    """Return by how much a row changed, in the terms of a condition; None where it has no baseline."""
+    """Return by how much a row changed, in the unit of a condition; None where it has no baseline."""
     if condition.metric == "share":
         a, b = 100 * row.a.share, 100 * row.b.share
     elif condition.metric == "calls":
         a, b = row.a.calls or 0.0, row.b.calls or 0.0
     elif condition.metric == "waiting":
-        # In percent of the time that the phase took: of next to no waiting, a little more is many times as much.
+        # In percent of the phase's duration: where there is next to no waiting, a little more is a large factor.
         a, b = row.off_cpu_s or (0.0, 0.0)
         a, b = (row.a.seconds, row.a.seconds + b - a) if condition.relative else (a, b)
     else:

@@ -1,8 +1,8 @@
-"""Which phase of one run is which of another: by what they are made of, not by their numbers.
+"""Match the phases of runs by their composition, not by their numbers.
 
-A phase is likened to another by the functions that it spends its time in, by the functions on its stack, and by its
-sites and steps; when in the run it comes decides only between equals. A phase that the other run has in two parts is
-compared with both together, whether they are alike or it does what each of them does.
+Phases are compared by the functions that they spend time in, by the functions on their stacks, and by their sites and
+steps; their position in the run decides only between equals. If the other run splits a phase in two, it is compared
+with both parts together, whether the parts are alike or the phase combines the work of both.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from incprof.analysis.diff.measure import Measured
 from incprof.model import FloatArray
 
-# What each kind of likeness counts.
+# Weights of the kinds of likeness.
 MIX, STACK, MARKS = 0.5, 0.3, 0.2
-# Below this, phases are not the same. Above the other, they are parts of one.
+# Below ALIKE, phases are not the same. From ONE on, they are parts of one.
 ALIKE = 0.5
 ONE = 0.9
-# A phase that the other run has as a part of another one: both together are more like that by so much at least.
+# Least gain in likeness for merging a phase with another one, if the other run has both in one phase.
 GAIN = 0.02
 TIE = 0.01
 
@@ -30,9 +30,15 @@ Members = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class PhaseTraits:
-    """What a phase, or several, looks like. mix, stack: (m,) parts of its time; marks: functions of sites and steps.
+    """Traits of a phase, or of several taken together.
 
-    stack is None without call paths. middle: when in the run it is, 0..1. weight: its seconds.
+    Attributes:
+        mix: (m,) self time of each function, as a share.
+        stack: (m,) inclusive time of each function, as a share; None without call paths.
+        marks: functions of sites and steps.
+        middle: mean position in the run, 0..1.
+        weight: seconds.
+        off_cpu: whether all of them are phases of waiting.
     """
 
     mix: FloatArray
@@ -45,9 +51,11 @@ class PhaseTraits:
 
 @dataclass(frozen=True)
 class Group:
-    """What is one phase in all runs. members: the phases of each run, as many entries as runs; may be empty.
+    """A phase that is the same in all runs.
 
-    likeness: of the parts of two runs (the least, with several runs), None where only one run has it.
+    Attributes:
+        members: the phases of each run, as many entries as runs; may be empty.
+        likeness: of the parts of two runs (the least, with several runs); None where only one run has it.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -81,10 +89,10 @@ def _parts(values: FloatArray, total: float | None = None) -> FloatArray:
 
 
 def likeness(a: PhaseTraits, b: PhaseTraits) -> float:
-    """Return how alike two phases are: 0 nothing in common, 1 the same. Symmetric."""
+    """Return the likeness of two phases: 0 nothing in common, 1 the same. Symmetric."""
     if a.off_cpu or b.off_cpu:
         return float(a.off_cpu and b.off_cpu)
-    # Bhattacharyya's coefficient: a function that became twice as slow leaves most of it.
+    # Bhattacharyya coefficient: it changes little if a function becomes twice as slow.
     parts = [(MIX, float(np.sqrt(a.mix * b.mix).sum()))]
     if a.stack is not None and b.stack is not None:
         most = float(np.maximum(a.stack, b.stack).sum())
@@ -104,14 +112,14 @@ def align(runs: Sequence[Measured]) -> list[Group]:
 
 
 def _when(runs: Sequence[Measured], group: Group) -> tuple[float, tuple[tuple[int, ...], ...]]:
-    """Return where a group comes in the runs, for sorting."""
+    """Return the position of a group in the runs, for sorting."""
     known = [traits_of(run, phases).middle for run, phases in zip(runs, group.members, strict=True) if phases]
     return round(float(np.mean(known)), 9), group.members
 
 
 def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> list[Members]:
-    """Return the groups with the phases of one more run."""
-    from scipy.optimize import linear_sum_assignment  # here: it takes longer to import than all else that compares
+    """Return the groups after adding the phases of one more run."""
+    from scipy.optimize import linear_sum_assignment  # here: slower to import than all other modules of diff
 
     new = runs[number]
     old = [[traits_of(runs[at], phases) for at, phases in enumerate(members) if phases] for members in groups]
@@ -123,7 +131,7 @@ def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> l
     of_phase = {int(c): int(r) for r, c in zip(row, column, strict=True) if score[r, c] > 0}
     partner = {r: c for c, r in of_phase.items()}
     joined: dict[int, list[int]] = {r: [c] for r, c in partner.items()}
-    # Parts of a phase that the other side has in one piece.
+    # Merge the parts of a phase that the other side has in one piece.
     for phase in range(len(mine)):
         if phase not in of_phase and partner:
             best = max(partner, key=lambda r: (alike[r, phase], -r))
@@ -151,13 +159,13 @@ def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> l
 
 
 def _together(runs: Sequence[Measured], members: Members, guests: Members) -> list[PhaseTraits]:
-    """Describe two groups as one, in each run that has any of both."""
+    """Describe two groups as one, in each run that has either."""
     both = [(at, one + other) for at, (one, other) in enumerate(zip(members, guests, strict=True))]
     return [traits_of(runs[at], phases) for at, phases in both if phases]
 
 
 def _gain(those: Sequence[PhaseTraits], alone: Sequence[PhaseTraits], together: Sequence[PhaseTraits]) -> float:
-    """Return by how much more phases are like others when they are taken together with one more phase."""
+    """Return the gain in likeness if a phase is taken together with one more phase."""
     return float(
         np.mean([_mean_likeness(those, one) for one in together])
         - np.mean([_mean_likeness(those, one) for one in alone])
@@ -167,7 +175,7 @@ def _gain(those: Sequence[PhaseTraits], alone: Sequence[PhaseTraits], together: 
 def _merged(
     groups: list[Members], joined: dict[int, list[int]], host: dict[int, int], k: int, number: int
 ) -> list[Members]:
-    """Put groups into their hosts, add the phases of a run, and give a group of their own to those without."""
+    """Merge groups into their hosts, add the phases of a run, and create a group for each phase without one."""
     out: list[Members] = []
     for group, members in enumerate(groups):
         if group in host:
@@ -180,12 +188,12 @@ def _merged(
 
 
 def _mean_likeness(those: Sequence[PhaseTraits], one: PhaseTraits) -> float:
-    """Return how alike a phase is to those of a group."""
+    """Return the mean likeness of a phase to those of a group."""
     return float(np.mean([likeness(p, one) for p in those]))
 
 
 def _least_likeness(runs: Sequence[Measured], members: Members) -> float | None:
-    """Return how alike the parts of a group are at least; None for a single one."""
+    """Return the least likeness of the parts of a group; None for a single one."""
     parts = [traits_of(run, phases) for run, phases in zip(runs, members, strict=True) if phases]
     pairs = [likeness(a, b) for at, a in enumerate(parts) for b in parts[at + 1 :]]
     return min(pairs) if pairs else None

@@ -1,4 +1,4 @@
-"""A run, measured so that it can be compared: seconds and calls of functions under common numbers, and its phases.
+"""A run measured for comparison: seconds and calls of functions under common numbers, and its phases.
 
 n intervals, m functions of all compared runs, k phases.
 """
@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.composition.features import Features, build_features
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
-from incprof.analysis.phases.features import Features, build_features
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
 
-# A program that wants a CPU gets its share of it, within tens of milliseconds by the scheduler and within its period of
-# 100 ms by a quota. One that has had less than this part of it for so long has not wanted more: others that leave it no
-# more would be a hundred for each CPU.
+# A program that wants a CPU gets its share of it, within tens of milliseconds from the scheduler and within its period
+# of 100 ms from a quota. A program that had less than IDLE of a CPU for STILL_S did not want more: competition that
+# leaves it no more would need a hundred programs per CPU.
 IDLE, STILL_S = 0.01, 0.5
 
 
@@ -28,10 +28,17 @@ IDLE, STILL_S = 0.01, 0.5
 class Measured:
     """A run with phases.
 
-    place: (f,) the common number of each of its own functions. clock_s: (n,) wall or CPU seconds, whichever phases are
-    compared by. self_s, calls: sparse (n, m).
-    stack_s: sparse (n, m), CPU time with a function on the stack; None without call paths. members: whose intervals
-    are in which phase. tick_s: CPU seconds that a sample stands for. features: what the phases were found from.
+    Attributes:
+        profile: n intervals.
+        result: k phases.
+        place: (f,) common number of each of its own functions.
+        clock_s: (n,) wall or CPU seconds, whichever phases are compared by.
+        self_s: sparse (n, m), self time, seconds.
+        calls: sparse (n, m).
+        stack_s: sparse (n, m), CPU seconds with a function on the stack; None without call paths.
+        members: share of each interval in each phase.
+        tick_s: CPU seconds per sample.
+        features: that the phases were found from.
     """
 
     profile: IntervalProfile
@@ -47,36 +54,39 @@ class Measured:
 
     @property
     def duration_s(self) -> float:
-        """Time of all intervals."""
+        """Time of all intervals, seconds."""
         return float(self.clock_s.sum())
 
     @property
     def time_s(self) -> csr_array:
-        """Inclusive time where it is known, else self time: sparse (n, m)."""
+        """Inclusive time where available, else self time: sparse (n, m)."""
         return self.self_s if self.stack_s is None else self.stack_s
 
     def by_cpu(self) -> Measured:
-        """Return the same, measured by CPU time; where the program surely waits of itself, by wall time."""
+        """Return the run measured by CPU time; by wall time in intervals in which the program waits by itself."""
         clock_s = np.where(self.stands_still, self.wall_s, cpu_seconds(self.profile))
         return replace(self, clock_s=clock_s, members=share_borders(self.features, self.result, clock_s))
 
     def by_wall(self) -> Measured:
-        """Return the same, measured by wall time."""
+        """Return the run measured by wall time."""
         return replace(self, clock_s=self.wall_s, members=share_borders(self.features, self.result, self.wall_s))
 
     @property
     def wall_s(self) -> FloatArray:
-        """Length of each interval, (n,)."""
+        """Length of each interval, seconds, (n,)."""
         return np.maximum(self.profile.end_s - self.profile.start_s, 0.0)
 
     @property
     def off_cpu_s(self) -> FloatArray:
-        """Wall time in which surely no thread was on the CPU, (n,)."""
+        """Wall time in which no thread can have been on a CPU, seconds, (n,)."""
         return np.maximum(self.wall_s - cpu_seconds(self.profile), 0.0)
 
     @property
     def stands_still(self) -> BoolArray:
-        """Mark the intervals in which the program waits of itself, (n,): nobody is kept from the CPU for so long."""
+        """Whether the program waits by itself in each interval, (n,).
+
+        Competing programs cannot keep it off the CPU for so long.
+        """
         idle = cpu_seconds(self.profile) < IDLE * self.wall_s
         stretch = np.cumsum(np.diff(idle, prepend=idle[:1]) != 0)
         found: BoolArray = idle & (np.bincount(stretch, weights=self.wall_s)[stretch] >= STILL_S)
@@ -91,14 +101,14 @@ class Measured:
         return np.asarray(table[:, [function]].toarray(), dtype=np.float64).ravel()
 
     def weight(self, phases: Sequence[int]) -> FloatArray:
-        """Return which part of each interval is in some phases, (n,); -1 stands for none."""
+        """Return the share of each interval in some phases, (n,); -1 stands for no phase."""
         total: FloatArray = self.members.weight[:, list(phases)].sum(axis=1)
         return total
 
     def within(self, values: FloatArray, phases: Sequence[int]) -> FloatArray:
-        """Return what of a function's time or calls belongs to some phases, (n,).
+        """Return the part of a function's time or calls that belongs to some phases, (n,).
 
-        In an interval that several phases share, a function goes to them as it goes to them elsewhere.
+        An interval shared by several phases is divided in proportion to the function's usual amount in each of them.
         """
         weight = np.maximum(self.members.weight, 0.0)
         pure, k = self.result.labels, self.result.k
@@ -118,9 +128,9 @@ class Measured:
 def measure(
     profiles: Sequence[IntervalProfile], results: Sequence[PhaseResult], *, cpu: bool = False
 ) -> tuple[tuple[tuple[str, str], ...], list[Measured]]:
-    """Return the names of m functions, as same_functions has them, and the runs.
+    """Return the names of m functions, as from same_functions, and the runs.
 
-    cpu: phases are measured by CPU time, not wall time.
+    cpu: whether phases are measured by CPU time, not wall time.
     """
     names, places = same_functions(profiles)
     found = [_measured(*run, len(names), cpu) for run in zip(profiles, results, places, strict=True)]
@@ -149,7 +159,7 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
 
 
 def cpu_seconds(profile: IntervalProfile) -> FloatArray:
-    """Return the CPU time of each interval without the profiler's own, (n,): as counted, else by samples."""
+    """Return the CPU time of each interval without the profiler's own, (n,): from counters, else from samples."""
     counters = profile.counters
     if counters.cpu_s.sum() > 0:
         return np.maximum(counters.cpu_s - counters.own_s, 0.0)
@@ -157,7 +167,7 @@ def cpu_seconds(profile: IntervalProfile) -> FloatArray:
 
 
 def _stack_seconds(profile: IntervalProfile, move: csr_array, known: float) -> csr_array | None:
-    """Return the CPU time with each function on the stack, sparse (n, m); None where paths tell less than `known`."""
+    """Return the CPU time with each function on the stack, sparse (n, m); None if paths cover less than `known`."""
     if not len(profile.samples.time_s):
         return None
     chains, _ = profile.tree.without_recursion()

@@ -1,4 +1,4 @@
-"""How runs that are compared differ as such: it may be why their phases do."""
+"""Differences between compared runs as such, which may explain those between their phases."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from incprof.analysis.diff.diff_result import PhaseRow, Side
 from incprof.analysis.diff.measure import Measured, cpu_seconds
-from incprof.analysis.diff.results import PhaseRow, Side
 
-# Runs whose functions have less of their time in common are hardly runs of the same program.
+# Below this share of time in common functions, two runs are hardly of the same program.
 HARDLY = 0.5
-# Runs of which one has the processor so much less of the time are not alike.
+# Runs differ if their CPU use differs by more than this share.
 BUSY_APART = 0.1
-# Of the arguments of a program, in a line.
+# Longest line of a program's arguments, characters.
 LONGEST = 80
 
 
 def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[str, ...]:
-    """Return what is not alike in the runs as such, a line each: it may be why they differ.
+    """Return the differences between the runs as such, a line each: they may explain those between phases.
 
     Args:
         sides: the runs, those of A first.
@@ -63,7 +63,7 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
 
 
 def alike(rows: Sequence[PhaseRow]) -> tuple[str, ...]:
-    """Return a line if all phases that both sides have became slower or faster by the same factor: not one of them."""
+    """Return a line if all phases of both sides changed by the same factor, rather than one of them."""
     both = [row.cpu or row for row in rows if row.ci is not None]
     if len({row.verdict for row in both} - {"same"}) != 1 or sum(row.verdict != "same" for row in both) < 2:
         return ()
@@ -77,7 +77,7 @@ def alike(rows: Sequence[PhaseRow]) -> tuple[str, ...]:
 
 
 def _arguments(raw: Mapping[str, Any]) -> str:
-    """Return the arguments of the program in a line, none too long."""
+    """Return the arguments of the program in a line, shortened if necessary."""
     argv = raw.get("argv")
     words = [str(word) for word in argv[1:]] if isinstance(argv, list) else []
     line = " ".join(words) or "none"
@@ -85,7 +85,7 @@ def _arguments(raw: Mapping[str, Any]) -> str:
 
 
 def _recording(run: Measured) -> object:
-    """Return what tells a recording from all others, as far as it says so."""
+    """Return an identity of a recording, as far as its metadata have one."""
     raw = run.profile.metadata.raw
     known = (raw.get("host"), raw.get("pid"), raw.get("start_unix_ns"))
     return id(run) if None in known else repr(known)
@@ -98,7 +98,7 @@ def _busy(run: Measured) -> float:
 
 
 def _in_common(runs: Sequence[Measured], first: int) -> float:
-    """Return the part of the time that is in functions that both sides have, of the side that has less of it."""
+    """Return the share of time in functions that both sides have, of the side that has less of it."""
     total = [np.asarray(run.self_s.sum(axis=0)).ravel() for run in runs]
     a, b = np.sum(total[:first], axis=0), np.sum(total[first:], axis=0)
     both = (a > 0) & (b > 0)

@@ -1,19 +1,19 @@
 """How much two runs' seconds for the same work vary along the runs.
 
-Where both runs did the same number of calls, call number i of one is taken to be call number i of the other: what makes
-some calls dearer than others (a mesh that grows, solvers that converge) is in both and is no noise. Else the calls of
-each run by themselves say how much the time for one varies.
+Where both runs did the same number of calls, call number i of one corresponds to call number i of the other. Causes
+that make some calls more expensive (a mesh that grows, solvers that converge) are then in both and are not noise.
+Otherwise the calls of each run by themselves show how much the time for one varies.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.beats.noise import MIN_INTERVALS
+from incprof.analysis.compare.log_mean import MIN_INTERVALS
 from incprof.analysis.diff.estimates import Estimate, observed
 from incprof.model import FloatArray
 
-# Numbers of calls that differ by more than this part are not the same work.
+# Numbers of calls that differ by more than this share are not the same work.
 SAME_WORK = 0.01
 MOST_BLOCKS = 64
 
@@ -21,7 +21,7 @@ MOST_BLOCKS = 64
 def pace(
     calls_a: FloatArray, seconds_a: FloatArray, calls_b: FloatArray, seconds_b: FloatArray
 ) -> tuple[Estimate, Estimate] | None:
-    """Return the seconds of both runs, each as sure as their pace is even; None where too few intervals tell.
+    """Return the seconds of both runs, with the uncertainty of their pace; None for too few intervals.
 
     Args:
         calls_a: calls in each interval of one run in order of time, (n,).
@@ -57,7 +57,7 @@ def _paired(
     found = observed(one, other)
     if found is None:
         return None
-    half, dof = found.variance / found.seconds**2 / 2, found.dof / 2  # of two halves: the whole has found.dof again
+    half, dof = found.variance / found.seconds**2 / 2, found.dof / 2  # of two halves: their sum has found.dof again
     totals = float(seconds_a.sum()), float(seconds_b.sum())
     return Estimate(totals[0], half * totals[0] ** 2, dof), Estimate(totals[1], half * totals[1] ** 2, dof)
 
@@ -66,7 +66,7 @@ def _in_blocks(calls: FloatArray, seconds: FloatArray, blocks: int) -> FloatArra
     """Return the seconds of equal parts of the calls, (blocks,)."""
     done = np.concatenate([[0.0], np.cumsum(calls)])
     spent = np.concatenate([[0.0], np.cumsum(seconds)])
-    # Where no call came, time goes on: the last of equal places has it all.
+    # Time without calls belongs to the last of equal positions.
     last = np.append(np.diff(done) > 0, True)
     at = np.interp(np.linspace(0.0, done[-1], blocks + 1), done[last], spent[last])
     at[0], at[-1] = 0.0, spent[-1]

@@ -1,4 +1,4 @@
-"""What phases of several runs are called."""
+"""Names of phases across several runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
-from incprof.names import without_marks
+from incprof.model.names import without_marks
 
 
 def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """Return a name for each phase: the function of its main site, else its largest one, and what makes it unique."""
+    """Return a name for each phase: the function of its main site, else its largest one, and a unique suffix."""
     found = [_main(runs, group) for group in groups]
     often = Counter(name for name, *_ in found)
     files = Counter((name, file) for name, _, file in found)
@@ -29,7 +29,7 @@ def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple
 
 
 def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str, str]:
-    """Return what a phase is known by, the kind of its main site, and the file of that, if it is known."""
+    """Return the name of a phase, the kind of its main site, and that site's file, if known."""
     chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
     if chosen and all(phase.off_cpu for phase in chosen):
         return "waiting", "", ""

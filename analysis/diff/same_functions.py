@@ -1,10 +1,10 @@
-"""Which function of one run is which of another: versions of a program differ in clones, template arguments, modules.
+"""Match the functions of runs: versions of a program differ in clones, template arguments, modules.
 
-Functions of one name in several files (static ones) are told apart by their file, where it is known; else by the order
-in which they lie, where there are as many in each run. Clones that the compiler made of a function (`f.isra.0`,
-`f.constprop.1`, `f._omp_fn.0`) are that function. A program's own module is the same whatever its file is called, and a
-library whatever its version. What is left over then is taken to be the same where the name without parameters and
-template arguments, qualified, is the only one such in each run.
+Functions of one name in several files (static ones) are distinguished by their file, where it is known; else by the
+order of their addresses, if each run has the same number of them. Clones that the compiler made of a function
+(`f.isra.0`, `f.constprop.1`, `f._omp_fn.0`) are that function. A program's own module is the same whatever the name of
+its file, and a library whatever its version. Functions still unmatched are the same if their qualified name without
+parameters and template arguments is unique in each run.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.model import Function, IntArray, IntervalProfile, Metadata
-from incprof.names import parse, without_marks
+from incprof.model.names import parse, without_marks
 
 VERSION = re.compile(r"(\.so)(\.[0-9]+)*$")
 
-# Module, mangled name, and what tells it from others of both.
+# Module, mangled name, and suffix that distinguishes functions with both in common.
 Key = tuple[str, str, str]
-# So many last parts of a path tell any two files apart.
+# Most trailing parts of a path that are tried to distinguish two files.
 DEEPEST = 8
 
 
 def key_of(function: Function, metadata: Metadata) -> tuple[str, str]:
-    """Return module and mangled name without what changes from build to build."""
+    """Return module and mangled name without the parts that change from build to build."""
     module = os.path.basename(function.module)
     own = {os.path.basename(metadata.exe or ""), metadata.app}
-    own |= {os.path.basename(m.path) for m in metadata.modules if m.id == 0}
+    own |= {m.name for m in metadata.modules if m.id == 0}
     name = function.mangled
     if not function.is_code:  # [libm.so.6], [unknown in app]
         name = VERSION.sub(r"\1", name.strip("[]"))
@@ -42,7 +42,7 @@ def key_of(function: Function, metadata: Metadata) -> tuple[str, str]:
 
 
 def several_of_a_name(profiles: Sequence[IntervalProfile]) -> list[IntArray]:
-    """Return the functions of each run, by their places, of which some run has others with the same key."""
+    """Return the functions of each run, by index, that share their key with others in some run."""
     keys = [[key_of(f, profile.metadata) for f in profile.functions] for profile in profiles]
     several = {key for mine in keys for key, number in Counter(mine).items() if number > 1}
     return [np.array([at for at, key in enumerate(mine) if key in several], dtype=np.int64) for mine in keys]
@@ -52,8 +52,9 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[tuple[str
     """Return the functions of several runs under common numbers. Those of `several_of_a_name` have their files.
 
     Returns:
-        The display name of each of m functions, as the first run that has it says, and what tells it from others of
-        that name; and for each run its functions' numbers, (f,). Functions with the same number are clones of one.
+        The display name of each of m functions, from the first run that has it, and a suffix that distinguishes it from
+        others of that name; and for each run its functions' numbers, (f,). Functions with the same number are clones of
+        one.
     """
     keys = _told_apart(profiles)
     again = _renamed(profiles, keys)
@@ -80,7 +81,7 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[tuple[str
 
 
 def _numbered(shown: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return names that differ: those that nothing tells apart by numbers."""
+    """Return unique names: those still equal are numbered."""
     often, met = Counter(shown), Counter[tuple[str, str]]()
     out = []
     for name, behind in shown:
@@ -105,7 +106,7 @@ def _told_apart(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:
 
 
 def _tell(members: Sequence[Sequence[Function]]) -> list[list[str]]:
-    """Return what tells functions of one key apart: the shortest end of their paths, or their order; else nothing."""
+    """Return a suffix for each function of one key: the shortest unique end of its path, or its order; else nothing."""
     files = [[f.file for f in mine] for mine in members]
     if all(file for mine in files for file in mine):
         if max(len(set(mine)) for mine in files) > 1:
@@ -120,12 +121,12 @@ def _tell(members: Sequence[Sequence[Function]]) -> list[list[str]]:
 
 
 def _twins(members: Sequence[Function]) -> bool:
-    """Tell whether functions are of one name to the letter: no clones of each other."""
+    """Return whether functions have identical mangled names, and so are not clones of each other."""
     return len({f.mangled for f in members}) == 1
 
 
 def _renamed(profiles: Sequence[IntervalProfile], keys: Sequence[Sequence[Key]]) -> dict[Key, Key]:
-    """Return what key of the first run a key stands for that the first run does not have."""
+    """Return, for keys that the first run does not have, the matching key of the first run."""
     found: dict[Key, Key] = {}
     first = set(keys[0])
     for profile, mine in zip(profiles[1:], keys[1:], strict=True):

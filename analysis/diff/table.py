@@ -9,30 +9,30 @@ from typing import TypeVar
 
 import numpy as np
 
-from incprof.analysis.beats.noise import adjusted
-from incprof.analysis.diff.elsewhere import done_elsewhere
+from incprof.analysis.compare.log_mean import adjusted
+from incprof.analysis.diff.compared_seconds import Estimates
+from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
 from incprof.analysis.diff.estimates import Estimate, compared
 from incprof.analysis.diff.match import Group, Members
 from incprof.analysis.diff.measure import Measured
+from incprof.analysis.diff.other_phases import done_elsewhere
 from incprof.analysis.diff.phase_names import name_groups
-from incprof.analysis.diff.results import Figure, PhaseRow, Row
-from incprof.analysis.diff.rows import Estimates
-from incprof.analysis.phases.results import all_steps
+from incprof.analysis.phase_result import all_steps
 from incprof.model import FloatArray
 
 FALSE_SHARE = 0.05  # of the rows that are called slower or faster
-# Functions with less of both runs than this are left out, and those after so many.
+# Leave out functions with a smaller share of both runs, and those beyond the first MOST.
 LEAST = 0.002
 MOST = 200
 MOST_STEPS = 8
-# Fewer samples than this may well be none by chance.
+# Fewer samples than this may well be zero by chance.
 SOME_TICKS = 10.0
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Table:
-    """Makes the rows of a comparison."""
+    """Builds the rows of a comparison."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Table:
         self.cpu_s = [max(float(run.self_s.sum()), 1e-12) for run in runs]
 
     def run(self) -> Row:
-        """Return the row of the whole run: as uncertain as its phases are, but for the borders between them."""
+        """Return the row of the whole run, with the uncertainty of its phases, but not of their boundaries."""
         found = []
         for at, run in enumerate(self.runs):
             total = Estimate(run.duration_s)
@@ -69,7 +69,7 @@ class Table:
         return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
 
     def clocked(self) -> list[PhaseRow | None]:
-        """Return the rows of the phases; None for waiting, of which CPU time says nothing."""
+        """Return the rows of the phases; None for waiting, which CPU time does not measure."""
         return [None if row.waits else row for row in self.phases_alone()]
 
     def phases_alone(self) -> list[PhaseRow]:
@@ -80,7 +80,7 @@ class Table:
             found = self.estimates.phase(at)
             row = self.row("phase", name + behind, at, found, [run.duration_s for run in self.runs], None)
             a, b = any(group.members[: self.first]), any(group.members[self.first :])
-            # What waiting takes of the processor says nothing.
+            # CPU time does not measure waiting.
             waits = self._waits(group.members)
             idle = self.cpu and waits
             verdict = "same" if idle or (a and b) else "gone" if a else "new"
@@ -113,11 +113,11 @@ class Table:
         return max(float(np.mean(found[: self.first])), 0.0), max(float(np.mean(found[self.first :])), 0.0)
 
     def _waits(self, members: Members) -> bool:
-        """Tell whether a phase is one of waiting, in all runs that have it."""
+        """Return whether a phase is one of waiting, in all runs that have it."""
         return all(r.result.phases[p].off_cpu for r, ps in zip(self.runs, members, strict=True) for p in ps)
 
     def functions(self) -> tuple[tuple[Row, ...], int]:
-        """Return the rows of functions, largest change first, and how many more there are."""
+        """Return the rows of functions, largest change first, and the number of those left out."""
         total = np.stack([np.asarray(run.self_s.sum(axis=0)).ravel() for run in self.runs])
         share = (total / np.array(self.cpu_s)[:, None]).max(axis=0)
         large = np.flatnonzero(share >= LEAST)
@@ -184,7 +184,7 @@ class Table:
         self, kind: str, name: str, group: int | None, found: list[Estimate], whole: Sequence[float],
         calls: list[float] | None, noise: float | None = None,
     ) -> Row:  # fmt: skip
-        """Return a row that is not judged yet. noise: from run to run, where it is another one than usual."""
+        """Return a row without a verdict. noise: from run to run, if not the usual one."""
         cut = self.first
         a, b = (
             _figure([e.seconds for e in found[part]], whole[part], calls[part] if calls is not None else None)
@@ -193,7 +193,7 @@ class Table:
         return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise if noise is None else noise))
 
     def _without_one_side(self, row: Row) -> Row:
-        """Return a row that says so if only one side has it, or if only one side was seen to take time."""
+        """Return a row marked as such if only one side has it, or if only one side has samples of it."""
         tick = max(run.tick_s for run in self.runs)
         if row.ci is not None or max(row.a.seconds, row.b.seconds) <= SOME_TICKS * tick:
             return row
@@ -213,7 +213,7 @@ class Table:
 
 
 def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[float] | None) -> Figure:
-    """Return what a side has; the mean of its runs."""
+    """Return the values of a side; the mean of its runs."""
     shares: FloatArray = np.array([s / w if w > 0 else 0.0 for s, w in zip(seconds, whole, strict=True)])
     return Figure(
         float(np.mean(seconds)), float(shares.mean()), None if calls is None else float(np.mean(calls)), tuple(seconds)
@@ -221,7 +221,7 @@ def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[fl
 
 
 def with_verdicts(rows: Sequence[AnyRow]) -> list[AnyRow]:
-    """Say of rows of a kind which of them changed by more than noise explains, in view of their number."""
+    """Determine which rows of a kind changed by more than noise, adjusted for their number."""
     out = list(rows)
     asked = [at for at, row in enumerate(rows) if row.ci is not None]
     for at, p in zip(asked, adjusted([row.ci.p_value for row in rows if row.ci is not None]), strict=True):

@@ -1,7 +1,7 @@
-"""Why these phases: the numbers behind the choice of k, what was joined and left out, and how phases differ.
+"""Explain phases: the numbers behind the choice of k, merged and unassigned intervals, and differences between phases.
 
-What was joined and by which rule is told as it was decided; what phases are like is seen in the profile. n intervals,
-d columns.
+Merges and rules are reported as they were decided; what phases are like is computed from the profile. n intervals, d
+columns.
 """
 
 from __future__ import annotations
@@ -10,24 +10,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.explain.sites import explain_sites
-from incprof.analysis.phases.clustering import separation
-from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.results import Joined, KScore, PhaseResult
+from incprof.analysis.composition.features import Features
+from incprof.analysis.composition.separation import separation
+from incprof.analysis.explain.site_reasons import explain_sites
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phases.clustering import KScore
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_DIFFERENCES = 3
-# A function that differs by less between two phases is not what tells them apart.
+# A function that differs by less between two phases does not distinguish them.
 LEAST_DIFFERENCE = 0.02
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Intervals without a phase: nearly no samples; a mixture at a border; clustered, but like no phase.
+    """Numbers of intervals without a phase. Those of parts too short for a phase are not included.
 
-    What is too short for a phase is not counted.
+    Attributes:
+        idle: nearly no samples.
+        borders: a mixture at a boundary.
+        strays: clustered, but like no phase.
     """
 
     idle: int
@@ -37,22 +41,32 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Why so many phases.
+    """Why the run has so many phases.
 
-    less, chosen, more: scores of k - 1, k and k + 1 groups; one: of one. None where they are not known.
+    Attributes:
+        one: score of one group; None where not available, as the next three.
+        less: of k - 1 groups.
+        chosen: of k groups.
+        more: of k + 1 groups.
+        left_out: intervals without a phase.
     """
 
     one: KScore | None
     less: KScore | None
     chosen: KScore | None
     more: KScore | None
-    joined: tuple[Joined, ...]
     left_out: LeftOut
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A function that two phases spend different parts of their time in: `here` and `there`, 0..1."""
+    """A function whose share differs between two phases.
+
+    Attributes:
+        function: its name.
+        here: its share of the one phase, 0..1.
+        there: its share of the other phase, 0..1.
+    """
 
     function: str
     here: float
@@ -63,9 +77,14 @@ class Difference:
 class PhaseEvidence:
     """What a phase is like.
 
-    nearest: the phase most like it, None where there is none. gap: Ashman's D between them, None where infinite.
-    differences: what tells them apart, largest first. typical, odd: the intervals nearest to the phase's middle and
-    farthest from it. odd_times: how many times the usual distance the latter is away; None when there is no distance.
+    Attributes:
+        id: of the phase.
+        nearest: the most similar phase; None without another one.
+        gap: Ashman's D between them; None where infinite.
+        differences: functions whose shares differ between them, largest difference first.
+        typical: the interval nearest to the phase's mean.
+        odd: the interval farthest from it.
+        odd_times: distance of the latter over the usual distance; None where that is zero.
     """
 
     id: int
@@ -78,7 +97,7 @@ class PhaseEvidence:
 
 
 def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
-    """Collect why a result has so many phases. features: of the same profile and method."""
+    """Collect the reasons for the number of phases. features: of the same profile and method."""
     by_k = {score.k: score for score in result.scores}
     none = result.labels < 0
     return RunEvidence(
@@ -86,7 +105,6 @@ def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
         less=by_k.get(result.k_clusters - 1),
         chosen=by_k.get(result.k_clusters),
         more=by_k.get(result.k_clusters + 1),
-        joined=result.joined,
         left_out=LeftOut(
             idle=int((none & features.idle).sum()),
             borders=int((none & ~features.idle & (result.clusters < 0)).sum()),
@@ -97,7 +115,7 @@ def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
 
 
 def explain_phases(profile: IntervalProfile, features: Features, result: PhaseResult) -> tuple[PhaseEvidence, ...]:
-    """Say what each phase is like, and which one is most like it."""
+    """Describe each phase, and the phase most similar to it."""
     members = [np.flatnonzero(result.labels == phase.id) for phase in result.phases]
     centers = np.stack([features.x[m].mean(axis=0) for m in members])
     alive = [phase.id for phase in result.phases if not phase.off_cpu]
@@ -117,7 +135,7 @@ def _explain_phase(
     phase: int,
     others: list[int],
 ) -> PhaseEvidence:
-    """Say what one phase is like."""
+    """Describe one phase."""
     x = features.x[members[phase]]
     distance = np.sqrt(((x - centers[phase]) ** 2).sum(axis=1))
     order = np.argsort(np.round(distance, 12), kind="stable")
@@ -133,7 +151,7 @@ def _explain_phase(
 
 
 def _waiting(features: Features, members: IntArray, phase: int) -> PhaseEvidence:
-    """Describe a phase of waiting: by its samples, since it has no functions."""
+    """Describe a phase of waiting by its samples, since it has no functions."""
     order = np.argsort(features.ticks[members], kind="stable")
     return PhaseEvidence(phase, None, None, (), int(members[order[0]]), int(members[order[-1]]), None)
 
@@ -141,7 +159,7 @@ def _waiting(features: Features, members: IntArray, phase: int) -> PhaseEvidence
 def _differences(
     profile: IntervalProfile, features: Features, here: FloatArray, there: FloatArray
 ) -> tuple[Difference, ...]:
-    """Return the functions whose part differs most; chains of calls that end in the same function are one."""
+    """Return the functions whose share differs most; call paths that end in the same function are merged."""
     both: dict[int, tuple[float, float]] = {}
     for column, a, b in zip(features.columns.tolist(), here.tolist(), there.tolist(), strict=True):
         before = both.get(column, (0.0, 0.0))
@@ -155,13 +173,19 @@ def _differences(
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can hold, None for infinity."""
+    """Return a number that JSON can represent, None for infinity."""
     return float(value) if np.isfinite(value) and value < 1e6 else None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the run has these phases, what they are like, and for each phase why it has these sites."""
+    """Explanation of a result.
+
+    Attributes:
+        run: why the run has these phases.
+        phases: what each phase is like.
+        sites: of each phase, why it has these sites.
+    """
 
     run: RunEvidence
     phases: tuple[PhaseEvidence, ...]
@@ -171,7 +195,7 @@ class Explanation:
 def explain(chooser: SiteChooser, result: PhaseResult) -> Explanation:
     """Explain a result of find_phases. chooser: of the same profile and method."""
     profile, features = chooser.profile, chooser.features
-    if result.method == "paper":  # seconds become parts of an interval; all else is the same at any scale
+    if result.method == "paper":  # seconds become shares of an interval; all else is the same at any scale
         features = replace(features, x=features.x / profile.metadata.interval_s)
     phases = explain_phases(profile, features, result)
     return Explanation(explain_run(features, result), phases, explain_sites(chooser, result))

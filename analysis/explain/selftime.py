@@ -1,4 +1,4 @@
-"""Why these sites, where there are no call paths: who is there in the intervals of a phase, and who would be next."""
+"""Explain sites without call paths: presence in the intervals of a phase, and the runner-up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.phase_result import Phase, PhaseResult, Site
 from incprof.analysis.sites import Choice
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.cover import presence, sites_by_cover
@@ -27,7 +27,7 @@ class SelfTimeExplainer:
         self._own = csc_array(profile.self_s)
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
-        """Say why a phase has a site."""
+        """Explain why a phase has a site."""
         members = np.flatnonzero(self._result.labels == phase.id)
         there = _rows(self._there, site.index)
         of_phase = self._result.labels[there]
@@ -55,7 +55,7 @@ class SelfTimeExplainer:
         )
 
     def _runner_up(self, phase: Phase, site: Site, members: IntArray) -> RunnerUp | None:
-        """Return the first site that would be chosen instead of one, and is none now; None when nothing would."""
+        """Return the first site that would replace a given one and is not chosen already; None if there is none."""
         known = {(other.index, other.kind) for other in phase.sites}
         for choice in self._choose(phase.id, members, {(site.index, site.kind)}):
             if (choice.function, choice.kind) not in known:
@@ -64,7 +64,7 @@ class SelfTimeExplainer:
         return None
 
     def _choose(self, phase: int, members: IntArray, excluded: Set[tuple[int, str]]) -> Sequence[Choice]:
-        """Choose a phase's sites again, without some."""
+        """Choose a phase's sites again, without the excluded ones."""
         if self._found is not None:
             return sites_by_cover(self._chooser.activity, self._found, members, phase, excluded)
         return self._chooser.by_self_time(members, excluded)

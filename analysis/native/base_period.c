@@ -1,5 +1,6 @@
-/* Which period a window has, if any: the dips of its distances f, their family, the shortest of it. */
-#include "lags.h"
+/* The period of a window, if any: find the dips of its distances f, the family of the deepest, and its shortest
+ * member. */
+#include "dtw.h"
 
 #include "native.h"
 
@@ -11,7 +12,7 @@ NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, double carrie
                                        const struct incprof_closeness *closeness, double *scratch,
                                        struct incprof_limit *limit);
 
-/* Distances below this share of the usual one are rounding. */
+/* Distances below this share of the usual one are rounding errors. */
 #define ZERO 1e-9
 
 static double smaller(double a, double b)
@@ -32,23 +33,23 @@ double incprof_carriers(const double *half, int64_t L)
     return fourths > 0 ? 3 * squares * squares / fourths : 1;
 }
 
-/* The dip that chance leaves in a window of `pieces` independent values: a tail of chi-square,
- * docs/periods-algorithm.md. */
+/* Return the dip expected by chance in a window of `pieces` independent values: a tail of chi-square,
+ * docs/understand/periods-and-models.md. */
 static double chance(double pieces)
 {
     double few = pieces < 15 ? 0.5 * pieces / 15 : 0.5, many = 1 - 4.35 / sqrt(pieces);
     return many > few ? many : few;
 }
 
-/* How many independent values a window holds: its noise has a new one in each sample, what lies under the noise only
- * one in `first`. noisy: what noise is of the usual distance. */
+/* Return the number of independent values in a window: its noise has a new one in each sample, the signal under the
+ * noise only one in `first` samples. noisy: noise as a share of the usual distance. */
 static double pieces(double noisy, int64_t first, int64_t L)
 {
     double signal = 1 - noisy * noisy, noise = noisy * noisy;
     return (double)L / (signal * signal * (double)first + noise * noise);
 }
 
-/* The value of rank `rank` in values, which are put in another order: Hoare's selection. */
+/* Return the value of rank `rank` in values, which are reordered: Hoare's selection. */
 static double ranked(double *values, int64_t count, int64_t rank)
 {
     int64_t low = 0, high = count - 1;
@@ -76,7 +77,7 @@ static double ranked(double *values, int64_t count, int64_t rank)
     return values[rank];
 }
 
-/* What f is where nothing repeats: its median, or its mean where the repeats are most of it. */
+/* Return the typical f without repetition: its median, or its mean if most of it are repeats. */
 static double usual(const double *f, int64_t L, double *scratch)
 {
     double sum = 0;
@@ -87,15 +88,15 @@ static double usual(const double *f, int64_t L, double *scratch)
     return median > mean ? median : mean;
 }
 
-/* Whether f has a minimum at shift k. The last shift has no neighbour to its right, and must be an exact copy: two
- * instances side by side are seen in this way only. */
+/* Return whether f has a minimum at shift k. The last shift has no neighbour to its right, and must be an exact copy:
+ * two adjacent instances can only be detected in this way. */
 static int is_dip(const double *f, int64_t k, int64_t L, double reference)
 {
     int falls = k == 1 || f[k - 1] < f[k - 2];
     return falls && (k < L ? f[k - 1] <= f[k] : f[k - 1] <= ZERO * reference);
 }
 
-/* Whether the deepest shift is a multiple of k, nearly. k is at most the deepest. */
+/* Return whether the deepest shift is nearly a multiple of k. k is at most the deepest. */
 static int related(int64_t k, int64_t deepest)
 {
     double times = (double)deepest / (double)k;
@@ -110,7 +111,7 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
         return 0;
     double noise = closeness->noise * (manhattan ? 1.1283791670955126 * (double)L : sqrt(2.0 * (double)L));
     noise = smaller(noise, reference);
-    /* Of a smooth series the first shifts are close without being periods: dips count once f has been up. */
+    /* In a smooth series the first shifts are close without being periods, so dips count only after f has risen. */
     int64_t first = 1;
     while (first < L && f[first - 1] < noise + 0.7 * (reference - noise))
         first++;
@@ -132,5 +133,5 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
     for (int64_t k = first > closeness->shortest ? first : closeness->shortest; k <= deepest; k++)
         if (is_dip(f, k, L, reference) && f[k - 1] <= family && related(k, deepest))
             return k;
-    return 0; /* all of the family are shorter than asked for */
+    return 0; /* the whole family is shorter than requested */
 }

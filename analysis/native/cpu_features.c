@@ -1,12 +1,12 @@
-/* Which vector instructions there are, for code that clang has compiled for several processors. Its run-time has this,
- * but ziglang's, which the wheel is made with, says of every processor that it has none.
+/* Detection of vector instructions, for code compiled by clang for several processors. clang's run-time has this, but
+ * ziglang's, with which the wheel is built, reports none for every processor.
  *
- * Called by the loader, before anything of the library is relocated: nothing of libc may be used. Thread-safe. */
+ * Called by the loader, before the library is relocated: libc must not be used. Thread-safe. */
 #include <cpuid.h>
 #include <stdint.h>
 
-enum { AVX2 = 1 << 10, AVX512F = 1 << 15 }; /* as compilers number them */
-enum { YMM_STATE = 6, ZMM_STATE = 0xe6 };   /* registers that the kernel keeps */
+enum { AVX2 = 1 << 10, AVX512F = 1 << 15 }; /* the compilers' numbering */
+enum { YMM_STATE = 6, ZMM_STATE = 0xe6 };   /* registers that the kernel saves */
 
 /* The name and the layout are those of GCC's and clang's run-times. */
 __attribute__((visibility("hidden"))) struct {

@@ -1,9 +1,10 @@
-/* One step of DTW barycentre averaging: which points of each series the best alignment ties to each point of a pattern.
+/* One step of DTW barycentre averaging: find the points of each series that the best alignment ties to each point of a
+ * pattern.
  *
- * As in dtw.c a vector instruction does one cell of LANES alignments. Where each cell came from is kept as a byte and
- * followed back from the end. Rows are done in blocks: of long alignments only the last block's bytes are at hand, and
- * the others are done again from the row before them. Cells that cannot lie on the best alignment are left out, as
- * there.
+ * As in dtw.c a vector instruction computes one cell of LANES alignments. The direction from which each cell was
+ * reached is stored as a byte, and traced back from the end. Rows are computed in blocks: of long alignments only the
+ * last block's directions are stored, and the other blocks are recomputed from the row before them. Cells that cannot
+ * lie on the best alignment are skipped, as there.
  */
 #include "dtw.h"
 
@@ -14,7 +15,7 @@
 
 enum { FROM_LEFT, FROM_UP, FROM_DIAGONAL };
 
-/* Bytes of directions that are kept rather than done again. */
+/* Limit of the stored directions in bytes; beyond it they are recomputed. */
 enum { KEPT = 1 << 25 };
 
 NATIVE_API int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
@@ -26,14 +27,14 @@ struct work {
     double *a; /* the pattern, in every lane */
     double *b; /* columns of every lane */
     double limits[LANES];
-    struct incprof_reach reach;   /* of the row done last */
+    struct incprof_reach reach;   /* of the last computed row */
     struct incprof_reach *begins; /* of the row before each block */
-    double *row;                  /* the row done last */
+    double *row;                  /* the last computed row */
     double *before;               /* the row before each block */
-    uint8_t *from;                /* directions of the block done last */
+    uint8_t *from;                /* directions of the last computed block */
 };
 
-/* Columns of the next row of every lane, and where each cell came from: the diagonal wins ties, then the row before. */
+/* Compute the next row of every lane, and each cell's direction: the diagonal wins ties, then the previous row. */
 CLONES static void fill_row(double x, const double *restrict b, double *restrict row, uint8_t *restrict from,
                             int64_t first, int64_t end, struct incprof_edge *edge)
 {
@@ -68,7 +69,7 @@ CLONES static void fill_row(double x, const double *restrict b, double *restrict
     }
 }
 
-/* The next row as far as some lane may go. */
+/* Compute the next row as far as any lane may reach. */
 static void reach_on(struct work *work, int64_t i, uint8_t *from)
 {
     struct incprof_edge edge;
@@ -84,7 +85,7 @@ static void reach_on(struct work *work, int64_t i, uint8_t *from)
     incprof_narrow(work->row, end, work->limits, &work->reach);
 }
 
-/* The rows of a block, from the row before it, which is in work->row. */
+/* Compute the rows of a block from the row before it, which is in work->row. */
 static void fill_block(struct work *work, int64_t first)
 {
     int64_t end = first + work->block < work->points ? first + work->block : work->points;
@@ -92,8 +93,8 @@ static void fill_block(struct work *work, int64_t first)
         reach_on(work, i, work->from + (i - first) * work->columns * LANES);
 }
 
-/* The way back of each lane through a block, from the cell in row[] and column[] to the first one before the block
- * (-1: before the beginning). */
+/* Trace each lane back through a block, from the cell in row[] and column[] to the first one before the block (-1:
+ * before the beginning). */
 static void walk_block(const struct work *work, int64_t first, int lanes, int64_t *row, int64_t *column, double *sums,
                        double *counts)
 {
@@ -179,7 +180,7 @@ static void release(struct work *work)
 }
 
 /* Align every series with the pattern under DTW2 (sum of squares). sums[i] += the values tied to point i, counts[i] +=
- * their number, distances[s] = the distance of series s. Returns 0, or -1 without memory. */
+ * their number, distances[s] = the distance of series s. Returns 0, or -1 if out of memory. */
 int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
                      const int64_t *length, int64_t series, double *sums, double *counts, double *distances)
 {

@@ -1,9 +1,9 @@
-/* One sample: O(window) comparisons in vectors, and then what the few lags that match have to say. */
+/* Processing of one sample: O(window) vectorised comparisons, then the few matching lags. */
 #include "dpd_internal.h"
 
 #include <string.h>
 
-/* Writes the symbol before all others; what the window does not reach any more is left. */
+/* Put the symbol before all others; samples beyond the window are removed. */
 static void push(struct dpd *dpd, uint16_t symbol)
 {
     uint16_t *past = dpd->buffer + dpd->head;
@@ -58,7 +58,7 @@ int32_t dpd_loops(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)
             continue;
         loops[count - 1] = level->loop;
         if (level->mend >= 0)
-            loops[count - 1].last = level->odd[0] - 2; /* what came since is not known to be its own */
+            loops[count - 1].last = level->odd[0] - 2; /* later samples are not certain to be its own */
     }
     return count;
 }

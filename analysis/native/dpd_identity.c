@@ -1,4 +1,4 @@
-/* By which a loop is known again: a hash of its content. */
+/* Identification of a recurring loop by a hash of its content. */
 #include "dpd_internal.h"
 
 static uint64_t mixed(uint64_t x)
@@ -8,8 +8,9 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 32);
 }
 
-/* A loop is entered at any of its samples, so that its content has as many beginnings as samples. The hashes of all of
- * them, each made from the one before in one step, are added up: the same whichever is the first. */
+/* Return the hash. A loop may be entered at any of its samples, so its content has as many rotations as samples. The
+ * hashes of all rotations, each computed from the previous one in one step, are summed, which is independent of the
+ * first sample. */
 static uint64_t content(const struct dpd *dpd, int32_t period)
 {
     const uint64_t base = 0x9E3779B97F4A7C15u;

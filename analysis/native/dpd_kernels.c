@@ -1,4 +1,4 @@
-/* Plain loops, compiled several times: the compiler makes vector code of them, and the processor is asked once. */
+/* Plain loops, compiled for several processors: the compiler vectorises them, and the processor is detected once. */
 #include "dpd_kernels.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #define WIDE "avx512bw,avx512vl,avx512dq"
 #else
 #define VECTORS __attribute__((optimize("O3")))
-#if __GNUC__ >= 10 /* before, no function of its own can have it */
+#if __GNUC__ >= 10 /* earlier versions do not support it per function */
 #define WIDE "avx512bw,avx512vl,avx512dq,prefer-vector-width=512"
 #else
 #define WIDE "avx512bw,avx512vl,avx512dq"
@@ -54,7 +54,7 @@ INLINE uint16_t longest(const uint16_t *restrict run, size_t n)
     return most;
 }
 
-/* In this order for every processor: the same sums to the last bit, and exact ones of integers. */
+/* The same order on every processor gives identical sums, and exact ones for integers. */
 INLINE void distances(double *restrict sum, const double *restrict near, const double *restrict far, double x, double y,
                       size_t n)
 {
@@ -64,7 +64,7 @@ INLINE void distances(double *restrict sum, const double *restrict near, const d
         sum[j] = (sum[j] + fabs(x - near[j])) - fabs(y - far[j]);
 }
 
-/* Doubles that are not negative are in the order of their bits, which vectors of integers can be asked about. */
+/* Non-negative doubles have the order of their bits, which integer vectors can compare. */
 typedef int64_t __attribute__((may_alias)) bits;
 
 INLINE double largest(const double *restrict d, size_t n, double least)
@@ -78,7 +78,7 @@ INLINE double largest(const double *restrict d, size_t n, double least)
     return least;
 }
 
-/* In LANES sums, which is an order that vectors of any length keep. */
+/* LANES partial sums: an order that vectors of any length preserve. */
 #define LANES 8
 
 INLINE double distance(const double *restrict a, const double *restrict b, size_t n)

@@ -1,14 +1,14 @@
-/* Loops within loops, out of the runs of matches of all lags.
+/* Nested loops, from the runs of matches of all lags.
  *
- * When run[m] comes to its threshold (m, where the rule is DPD_ADAPTIVE), what was read last is a square: a pattern of
- * length m, twice. It is a loop of its own unless it consists of whole periods of a shorter one that was there all the
- * time. Such primitive squares that end at the same sample grow in length like Fibonacci's numbers (the three squares
- * lemma), so that there are few levels: 32 hold all that a window of DPD_MAX_WINDOW can have. */
+ * When run[m] reaches its threshold (m, with DPD_ADAPTIVE), the latest samples form a square: a pattern of length m,
+ * twice. It is a separate loop unless it consists of whole periods of a shorter one that was present all the time. The
+ * lengths of such primitive squares that end at the same sample grow like Fibonacci numbers (the three squares lemma),
+ * so there are few levels: 32 suffice for a window of DPD_MAX_WINDOW. */
 #include "dpd_internal.h"
 
 #include <string.h>
 
-/* A loop has ended that reaches into others, which do not count yet. */
+/* Account for an ended loop that overlaps others, which do not count yet. */
 static void explain(struct dpd *dpd, const struct dpd_loop *ended)
 {
     for (int32_t i = 0; i < dpd->levels; i++) {
@@ -24,7 +24,7 @@ void dpd_levels_end(struct dpd *dpd, int32_t at)
     if (level->counts) {
         const struct dpd_loop *loop = &level->loop;
         dpd->last[dpd->ended++] = *loop;
-        /* Two iterations and no more are no better explained than what they would explain. */
+        /* A loop of only two iterations explains nothing: it may as well be explained by the other. */
         if (loop->last - loop->first + 1 > (uint64_t)(loop->period > 1 ? 2 * loop->period : 3)) {
             dpd_overlap_remember(dpd, loop);
             explain(dpd, loop);
@@ -39,12 +39,12 @@ void dpd_levels_end(struct dpd *dpd, int32_t at)
     memmove(level, level + 1, (size_t)(dpd->levels - at) * sizeof *level);
 }
 
-/* The sample is the level's own, at level->phase. */
+/* Advance a level by a sample of its own, at level->phase. */
 static void advance(struct level *level, uint64_t index, bool mending)
 {
     struct dpd_loop *loop = &level->loop;
     loop->last = index;
-    /* While a loop mends, its start may move back by one sample: that is no further period. */
+    /* While a loop mends, its start may move back by one sample: that is not a new period. */
     bool twice = mending && loop->starts != 0 && index - loop->start + 1 < (uint64_t)loop->period;
     if (level->phase == 0 && !twice) {
         loop->start = index;
@@ -57,8 +57,8 @@ static void advance(struct level *level, uint64_t index, bool mending)
     }
 }
 
-/* The level waits. The odd sample begins a period if it stands where one begins, or if it is what one begins with and
- * the end of the one before is missing. */
+/* Start mending. The odd sample begins a period if it is at the start of one, or if it equals a period's first sample
+ * and the end of the previous period is missing. */
 static void interrupt(const struct dpd *dpd, struct level *level, uint64_t index)
 {
     if (level->phase == 0 || dpd_mend_begins(dpd, level)) {
@@ -72,7 +72,7 @@ static void follow(struct dpd *dpd, int32_t at, uint64_t index, int64_t sample)
 {
     struct level *level = &dpd->level[at];
     if (level->mend >= 0) {
-        uint64_t last = level->odd[0] - 2; /* odd is 1 + index, and it went on until the sample before */
+        uint64_t last = level->odd[0] - 2; /* odd is 1 + index, and the loop lasted until the sample before */
         switch (dpd_mend_follow(dpd, level, sample)) {
         case MEND_FAILED:
             level->loop.last = last;
@@ -95,14 +95,15 @@ static void follow(struct dpd *dpd, int32_t at, uint64_t index, int64_t sample)
     }
 }
 
-/* Whether the pattern of `lag` samples, which repeats from sample `low` on, is a level's work. */
+/* Return whether a level explains the pattern of `lag` samples, which repeats from sample `low` on. */
 static bool explained(struct level *level, int32_t lag, uint64_t low)
 {
     int32_t period = level->loop.period, rest = lag % period;
     uint64_t clean = level->odd[0] > level->loop.first ? level->odd[0] : level->loop.first;
     if (lag == period || (rest == 0 && clean <= low))
         return true;
-    /* A loop with one sample more or less looks like another one for a while. Two in two periods may be one. */
+    /* A loop with one sample more or less resembles another loop for a while. Two odd samples in two periods may be
+     * such a loop. */
     bool once = level->odd[0] > low && level->odd[1] <= low;
     if (once && (rest <= 1 || rest == period - 1)) {
         level->hides = true;
@@ -135,11 +136,11 @@ static void consider(struct dpd *dpd, int32_t lag, uint64_t index)
     dpd->watched++;
 }
 
-/* A level counts once it went round for as long as it takes to find it, of which only whole visits to other loops
- * count. */
+/* Let a level count once it has repeated for the length needed to detect it, of which only whole visits to other loops
+ * are included. */
 static void count(struct dpd *dpd, uint64_t index)
 {
-    uint64_t inner = index + 1; /* begin of the loops that are still going round within */
+    uint64_t inner = index + 1; /* begin of the inner loops that still continue */
     for (int32_t i = dpd->levels - 1; i >= 0; i--) {
         struct level *level = &dpd->level[i];
         int32_t period = level->loop.period;
@@ -157,8 +158,7 @@ static void count(struct dpd *dpd, uint64_t index)
     }
 }
 
-/* Lags that are asked together whether there is one among them, and then in shorter vectors that every processor has.
- */
+/* Lags tested together for a hit, and then in shorter vectors that every processor has. */
 #define TOGETHER (4 * DPD_BLOCK)
 #define FEW 8
 
@@ -175,7 +175,7 @@ static bool few_meet(const uint16_t *run, const uint16_t *threshold)
     return (halves[0] | halves[1]) != 0;
 }
 
-/* Lags whose run has just come to its threshold. */
+/* Find the lags whose run has just reached its threshold. */
 static void find(struct dpd *dpd, uint64_t index)
 {
     for (int32_t from = 0; from < dpd->padded; from += TOGETHER) {
@@ -190,7 +190,7 @@ static void find(struct dpd *dpd, uint64_t index)
     }
 }
 
-/* The same where that may have been missed. */
+/* The same if that may have been missed. */
 static void find_again(struct dpd *dpd, uint64_t index)
 {
     for (int32_t j = 0; j < dpd->lags; j++)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples between two moves of the ring's content. */
+/* Number of samples between two moves of the ring's content. */
 #define SLACK 1024
 #define MOST_MEMORY (1 << 24)
 
@@ -28,7 +28,7 @@ static int32_t in_blocks(int32_t n)
     return (n + DPD_BLOCK - 1) / DPD_BLOCK * DPD_BLOCK;
 }
 
-/* The next part of the block; only its end where there is no block yet. */
+/* Return the next part of the block; only advance its end if there is no block yet. */
 static void *part(char *block, size_t *end, size_t bytes)
 {
     size_t begin = (*end + DPD_ALIGN - 1) / DPD_ALIGN * DPD_ALIGN;
@@ -36,11 +36,11 @@ static void *part(char *block, size_t *end, size_t bytes)
     return block ? block + begin : NULL;
 }
 
-/* Sets the pointers of `dpd`, which lies in the block unless that is NULL. Returns the bytes taken. */
+/* Set the pointers of `dpd`, which is in the block unless that is NULL. Returns the size in bytes. */
 static size_t lay_out(struct dpd *dpd, char *block, const struct dpd_options *options)
 {
     size_t lags = (size_t)in_blocks(options->capacity);
-    size_t symbols = (size_t)options->capacity + 2; /* the window, one more that comes, and none */
+    size_t symbols = (size_t)options->capacity + 2; /* the window, the next one, and none */
     size_t end = sizeof *dpd;
     dpd->buffered = (int32_t)(2 * lags + SLACK);
     dpd->run = part(block, &end, lags * sizeof *dpd->run);
@@ -107,7 +107,7 @@ void dpd_destroy(struct dpd *dpd)
     free(dpd);
 }
 
-/* Samples that a smaller window does not hold leave, the oldest first; what lies behind those kept is unknown. */
+/* Remove the samples beyond a smaller window, the oldest first; samples before the kept ones are unknown. */
 static void keep(struct dpd *dpd, int32_t samples)
 {
     uint16_t *past = dpd->buffer + dpd->head;

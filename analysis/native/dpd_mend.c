@@ -1,9 +1,9 @@
-/* Whether a loop goes on after a sample that was not its own. Three hypotheses are followed for a period, by the loop's
- * samples as they were: it stood for one of the loop's, it came in between, or one of the loop's is missing before it.
- * After a whole period only one can be left, and the lag alone decides again. */
+/* Decides whether a loop continues after an odd sample. Three hypotheses are followed for a period, by the loop's
+ * previous samples: the sample replaces one of the loop's, is additional, or one of the loop's is missing before it.
+ * After a whole period at most one is left, and the lag alone decides again. */
 #include "dpd_internal.h"
 
-/* Short loops must not be mended by chance. */
+/* Fewest samples, so that short loops are not mended by chance. */
 #define FEWEST 8
 
 static int32_t next(int32_t phase, int32_t period)

@@ -1,9 +1,9 @@
-/* How much of a repetition is whole visits to other loops.
+/* The part of a repetition that consists of whole visits to other loops.
  *
- * Where a loop ends and comes again soon, the samples on both sides of the gap look like a repetition: `abcabc|cabcabc`
- * has `cabc` twice. So another pattern does not count from within a visit on, nor from its begin where that visit is
- * longer one period later, nor up to within a visit that still goes on. Visits that have ended are remembered. One
- * within a later one is forgotten, for that one reaches as far. */
+ * If a loop ends and soon recurs, the samples on both sides of the gap look like a repetition: `abcabc|cabcabc` has
+ * `cabc` twice. So another pattern does not count from inside a visit on, nor from its begin if that visit is longer
+ * one period later, nor up to inside a visit that still continues. Ended visits are remembered. One inside a later
+ * visit is forgotten, because that one extends as far. */
 #include "dpd_internal.h"
 
 static struct visit *latest(struct dpd *dpd)
@@ -22,7 +22,7 @@ void dpd_overlap_remember(struct dpd *dpd, const struct dpd_loop *loop)
     *latest(dpd) = (struct visit){loop->first, loop->last, loop->period};
 }
 
-/* The earliest visit that has ended and that a sample lies in, or NULL. */
+/* Return the earliest ended visit that contains a sample, or NULL. */
 static const struct visit *visit_at(const struct dpd *dpd, uint64_t index)
 {
     const struct visit *found = NULL;
@@ -36,7 +36,7 @@ static const struct visit *visit_at(const struct dpd *dpd, uint64_t index)
     return found;
 }
 
-/* Whether the repetition with this period that the sample `index` is in began before it. */
+/* Return whether the repetition with this period that contains the sample `index` began before it. */
 static bool began_before(const struct dpd *dpd, int32_t period, uint64_t index)
 {
     uint64_t back = dpd->count - index; /* of the sample before */

@@ -23,7 +23,7 @@ static void make_key(void)
     keyed = pthread_key_create(&key, release) == 0;
 }
 
-/* The thread's detector, with room for the window; it is replaced by a larger one where it has to be. */
+/* Return the thread's detector, with room for the window; it is replaced by a larger one if necessary. */
 static struct dpd *detector(int32_t window)
 {
     if (mine && window <= mine->options.capacity)

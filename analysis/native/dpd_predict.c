@@ -1,7 +1,7 @@
-/* What comes next, and streams in one call. */
+/* Prediction of samples, and processing of whole streams. */
 #include "dpd_internal.h"
 
-/* The smallest lag with the longest run; 0 if nothing matches. */
+/* Return the smallest lag with the longest run; 0 if nothing matches. */
 static int32_t longest_match(const struct dpd *dpd)
 {
     uint16_t most = dpd->kernels->longest(dpd->run, (size_t)dpd->lags);
@@ -33,7 +33,7 @@ int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value)
     }
     if (lag == 0)
         return DPD_NOTHING;
-    /* As many whole lags back as lead into the past. */
+    /* Go back the smallest number of whole lags that leads into the past. */
     *value = dpd_sample(dpd, lag - 1 - (ahead - 1) % lag);
     return outermost ? DPD_PERIOD : DPD_RECURRENCE;
 }

@@ -1,4 +1,4 @@
-#include "dpd_recall.h"
+#include "dpd_internal.h"
 
 #include <string.h>
 
@@ -10,15 +10,15 @@ static uint64_t mixed(int64_t sample)
     return x ^ (x >> 32);
 }
 
-/* Samples in the pieces that are looked for, the longest first. In real call streams what differs next often lies some
- * hundred calls back: without the two longest a fifth of zstd's calls is predicted wrongly. */
+/* Return the number of samples in the pieces to search, the longest first. In real call streams the next difference
+ * often depends on calls some hundred back: without the two longest, 20 % of zstd's calls are predicted wrongly. */
 static int32_t length(int order)
 {
     static const int32_t lengths[RECALL_ORDERS] = {RECALL_LONGEST, 128, 64, 32, 16, 8, 4, 1};
     return lengths[order];
 }
 
-/* A piece is followed from this length on. */
+/* The shortest piece that is followed. */
 #define SHORTEST_FOLLOWED 16
 
 void recall_reset(struct recall *recall)
@@ -38,7 +38,7 @@ static uint32_t *place(const struct recall *recall, int order)
     return recall->ended + (size_t)order * recall->size + ((recall->hash[order] * base) >> recall->shift);
 }
 
-/* Whether the piece that ended `lag` samples ago is the latest one, sample by sample. */
+/* Return whether the piece that ended `lag` samples ago equals the latest one, sample by sample. */
 static bool same(const struct recall *recall, uint32_t lag, int32_t samples, uint64_t count)
 {
     for (uint64_t back = 0; back < (uint64_t)samples; back++)
@@ -58,7 +58,7 @@ uint32_t recall_lag(const struct recall *recall, int32_t least, uint64_t count)
     return 0;
 }
 
-/* The pieces before are entered only now: until then the tables say where they ended the time before. */
+/* The previous pieces are entered only now, so that until then the tables hold their preceding occurrence. */
 void recall_add(struct recall *recall, int64_t sample, uint64_t index)
 {
     uint64_t in = mixed(sample);

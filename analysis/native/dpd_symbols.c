@@ -1,4 +1,4 @@
-#include "dpd_symbols.h"
+#include "dpd_internal.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ void symbols_reset(struct symbols *symbols)
         symbols->spare[i] = (uint16_t)(symbols->room - i);
 }
 
-/* Fibonacci hashing: addresses differ in their middle bits. */
+/* Return the home slot. Fibonacci hashing, because addresses differ in their middle bits. */
 static uint32_t home(const struct symbols *symbols, int64_t sample)
 {
     return (uint32_t)(((uint64_t)sample * 0x9E3779B97F4A7C15u) >> symbols->shift);
@@ -45,7 +45,7 @@ uint16_t symbols_take(struct symbols *symbols, int64_t sample, uint64_t index)
     return symbol;
 }
 
-/* Closes the gap: every later entry of the cluster moves up unless that would put it before its home. */
+/* Close the gap: move up every later entry of the cluster unless that would put it before its home. */
 static void remove_slot(struct symbols *symbols, uint32_t gap)
 {
     uint32_t at = gap;

@@ -1,11 +1,11 @@
-/* Sums of distances, by one term in and one out per sample. */
+/* Sums of distances, updated with one term in and one out per sample. */
 #include "dpd_values_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples between two moves of the ring's content, and samples after each of which one rounded sum is made again. */
+/* Number of samples between two moves of the ring's content, and between two recomputations of a rounded sum. */
 #define SLACK 2048
 #define AGAIN 16
 #define EXACT 9007199254740992.0 /* 2^53 */
@@ -100,14 +100,14 @@ static void sum_again(struct dpd_values *dpd, int32_t lag)
     dpd->sum[lag - 1] = dpd->kernels->distance(past, past + lag, (size_t)dpd_values_terms(dpd, lag));
 }
 
-/* Sums of integers are exact as long as every partial sum is below 2^53. */
+/* Return whether sums are rounded. Those of integers are exact as long as every partial sum is below 2^53. */
 static bool rounds(const struct dpd_values *dpd, double sample)
 {
     return sample != nearbyint(sample) || fabs(sample) > EXACT / (4.0 * dpd->window);
 }
 
-/* `past` are the samples before this one. While there are fewer than the window and the lags need, some terms are not
- * there yet, and some have none to leave. */
+/* Add a sample; `past` are the samples before it. While there are fewer than the window and the lags need, some terms
+ * do not exist yet, and some sums have none to remove. */
 static void add(struct dpd_values *dpd, const double *past, double sample)
 {
     int32_t near = dpd->have < dpd->lags ? dpd->have : dpd->lags;
@@ -135,18 +135,18 @@ static void push(struct dpd_values *dpd, double sample)
     dpd->count++;
 }
 
-/* A lag counts once its pattern was seen twice. */
+/* Evaluate the distances. A lag counts once its pattern has occurred twice. */
 static void look(struct dpd_values *dpd)
 {
     int32_t n = dpd->have / 2 < dpd->lags ? dpd->have / 2 : dpd->lags, was = dpd->period;
     const double *d = dpd->sum;
-    if (dpd->have - dpd->window < n) { /* else all have the same number of terms */
+    if (dpd->have - dpd->window < n) { /* otherwise all have the same number of terms */
         d = dpd->distance;
         for (int32_t lag = 1; lag <= n; lag++)
             dpd->distance[lag - 1] = dpd->sum[lag - 1] / dpd_values_terms(dpd, lag);
     }
     dpd->period = n > 0 ? dpd_values_search(dpd, d, n, &dpd->confidence) : 0;
-    /* A period that drifts goes on; another one begins with the next sample. */
+    /* A drifting period continues; a different one begins with the next sample. */
     int32_t drift = was / 16 > 1 ? was / 16 : 1;
     if (was == 0 || abs(dpd->period - was) > drift)
         dpd->to_start = 0;

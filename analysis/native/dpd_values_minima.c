@@ -1,4 +1,4 @@
-/* The local minima of d(m) that count. */
+/* The relevant local minima of d(m). */
 #include "dpd_values_internal.h"
 
 static bool is_minimum(const double *d, int32_t n, int32_t lag)
@@ -11,7 +11,7 @@ static bool is_minimum(const double *d, int32_t n, int32_t lag)
     return after < n ? d[after] > d[lag - 1] : d[lag - 1] == 0;
 }
 
-/* The largest d before a lag; lags are asked for in ascending order. */
+/* Return the largest d before a lag; lags are queried in ascending order. */
 static double largest_before(struct dpd_values_minima *minima, int32_t lag)
 {
     const double *from = minima->d + minima->done;

@@ -1,4 +1,4 @@
-/* What a detector of magnitudes has to say. */
+/* Results of a detector of magnitudes. */
 #include "dpd_values_internal.h"
 
 void dpd_values_distances(const struct dpd_values *dpd, double *distances, int32_t n)

@@ -1,24 +1,25 @@
-/* What a period leaves of the series: noise, or something that another lag explains. */
+/* The residual that a period leaves of the series: noise, or structure that another lag explains. */
 #include "dpd_values_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Shares of the way from d at the period to the largest d: how high a minimum close to it may lie that is its rival,
- * and how much d has to rise between the two. */
+/* Shares of the range from d at the period to the largest d: the highest level of a nearby rival minimum, and the least
+ * rise of d between the two. */
 #define RIVAL 0.4
 #define RISE 0.3
-/* The same of a minimum anywhere else. */
+/* The same for a minimum anywhere else. */
 #define AS_DEEP 0.2
-/* Standard errors beyond which what a period leaves is no noise, and beyond which a lag leaves more than another one.
- */
+/* Number of standard errors beyond which a residual is no noise, and beyond which a lag's residual exceeds
+ * another's. */
 #define ERRORS 3
 #define WORSE 4
-/* Square of the mean over the mean square of what is left: 0.64 of noise, less where it is all in a few samples. */
+/* Square of the mean over the mean square of the residual: 0.64 for noise, less if it is concentrated in a few
+ * samples. */
 #define BURST 0.3
 
-/* How far from the period d, on its way to `end`, has risen and fallen to another minimum of its kind; 0: it has not.
- */
+/* Return the distance from the period, towards `end`, at which d has risen and fallen to a comparable minimum; 0: it
+ * has not. */
 static int32_t falls_again(const double *d, int32_t period, int32_t end, double most)
 {
     double range = most - d[period - 1], limit = d[period - 1] + RIVAL * range, between = 0;
@@ -31,8 +32,8 @@ static int32_t falls_again(const double *d, int32_t period, int32_t end, double 
     return 0;
 }
 
-/* How far from the nearest multiple of the period a rival lies: another minimum close to the period, or one anywhere
- * else that is as low. 0: there is none. */
+/* Return the distance of a rival from the nearest multiple of the period: another minimum close to the period, or one
+ * elsewhere that is as low. 0: there is none. */
 static int32_t rival(struct dpd_values_minima *minima, int32_t period, double most)
 {
     double limit = minima->d[period - 1] + AS_DEEP * (most - minima->d[period - 1]);
@@ -48,9 +49,9 @@ static int32_t rival(struct dpd_values_minima *minima, int32_t period, double mo
     return off;
 }
 
-/* Whether x[n] - x[n - period] is no noise: over half of `off` it sums up to more, of one sign after the other. Of
- * values without relation the sums' squares are those of the values added up; that is asked with the error that the
- * overlap of such sums leaves. */
+/* Return whether x[n] - x[n - period] is not noise: its sums over half of `off` are larger, because successive values
+ * have the same sign. For independent values the expected square of such a sum is the sum of the squares; the test
+ * allows for the error due to the overlap of the sums. */
 static bool leaves_structure(const struct dpd_values *dpd, int32_t period, int32_t off)
 {
     const double *past = dpd->buffer + dpd->head, *before = past + period;

@@ -1,25 +1,25 @@
-/* The period that d(m) shows: the least lag at whose multiples d is as low as its lowest local minimum. */
+/* Search for the period in d(m): the smallest lag at whose multiples d is as low as its lowest local minimum. */
 #include "dpd_values_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Share of the way from the lowest minimum to the largest d: how high d may be at a multiple of the period, which
- * noise, an odd sample, jitter, or a period between two lags lifts. */
+/* Share of the range from the lowest minimum to the largest d: the limit of d at a multiple of the period, which noise,
+ * an odd sample, jitter, or a fractional period raises. */
 #define AS_DEEP 0.2
-#define BETWEEN 0.1 /* the same of a lag beside a period that is no whole number of samples */
-/* Standard errors of d. */
+#define BETWEEN 0.1 /* the same for a lag next to a fractional period */
+/* Number of standard errors of d. */
 #define ERRORS 3
-/* Of the largest d: less is rounding, and the series repeats exactly. */
+/* Share of the largest d: a smaller d is rounding, and the series repeats exactly. */
 #define ROUNDING 1e-9
-/* At twice the period d may be as much larger: 1.41 where periods jitter, 2 where two frequencies part. */
+/* Limit of the growth of d at twice the period: it is 1.41 if periods jitter, 2 if two frequencies diverge. */
 #define GROWTH 1.6
 #define GROWTH_FLOOR 0.05 /* of the largest d */
 
-/* A period above half of the lags cannot be asked about its double: it takes more confidence, by this factor. */
+/* For a period above half of the lags its double is not available, so it requires more confidence, by this factor. */
 #define UNSEEN 1.6
 
-/* The first of the lowest minima; 0: there is none. */
+/* Return the first of the lowest minima; 0: there is none. */
 static int32_t lowest_minimum(struct dpd_values_minima minima, double most)
 {
     int32_t lowest = 0;
@@ -37,7 +37,7 @@ static int32_t smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* The deepest lag in low .. high. */
+/* Return the deepest lag in low .. high. */
 static int32_t deepest(const double *d, int32_t low, int32_t high)
 {
     int32_t best = low;
@@ -46,7 +46,7 @@ static int32_t deepest(const double *d, int32_t low, int32_t high)
     return best;
 }
 
-/* Whether d is low at each i / parts of `lowest`, or close by. */
+/* Return whether d is low at, or near, each i / parts of `lowest`. */
 static bool repeats(const double *d, int32_t lowest, int32_t parts, double limit)
 {
     int32_t slack = lowest / parts / 8;
@@ -58,8 +58,8 @@ static bool repeats(const double *d, int32_t lowest, int32_t parts, double limit
     return true;
 }
 
-/* Whether d at a lag is as high as it is because `lowest` / parts lies beside it: d comes to a point there, with the
- * slope of the steeper side, and is as low as noise allows. */
+/* Return whether d at a lag is raised only because `lowest` / parts lies between lags: extrapolated with the slope of
+ * the steeper side, d there is as low as noise allows. */
 static bool lies_between(const struct dpd_values_minima *minima, int32_t lag, int32_t lowest, int32_t parts,
                          double noise, double limit)
 {
@@ -70,11 +70,11 @@ static bool lies_between(const struct dpd_values_minima *minima, int32_t lag, in
            fabs(difference / 2 - off * slope) <= slope / 4;
 }
 
-/* The period of which `lowest` is a multiple: into as many parts as possible. */
+/* Return the fundamental period, of which `lowest` is a multiple: divide it into as many parts as possible. */
 static int32_t fundamental(const struct dpd_values *dpd, struct dpd_values_minima minima, int32_t lowest, double most)
 {
     double floor = minima.d[lowest - 1], exact = ROUNDING * most, range = most - floor;
-    double noise = ERRORS / sqrt(dpd_values_terms(dpd, minima.n)); /* a mean of so many distances varies like that */
+    double noise = ERRORS / sqrt(dpd_values_terms(dpd, minima.n)); /* the error of a mean of that many distances */
     double limit = floor + (floor <= exact ? exact : AS_DEEP * range);
     for (int32_t lag = 2; 2 * lag <= lowest + 1; lag++) {
         if (minima.d[lag - 1] > limit || !dpd_values_is_after_a_rise(&minima, lag))
@@ -89,8 +89,8 @@ static int32_t fundamental(const struct dpd_values *dpd, struct dpd_values_minim
     return lowest;
 }
 
-/* Two frequencies close to each other have one minimum that is no period of the sum: at twice the lag they are twice as
- * far apart. */
+/* Return whether d grows at twice the period. Two close frequencies have a common minimum that is no period of their
+ * sum: at twice the lag they are twice as far apart. */
 static bool grows(const double *d, int32_t n, int32_t period, double most, double least)
 {
     int32_t slack = period / 8 + 1, high = smaller(2 * period + slack, n);

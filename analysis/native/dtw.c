@@ -1,11 +1,11 @@
-/* Dynamic time warping of many pairs at once, and bounds that spare most of them.
+/* Dynamic time warping of many pairs at once, and bounds that avoid most of the work.
  *
- * A batch of LANES pairs is interleaved, so that one vector instruction does the same cell of every pair: the chain
+ * A batch of LANES pairs is interleaved, so that one vector instruction computes the same cell of every pair: the chain
  * of dependencies along a row, which keeps a single pair scalar, is shared by all lanes. Shorter series of a batch are
  * padded; a cell depends only on cells before it, so that the padding never reaches the cell that is read.
  *
  * The best alignment in a narrow band is an upper bound; columns at both ends of a row that are beyond it in every lane
- * cannot lie on a better alignment, and are left out (Silva and Batista 2016). The distances are the same to the bit.
+ * cannot lie on a better alignment, and are skipped (Silva and Batista 2016). The distances are identical to the bit.
  */
 #include "dtw.h"
 
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Half the band of the upper bound: so many columns, and this part of all. */
+/* Half width of the upper bound's band: BAND columns, plus 1 / BAND_PART of all. */
 enum { BAND = 8, BAND_PART = 16 };
 
 static inline double smaller(double a, double b)
@@ -117,7 +117,7 @@ void incprof_upper_bounds(const double *a, int64_t rows, const double *b, int64_
         int64_t from = centre > width ? centre - width : 0,
                 to = centre + width < columns ? centre + width + 1 : columns;
         incprof_begin_row(i, &edge);
-        /* The cell before the band is of the row before only if the band has just left it. */
+        /* The cell before the band belongs to the previous row only if the band has just left it. */
         for (int l = 0; from > low && l < LANES; l++)
             edge.diagonal[l] = row[(from - 1) * LANES + l];
         incprof_row(a + i * LANES, b, row, from, to, &edge, squared);
@@ -142,7 +142,8 @@ struct batch {
     int lanes;
 };
 
-/* The next row from where the reach begins, as far as some lane may go; returns the end of what was done. */
+/* Compute the next row from the begin of the reach, as far as any lane may go; return the end of the computed
+ * columns. */
 static int64_t reach_on(const double *a, int64_t i, const double *b, double *row, int64_t columns, const double *limits,
                         const struct incprof_reach *reach, int squared)
 {
@@ -197,9 +198,9 @@ static int64_t longest(const int64_t *length, int64_t series)
     return most;
 }
 
-/* The distance of each pair of series, or INCPROF_FAR where it is certain to lie beyond the limit.
+/* Compute the distance of each pair of series, or INCPROF_FAR if it is certain to be beyond the limit.
  *
- * Series s are the length[s] values from values[start[s]]. Returns 0, or -1 without memory. */
+ * Series s are the length[s] values from values[start[s]]. Returns 0, or -1 if out of memory. */
 NATIVE_API int incprof_dtw_pairs(const double *values, const int64_t *start, const int64_t *length, int64_t series,
                                  const int32_t *left, const int32_t *right, int64_t pairs, double limit, int squared,
                                  double *out);

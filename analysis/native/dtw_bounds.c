@@ -1,7 +1,7 @@
-/* Lower bounds of DTW that hold without a warping window, in linear time.
+/* Lower bounds of DTW that are valid without a warping window, in linear time.
  *
  * Kim: first meets first and last meets last. Yi (Keogh's with an envelope as wide as the series): every value of one
- * series meets some value of the other, so that what lies outside the other's range costs at least its way to it.
+ * series meets some value of the other, so a value outside the other's range costs at least its distance to that range.
  */
 #include "native.h"
 
@@ -30,7 +30,7 @@ static struct range range_of(const double *values, int64_t length)
     return range;
 }
 
-/* What values cost outside a range. The two ends are left out: Kim's bound counts them. */
+/* Return the cost of values outside a range, without the two ends, which Kim's bound counts. */
 static double outside(const double *values, int64_t length, struct range range, int squared)
 {
     double sum = 0;
@@ -48,8 +48,9 @@ static double ends(const double *a, int64_t m, const double *b, int64_t n, int s
     return m == 1 && n == 1 ? first : first + cost(a[m - 1] - b[n - 1], squared);
 }
 
-/* A bound of each pair, as incprof_dtw_pairs takes them. An inner point never shares its cell with both ends of the
- * other series twice: the cells (0, 0) and (m-1, n-1) hold no inner point, so that the two bounds add up. */
+/* Compute a lower bound for each pair, given as for incprof_dtw_pairs. An inner point never shares its cell with both
+ * ends of the other series twice: the cells (0, 0) and (m-1, n-1) hold no inner point, so that the two bounds add
+ * up. */
 int incprof_dtw_bounds(const double *values, const int64_t *start, const int64_t *length, int64_t series,
                        const int32_t *left, const int32_t *right, int64_t pairs, int squared, double *out)
 {

@@ -1,7 +1,6 @@
 /* The distances of a window's right half from its shifted copies, by definition. */
-#include "lags.h"
-
 #include "dtw.h"
+
 #include "native.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@ enum { SHIFTS = 32 };
 
 NATIVE_API void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 
-/* The sums of shifts k0 .. k0 + SHIFTS - 1, all at once: neighbouring shifts read neighbouring values. */
+/* Compute the sums of shifts k0 .. k0 + SHIFTS - 1 together: neighbouring shifts read neighbouring values. */
 static ALWAYS_INLINE void add_up(const double *restrict right, const double *restrict shifted, int64_t L,
                                  double *restrict sums, int manhattan)
 {

@@ -1,5 +1,4 @@
-/* The events of a lane of an MPI trace (docs/formats.md), as many as follow each other: a hundred million in a minute.
- */
+/* Decoder of consecutive events of a lane of an MPI trace (formats.md): a hundred million per minute. */
 #include "native.h"
 
 #include <stdint.h>
@@ -19,7 +18,7 @@ NATIVE_API int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8
 enum { EXPECTED = 1, KNOWN, KNOWN_WORK, NEW_SHAPE };
 enum { STEADY = 0x80, MORE = 0x7F, FINEST_BITS = 9, COARSEST_BITS = 9, MEAN_SHIFT = 3 };
 
-/* Wide enough for every sum and shift of numbers of 64 bits, so that hostile ones are found out, not wrapped around. */
+/* Wide enough for every sum and shift of 64-bit numbers, so that hostile ones are detected and do not overflow. */
 typedef __int128 wide;
 
 struct cursor {
@@ -47,7 +46,7 @@ static wide zigzag(wide value)
     return value & 1 ? -(value >> 1) - 1 : value >> 1;
 }
 
-/* How many bits of a time are not written, from its running mean. */
+/* Return the number of bits of a time that are not written, from its running mean. */
 static int quantum(int64_t mean)
 {
     int bits = mean > 0 ? 64 - __builtin_clzll((unsigned long long)mean) - FINEST_BITS : 0;
@@ -74,7 +73,7 @@ static int32_t new_shape(struct incprof_mpi_lane *lane, struct cursor *cursor, c
     return made;
 }
 
-/* The shape of an event, or -1 where there is none. */
+/* Return the shape of an event, or -1 if there is none. */
 static int32_t shape_of(struct incprof_mpi_lane *lane, int first, struct cursor *cursor, const uint8_t *payload)
 {
     if (first >= STEADY || first == EXPECTED)
@@ -90,7 +89,7 @@ static wide from_zero(wide value)
     return value < 0 ? 0 : value;
 }
 
-/* An event's times: its gap, duration and work; 0 where they make no sense. */
+/* Decode an event's times: gap, duration and work; returns 0 if they are invalid. */
 static int timed(struct incprof_mpi_lane *lane, int32_t shape, int first, struct cursor *cursor, int64_t times[3])
 {
     int64_t *mean = &lane->gap[shape], *long_mean = &lane->duration[shape];
@@ -117,8 +116,8 @@ static int timed(struct incprof_mpi_lane *lane, int32_t shape, int first, struct
     return 1;
 }
 
-/* Decodes from `at` on, until there is a record that is no event, or a shape too many, the payload ends, or there is no
- * more room; `at` is moved there. Sets lane->bad where bytes make no sense. Returns how many events there were. */
+/* Decode from `at` on, until a record that is no event, one shape too many, the end of the payload, or the end of the
+ * room; `at` is advanced to there. Sets lane->bad if bytes are invalid. Returns the number of events. */
 int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8_t *payload, int64_t length, int64_t *at,
                            int64_t room, int32_t *shape, int64_t *start_ns, int64_t *end_ns, int64_t *work_ns)
 {
@@ -128,7 +127,7 @@ int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8_t *payload
         int first = *cursor.at;
         if (first < EXPECTED || (first > NEW_SHAPE && first < STEADY))
             break;
-        /* The caller makes room, or says that there are too many. */
+        /* The caller makes room, or reports that there are too many. */
         if (first == NEW_SHAPE && lane->shapes >= lane->most)
             break;
         cursor.at++;

@@ -1,5 +1,5 @@
-/* The sliding window over a whole series: where it is periodic, and with which period. */
-#include "lags.h"
+/* The sliding window over a whole series: finds its periodic segments and their periods. */
+#include "dtw.h"
 
 #include "native.h"
 
@@ -19,17 +19,17 @@ static double mean_of(const double *x, int64_t count)
     return sum / (double)count;
 }
 
-/* How near a piece has to be by its own measure: as near as its window, or half as near if it is too long for chance.
- */
+/* Return the closeness that a piece requires by its own measure: that of its window, or half of it if the piece is too
+ * long for chance. */
 static double own_share(double share, int64_t period)
 {
     double half = (share + 1) / 2, chance = 1 - 2 / sqrt((double)period), loose = half < chance ? half : chance;
     return loose > share ? loose : share;
 }
 
-/* Whether an instance by itself is as close to the period before it as its window has to be on the whole: a window that
- * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. pair: the
- * period before the instance, and the instance. */
+/* Return whether an instance by itself is as close to the preceding period as its window must be as a whole, because a
+ * periodic window may contain a piece that is not periodic. It must also be close by its own measure, by which flat
+ * pieces are not. pair: the period before the instance, and the instance. */
 int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
 {
     const double *before = pair, *instance = pair + period;
@@ -45,8 +45,8 @@ int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhatta
     return sum * (double)L <= allowed * (double)period && unlike > 0 && squares <= own * own * unlike;
 }
 
-/* The instances of all periodic windows, in order: first sample and length. starts and periods hold samples / shortest
- * + 1 each. Returns how many, or -1 without memory. */
+/* Find the instances of all periodic windows, in order: first sample and length. starts and periods hold samples /
+ * shortest + 1 each. Returns their number, or -1 if out of memory. */
 int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                      const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods)
 {

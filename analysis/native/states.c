@@ -1,4 +1,4 @@
-/* The most probable sequence of states where every change costs the same (Viterbi). */
+/* The most probable sequence of states if every change has the same cost (Viterbi). */
 #include "native.h"
 
 #include <stdint.h>
@@ -16,8 +16,8 @@ static int32_t largest(const float *score, int32_t states)
 }
 
 /*
- * evidence: rows x states log likelihoods; out: rows. A state is entered from the best one or was there before, so a
- * row takes `states` steps, and one bit for each state and row is kept: whether it was entered. -1: no memory.
+ * evidence: rows x states log likelihoods; out: rows. A state is entered from the best one or continues, so a row takes
+ * `states` steps, and one bit per state and row is stored: whether it was entered. Returns -1 if out of memory.
  * Thread-safe; allocates, so not async-signal-safe.
  */
 int incprof_states(const float *evidence, int64_t rows, int32_t states, float stay, int32_t *out)
@@ -36,7 +36,7 @@ int incprof_states(const float *evidence, int64_t rows, int32_t states, float st
             const float *now = evidence + row * states;
             uint64_t *bits = entered + (size_t)row * words;
             int32_t best = largest(score, states);
-            /* The best is nought before each row, so that sums stay small and exact. */
+            /* The best score is reset to 0 before each row, so that sums stay small and exact. */
             float top = score[best], moved = top - stay;
             from[row] = best;
             for (int32_t s = 0; s < states; s++) {

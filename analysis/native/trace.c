@@ -1,4 +1,4 @@
-/* Follow a repetition: from one instance to the next, each where it looks most like the ones before. */
+/* Follows a repetition from one instance to the next, each at the position most similar to the previous ones. */
 #include "dtw.h"
 #include "native.h"
 
@@ -8,7 +8,7 @@ NATIVE_API int64_t incprof_trace(const double *x, int64_t samples, int64_t from,
                                  int64_t period, int64_t slack, double limit, double rate, int64_t *starts,
                                  int64_t capacity);
 
-/* Mean square of what x and the shape differ. */
+/* Return the mean square difference of x and the shape. */
 CLONES static double mean_square(const double *restrict x, const double *restrict shape, int64_t period)
 {
     double sum = 0;
@@ -17,7 +17,8 @@ CLONES static double mean_square(const double *restrict x, const double *restric
     return sum / (double)period;
 }
 
-/* The start near `at` from which x is most like the shape; the nearest of equal ones. Negative: none within x. */
+/* Return the start near `at` at which x is most similar to the shape; the nearest of equal ones. Negative: none within
+ * x. */
 static int64_t best_near(const double *x, int64_t samples, int64_t at, const double *shape, int64_t period,
                          int64_t slack, double *least)
 {
@@ -36,9 +37,9 @@ static int64_t best_near(const double *x, int64_t samples, int64_t at, const dou
     return best;
 }
 
-/* Starts of the instances that follow (forward) or precede the one at `from`, nearest first, while their mean square
- * distance from the shape is within limit. The shape (period values) follows them: rate is the weight of each new one.
- * Returns how many, at most capacity. */
+/* Find the starts of the instances that follow (forward) or precede the one at `from`, nearest first, while their mean
+ * square distance from the shape is within limit. The shape (period values) adapts to them: rate is the weight of each
+ * new one. Returns their number, at most capacity. */
 int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape, int64_t period,
                       int64_t slack, double limit, double rate, int64_t *starts, int64_t capacity)
 {

@@ -1,4 +1,4 @@
-/* Which build this is: a library of another release may lack functions, or have other structures. */
+/* Version of the build: a library of another release may lack functions, or have different structures. */
 #include "native.h"
 
 NATIVE_API const char *incprof_native_version(void);

@@ -1,4 +1,4 @@
-"""All thresholds of the method, by room: phases, sites, steps."""
+"""Thresholds of the method, in groups: phases, sites, steps."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
-from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.analysis.options.sites import SITES, SiteOptions
-from incprof.analysis.options.steps import STEPS, StepOptions
+from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
+from incprof.analysis.options.step_thresholds import STEPS, StepOptions
 from incprof.analysis.options.thresholds import Threshold, thresholds_of, with_value
 from incprof.errors import UsageError
 
 
 @dataclass(frozen=True)
 class Options:
-    """The thresholds of each room."""
+    """Thresholds of each group.
+
+    Attributes:
+        phases: of finding phases.
+        sites: of choosing sites.
+        steps: of finding steps.
+    """
 
     phases: PhaseOptions = PHASES
     sites: SiteOptions = SITES
     steps: StepOptions = STEPS
 
     def with_settings(self, settings: Iterable[str]) -> Options:
-        """Return the same with some changed: "phases.beyond=4".
+        """Return the options with some thresholds changed: "phases.beyond=4".
 
         Raises:
-            UsageError: there is none of that name, or it cannot have that value.
+            UsageError: there is no threshold of that name, or it cannot have that value.
         """
         out, names = self, [f"{room}.{one.name}" for room, one in self.listed()]
         for setting in settings:
@@ -44,11 +50,11 @@ class Options:
         return out
 
     def changed(self) -> dict[str, float]:
-        """Return those that have not their default value, by name."""
+        """Return the thresholds that differ from their defaults, by name."""
         return {f"{room}.{one.name}": one.value for room, one in self.listed() if one.value != one.default}
 
     def listed(self) -> list[tuple[str, Threshold]]:
-        """Return each threshold with its room."""
+        """Return each threshold with the name of its group."""
         return [(room.name, one) for room in fields(self) for one in thresholds_of(getattr(self, room.name))]
 
 

@@ -1,6 +1,6 @@
-"""Thresholds of the method: numbers that decide, each with its unit, its default and what it rests on.
+"""Thresholds of the method: numbers with a unit, a default and the evidence for it.
 
-Every room of the analysis has a frozen dataclass of its own with such fields: phases, sites and steps.
+Each group of thresholds (phases, sites and steps) is a frozen dataclass with such fields.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ Group = TypeVar("Group")
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold as it is used: its name, value and default, and the least and the largest value that mean something.
+    """A threshold.
 
-    unit: of the three. evidence: what the default rests on. without: the value with which nothing is decided by it;
-    None where there is no such value.
+    Attributes:
+        name: of the field.
+        value: in use.
+        default: value unless changed.
+        low: least meaningful value.
+        high: largest meaningful value.
+        unit: of all these values.
+        evidence: reason for the default.
+        without: value that switches the threshold off; None if there is no such value.
     """
 
     name: str
@@ -46,7 +53,7 @@ def with_value(group: Group, name: str, text: str) -> Group:
     """Return a group of thresholds with one of them changed.
 
     Raises:
-        ValueError: the text is no number that this one may be.
+        ValueError: the text is no valid number for this threshold.
     """
     known = {one.name: one for one in thresholds_of(group)}[name]
     try:

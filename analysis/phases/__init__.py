@@ -1,1 +1,1 @@
-"""Phases: intervals that do the same, and how sure that is."""
+"""Find phases: groups of intervals with the same behaviour."""

@@ -1,25 +1,149 @@
-"""What both methods answer about the intervals of a run, before it is described to a person."""
+"""Results of both methods for the intervals of a run, before phases are described."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Border, Joined, JoinRule, Level, ShortStretch
-from incprof.analysis.phases.scores_of_k import Judgement
-from incprof.model import FloatArray, IntArray
+from incprof.model import Function, IntArray
 
-# Confidence of each phase, and of their number.
-Sure = tuple[dict[int, float], float]
+
+@dataclass(frozen=True)
+class KScore:
+    """How well k clusters describe the run; a score is None where it is undefined.
+
+    Attributes:
+        k: number of clusters.
+        inertia: sum of squared distances to the centers.
+        silhouette: mean silhouette.
+        calinski_harabasz: variance ratio criterion.
+        noise_ratio: inertia over the part that sampling noise explains (1: nothing left to explain).
+        misfits: number of intervals beyond that noise.
+        stability: agreement of seeded starts of k-means (adjusted Rand index).
+    """
+
+    k: int
+    inertia: float
+    silhouette: float | None
+    calinski_harabasz: float | None
+    noise_ratio: float | None
+    misfits: int | None
+    stability: float | None
+
+
+@dataclass(frozen=True)
+class Border:
+    """A change from one phase to another.
+
+    Attributes:
+        interval: the first one of the new phase.
+        before: the phase before.
+        after: the phase after.
+        function: the one that changes most; None: none of the program.
+        share_before: inclusive share of the function before, 0..1.
+        share_after: after.
+        score: difference of the two, in standard errors.
+    """
+
+    interval: int
+    before: int
+    after: int
+    function: Function | None
+    share_before: float
+    share_after: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the hierarchy.
+
+    Attributes:
+        k: number of groups.
+        phases: the phases in each group, ascending.
+        function: that differs most between the two groups that this level merges.
+        difference: of its shares.
+    """
+
+    k: int
+    phases: tuple[tuple[int, ...], ...]
+    function: Function | None
+    difference: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run, and its own parts.
+
+    Attributes:
+        function: that all or most of it is below; None: none of the program.
+        start_s: its start, seconds since the start of the run.
+        end_s: end of its last episode.
+        seconds: wall time of all its episodes.
+        app_pct: percent of the run.
+        episodes: number of episodes.
+        phase: its phase; None if it is larger, smaller, or no phase.
+        stages: its parts, in order of time.
+    """
+
+    function: Function | None
+    start_s: float
+    end_s: float
+    seconds: float
+    app_pct: float
+    episodes: int
+    phase: int | None
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShortStretch:
+    """A part that is like no phase, and too short to be one.
+
+    Attributes:
+        function: whose share exceeds that of the rest of the run most; None: none of the program.
+        share: inclusive share of the function, 0..1.
+        spans: first interval and one past the last of each occurrence.
+    """
+
+    function: Function | None
+    share: float
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def intervals(self) -> int:
+        """Number of its intervals."""
+        return sum(end - first for first, end in self.spans)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Choice of k.
+
+    Attributes:
+        k: the chosen number.
+        rule: that chose it.
+        votes: choice of each rule.
+        scores: of every k.
+    """
+
+    k: int
+    rule: str
+    votes: dict[str, int | None]
+    scores: tuple[KScore, ...]
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Groups of intervals and the phases that they are, each (n,), and what led to them; see PhaseResult.
+    """Groups of intervals, the phases that they form, and the evidence. For other fields see PhaseResult.
 
-    sure: confidence of each phase, and of their number; None where nobody asked for it on the way.
+    Attributes:
+        clusters: (n,) groups before merging, -1 for none.
+        labels: (n,) phases, -1 for none.
+        judgement: choice of k.
+        dispersion: scatter of the intervals over tick counting.
+        off_cpu: the phase of waiting, if there is one.
     """
 
     clusters: IntArray
@@ -28,27 +152,15 @@ class Clustering:
     dispersion: float
     off_cpu: int | None
     scatter: float | None = None
-    joined: tuple[Joined, ...] = ()
     borders: tuple[Border, ...] = ()
     levels: tuple[Level, ...] = ()
-    in_turn: tuple[tuple[int, int], ...] = ()
     short: tuple[ShortStretch, ...] = ()
-    sure: Sure | None = None
-
-    def renumbered(self, new: Mapping[int, int]) -> Clustering:
-        """Return the same with other numbers for the phases that borders, levels and joins speak of."""
-        return replace(
-            self,
-            joined=tuple(replace(one, phase=new.get(one.phase, one.phase)) for one in self.joined),
-            borders=tuple(replace(one, before=new[one.before], after=new[one.after]) for one in self.borders),
-            levels=tuple(replace(one, phases=_renumbered(one.phases, new)) for one in self.levels),
-            sure=None if self.sure is None else ({new[p]: part for p, part in self.sure[0].items()}, self.sure[1]),
-        )
+    stages: Stage | None = None
 
     def at_level(self, k: int) -> Clustering:
-        """Return the same with the most alike phases joined until k are left; waiting is joined with none.
+        """Merge the most similar phases until k are left; waiting is not merged with any.
 
-        Borders and levels are those that are left. The same where there are no more than k.
+        Borders and levels that no longer apply are dropped. Unchanged if there are no more than k.
         """
         level = next((level for level in self.levels if level.k + (self.off_cpu is not None) == max(k, 1)), None)
         if level is None and self.levels and k <= self.levels[-1].k:
@@ -65,8 +177,6 @@ class Clustering:
             self,
             labels=lookup[self.labels],
             off_cpu=None if self.off_cpu is None else new[self.off_cpu],
-            sure=None,
-            joined=tuple(replace(one, phase=new[one.phase]) for one in self.joined),
             borders=tuple(
                 replace(one, before=new[one.before], after=new[one.after])
                 for one in self.borders
@@ -77,29 +187,3 @@ class Clustering:
                 for one in coarser
             ),
         )
-
-
-def _renumbered(phases: tuple[tuple[int, ...], ...], new: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
-    return tuple(sorted(tuple(sorted(new[phase] for phase in group)) for group in phases))
-
-
-def joined(rule: JoinRule, x: FloatArray, labels: IntArray, phase: int, one: int, other: int) -> Joined:
-    """Record that the intervals of two groups, (n,) labels, are one phase. x: (n, d) shares."""
-    a, b = x[labels == one], x[labels == other]
-    gap = separation(a, b)
-    return Joined(phase, rule, (one,), (other,), gap if np.isfinite(gap) and gap < 1e6 else None, overlap(a, b))
-
-
-def separation(a: FloatArray, b: FloatArray) -> float:
-    """Return Ashman's D of two groups (rows) along the line between their centers; infinite for two points."""
-    line = b.mean(axis=0) - a.mean(axis=0)
-    length = float(np.sqrt(line @ line))
-    if length == 0.0:
-        return 0.0
-    spread = float(np.var(a @ (line / length)) + np.var(b @ (line / length)))
-    return np.sqrt(2.0) * length / np.sqrt(spread) if spread > 0 else np.inf
-
-
-def overlap(a: FloatArray, b: FloatArray) -> float:
-    """Return the share of time that two groups spend in the same functions, 0..1, from their mean shares."""
-    return float(np.minimum(a.mean(axis=0), b.mean(axis=0)).sum())

@@ -1,6 +1,7 @@
-"""k-means by scikit-learn for every k of a range, best of several seeded starts, with what it takes to judge each k.
+"""k-means by scikit-learn for every k of a range: the best of several seeded starts, with data to judge each k.
 
-scikit-learn is imported where k-means runs: that takes longer than most answers of the default method, which has none.
+scikit-learn is imported only where k-means runs: the import takes longer than most answers of the default method, which
+does not use it.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from incprof.analysis.phases.separation import evenly
-from incprof.analysis.threads import spread
+from incprof.analysis.composition.separation import evenly
+from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 
 # The paper's range of k.
 MAX_K = 8
 STARTS = 10
-# Intervals that the seeded starts see.
+# Most intervals that the seeded starts use.
 LONG = 20_000
 PRINCIPAL = 32
 
 
 @cache
 def _threads() -> ThreadpoolController:
-    """Return the handle on the threads of BLAS and OpenMP, once scikit-learn has loaded them; the search is slow."""
+    """Return the handle on the threads of BLAS and OpenMP, once scikit-learn has loaded them. The search is slow."""
     import sklearn.cluster  # noqa: F401
 
     return ThreadpoolController()
@@ -38,7 +39,7 @@ def _threads() -> ThreadpoolController:
 def one_thread() -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread, so that sums are added in the same order on every machine.
 
-    The limit of OpenMP holds in the thread that sets it, that of BLAS in all.
+    The limit of OpenMP applies to the calling thread, that of BLAS to all threads.
     """
     with _threads().limit(limits=1):
         yield
@@ -46,9 +47,14 @@ def one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Fit:
-    """One clustering: labels (n,) in order of first appearance, centers (k, d), inertia: sum of squared distances.
+    """One clustering.
 
-    stability: mean adjusted Rand index between the starts and the best of them; 1 is "always the same".
+    Attributes:
+        k: number of clusters.
+        labels: (n,) in order of first appearance.
+        centers: (k, d).
+        inertia: sum of squared distances.
+        stability: mean adjusted Rand index between the starts and the best of them; 1: always the same.
     """
 
     k: int
@@ -59,7 +65,7 @@ class Fit:
 
 
 def by_first_appearance(labels: IntArray) -> IntArray:
-    """Renumber labels so that they count up in the order in which they appear; -1 stays."""
+    """Renumber labels in order of first appearance; -1 stays."""
     values, first = np.unique(labels, return_index=True)
     known = values >= 0
     order = values[known][np.argsort(first[known], kind="stable")]
@@ -75,7 +81,7 @@ def cluster_means(x: FloatArray, labels: IntArray, k: int) -> FloatArray:
 
 
 def _start(x: FloatArray, k: int, seed: int, centers: FloatArray | None) -> tuple[float, IntArray]:
-    """Run k-means once, from seeded or given centers (k, d); its inertia and labels in order of appearance."""
+    """Run k-means once, from seeded or given centers (k, d). Returns its inertia, and labels in order of appearance."""
     from sklearn.cluster import KMeans
 
     model = KMeans(k, init="k-means++" if centers is None else centers, n_init=1, random_state=seed, algorithm="lloyd")
@@ -83,19 +89,6 @@ def _start(x: FloatArray, k: int, seed: int, centers: FloatArray | None) -> tupl
         model.fit(x)
     # Rounding: starts that end in the same place differ in the last bits.
     return round(float(model.inertia_), 12), by_first_appearance(model.labels_.astype(np.int64))
-
-
-def adjusted_rand(labels: IntArray, others: IntArray) -> float:
-    """Return the adjusted Rand index of two labelings 0..k-1, (n,) each: 1 for the same groups, about 0 for chance."""
-    n, most = len(labels), int(others.max()) + 1
-    both, mine, theirs = (int((np.bincount(group) ** 2).sum()) for group in (labels * most + others, labels, others))
-    # Ordered pairs of rows: in one group by both, by one of them only, by none.
-    same, only_mine, only_theirs = both - n, mine - both, theirs - both
-    apart = n * n - both - only_mine - only_theirs
-    if only_mine == only_theirs == 0:
-        return 1.0
-    chance = (same + only_mine) * (only_mine + apart) + (same + only_theirs) * (only_theirs + apart)
-    return 2.0 * (same * apart - only_mine * only_theirs) / chance
 
 
 def make_fit(x: FloatArray, labels: IntArray, stability: float = 1.0) -> Fit:
@@ -106,7 +99,7 @@ def make_fit(x: FloatArray, labels: IntArray, stability: float = 1.0) -> Fit:
 
 
 def principal(x: FloatArray, most: int = PRINCIPAL) -> FloatArray:
-    """Return x (n, d) along its `most` axes of largest variance; x itself when d is not larger.
+    """Return x (n, d) along its `most` axes of largest variance; x itself if d is not larger.
 
     Eight clusters differ along at most seven axes, which carry far more variance than the noise on the others.
     """
@@ -120,12 +113,14 @@ def principal(x: FloatArray, most: int = PRINCIPAL) -> FloatArray:
 def fit_k(x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: int = 0, jobs: int = 1) -> Fit:
     """Return the best of ten seeded starts and one that adds the farthest interval to the centers of k - 1.
 
-    Seeded starts find large clusters; the last one finds what they overlook, a few intervals far from everything.
-    Starts run on `y`, the principal axes of `x` (n, d), which has at least k distinct rows.
+    Seeded starts find large clusters; the last start finds small ones, of a few intervals far from all others. Starts
+    run on `y`, the principal axes of `x` (n, d), which has at least k distinct rows.
     """
     distance = ((x - previous.centers[previous.labels]) ** 2).sum(axis=1)
     grown = np.vstack([cluster_means(y, previous.labels, previous.k), y[int(np.argmax(distance))]])
-    # Of a long run the seeded starts see a part; the best of them goes on with all of it.
+    from sklearn.metrics import adjusted_rand_score
+
+    # In a long run the seeded starts use a sample; the best of them continues with all intervals.
     seen = evenly(len(y), LONG)
     found: dict[int, tuple[float, IntArray]] = {}
 
@@ -141,14 +136,15 @@ def fit_k(x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: 
     grown_run = _start(y, k, random_state + STARTS, grown)
     best = min([*ends, grown_run], key=lambda one: one[0])[1]
     mine = best[seen]
-    agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand(mine, other) for _, other in runs]
+    agreement = [adjusted_rand_score(mine, other) for _, other in runs]
     return make_fit(x, best, float(np.mean(agreement)))
 
 
 def fit_range(x: FloatArray, *, max_k: int = MAX_K, random_state: int = 0, jobs: int = 1) -> list[Fit]:
     """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
 
-    So many jobs (threads: the inner loops release the interpreter) do the starts side by side without changing a bit.
+    jobs: threads that run the starts side by side (the inner loops release the interpreter); does not affect the
+    result.
     """
     with one_thread(), warnings.catch_warnings():
         # Starts that leave a cluster empty are not the best ones.

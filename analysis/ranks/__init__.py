@@ -1,4 +1,4 @@
-"""One model over ranks: each rank tells what it is made of, phases are found once, and every rank is said in them.
+"""One model over ranks: each rank is summarised, phases are found once, and all ranks are labelled with them.
 
-docs/ranks-algorithm.md explains the whole.
+docs/understand/ranks-and-mpi.md explains the whole.
 """

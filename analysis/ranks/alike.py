@@ -1,4 +1,4 @@
-"""Which ranks are alike: with what most do at the same time, and by what they spend their time in.
+"""Similarity of ranks: agreement with most ranks at the same time, and groups by what they spend their time in.
 
 r ranks, b bins of time, v figures of a rank.
 """
@@ -10,19 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.ranks.columns import columns_of
-from incprof.analysis.ranks.results import Deviation, Group, Outlier, RankLabels, RankSummary
+from incprof.analysis.ranks.ranks_result import Deviation, Group, Outlier, RankLabels, RankSummary
 from incprof.analysis.ranks.summary import WAITS
 from incprof.model import FloatArray, IntArray
-from incprof.model.spent import called_for
+from incprof.model.time_use import called_for
 
-# Time is compared in so many parts of the run.
+# Number of bins of time.
 BINS = 1000
-# Ranks are alike that spend so much of their time in the same, in the same phases.
+# Ranks are alike if this share of their time is in the same functions and phases.
 SAME = 0.9
-# A group of fewer of the ranks is of outliers.
+# Groups with a smaller share of the ranks are outliers.
 FEW = 0.05
 MOST_WHY = 3
-# A function that differs by less of the time says nothing of a rank.
+# A function whose share differs by less is not reported.
 TOLD = 0.02
 
 
@@ -34,12 +34,12 @@ def bins_of(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray
 
 
 def on_bins(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray, edges: FloatArray) -> IntArray:
-    """Return the phase that each rank is in in the middle of bins, (r, b): -1 none, -2 where the rank does not run.
+    """Return the phase of each rank in the middle of bins, (r, b): -1 none, -2 where the rank does not run.
 
     Args:
         labels: of the ranks.
-        offset_s: (r,) when each started.
-        rate: (r,) how long a second of it is.
+        offset_s: (r,) start of each.
+        rate: (r,) length of a second of its clock.
         edges: (b + 1,) of the bins.
     """
     middle = (edges[1:] + edges[:-1]) / 2.0
@@ -52,7 +52,7 @@ def on_bins(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray
 
 
 def agreement(table: IntArray) -> tuple[float | None, ...]:
-    """Return how far each rank is in the phase that most ranks are in, (r,), adjusted Rand index. table: of on_bins."""
+    """Return the agreement of each rank with the phase of most ranks, (r,), adjusted Rand index. table: of on_bins."""
     usual = consensus(table)
     out: list[float | None] = []
     for row in table:
@@ -62,7 +62,7 @@ def agreement(table: IntArray) -> tuple[float | None, ...]:
 
 
 def consensus(table: IntArray) -> IntArray:
-    """Return the phase that most ranks are in, in each bin, (b,); the lower one of two, -1 where none is in any."""
+    """Return the phase of most ranks in each bin, (b,); the lower one of a tie, -1 where no rank is in any."""
     k = int(table.max(initial=-1)) + 1
     votes = np.stack([(table == phase).sum(axis=0) for phase in range(k)]) if k else np.zeros((1, table.shape[1]))
     result: IntArray = np.where(votes.max(axis=0) > 0, votes.argmax(axis=0), -1)
@@ -87,10 +87,10 @@ def adjusted_rand(one: IntArray, other: IntArray) -> float:
 def groups_of(
     summaries: Sequence[RankSummary], labels: Sequence[RankLabels], wall_s: FloatArray
 ) -> tuple[tuple[Group, ...], tuple[Outlier, ...]]:
-    """Put ranks together that do the same.
+    """Group ranks with the same behaviour.
 
     Returns:
-        The groups, the largest first, and the ranks that are in none of many.
+        The groups, the largest first, and the outlier ranks.
     """
     own, names = _figures(summaries, wall_s)
     middle = np.median(own, axis=0)
@@ -109,7 +109,7 @@ def groups_of(
         for g in range(len(heads))
     )
     few = max(1, int(FEW * len(own)))
-    # Where no group is large, nobody is usual.
+    # Without a large group, no rank is typical.
     usual = len(groups[0].ranks) > max(few, len(own) // 3)
     odd = [r for r in range(len(own)) if usual and group[r] > 0 and int((group == group[r]).sum()) <= few]
     center = np.median(own[group == 0], axis=0)
@@ -117,11 +117,11 @@ def groups_of(
 
 
 def _figures(summaries: Sequence[RankSummary], wall_s: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the part of each rank's time by phase, and by function of its work, half of it each, (r, v)."""
+    """Return the shares of each rank's time by phase, and by function of its work, each weighted by half, (r, v)."""
     columns = columns_of([summary.mix for summary in summaries])
     f = len(columns.keys)
     ticks = np.array([columns.counts(summary.mix)[:, :f].sum(axis=0) for summary in summaries])
-    # How long a rank waits for others is not what it does.
+    # Waiting for others is not the rank's own work.
     ticks[:, [called_for(mangled) in WAITS for _, mangled in columns.keys]] = 0.0
     share = ticks / np.maximum(ticks.sum(axis=1, keepdims=True), 1e-9)
     phase = wall_s / np.maximum(wall_s.sum(axis=1, keepdims=True), 1e-9)
@@ -135,7 +135,7 @@ def _apart(one: FloatArray, other: FloatArray) -> float:
 def _outlier(
     summary: RankSummary, labels: RankLabels, own: FloatArray, center: FloatArray, names: tuple[str, ...]
 ) -> Outlier:
-    """Say what a rank does that others do not."""
+    """Describe the functions in which an outlier differs from the others."""
     f = len(names)
     rows = [Deviation(*row) for row in zip(names, (2.0 * own[:f]).tolist(), (2.0 * center[:f]).tolist(), strict=True)]
     rows.sort(key=lambda row: (-round(abs(row.here - row.there), 9), row.function))

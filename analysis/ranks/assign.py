@@ -1,8 +1,8 @@
-"""Which phase each stretch of each rank is: that whose mix explains its ticks best, if it does explain them.
+"""Assign a phase to each segment of each rank: the one whose profile explains its ticks best, if it does.
 
-Ranks that do the same thing do it to different parts: one has more of the atoms, another waits longer. So a stretch of
-another rank may differ from a phase by more than two phases of one rank do, and is still that phase, unless most of it
-is something else. g pieces, s stretches, m modes, c columns.
+Ranks with the same work have different amounts of it: one has more of the atoms, another waits longer. So a segment of
+another rank may differ from its phase by more than two phases of one rank differ, unless most of it is different work.
+g pieces, s segments, m modes, c columns.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.options.phases import PhaseOptions
-from incprof.analysis.phases.difference import differences, how_different
+from incprof.analysis.composition.difference import differences, how_different
+from incprof.analysis.options.phase_thresholds import PhaseOptions
 from incprof.analysis.ranks.columns import Columns, columns_of, likelihood
-from incprof.analysis.ranks.results import IDLE, Modes, RankLabels, RankSummary
+from incprof.analysis.ranks.ranks_result import IDLE, Modes, RankLabels, RankSummary
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# A function that has so much more or less of a stretch than of the phase, beyond doubt that there is a difference: it
-# is something else. With loads that scatter by 30 %, ranks are up to 0.44 from their phase, and 0.64 or more from
-# others (python benchmarks/ranks.py).
+# A segment is different work if some function's share differs from the phase by this much, significantly. With loads
+# that scatter by 30 %, ranks are up to 0.44 from their phase, and 0.64 or more from others.
 OTHER = 0.5
-# What is too short for a phase is a phase where it is this many times as long.
+# A part that is too short for a phase is a phase where it is this many times as long.
 TWICE = 2.0
 
 
@@ -31,16 +30,16 @@ def assigned(
     options: PhaseOptions,
     whole: tuple[int, IntArray] | None = None,
 ) -> tuple[tuple[RankLabels, ...], tuple[BoolArray, ...]]:
-    """Say every rank in the phases.
+    """Label every rank with the phases.
 
     Args:
         summaries: of the ranks.
-        modes: what the phases are made of.
+        modes: of the phases.
         options: thresholds.
         whole: the rank that phases were found in, and the phase of each of its intervals, (n,): it keeps them.
 
     Returns:
-        The ranks, and which stretches of each, (s,), are like no phase and no mixture of phases.
+        The ranks, and which segments of each, (s,), are like no phase and no mixture of phases.
     """
     columns = columns_of([modes.mix, *(summary.mix for summary in summaries)])
     of_modes, total = columns.counts(modes.mix), modes.mix.total
@@ -60,7 +59,7 @@ def assigned(
 def nearest(
     summary: RankSummary, columns: Columns, modes: FloatArray, total: FloatArray, options: PhaseOptions
 ) -> tuple[IntArray, BoolArray]:
-    """Return for each stretch of a rank, (s,), the mode that explains it best, and whether that does.
+    """Return for each segment of a rank, (s,), the mode that explains it best, and whether that does.
 
     modes: (m, c) ticks on the columns; total: (m,) all of them.
     """
@@ -79,9 +78,9 @@ def explains(
     scatter: FloatArray,
     options: PhaseOptions,
 ) -> BoolArray:
-    """Tell whether modes explain stretches, pair by pair, (s,): no function differs by OTHER or more.
+    """Return whether modes explain segments, pair by pair, (s,): no function differs by OTHER or more.
 
-    That is the difference itself, not its lower bound: a phase of few samples, which may be anything, explains nothing.
+    The difference itself is tested, not its lower bound: otherwise a phase of few samples would explain anything.
     """
     score, apart = differences(counts, np.maximum(total, 1e-9), modes, np.maximum(of_modes, 1e-9), scatter)
     same: BoolArray = np.all((apart < OTHER) | (score <= options.surely), axis=1)
@@ -91,9 +90,9 @@ def explains(
 def _mixed(
     summary: RankSummary, columns: Columns, modes: FloatArray, total: FloatArray, options: PhaseOptions
 ) -> BoolArray:
-    """Mark the stretches, (s,), that do what several phases do: a rank of few samples does not tell short ones apart.
+    """Return which segments, (s,), are mixtures of several phases: few samples do not separate short ones.
 
-    As one more phase, such a stretch would lie between those which it mixes, and join them.
+    As a phase of its own, such a segment would lie between the phases that it mixes, and merge them.
     """
     from scipy.optimize import nnls
 
@@ -110,7 +109,7 @@ def _mixed(
 
 
 def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) -> BoolArray:
-    """Mark the stretches, (s,), that would be what is too short for a phase, and are too long for that."""
+    """Return which segments, (s,), match a part that is too short for a phase, but are too long for that."""
     length = summary.pieces.end - summary.pieces.first
     stretch = summary.pieces.stretch
     size = np.bincount(stretch[stretch >= 0], weights=length[stretch >= 0], minlength=len(best))
@@ -120,7 +119,7 @@ def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) 
 
 
 def _by_stretch(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:
-    """Give the pieces of a rank the phases of their stretches. mode: (s,) of each stretch, -1 for none."""
+    """Give the pieces of a rank the phases of their segments. mode: (s,) of each segment, -1 for none."""
     pieces = summary.pieces
     of_piece = np.where(pieces.stretch >= 0, np.append(mode, -1)[np.maximum(pieces.stretch, -1)], -1)
     label = _filled(np.append(modes.label, -1)[of_piece], pieces.stretch, pieces.end - pieces.first, short)
@@ -140,12 +139,12 @@ def _as_found(summary: RankSummary, modes: Modes, labels: IntArray) -> RankLabel
 
 
 def _most(values: IntArray) -> int:
-    """Return the value that comes most often, from -1 on."""
+    """Return the most frequent value, from -1 on."""
     return int(np.bincount(values + 1).argmax()) - 1
 
 
 def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels:
-    """Put together what is known of a rank. label, mode: (g,) of its pieces."""
+    """Build the labels of a rank. label, mode: (g,) of its pieces."""
     pieces = summary.pieces
     length = pieces.end - pieces.first
     strange = (pieces.stretch >= 0) & (mode < 0)
@@ -167,7 +166,7 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
 
 
 def _filled(label: IntArray, stretch: IntArray, length: IntArray, short: int) -> IntArray:
-    """Give what lies between for no longer than a moment to the phase around it: gaps, and steps that interrupt it."""
+    """Assign short gaps, and short steps that interrupt a phase, to the phase around them."""
     out = label.copy()
     known = np.flatnonzero(label >= 0)
     for left, right in zip(known[:-1].tolist(), known[1:].tolist(), strict=True):

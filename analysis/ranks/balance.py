@@ -1,4 +1,4 @@
-"""Each phase over ranks: who works how long in it, who waits, and who is beyond all others. r ranks, k phases."""
+"""Balance of each phase over ranks: work, waiting and stragglers. r ranks, k phases."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.phases.separation import evenly
-from incprof.analysis.ranks.results import TIMES, PhaseBalance, RankLabels, RankSummary, Spread, Straggler
+from incprof.analysis.composition.separation import evenly
+from incprof.analysis.ranks.ranks_result import TIMES, PhaseBalance, RankLabels, RankSummary, Spread, Straggler
 from incprof.model import BoolArray, FloatArray, IntArray
-from incprof.model.spent import IO, MPI, WORK
+from incprof.model.time_use import IO, MPI, WORK
 
-# Work: on the CPU, and not waiting for anybody.
+# Work: on the CPU, and not waiting for others.
 WORKS = (WORK, IO)
-# A rank is a straggler so many standard deviations of its peers, or of counting samples, beyond their median:
-# the scatter of few is not well known, and one of 1 000 normal runs has somebody at 13 of 8 ranks, 7 of 16, 5 of 64.
+# A straggler is this many standard deviations of its peers, or of counting samples, beyond their median. The scatter of
+# few ranks is not well known: in one of 1 000 normal runs some rank is at 13 with 8 ranks, 7 with 16, 5 with 64.
 SIGMAS, OF_FEW = 6.0, 60.0
-# And by so much of the median; with more than this part of the ranks, it is one of a group.
+# Also by this share of the median; more than FEW of the ranks are a group, not stragglers.
 LEAST, FEW = 0.1, 0.25
-# With fewer ranks nobody knows who is usual.
+# With fewer ranks, none is typical.
 PEERS = 3
-# Who is in a phase for less of what is usual does something else.
+# A rank with less than this share of the usual time in a phase does other work.
 HALF = 0.5
-# So many peers tell in which functions a straggler is slow.
+# Number of peers that a straggler's functions are compared with.
 TELL = 64
-# A median absolute deviation of a normal variable is so much of its standard deviation.
+# Median absolute deviation of a normal variable over its standard deviation.
 NORMAL = 0.6745
 MOST_WHY = 3
 
 
 def times_of(summaries: Sequence[RankSummary], labels: Sequence[RankLabels], k: int) -> tuple[FloatArray, FloatArray]:
-    """Add up the seconds of every rank by phase, those of none last: (r, k + 1, len(TIMES)); wall time (r, k + 1)."""
+    """Sum the seconds of every rank by phase, no phase last: (r, k + 1, len(TIMES)); wall time (r, k + 1)."""
     spent, wall = np.zeros((len(summaries), k + 1, len(TIMES))), np.zeros((len(summaries), k + 1))
     for place, (summary, own) in enumerate(zip(summaries, labels, strict=True)):
         np.add.at(spent[place], own.label, summary.pieces.spent)
@@ -45,7 +45,7 @@ def worked_s(spent: FloatArray) -> FloatArray:
 
 
 def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray, rate_hz: float) -> tuple[PhaseBalance, ...]:
-    """Say how each phase is spread over the ranks that come into it. spent, wall_s: as times_of returns them."""
+    """Compute the balance of each phase over the ranks that enter it. spent, wall_s: as times_of returns them."""
     work, mpi, out = worked_s(spent), spent[:, :, MPI], []
     for phase in range(spent.shape[1] - 1):
         there = wall_s[:, phase] > 0
@@ -70,13 +70,13 @@ def stragglers(
     wall_s: FloatArray,
     rate_hz: float,
 ) -> tuple[Straggler, ...]:
-    """Return who works longer in a phase than its peers, the worst first.
+    """Return the ranks that work longer in a phase than their peers, the worst first.
 
     Args:
         summaries: of the ranks.
         labels: the same ranks in the phases of all.
         spent: as times_of returns it.
-        wall_s: the same.
+        wall_s: likewise.
         rate_hz: samples per second.
     """
     found, work = [], worked_s(spent)
@@ -92,14 +92,14 @@ def stragglers(
 
 
 def _peers(wall_s: FloatArray) -> IntArray:
-    """Return the ranks that are in a phase for about as long as is usual, ascending. wall_s: (r,) in it."""
+    """Return the ranks with about the usual time in a phase, or more, ascending. wall_s: (r,) in it."""
     there = wall_s > 0
     usual = float(np.median(wall_s[there])) if there.any() else 0.0
     return np.flatnonzero(there & (wall_s >= HALF * usual))
 
 
 def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
-    """Mark the ranks beyond their peers, (r,); what is usual, and its scatter, seconds. None where they are many."""
+    """Return the ranks beyond their peers, (r,), none if there are many; the usual value and its scatter, seconds."""
     nobody, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
     if len(seconds) < PEERS or not usual > 0:
         return nobody, usual, 1.0
@@ -118,7 +118,7 @@ def _more_in(
     others: IntArray,
     rate_hz: float,
 ) -> tuple[tuple[str, float], ...]:
-    """Return the functions in which a rank spends more of its own time in a phase than its peers do on average."""
+    """Return the functions in which a rank spends more self time in a phase than its peers do on average."""
     own = _seconds_in(summaries[place], labels[place], phase, rate_hz)
     mean: dict[tuple[str, str], float] = {}
     for other in others.tolist():

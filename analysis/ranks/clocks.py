@@ -1,8 +1,8 @@
-"""One time for all ranks: when each started, and clocks of nodes that go wrong, as the borders of phases tell.
+"""Align the time of all ranks: their starts, and wrong clocks of nodes, detected from changes of phase.
 
-Ranks of a parallel program come to the same border at about the same time, for they wait for each other. A node whose
-ranks come to all of them too early or too late, by as much each time, has a clock that goes wrong; ranks that are late
-at some borders only are late. r ranks, m borders.
+Ranks of a parallel program reach the same change of phase at about the same time, since they wait for each other. If a
+node's ranks reach all of them too early or too late, by the same amount, its clock is wrong; ranks that are late at
+some changes only are late. r ranks, m changes.
 """
 
 from __future__ import annotations
@@ -11,26 +11,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.ranks.results import Clock, RankLabels, RankSummary
+from incprof.analysis.ranks.ranks_result import Clock, RankLabels, RankSummary
 from incprof.model import FloatArray
 
-# Fewer borders in common tell nothing of a clock; fewer still nothing of how fast it goes.
+# Fewest common changes of phase for the offset of a clock, and for its drift.
 ENOUGH, FOR_DRIFT = 3, 6
-# A clock is put right by more than this many intervals, and where this is more than so many times what is left then.
+# A clock is corrected if it is off by more than this many intervals, and by more than this factor of the remaining
+# error.
 INTERVALS, TIMES = 1.0, 4.0
-# A rank that starts later than most by so many seconds, and an interval, and so many times as much as most are apart.
+# A rank starts late if it starts later than most by this many seconds, by an interval, and by this factor of the usual
+# spread.
 LATE_S, LATE_TIMES = 1.0, 8.0
 
 
 def starts(summaries: Sequence[RankSummary]) -> FloatArray:
-    """Return when each rank started, (r,) seconds after the first, by their nodes' clocks; 0 where nobody knows."""
+    """Return the start of each rank, (r,) seconds after the first, by their nodes' clocks; 0 if unknown."""
     known = [summary.start_unix_ns for summary in summaries if summary.start_unix_ns is not None]
     first = min(known, default=0)
     return np.array([0.0 if s.start_unix_ns is None else (s.start_unix_ns - first) * 1e-9 for s in summaries])
 
 
 def borders_of(labels: RankLabels) -> dict[tuple[int, int, int], float]:
-    """Return when a rank goes from one phase to another, seconds: by the two, and which time it is."""
+    """Return the times at which a rank changes phase, seconds: by the two phases, and the number of the occurrence."""
     out: dict[tuple[int, int, int], float] = {}
     use = np.flatnonzero(labels.label >= 0)
     count: dict[tuple[int, int], int] = {}
@@ -45,16 +47,17 @@ def borders_of(labels: RankLabels) -> dict[tuple[int, int, int], float]:
 def aligned(
     summaries: Sequence[RankSummary], labels: Sequence[RankLabels], interval_s: float
 ) -> tuple[FloatArray, FloatArray, tuple[Clock, ...]]:
-    """Put the clocks of nodes right.
+    """Correct the clocks of nodes.
 
     Args:
         summaries: of the ranks.
         labels: the same ranks in the phases of all.
-        interval_s: what borders are known to.
+        interval_s: resolution of changes of phase.
 
     Returns:
-        When each rank started, (r,) seconds after the first, how long a second of it is, (r,), and which clocks were
-        put right.
+        The start of each rank, (r,) seconds after the first, the length of a second of its clock, (r,), and the
+        corrected
+        clocks.
     """
     offset, rate = starts(summaries), np.ones(len(summaries))
     hosts = sorted({summary.host for summary in summaries if summary.start_unix_ns is not None})
@@ -63,7 +66,7 @@ def aligned(
     times = [{key: at + offset[r] for key, at in borders_of(own).items()} for r, own in enumerate(labels)]
     of_host = {host: [r for r, s in enumerate(summaries) if s.host == host] for host in hosts}
     middle = {host: _middle([times[r] for r in ranks]) for host, ranks in of_host.items()}
-    # Of two nodes nobody knows which is wrong: the first rank's is taken to be right.
+    # Of two nodes it is unknown which is wrong: the clock of the first rank's node is assumed to be right.
     usual = middle[summaries[0].host] if len(hosts) == 2 else _middle(list(middle.values()))
     clocks = []
     for host in hosts:
@@ -78,7 +81,7 @@ def aligned(
 
 
 def _middle(tables: Sequence[dict[tuple[int, int, int], float]]) -> dict[tuple[int, int, int], float]:
-    """Return the median time of each border that most have."""
+    """Return the median time of each change of phase that most have."""
     every: dict[tuple[int, int, int], list[float]] = {}
     for table in tables:
         for key, at in table.items():
@@ -87,7 +90,10 @@ def _middle(tables: Sequence[dict[tuple[int, int, int], float]]) -> dict[tuple[i
 
 
 def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> Clock | None:
-    """Say how a node's clock goes wrong; None if it does not. usual, own: (m,) times of borders by all and its own."""
+    """Return the error of a node's clock; None if there is none.
+
+    usual, own: (m,) times of changes of phase, of all nodes and its own.
+    """
     apart = own - usual
     if len(apart) < ENOUGH:
         return None
@@ -112,7 +118,7 @@ def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> 
 def late_ranks(
     summaries: Sequence[RankSummary], offset_s: FloatArray, interval_s: float
 ) -> tuple[tuple[int, float], ...]:
-    """Return the ranks that started late, and by how much, seconds after most. offset_s: (r,) clocks put right."""
+    """Return the ranks that started late, with their delay, seconds after most. offset_s: (r,) clocks corrected."""
     if not len(offset_s):
         return ()
     usual = float(np.median(offset_s))

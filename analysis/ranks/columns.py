@@ -1,6 +1,6 @@
-"""The mixes of all ranks on one set of functions, in one order that does not hang on which rank is called what.
+"""The profiles of all ranks on one set of functions, in an order that does not depend on the ranks' numbers.
 
-s stretches, f functions of all, c = 2 f columns: functions by their own code, then with all that they call.
+s segments, f functions of all, c = 2 f columns: functions by self time, then by inclusive time.
 """
 
 from __future__ import annotations
@@ -11,27 +11,32 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln
 
-from incprof.analysis.ranks.results import Mix
+from incprof.analysis.ranks.ranks_result import Mix
 from incprof.model import FloatArray, IntArray
 from incprof.model.reindex import Key
 
-# Half a tick more of everything, and of all else, is added to a mode (Jeffreys' prior).
+# Half a tick of each column, and of all others, is added to a mode (Jeffreys' prior).
 PRIOR = 0.5
-# No mode is known better than so many ticks tell: shares differ between ranks that do the same thing.
+# A mode counts for at most this many ticks: shares differ between ranks with the same work.
 KNOWN = 200.0
-# Functions that differ by less between any two modes tell none from another.
+# Functions whose shares differ by less between all modes are ignored.
 TELLS = 0.01
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Functions of several mixes. keys, names: (f,), ascending by key."""
+    """Functions of several profiles.
+
+    Attributes:
+        keys: (f,) ascending.
+        names: (f,) display names.
+    """
 
     keys: tuple[Key, ...]
     names: tuple[str, ...]
 
     def counts(self, mix: Mix) -> FloatArray:
-        """Return ticks of stretches on these functions, (s, c); those of functions that are not among them are lost."""
+        """Return ticks of segments on these functions, (s, c); those of other functions are dropped."""
         f = len(self.keys)
         out = np.zeros((len(mix.total), 2 * f))
         here, there = self._places(mix)
@@ -40,14 +45,14 @@ class Columns:
         return out
 
     def scatter(self, mix: Mix, scatter: FloatArray) -> FloatArray:
-        """Return scatter over counting on these functions, (c,), 1 where nothing is known."""
+        """Return scatter over counting on these functions, (c,), 1 where unknown."""
         out = np.ones(len(self.keys))
         here, there = self._places(mix)
         out[there] = scatter[here]
         return np.concatenate([out, out])
 
     def _places(self, mix: Mix) -> tuple[IntArray, IntArray]:
-        """Return which functions of a mix are among these, and where."""
+        """Return which functions of a profile are among these, and their positions."""
         place = {key: number for number, key in enumerate(self.keys)}
         pairs = [(here, place[key]) for here, key in enumerate(mix.keys) if key in place]
         table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -55,7 +60,7 @@ class Columns:
 
 
 def columns_of(mixes: Sequence[Mix]) -> Columns:
-    """Return the functions of several mixes."""
+    """Return the functions of several profiles."""
     names: dict[Key, str] = {}
     for mix in mixes:
         for key, name in zip(mix.keys, mix.names, strict=True):
@@ -67,17 +72,17 @@ def columns_of(mixes: Sequence[Mix]) -> Columns:
 def likelihood(
     counts: FloatArray, total: FloatArray, modes: FloatArray, of_modes: FloatArray, scatter: FloatArray
 ) -> FloatArray:
-    """Return how well modes explain stretches, (s, m): the log-likelihood of their ticks, each column by itself.
+    """Return how well modes explain segments, (s, m): the log-likelihood of their ticks, each column by itself.
 
-    A mode of few ticks may be anything, and explains nothing well: its share is a beta variable, and the ticks of a
-    stretch are drawn from that.
+    A mode of few ticks may be anything, and explains nothing well: its share is a beta variable, from which the ticks
+    of a segment are drawn.
 
     Args:
         counts: (s, c) ticks.
         total: (s,) all of them.
         modes: (m, c) ticks of the modes.
         of_modes: (m,) all of them.
-        scatter: (c,) by which factor each column scatters more than counting explains: so many ticks are worth one.
+        scatter: (c,) factor by which each column scatters more than counting explains; ticks are divided by it.
     """
     whole = np.maximum(of_modes, 1e-9)
     share = modes / whole[:, None]

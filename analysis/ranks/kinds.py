@@ -1,6 +1,6 @@
-"""Which ranks the phases are found in: the one that stands for most of what ranks do, then what is like none of it.
+"""Choose the ranks that phases are found in: the most representative one, then parts that are unlike all of it.
 
-s stretches of all ranks, r ranks, h kinds of stretches, c columns.
+s segments of all ranks, r ranks, h kinds of segments, c columns.
 """
 
 from __future__ import annotations
@@ -10,28 +10,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.phases import PhaseOptions
-from incprof.analysis.phases.difference import how_different
+from incprof.analysis.composition.difference import how_different
+from incprof.analysis.options.phase_thresholds import PhaseOptions
 from incprof.analysis.ranks.assign import explains
 from incprof.analysis.ranks.columns import columns_of
-from incprof.analysis.ranks.results import IDLE, Part, RankSummary
+from incprof.analysis.ranks.ranks_result import IDLE, Part, RankSummary
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# Kinds of stretches that are told apart; what is left then is of none.
+# Most kinds of segments that are distinguished; the rest has no kind.
 MOST_KINDS = 64
-# Parts of ranks that phases are found in.
+# Most parts of ranks that phases are found in.
 MOST_PARTS = 8
-# The longest stretches of a part say what it stands for.
+# Number of longest segments of a part that represent it.
 MOST_TOLD = 16
-# A rank does a kind of thing if it does half as much of it as is usual where it is done.
+# A rank has a kind of work if it does half of the usual amount of it.
 HALF = 0.5
-# Ranks that do nearly as much of all kinds as any are alike in this: which one is taken is decided by what is usual.
+# Ranks that do nearly as much of all kinds as any are equal candidates; the most typical one is taken.
 NEARLY = 0.99
 
 
 @dataclass(frozen=True)
 class _Stretches:
-    """The stretches of all ranks on the same columns: counts (s, c), total, rank (its place), seconds, all (s,)."""
+    """The segments of all ranks on the same columns.
+
+    Attributes:
+        counts: (s, c) ticks.
+        total: (s,) all ticks.
+        scatter: (c,) over counting.
+        rank: (s,) index of the rank.
+        seconds: (s,) length.
+    """
 
     counts: FloatArray
     total: FloatArray
@@ -41,7 +49,7 @@ class _Stretches:
 
 
 def first_part(summaries: Sequence[RankSummary], options: PhaseOptions) -> Part:
-    """Return the rank that phases are found in first: it does most of what ranks do, and does it as is usual."""
+    """Return the rank that phases are found in first: it does most of what ranks do, and in typical amounts."""
     if len(summaries) == 1:
         return Part(summaries[0].rank)
     all_of = _together(summaries)
@@ -51,24 +59,26 @@ def first_part(summaries: Sequence[RankSummary], options: PhaseOptions) -> Part:
     usual = np.array([np.median(column[there]) for column, there in zip(part.T, done.T, strict=True)])
     covers = ((part >= HALF * usual) & done) @ part.sum(axis=0)
     good = np.flatnonzero(covers >= NEARLY * covers.max(initial=0.0)).tolist()
-    # What ranks are called decides nothing, but between ranks that are the same.
+    # Numbers of ranks decide only between ranks that are the same.
     middle = np.median(part, axis=0)
     far = np.round(np.abs(part[good] - middle).sum(axis=1), 9)
     exact = [_digest(summaries[place]) for place in good]
-    order = sorted(range(len(good)), key=lambda at: (far[at], exact[at], summaries[good[at]].rank))
+    # A rank that separates more kinds of work precedes one that mixes them.
+    kinds = done.sum(axis=1)[good]
+    order = sorted(range(len(good)), key=lambda at: (far[at], -kinds[at], exact[at], summaries[good[at]].rank))
     return Part(summaries[good[order[0]]].rank)
 
 
 def more_parts(
     summaries: Sequence[RankSummary], strange: Sequence[BoolArray], room: int, options: PhaseOptions
 ) -> list[Part]:
-    """Return parts of ranks that show what no phase explains, what takes most time of all ranks first.
+    """Return parts of ranks that no phase explains, those with most time of all ranks first.
 
     Args:
         summaries: ranks.
-        strange: which stretches of each, (s,), are like no phase.
-        room: parts at most.
-        options: thresholds: what is too short for a phase is no part either.
+        strange: which segments of each, (s,), are like no phase.
+        room: most parts.
+        options: thresholds: a part that is too short for a phase is left out.
     """
     wanted = [
         own if _enough(summary, own, options) else np.zeros_like(own)
@@ -96,7 +106,7 @@ def more_parts(
 
 
 def waiting_part(summaries: Sequence[RankSummary]) -> Part | None:
-    """Return the waiting of the rank that waits longest of those that have a phase of it; None without any."""
+    """Return the waiting of the rank that waits longest, of those with a phase of waiting; None without any."""
     found = [summary for summary in summaries if summary.waits]
     if not found:
         return None
@@ -107,13 +117,13 @@ def waiting_part(summaries: Sequence[RankSummary]) -> Part | None:
 
 
 def _idle_s(summary: RankSummary) -> float:
-    """Return how long a rank waits, seconds."""
+    """Return the waiting time of a rank, seconds."""
     pieces = summary.pieces
     return float((pieces.end_s - pieces.start_s)[pieces.stretch == IDLE].sum())
 
 
 def _together(summaries: Sequence[RankSummary]) -> _Stretches:
-    """Put the stretches of all ranks together."""
+    """Concatenate the segments of all ranks."""
     columns = columns_of([summary.mix for summary in summaries])
     scatter = np.maximum.reduce([columns.scatter(summary.mix, summary.scatter) for summary in summaries])
     return _Stretches(
@@ -126,7 +136,7 @@ def _together(summaries: Sequence[RankSummary]) -> _Stretches:
 
 
 def _seconds(summary: RankSummary) -> FloatArray:
-    """Return how long each stretch of a rank is, (s,)."""
+    """Return the length of each segment of a rank, seconds, (s,)."""
     pieces = summary.pieces
     use = pieces.stretch >= 0
     length = (pieces.end_s - pieces.start_s)[use]
@@ -135,21 +145,21 @@ def _seconds(summary: RankSummary) -> FloatArray:
 
 
 def _enough(summary: RankSummary, which: BoolArray, options: PhaseOptions) -> bool:
-    """Tell whether some stretches of a rank together are long enough for a phase."""
+    """Return whether some segments of a rank together are long enough for a phase."""
     return bool(_seconds(summary)[which].sum() >= options.least * summary.wall_s) and bool(which.any())
 
 
 def _spans(summary: RankSummary, which: BoolArray) -> tuple[tuple[float, float], ...]:
-    """Return when a rank is in some of its stretches, (s,)."""
+    """Return the times at which a rank is in some of its segments, (s,)."""
     pieces = summary.pieces
     use = (pieces.stretch >= 0) & which[np.maximum(pieces.stretch, 0)]
     return tuple(zip(pieces.start_s[use].tolist(), pieces.end_s[use].tolist(), strict=True))
 
 
 def _kinds(all_of: _Stretches, options: PhaseOptions) -> IntArray:
-    """Return which kind each stretch is, (s,), -1 for rare ones: those that are like the longest of their kind."""
+    """Return the kind of each segment, (s,), -1 for rare ones: segments like the longest of their kind."""
     out = np.full(len(all_of.total), -1, dtype=np.int64)
-    # Only what the stretches are decides their order.
+    # The order depends on the contents of the segments alone.
     order = np.lexsort((all_of.seconds, *all_of.counts.T, all_of.total))[::-1]
     for kind in range(MOST_KINDS):
         rest = order[out[order] < 0]
@@ -171,7 +181,7 @@ def _apart(
     scatter: FloatArray,
     options: PhaseOptions,
 ) -> FloatArray:
-    """Return how different stretches are, (s,), as how_different does; 0 where no function differs enough."""
+    """Return how different segments are, (s,), as how_different does; 0 where no function differs enough."""
     out = np.zeros(len(counts))
     share = np.abs(head / np.maximum(head_total, 1e-9)[:, None] - counts / np.maximum(total, 1e-9)[:, None])
     look = np.flatnonzero(share.max(axis=1, initial=0.0) >= options.named)
@@ -189,6 +199,6 @@ def _time_by_kind(all_of: _Stretches, kind: IntArray, ranks: int) -> FloatArray:
 
 
 def _digest(summary: RankSummary) -> bytes:
-    """Return bytes that are the same for ranks that did the same, whatever they are called."""
+    """Return bytes that are equal for ranks with the same work, whatever their numbers."""
     mix, pieces = summary.mix, summary.pieces
     return b"".join(np.ascontiguousarray(part).tobytes() for part in (mix.total, mix.own, mix.stack, pieces.first))

@@ -1,4 +1,4 @@
-"""What part of a phase its sites and steps have in one rank. m intervals of the phase, f functions."""
+"""Shares of a phase's sites and steps in one rank. m intervals of the phase, f functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Site, Step
+from incprof.analysis.phase_result import Site, Step
 from incprof.analysis.sites import activity
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
@@ -17,7 +17,7 @@ class SiteShares:
     """Shares of sites and steps in a rank: of the time by call paths, else of the intervals that they cover."""
 
     def __init__(self, profile: IntervalProfile, *, literal: bool):
-        """literal: the phases are those of the paper's method, whose sites cover intervals."""
+        """literal: whether the phases are those of the paper's method, whose sites cover intervals."""
         self._functions = len(profile.functions)
         self._chains = None
         if len(profile.samples.time_s) and not literal:
@@ -28,12 +28,12 @@ class SiteShares:
         self._there = found.active if literal else found.active + (found.calls > 0)
 
     def of_sites(self, sites: Sequence[Site], members: IntArray, app_pct: float) -> tuple[Site, ...]:
-        """Return the sites of a phase as they are in the rank.
+        """Return the sites of a phase with their shares in the rank.
 
         Args:
             sites: of the phase.
             members: (m,) its intervals in the rank, ascending.
-            app_pct: its part of the rank's run, percent.
+            app_pct: its share of the rank's run, percent.
         """
         if self._chains is not None:
             share = self._inclusive(members)
@@ -44,12 +44,12 @@ class SiteShares:
         return tuple(replace(site, phase_pct=100.0 * part, app_pct=app_pct * part) for site, part in both)
 
     def of_steps(self, steps: Sequence[Step], members: IntArray) -> tuple[Step, ...]:
-        """Return the steps of a phase with their shares in the rank, those that it never runs left out."""
+        """Return the steps of a phase with their shares in the rank, without those that it never runs."""
         share = None if self._chains is None else self._inclusive(members)
         return tuple(steps) if share is None else _with_shares(steps, share)
 
     def _inclusive(self, members: IntArray) -> FloatArray:
-        """Return the part of some intervals' time that is in or below each function, (f,)."""
+        """Return the share of some intervals' time in or below each function, (f,)."""
         assert self._chains is not None
         own = np.asarray(self._ticks[members].sum(axis=0), dtype=np.float64).ravel()
         total, named = self._chains.inclusive(own), np.flatnonzero(self._chains.function >= 0)
@@ -57,7 +57,7 @@ class SiteShares:
         return np.minimum(of / max(float(total[0]), 1e-300), 1.0)
 
     def _covered(self, functions: Sequence[int], members: IntArray) -> list[float]:
-        """Return the part of some intervals that each function covers, and none before it does."""
+        """Return the share of some intervals that each function covers, and none before it does."""
         left = np.ones(len(members), dtype=np.bool_)
         parts = []
         for function in functions:

@@ -1,7 +1,7 @@
-"""What one rank tells about itself: the stretches of its run in which nothing changes, and what each is made of.
+"""Summarise one rank: the segments of its run, and the profile of each.
 
-A rank is looked at by itself, and what is returned is small: any number of ranks can be looked at side by side,
-wherever they are. n intervals, s stretches, g pieces, f functions that matter, q chains.
+Each rank is summarised by itself and the result is small, so any number of ranks can be processed in parallel, wherever
+they are. n intervals, s segments, g pieces, f important functions, q call paths.
 """
 
 from __future__ import annotations
@@ -9,37 +9,39 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.answer.time_use import off_cpu_s
+from incprof.analysis.composition.features import Features, build_features
+from incprof.analysis.composition.segment_sums import Sums
 from incprof.analysis.options import Options
-from incprof.analysis.phases.by_stretches import FEWEST, mostly_waiting
-from incprof.analysis.phases.features import Features, build_features
-from incprof.analysis.phases.segmented import Segmented, fine_enough
-from incprof.analysis.phases.spent import off_cpu_s
-from incprof.analysis.ranks.results import IDLE, WAY, Mix, Pieces, RankSummary
+from incprof.analysis.phases.by_samples import part_of_intervals
+from incprof.analysis.phases.levels import Parts, parts_of
+from incprof.analysis.phases.sequence import sequence_of
+from incprof.analysis.ranks.ranks_result import IDLE, WAY, Mix, Pieces, RankSummary
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.reindex import key_of
-from incprof.model.spent import MPI, OPENMP, WAITING, called_for, spent_s
+from incprof.model.reindex import keys_of
+from incprof.model.time_use import MPI, OPENMP, WAITING, called_for, spent_s
 
-# A rank waits for others as long as they take, which says little about what it does itself: a tick of that is light.
+# A rank waits as long as others take, which shows little of its own work: ticks of waiting have a small weight.
 WAITS = (MPI, OPENMP, WAITING)
 LIGHT = 0.25
-# Functions with less of each stretch are left out.
+# Functions with a smaller share of each segment are left out.
 SEEN = 0.005
-# A run of more stretches is told by its groups of stretches that do the same.
-MANY = 200
-# Use of the CPU is told in so many parts of the run.
+# Number of bins of CPU use.
 BINS = 240
 
 
 def summarised(profile: IntervalProfile, k: int | None, options: Options) -> RankSummary:
-    """Cut a rank into stretches and tell what they are made of.
+    """Cut a rank into segments and compute their profiles.
 
     Args:
-        profile: of the rank, pooled as for its own answer.
-        k: phases that somebody asked for, if so.
+        profile: of the rank, in the intervals of its own answer.
+        k: number of phases requested, if any.
         options: thresholds.
     """
     features = build_features(profile, share=True, options=options.phases)
-    stretch, found = _stretches(features, k, options)
+    sequence = sequence_of(profile, options.phases)
+    parts = parts_of(sequence, options.phases, k)
+    stretch = _segments(parts, part_of_intervals(profile, sequence, parts))
     mix = mix_of(profile, features, stretch)
     first = np.flatnonzero(np.diff(stretch, prepend=IDLE - 1))
     end = np.append(first[1:], len(stretch))
@@ -58,8 +60,8 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
             first, end, stretch[first], profile.start_s[first], profile.end_s[end - 1], np.add.reduceat(times, first)
         ),
         mix=mix,
-        scatter=_scatter(mix, profile, features, found),
-        waits=mostly_waiting(features.idle, options.phases),
+        scatter=_scatter(mix, profile, features, stretch),
+        waits=any(phase and waits for phase, waits in zip(parts.is_phase, parts.is_waiting, strict=True)),
         pooled=profile.metadata.pooled,
         busy=cpu / np.maximum(until - profile.start_s[edges[:-1]], 1e-9),
         busy_end_s=until,
@@ -69,27 +71,17 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
     )
 
 
-def _stretches(features: Features, k: int | None, options: Options) -> tuple[IntArray, Segmented | None]:
-    """Return the stretch of each interval, (n,), WAY and IDLE for none, and how the run was cut up."""
-    assert features.inclusive is not None
-    out = np.full(len(features.idle), IDLE, dtype=np.int64)
-    use = np.flatnonzero(~features.idle & (features.inclusive.total > 0))
-    if len(use) < FEWEST or not features.inclusive.counts.shape[1]:
-        out[use] = 0
-        return out, None
-    found = fine_enough(features.inclusive.rows(use), k, options.phases)
-    out[use] = WAY
-    cut = found.stretches
-    number = np.arange(len(cut))
-    if len(cut) > MANY:
-        number = np.unique(found.groups.cut(found.groups.count), return_inverse=True)[1]
-    for place, first, end in zip(number.tolist(), cut.first.tolist(), cut.end.tolist(), strict=True):
-        out[use[first:end]] = place
-    return out, found
+def _segments(parts: Parts, part: IntArray) -> IntArray:
+    """Return the segment of each interval, (n,), by number; WAY and IDLE for none. part: (n,) that of each interval."""
+    waits = np.array([*parts.is_waiting, False])[part]
+    segment = np.where(part < 0, WAY, np.where(waits, IDLE, part))
+    known = segment >= 0
+    segment[known] = np.unique(segment[known], return_inverse=True)[1].ravel()
+    return segment
 
 
 def mix_of(profile: IntervalProfile, features: Features, stretch: IntArray) -> Mix:
-    """Return what stretches are made of. stretch: (n,) that of each interval, from 0, below 0 for none."""
+    """Return the profiles of segments. stretch: (n,) that of each interval, from 0, below 0 for none."""
     use = np.flatnonzero(stretch >= 0)
     shape = int(stretch.max(initial=-1)) + 1, len(stretch)
     gather = csr_array((np.ones(len(use)), (stretch[use], use)), shape=shape)
@@ -101,16 +93,15 @@ def mix_of(profile: IntervalProfile, features: Features, stretch: IntArray) -> M
         own, stack, total = _by_function(gather @ features.mixes.ticks, features, light)
     part = np.maximum(own, stack) / np.maximum(total, 1e-9)[:, None]
     keep = np.flatnonzero(part.max(axis=0, initial=0.0) >= SEEN)
-    functions = [profile.functions[i] for i in keep.tolist()]
-    return Mix(
-        tuple(key_of(f) for f in functions), tuple(f.name for f in functions), own[:, keep], stack[:, keep], total
-    )
+    keys, names = keys_of(profile.functions), [f.name for f in profile.functions]
+    used = keep.tolist()
+    return Mix(tuple(keys[i] for i in used), tuple(names[i] for i in used), own[:, keep], stack[:, keep], total)
 
 
 def _by_function(ticks: csr_array, features: Features, light: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return own ticks of functions, those with what they call, and all of them: (s, f), (s, f) and (s,).
+    """Return self ticks of functions, inclusive ticks, and all ticks: (s, f), (s, f) and (s,).
 
-    ticks: sparse (s, q + u) as in Mixes. light: (f,) what a tick of each function counts.
+    ticks: sparse (s, q + u) as in Mixes. light: (f,) weight of a tick of each function.
     """
     assert features.mixes is not None
     chains, unseen = features.mixes.chains, features.mixes.unseen
@@ -130,12 +121,15 @@ def _by_function(ticks: csr_array, features: Features, light: FloatArray) -> tup
     return own, stack, np.asarray(weighted.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _scatter(mix: Mix, profile: IntervalProfile, features: Features, found: Segmented | None) -> FloatArray:
-    """Return the scatter over counting of each function that matters, (f,): the largest of its chains."""
+def _scatter(mix: Mix, profile: IntervalProfile, features: Features, segment: IntArray) -> FloatArray:
+    """Return the scatter over counting of each important function, (f,): the largest of its call paths."""
+    assert features.inclusive is not None
     out = np.ones(len(profile.functions))
-    if found is not None:
-        function = found.sums.ticks.function
+    use = np.flatnonzero((segment >= 0) & (features.inclusive.total > 0))
+    if len(use):
+        sums = Sums.of(features.inclusive.rows(use), segment[use])
+        function = sums.ticks.function
         known = function >= 0
-        np.maximum.at(out, function[known], found.sums.scatter[known])
-    place = {key_of(f): i for i, f in enumerate(profile.functions)}
+        np.maximum.at(out, function[known], sums.scatter[known])
+    place = {key: i for i, key in enumerate(keys_of(profile.functions))}
     return out[[place[key] for key in mix.keys]]

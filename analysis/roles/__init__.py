@@ -1,30 +1,32 @@
-"""Roles of a process's threads, found by what they run: who is like whom, and who of those has more to do.
+"""Roles of a process's threads: groups of threads that run the same functions, and imbalance within them.
 
-A thread's CPU time is its samples, to within a tick for each stretch that it runs: its clock is its own.
+A thread's CPU time is counted in samples, accurate to a tick for each stretch that it runs, since each thread has its
+own timer.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.roles.alike import alike, overlap
-from incprof.analysis.roles.results import Difference, Imbalance, Role, RolePhase, ThreadRoles
+from incprof.analysis.roles.thread_roles import Difference, Imbalance, Role, RolePhase, ThreadRoles
 from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
-from incprof.model.spent import IO, MPI, SPENT, WAITING, spent_on
+from incprof.model.time_use import IO, MPI, SPENT, WAITING, spent_on
 
-# Fewer samples do not say what a thread does.
+# With fewer samples, a thread's role is unknown.
 FEWEST = 5
-# A role is named after what has more of its time than not.
+# A role is named after the kind of time that has more than this share of it.
 MOST = 0.5
-# A thread differs from its peers by so much of their mean, and by more samples than the borders of a phase may cost.
+# A thread differs from its peers by this share of their mean, and by more samples than the boundaries of a phase may
+# cost.
 DIFFERENT, TICKS = 0.1, 5
 TOP = 3
 NAMES = {MPI: "MPI", IO: "I/O", WAITING: "waiting"}
 
 
 def thread_roles(profile: IntervalProfile, result: PhaseResult) -> ThreadRoles | None:
-    """Return the roles of the threads of a process; None where the recording does not tell threads apart.
+    """Return the roles of the threads of a process; None where the recording does not distinguish threads.
 
     Args:
         profile: n intervals, with samples.
@@ -37,7 +39,7 @@ def thread_roles(profile: IntervalProfile, result: PhaseResult) -> ThreadRoles |
     cpu = _cpu_s(profile, result, many)
     ticks = np.rint(cpu.sum(axis=1) * profile.metadata.rate_hz)
     threads = np.flatnonzero(ticks >= FEWEST).tolist()
-    # Without the main program's own: it is alone in what it does before and after the others.
+    # Without the main thread: it is alone in its work before and after the others.
     own = [t for t in threads if t != 0]
     groups = [[own[i] for i in group] for group in alike(_on_stack(profile, own))]
     named = [("main", [0])] if 0 in threads else []
@@ -67,11 +69,11 @@ def _cpu_s(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArr
 
 
 def _on_stack(profile: IntervalProfile, threads: list[int]) -> FloatArray:
-    """Return the part of each thread's samples that have a function on their stack, (t, f)."""
+    """Return the share of each thread's samples with a function on their stack, (t, f)."""
     tree, f = profile.tree, len(profile.functions)
     out = np.zeros((len(threads), f))
     use = profile.samples.kind != PROFILER
-    # Chains of the call tree, so that inlined functions are there; each function of a stack counts once.
+    # Call paths of the call tree include inlined functions; each function of a stack counts once.
     sets = [frozenset[int]()]
     for parent, function in zip(tree.parent.tolist()[1:], tree.function.tolist()[1:], strict=True):
         sets.append(sets[parent] | {function} if function >= 0 else sets[parent])
@@ -85,7 +87,7 @@ def _on_stack(profile: IntervalProfile, threads: list[int]) -> FloatArray:
 
 
 def _name(profile: IntervalProfile, threads: list[int]) -> str:
-    """Return what threads are for, by what most of their CPU time was spent on."""
+    """Return the name of a role, from the kind of time with most of its threads' CPU time."""
     mine = np.isin(profile.samples.thread, threads)
     kind = spent_on(profile)[mine]
     ticks = np.bincount(kind + 1, weights=profile.samples.weight[mine], minlength=len(SPENT) + 1)[1:]
@@ -94,7 +96,7 @@ def _name(profile: IntervalProfile, threads: list[int]) -> str:
 
 
 def _joined(named: list[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
-    """Return the same with all that waits, for whatever reason, as one, last."""
+    """Merge all roles of waiting threads into one, which is last."""
     waiting = sorted(t for name, group in named if name == "waiting" for t in group)
     rest = [(name, group) for name, group in named if name != "waiting"]
     return [*rest, ("waiting", waiting)] if waiting else rest
@@ -114,7 +116,7 @@ def _role(profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, name: 
 
 
 def _functions(profile: IntervalProfile, threads: list[int]) -> tuple[tuple[Function, float], ...]:
-    """Return the functions with most of the self time of threads, and their part of it."""
+    """Return the functions with most of the self time of threads, with their share of it."""
     mine = np.isin(profile.samples.thread, threads) & (profile.samples.kind != PROFILER)
     function = _innermost(profile)[profile.samples.node[mine]]
     ticks = np.bincount(function[function >= 0], profile.samples.weight[mine][function >= 0], len(profile.functions))
@@ -124,7 +126,7 @@ def _functions(profile: IntervalProfile, threads: list[int]) -> tuple[tuple[Func
 
 
 def _innermost(profile: IntervalProfile) -> IntArray:
-    """Return the function whose own time that at each path node is, (p,); negative where nobody knows."""
+    """Return the function with the self time of each path node, (p,); negative if unknown."""
     function = profile.paths.function.astype(np.int64)
     if profile.inlined is not None:
         some = np.diff(profile.inlined.first) > 0
@@ -133,7 +135,7 @@ def _innermost(profile: IntervalProfile) -> IntArray:
 
 
 def _peers(profile: IntervalProfile, roles: tuple[Role, ...]) -> list[tuple[int, ...]]:
-    """Return groups of threads that should have the same to do: those of a role, and main if it does what they do."""
+    """Return groups of threads that should have equal work: those of a role, with main if it does the same work."""
     found = []
     main = next((role for role in roles if role.name == "main"), None)
     for role in roles:
@@ -148,7 +150,7 @@ def _peers(profile: IntervalProfile, roles: tuple[Role, ...]) -> list[tuple[int,
 
 
 def _alive(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArray:
-    """Return the part of each phase's intervals between the first and the last sample of a thread, (many, k)."""
+    """Return the share of each phase's intervals between the first and the last sample of a thread, (many, k)."""
     interval, thread = profile.interval_of_samples(), profile.samples.thread
     first, end = np.full(many, profile.n_intervals), np.zeros(many, dtype=np.int64)
     np.minimum.at(first, thread, interval)
@@ -162,7 +164,7 @@ def _alive(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArr
 def _imbalances(
     profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, peers: list[tuple[int, ...]]
 ) -> list[Imbalance]:
-    """Return how unevenly peers are busy in each phase, as far as they are there for most of it."""
+    """Return the imbalance of peers in each phase, among those that are present for most of it."""
     alive, rate_hz = _alive(profile, result, len(cpu)), profile.metadata.rate_hz
     found = []
     for threads in peers:

@@ -1,4 +1,4 @@
-"""Which threads do the same, by the functions on their stacks."""
+"""Group threads by the functions on their stacks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from incprof.model import FloatArray
 
-# Threads are alike when so much of what they have on their stacks is the same.
+# Threads are alike if their stacks overlap by this share.
 ALIKE = 0.5
-# What is always on the stack of all of them tells nobody apart: a pool's start, a thread's first function.
+# Functions always on the stack of all threads do not distinguish them: a pool's start, a thread's first function.
 ALWAYS = 0.95
-# Rows that are compared with each other; more of them with the groups that these make.
+# Most rows that are compared with each other; further rows are compared with the resulting groups.
 MOST = 256
 
 
 def alike(shares: FloatArray) -> list[list[int]]:
-    """Return the rows of each group, the largest group first; shares: (t, f) of each row's samples with a function."""
+    """Return the rows of each group, the largest group first. shares: (t, f) of each row's samples with a function."""
     t = len(shares)
     if t < 2:
         return [[i] for i in range(t)]
@@ -31,7 +31,7 @@ def alike(shares: FloatArray) -> list[list[int]]:
 
 
 def _grown(groups: list[list[int]], shares: FloatArray) -> list[list[int]]:
-    """Return groups with the other rows: each goes to the one whose first row it is most like, or begins another."""
+    """Add the other rows to groups: each to the group whose first row is most similar, or to a new one."""
     for row in range(MOST, len(shares)):
         like = overlap(shares[[row, *(group[0] for group in groups)]])[0, 1:]
         if like.max() >= ALIKE:
@@ -42,7 +42,7 @@ def _grown(groups: list[list[int]], shares: FloatArray) -> list[list[int]]:
 
 
 def overlap(shares: FloatArray) -> FloatArray:
-    """Return how much of what two rows have is the same, (t, t): 0 for nothing, 1 for all, also of nothing."""
+    """Return the overlap of each two rows, (t, t): 0 for nothing in common, 1 for equal rows, also for empty ones."""
     low = np.array([np.minimum(row, shares).sum(axis=1) for row in shares])
     high = np.array([np.maximum(row, shares).sum(axis=1) for row in shares])
     found: FloatArray = np.divide(low, high, out=np.ones_like(low), where=high > 0)
@@ -50,6 +50,6 @@ def overlap(shares: FloatArray) -> FloatArray:
 
 
 def _telling(shares: FloatArray) -> FloatArray:
-    """Return the columns that tell rows apart; all where none does."""
+    """Return the columns that distinguish rows; all if none does."""
     telling = shares[:, (shares < ALWAYS).any(axis=0) & (shares > 0).any(axis=0)]
     return telling if telling.shape[1] else shares

@@ -1,4 +1,4 @@
-"""Where to put the heartbeats: Algorithm 1 of the paper (section V-B), literally or repaired.
+"""Where to put heartbeats: Algorithm 1 of the paper (section V-B), literally or repaired.
 
 n intervals, f functions. A site is a function and a kind: "body" (instrument the whole function) or "loop" (instrument
 a loop in it, because it runs for longer than an interval).
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from incprof.analysis.options.sites import SITES, SiteOptions
-from incprof.analysis.phases.features import shares
+from incprof.analysis.composition.features import shares
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 NONE: frozenset[tuple[int, str]] = frozenset()
@@ -23,8 +23,11 @@ NONE: frozenset[tuple[int, str]] = frozenset()
 class Choice:
     """A chosen site.
 
-    covered: intervals of the phase that it covers and no site before it does; of a site from the tree of calls, the
-    part of the phase's time below it, in intervals.
+    Attributes:
+        function: index of the function.
+        kind: "body" or "loop".
+        covered: intervals of the phase that it covers and no site before it does; of a site from the call tree, its
+            inclusive share of the phase's time, in intervals.
     """
 
     function: int
@@ -34,7 +37,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class Activity:
-    """Who runs when: active and share are sparse (n, f) of the same pattern, calls is sparse (n, f)."""
+    """Activity of functions by interval.
+
+    Attributes:
+        active: sparse (n, f), 1 where a function is active.
+        columns: the same by columns.
+        share: sparse (n, f) of the same pattern, share of the interval.
+        calls: sparse (n, f).
+        literal: whether any self time counts.
+        options: thresholds.
+    """
 
     active: csr_array
     columns: csc_array
@@ -45,7 +57,7 @@ class Activity:
 
 
 def activity(profile: IntervalProfile, *, literal: bool, options: SiteOptions = SITES) -> Activity:
-    """Decide which functions are active in which interval.
+    """Determine which functions are active in which interval.
 
     literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function, and
     time outside all functions of the program never counts: no heartbeat can go there.
@@ -77,7 +89,7 @@ def choose_sites(
         act: activity of the whole run.
         members: (m,) the phase's intervals, ascending.
         distance: (m,) their distance to the phase's centroid.
-        excluded: (function, kind) of sites that cannot be had; the next best one stands for their intervals.
+        excluded: (function, kind) of sites that are not available; the next best one takes their intervals.
     """
     order = members[np.lexsort((members, np.round(distance, 12)))]
     busy = np.diff(act.active.indptr)[order] > 0
@@ -109,7 +121,7 @@ def _intervals_of(act: Activity, function: int) -> IntArray:
 def _elect(
     act: Activity, interval: int, order: IntArray, rank: FloatArray, excluded: Set[tuple[int, str]]
 ) -> tuple[int, str] | None:
-    """Choose the function that stands for one interval, and its kind (Algorithm 1, lines 10-16); None when none may."""
+    """Choose the function, and its kind, for one interval (Algorithm 1, lines 10-16); None if none is available."""
     row = slice(act.share.indptr[interval], act.share.indptr[interval + 1])
     candidates, share = act.share.indices[row], act.share.data[row]
     if act.literal:
@@ -127,7 +139,7 @@ def _elect(
 
 
 def _kind(act: Activity, function: int, order: IntArray, calls: float) -> str:
-    """Decide between body and loop. calls: of the function in the interval that it stands for."""
+    """Return whether a function is a body or a loop site. calls: of the function in the interval it is chosen for."""
     if act.literal:
         return "body" if calls > 0 else "loop"
     called = _phase_calls(act, function, order) > 0
@@ -142,7 +154,7 @@ def _row(matrix: csr_array, row: int, columns: IntArray) -> FloatArray:
 
 
 def _phase_calls(act: Activity, function: int, order: IntArray) -> FloatArray:
-    """Return a function's calls in those intervals of the phase in which it is active."""
+    """Return a function's calls in the intervals of the phase in which it is active."""
     active = np.intersect1d(_intervals_of(act, function), order)
     return np.asarray(act.calls[active][:, [function]].toarray(), dtype=np.float64).ravel()
 

@@ -1,21 +1,21 @@
-"""Who calls a function in a phase, from the call paths: the next to be asked where the function itself is of no use."""
+"""Callers of a function in a phase, from the call paths: the next candidates where the function itself is no site."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.options.sites import SITES
+from incprof.analysis.options.site_thresholds import SITES
 from incprof.model import FloatArray, PathTree
 
 
 def heaviest_callers(paths: PathTree, own: FloatArray, function: int, part: float = SITES.caller) -> list[int]:
-    """Return the function that calls most of a function's time, the one that calls most of that, and so on upwards.
+    """Return the function that calls most of a function's time, then that one's main caller, and so on upwards.
 
     Args:
         paths: p nodes.
-        own: (p,) time of each node without what is below it.
-        function: whose callers are wanted. Each of them is named once, and the function itself never.
-        part: of its time; a caller of less says little about it.
+        own: (p,) time of each node without its callees.
+        function: whose callers are wanted. Each is returned once, and the function itself never.
+        part: least share of its time; a caller of less is not representative.
     """
     found: list[int] = []
     node = np.flatnonzero((paths.function == function) & (own > 0))

@@ -1,4 +1,4 @@
-"""The sites of all phases: from the tree of calls where the recording has one, else by Algorithm 1 of the paper."""
+"""The sites of all phases: from the call tree where the recording has one, else by Algorithm 1 of the paper."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from incprof.analysis.options.sites import SITES, SiteOptions
-from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.waiting import who_was_called
+from incprof.analysis.composition.features import Features
+from incprof.analysis.composition.waiting_intervals import who_was_called
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.cut import CutSite, limits
@@ -18,9 +18,9 @@ from incprof.model import IntArray, IntervalProfile
 
 
 class SiteChooser:
-    """Chooses sites of a profile, and keeps what they are chosen by: its features, and its tree of calls if it has one.
+    """Chooses sites of a profile, and keeps the data for it: features, and the call tree if there is one.
 
-    literal: as the paper does. Otherwise by the tree of calls, and without call paths (gmon directories) by the paper's
+    literal: as the paper does. Otherwise by the call tree, or, without call paths (gmon directories), by the paper's
     algorithm with the repairs that it needs. options: thresholds.
     """
 
@@ -40,7 +40,7 @@ class SiteChooser:
         Args:
             labels: (n,) phase ids from 0, -1 for none.
             off_cpu: the phase in which the program waits, if there is one.
-            excluded: (function, kind) of sites that cannot be had.
+            excluded: (function, kind) of sites that are not available.
         """
         k = int(labels.max(initial=-1)) + 1
         if self.times is None:
@@ -49,7 +49,7 @@ class SiteChooser:
         intervals = np.bincount(busy[busy >= 0], minlength=k)
         found, sites = self.from_paths(self.times, busy, k, excluded)
         chosen = [[Choice(s.function, s.kind, s.share * int(intervals[p])) for s in sites[p]] for p in range(k)]
-        # A phase without a tick waits, and is known by its calls.
+        # A phase without a tick waits, and is identified by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
             called = who_was_called(self.profile, np.flatnonzero(labels == p), self._options.called)
@@ -60,13 +60,13 @@ class SiteChooser:
     def from_paths(
         self, times: ChainTimes, labels: IntArray, k: int, excluded: Set[tuple[int, str]] = NONE
     ) -> tuple[PhaseShares, list[list[PhaseSite]]]:
-        """Return the chains of k phases, and the sites of each from the tree of calls.
+        """Return the call paths of k phases, and the sites of each from the call tree.
 
         Args:
             times: of the profile.
             labels: (n,) phase ids from 0, -1 for intervals that are left out.
-            k: phases.
-            excluded: (function, kind) of sites that cannot be had.
+            k: number of phases.
+            excluded: (function, kind) of sites that are not available.
         """
         wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
         limit = limits(times, self.profile.metadata.interval_s, wall_s, self._options)
@@ -78,7 +78,7 @@ class SiteChooser:
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
     ) -> Sequence[Sequence[Choice]]:
-        """Choose the sites of every phase literally as the paper does, or by the cheapest cover."""
+        """Choose the sites of every phase literally as in the paper, or by the cheapest cover."""
         members = [np.flatnonzero(labels == p) for p in range(k)]
         if self.activity.literal:
             return [[] if p == off_cpu else self.by_self_time(members[p], excluded) for p in range(k)]
@@ -86,7 +86,7 @@ class SiteChooser:
         return [[] if p == off_cpu else sites_by_cover(self.activity, found, members[p], p, excluded) for p in range(k)]
 
     def by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
-        """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""
+        """Choose the sites of the intervals `members` (m,), ascending, by self time."""
         x = self.features.x[members]
         distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
         return choose_sites(self.activity, members, distance, excluded=excluded)

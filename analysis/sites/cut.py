@@ -1,8 +1,8 @@
-"""Sites as a cut through the tree of calls: the highest functions whose calls are worth a beat and do not last on.
+"""Sites as a cut through the call tree: the outermost functions whose calls are neither too short nor too long.
 
-Whether somebody wants to know how often a function is called, and for how long, depends on how long its calls last, not
-on the phases: what lasts on is a driver, and the sites are below it; what is gone at once costs more to watch than it
-tells. Where a driver does the work itself, or by calls that are too short, a loop in it is the site. q chains.
+Whether a function's calls are worth observing depends on their duration, not on the phases. A function with long calls
+is a driver, and the sites are below it; one with very short calls costs more to observe than it is worth. If a driver
+does the work itself, or in calls that are too short, a loop in it is the site. q call paths.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.sites import SITES, SiteOptions
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
 from incprof.analysis.sites import NONE
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import BoolArray, FloatArray
@@ -23,7 +23,13 @@ ROUNDED = 1 + 1e-9
 
 @dataclass(frozen=True)
 class CutSite:
-    """A function and a kind, and the chains of that function for which it stands; none is below another site."""
+    """A site of the cut.
+
+    Attributes:
+        function: index of the function.
+        kind: "body" or "loop".
+        chains: call paths of the function that it stands for; none is below another site.
+    """
 
     function: int
     kind: str
@@ -32,10 +38,12 @@ class CutSite:
 
 @dataclass(frozen=True)
 class Limits:
-    """Whose calls are not watched, (q,) each.
+    """Call paths whose calls are not observed, (q,) each.
 
-    long: they last on. short: they are gone at once, or may be. tiny: even the beats that a rate factor skips would be
-    felt.
+    Attributes:
+        long: calls last too long.
+        short: calls are too short, or may be.
+        tiny: even beats that a rate factor skips would cost too much.
     """
 
     long: BoolArray
@@ -44,14 +52,14 @@ class Limits:
 
 
 def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
-    """Tell which calls are not watched. interval_s, wall_s: of the recording."""
+    """Determine which calls are not observed. interval_s, wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
     last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options) * ROUNDED)
     return Limits(last_on & ~times.again, short, tiny)
 
 
 def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:
-    """Return how long calls may last that are watched: in a run of many intervals, whatever these are."""
+    """Return the longest duration of observed calls: in a run of many intervals, independent of their length."""
     return max(interval_s, min(options.longest_s, wall_s / options.in_run))
 
 
@@ -69,18 +77,18 @@ def cut(
 
     Args:
         times: of the run.
-        long: (q,) whose calls last on.
-        short: (q,) whose calls are gone at once.
-        weight: (q,) ticks of each chain with what it calls, in these intervals.
-        wanted: (q,) chains that are looked at; none is below one that is not.
-        fit: (q,) chains that may be sites; all by default.
-        excluded: (function, kind) of sites that cannot be had; what is below them may stand for them.
+        long: (q,) whose calls last too long.
+        short: (q,) whose calls are too short.
+        weight: (q,) inclusive ticks of each call path in these intervals.
+        wanted: (q,) call paths to consider; none is below one that is not.
+        fit: (q,) call paths that may be sites; all by default.
+        excluded: (function, kind) of sites that are not available; their callees may replace them.
         options: thresholds.
     """
     parent, function, own = times.chains.parent.tolist(), times.chains.function.tolist(), times.own.tolist()
     below: dict[int, list[tuple[int, str]]] = {}
     held: dict[int, float] = {}
-    # A parent comes before what it calls, so that nothing is asked for before it is known.
+    # A parent has a lower number than its callees, so all callees are processed before it.
     for chain in np.flatnonzero(wanted & (weight > 0))[::-1].tolist():
         if chain == 0:
             break

@@ -1,14 +1,14 @@
-"""What is known of a site that was chosen: the numbers that `incprof phases --explain` puts into sentences."""
+"""Evidence for a chosen site: the numbers that `incprof phases --explain` reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-# Why a site and not its caller: a call of that lasts on; it is gone at once; it runs in the phases too that the site
-# tells apart; it cannot be had, or costs too much.
+# Why a site is not its caller: the caller's calls last too long; they are too short; it also runs in the phases that
+# the site distinguishes; it is not available, or costs too much.
 NotCaller = Literal["lasts on", "too short", "in other phases", "cannot be had"]
-# The same of what it calls: it is below a site that is short enough; too short; may be; it holds too little.
+# Why it is not a callee: the callee is below a site that is short enough; too short; possibly too short; too small.
 NotCallee = Literal["lower", "too short", "unknown rate", "too little"]
 
 
@@ -16,7 +16,12 @@ NotCallee = Literal["lower", "too short", "unknown rate", "too little"]
 class CallerEvidence:
     """The function that calls a site most.
 
-    call_s: mean duration of a call, None where unknown. share: of the phase, with all below it. is_site: of the phase.
+    Attributes:
+        function: its name.
+        why_not: why it is not the site.
+        call_s: mean duration of a call, seconds; None if unknown.
+        share: inclusive share of the phase.
+        is_site: whether it is a site of the phase as well.
     """
 
     function: str
@@ -28,7 +33,14 @@ class CallerEvidence:
 
 @dataclass(frozen=True)
 class CalleeEvidence:
-    """What a site calls most: its part of the site's time, and the mean duration of a call, None where unknown."""
+    """The function that a site calls most.
+
+    Attributes:
+        function: its name.
+        why_not: why it is not the site.
+        share: of the site's time.
+        call_s: mean duration of a call, seconds; None if unknown.
+    """
 
     function: str
     why_not: NotCallee
@@ -38,7 +50,13 @@ class CalleeEvidence:
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """What would stand for the phase without the site. share: of the phase's time, or of its intervals."""
+    """The site that would replace this one.
+
+    Attributes:
+        function: its name.
+        kind: "body" or "loop".
+        share: of the phase's time, or of its intervals.
+    """
 
     function: str
     kind: str
@@ -49,15 +67,26 @@ class RunnerUp:
 class SiteEvidence:
     """Why a site was chosen.
 
-    origin: "run", one of the sites that the run has whatever its phases; "phase", of these alone, as the run's hold too
-    little of it; "apart", to tell the phase from others; "waiting", called where nothing was sampled; "instead" of one
-    that cannot be had; "self time", without call paths. share: of the phase's time with all below it; from self time
-    alone, of the intervals in which it is active. at_least: what the share is for sure; None from self time. specific:
-    part of its shares in all phases that is in this one. intervals: of the phase. present: those in which it is on the
-    stack or called (from self time: active). called: those in which it is called. calls: of the run. counted: whether
-    they were; otherwise they are at least so many. call_s: mean duration of a call, None where unknown. longest_s: how
-    long a call of a body may last; None from self time. caller, callee: None without call paths, or where there is none
-    in the program.
+    Attributes:
+        heartbeat: id of the heartbeat.
+        function: its name.
+        kind: "body" or "loop".
+        origin: "run", a site of the run regardless of phases; "phase", a site of this phase alone, as the run's sites
+            hold too little of it; "apart", a site that distinguishes the phase from others; "waiting", called where
+            nothing was sampled; "instead" of one that is not available; "self time", without call paths.
+        share: inclusive share of the phase's time; from self time alone, of the intervals in which it is active.
+        at_least: lower bound of the share; None from self time.
+        specific: share of its shares in all phases that is in this one.
+        intervals: number of intervals of the phase.
+        present: intervals in which it is on the stack or called (from self time: active).
+        called: intervals in which it is called.
+        calls: in the run.
+        counted: whether calls were counted; otherwise `calls` is a lower bound.
+        call_s: mean duration of a call, seconds; None if unknown.
+        longest_s: longest duration of a call of a body; None from self time.
+        caller: None without call paths, or outside the program.
+        callee: likewise.
+        runner_up: None if there is none.
     """
 
     heartbeat: int

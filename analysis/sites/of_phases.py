@@ -1,8 +1,8 @@
-"""Which sites of the cut stand for which phase, and what is missing to tell phases apart.
+"""Assign sites of the cut to phases, and add sites that distinguish phases.
 
-Every site of the run's cut that holds enough of a phase is one of its sites. A phase that they hardly hold gets what it
-has to itself, else a cut of its own. Phases that no site tells apart get what each has to itself further down, where
-there is such a thing. q chains, k phases.
+Every site of the run's cut that holds enough of a phase is one of its sites. A phase that they hardly hold gets the
+functions that run in it alone, else a cut of its own. Phases that no site distinguishes get the functions further down
+that run in each alone, if there are any. q call paths, k phases.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.options.sites import SITES, SiteOptions
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
 from incprof.analysis.sites import NONE
 from incprof.analysis.sites.cut import CutSite, Limits, cut
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# Standard errors by which a share may be below what was counted: with one chance in twenty it is less than that.
+# Standard errors below a counted share: with one chance in twenty the true share is less.
 SURE = 1.645
 
 Origin = Literal["run", "phase", "apart"]
@@ -28,10 +28,15 @@ Origin = Literal["run", "phase", "apart"]
 
 @dataclass(frozen=True)
 class PhaseSite:
-    """A site of a phase, and the part of the phase's time that is spent in it or below it.
+    """A site of a phase.
 
-    chains: for which it stands. origin: from the cut of the run; of the phase alone, of which the run's sites hold too
-    little; or what tells the phase from others, which have the same sites.
+    Attributes:
+        function: index of the function.
+        kind: "body" or "loop".
+        share: inclusive share of the phase's time.
+        chains: call paths that it stands for.
+        origin: from the cut of the run; from the phase alone, if the run's sites hold too little of it; or to
+            distinguish the phase from others with the same sites.
     """
 
     function: int
@@ -48,10 +53,14 @@ class PhaseSite:
 
 @dataclass(frozen=True)
 class PhaseShares:
-    """The chains of a run by phase.
+    """The call paths of a run by phase.
 
-    inclusive: (k, q) ticks of each chain with what it calls. share: (k, q) the same as a part of the phase. of_run:
-    (k,) the part of the run's intervals that each phase has.
+    Attributes:
+        times: of the run.
+        limit: call paths whose calls are not observed.
+        inclusive: (k, q) inclusive ticks of each call path.
+        share: (k, q) the same as a share of the phase.
+        of_run: (k,) share of the run's intervals in each phase.
     """
 
     times: ChainTimes
@@ -61,7 +70,7 @@ class PhaseShares:
     of_run: FloatArray
 
     def of_functions(self, phases: Sequence[int]) -> FloatArray:
-        """Return the part that each function has of each chain's phase, (len(phases), functions)."""
+        """Return the share of each function in each phase, over its call paths, (len(phases), functions)."""
         function = self.times.chains.function
         named = np.flatnonzero(function >= 0)
         rows = [np.bincount(function[named], weights=self.share[p][named]) for p in phases]
@@ -69,7 +78,7 @@ class PhaseShares:
 
 
 def by_phase(times: ChainTimes, limit: Limits, labels: IntArray, k: int) -> PhaseShares:
-    """Sum up a run's chains by phase. labels: (n,), -1 for none."""
+    """Sum a run's call paths by phase. labels: (n,), -1 for none."""
     use = np.flatnonzero(labels >= 0)
     gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))
     inclusive = times.chains.inclusive((gather @ times.ticks).toarray())
@@ -78,7 +87,7 @@ def by_phase(times: ChainTimes, limit: Limits, labels: IntArray, k: int) -> Phas
 
 
 def at_least(share: float, ticks: float) -> float:
-    """Return what a share is at least that was counted in so many ticks (Wilson's interval)."""
+    """Return the lower bound of a share that was counted in so many ticks (Wilson's interval)."""
     if not ticks > 0:
         return 0.0
     square = SURE**2 / ticks
@@ -89,7 +98,7 @@ def at_least(share: float, ticks: float) -> float:
 def run_cut(
     times: ChainTimes, limit: Limits, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
 ) -> list[CutSite]:
-    """Return the sites of a run, whatever its phases."""
+    """Return the sites of a run, regardless of its phases."""
     whole = np.asarray(times.inclusive[:, [0]].toarray()).ravel()
     part = csr_array(times.inclusive.multiply(1.0 / np.maximum(whole, 1e-12)[:, None]))
     often = np.asarray((part >= options.much).sum(axis=0)).ravel() >= options.several
@@ -108,7 +117,7 @@ def sites_of_phases(
     Args:
         found: k phases.
         sites: of the run's cut.
-        excluded: (function, kind) of sites that cannot be had.
+        excluded: (function, kind) of sites that are not available.
         options: thresholds.
     """
     k = len(found.inclusive)
@@ -120,21 +129,21 @@ def sites_of_phases(
             chosen[p] = max(chosen[p], own, key=held)
     for group in _alike(chosen, options.tells):
         for p in group:
-            # Of a loop nobody knows how often it beats: what is counted is better, though its calls are short.
+            # The rate of a loop's beats is unknown: a site with counted calls is better, though its calls are short.
             short = found.limit.tiny if chosen[p][:1] and chosen[p][0].kind == "loop" else found.limit.short
             chosen[p] = _to_itself(found, p, group, short, excluded, options) or chosen[p]
     return chosen
 
 
 def held(sites: Sequence[PhaseSite]) -> float:
-    """Return the part of their phase that sites have together."""
+    """Return the share of their phase that sites have together."""
     return sum(site.share for site in sites)
 
 
 def _enough(
     found: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
 ) -> list[PhaseSite]:
-    """Return the sites of a cut that a phase needs, from the largest on: each matters, and something is missing."""
+    """Return the sites of a cut that a phase needs, largest first, until the rest is small or enough is covered."""
     parts = [
         PhaseSite(s.function, s.kind, float(found.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
     ]
@@ -149,7 +158,7 @@ def _enough(
 
 
 def _alike(chosen: Sequence[Sequence[PhaseSite]], tells: float) -> list[list[int]]:
-    """Return groups of phases, ascending, that no site tells apart: none has so much more of one than of the other."""
+    """Return groups of phases, ascending, that no site distinguishes: no site's share differs enough between them."""
     shares = [{site.key: site.share for site in sites} for sites in chosen]
     group = list(range(len(chosen)))
     for a in range(len(chosen)):
@@ -169,9 +178,9 @@ def _to_itself(
     excluded: Set[tuple[int, str]],
     options: SiteOptions,
 ) -> list[PhaseSite]:
-    """Return the highest functions that a phase has to itself among a group, if they hold most of it; else none.
+    """Return the outermost functions that run in only one phase of a group, if they hold most of it; else none.
 
-    short: (q,) whose calls are gone too soon.
+    short: (q,) whose calls are too short.
     """
     if len(group) < 2:
         return []

@@ -1,7 +1,7 @@
-"""How often a heartbeat would beat, what that costs, and the rate factor that keeps it cheap.
+"""Rate of a heartbeat, its cost, and the rate factor that keeps it cheap.
 
-Overhead is the time that a site's beats take, as a part of the CPU time that the program itself uses (profiler not
-counted), both summed over all threads, in the phase of the run in which that part is largest.
+Overhead is the time of a site's beats, as a share of the CPU time that the program itself uses (without the profiler),
+both summed over all threads, in the phase of the run in which that share is largest.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.options.sites import SITES, SiteOptions
-from incprof.analysis.sites.loops import LoopLines
+from incprof.analysis.options.site_thresholds import SITES, SiteOptions
+from incprof.analysis.sites.loop_choice import LoopLines
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_SKIPPED = 1_000_000
 
 # counted: calls of the function. estimated: calls of the line in the loop that calls most often. at most, at least:
-# bounds of it (docs/sites.md).
+# bounds of it (docs/use/sites.md).
 Basis = Literal["counted", "estimated", "at most", "at least", "unknown"]
 
 
 @dataclass(frozen=True)
 class BeatCost:
-    """Nanoseconds of a recorded pair of begin and end, and of a pair that the rate factor skips.
+    """Cost of a beat, in nanoseconds.
 
-    python_ns: what a beat takes in Python beside that, recorded or not.
+    Attributes:
+        pair_ns: of a recorded pair of begin and end.
+        skipped_ns: of a pair that the rate factor skips.
+        python_ns: additional cost of a beat in Python, recorded or not.
     """
 
     pair_ns: float
@@ -38,13 +41,18 @@ class BeatCost:
     python_ns: float = 650.0
 
     def in_python(self) -> BeatCost:
-        """What the same heartbeat costs in Python: the way to the library and back, which no rate factor spares."""
+        """Return the cost in Python, including the call into the library, which a rate factor does not save."""
         return BeatCost(self.pair_ns + self.python_ns, self.skipped_ns + self.python_ns, self.python_ns)
 
 
 @dataclass(frozen=True)
 class PhaseTime:
-    """Seconds of each phase, both (k,): CPU time of the program's own in all threads, wall time without profiler."""
+    """Seconds of each phase.
+
+    Attributes:
+        cpu_s: (k,) CPU time of the program itself in all threads.
+        wall_s: (k,) wall time without the profiler.
+    """
 
     cpu_s: FloatArray
     wall_s: FloatArray
@@ -52,7 +60,12 @@ class PhaseTime:
 
 @dataclass(frozen=True)
 class Executions:
-    """How often a site ran in each phase, shape (k,), and where the number comes from."""
+    """Executions of a site.
+
+    Attributes:
+        count: (k,) in each phase.
+        basis: source of the number.
+    """
 
     count: FloatArray
     basis: Basis
@@ -60,11 +73,14 @@ class Executions:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often a site beats, and the rate factor.
+    """Rate of a site's beats.
 
-    beats_hz: beats per second of its phases, before the factor; None when nothing is known. overhead_pct: with the
-    factor; None when how often it beats is not known, or only that it is at least so often. too_often: no factor
-    brings it below the limit.
+    Attributes:
+        beats_hz: beats per second of its phases, before the factor; None if unknown.
+        basis: source of the rate.
+        factor: 1 beat in so many is recorded.
+        overhead_pct: with the factor; None if the rate is unknown, or only a lower bound.
+        too_often: no factor brings the overhead below the limit.
     """
 
     beats_hz: float | None
@@ -75,7 +91,7 @@ class Rate:
 
 
 def phase_time(profile: IntervalProfile, labels: IntArray) -> PhaseTime:
-    """Time of each phase. labels: (n,) phase ids from 0, -1 for none."""
+    """Return the time of each phase. labels: (n,) phase ids from 0, -1 for none."""
     counters, k = profile.counters, int(labels.max(initial=-1)) + 1
     all_cpu = counters.cpu_s
     own = all_cpu - counters.collector_s - counters.handler_s - counters.profiler_s
@@ -91,7 +107,7 @@ def phase_time(profile: IntervalProfile, labels: IntArray) -> PhaseTime:
 
 
 def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> FloatArray:
-    """Calls of each function in each phase, (k, f); of inlined ones as many as of what is called beside them.
+    """Return the calls of each function in each phase, (k, f); an inlined one gets those of functions called beside it.
 
     labels: (n,) phase ids from 0, -1 for none.
     """
@@ -110,7 +126,7 @@ def choose_rate(
 ) -> Rate:
     """Choose the smallest of 1, 2, 5, 10, 20, ... with which a site's beats cost less than `options.overhead_pct`.
 
-    phases: those that the site stands for; it may run in others as well, and cost something there.
+    phases: those that the site stands for; it may run, and cost, in others as well.
     """
     if runs.basis == "unknown":
         return Rate(None, "unknown", 1, None)
@@ -131,7 +147,7 @@ def choose_rate(
 
 
 def factors() -> list[int]:
-    """Return the rate factors that there are: 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
+    """Return all rate factors: 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
     return list(_factors())
 
 
@@ -146,7 +162,13 @@ def _factors() -> Iterator[int]:
 
 @dataclass(frozen=True)
 class CallLine:
-    """A line of a function that calls, and how often in each phase, shape (k,). inlined: code inlined there calls."""
+    """A line of a function that calls.
+
+    Attributes:
+        line: its number.
+        calls: (k,) in each phase.
+        inlined: whether the call is in code inlined there.
+    """
 
     line: int
     calls: FloatArray
@@ -154,14 +176,14 @@ class CallLine:
 
 
 def iterations(calls: Sequence[CallLine], loops: Sequence[LoopLines], loop: int, entered: FloatArray) -> Executions:
-    """Estimate how often a loop was repeated in each phase.
+    """Estimate the iterations of a loop in each phase.
 
-    The line of the loop, outside of inner loops, that calls most often tells. Else inner loops, which run at least as
-    often where each iteration reaches them, or calls in inlined code; else how often the function was called.
+    The line of the loop, outside of inner loops, that calls most often is used. Else inner loops, which run at least as
+    often if each iteration reaches them, or calls in inlined code; else the calls of the function.
 
     Args:
         calls: the call lines of the function.
-        loops: of the function, an outer one before what it holds.
+        loops: of the function, an outer one before its inner ones.
         loop: position of the loop.
         entered: (k,) calls of the function.
     """
@@ -178,7 +200,7 @@ def iterations(calls: Sequence[CallLine], loops: Sequence[LoopLines], loop: int,
 
 
 def _own_calls(calls: Sequence[CallLine], loops: Sequence[LoopLines]) -> defaultdict[int, list[CallLine]]:
-    """Give each call line to the innermost loop around it."""
+    """Assign each call line to the innermost loop around it."""
     ordered = sorted(calls, key=lambda call: call.line)
     lines = [call.line for call in ordered]
     owner: list[int | None] = [None] * len(calls)
@@ -193,7 +215,7 @@ def _own_calls(calls: Sequence[CallLine], loops: Sequence[LoopLines]) -> default
 
 
 def _estimate(own: Sequence[CallLine], inner: Sequence[Executions]) -> Executions | None:
-    """Return what a loop's own call lines and the inner loops say of its iterations; None when they say nothing."""
+    """Estimate a loop's iterations from its own call lines and the inner loops; None without any."""
     direct = [c.calls for c in own if not c.inlined]
     if direct:
         return Executions(max(direct, key=lambda calls: float(calls.sum())), "estimated")

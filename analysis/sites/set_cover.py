@@ -1,7 +1,7 @@
 """Weighted partial set cover: the cheapest sets that cover enough of some elements.
 
-The exact answer comes from an integer program (HiGHS, through scipy) where there are few candidates; else a greedy one,
-whose weight is at most 1 + ln(elements) times the least. m elements, c candidates.
+The exact answer comes from an integer program (HiGHS, through scipy) if there are few candidates; else from a greedy
+algorithm, whose weight is at most 1 + ln(elements) times the least. m elements, c candidates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from incprof.model import BoolArray, FloatArray, IntArray
 
 EXACT = 30
-# Elements that the same candidates cover are one to the program; more kinds of them than this take it too long.
+# Elements that the same candidates cover are merged for the program; more kinds of them than this take it too long.
 MOST_KINDS = 100
 MOST_NODES = 100
 
@@ -19,12 +19,12 @@ MOST_NODES = 100
 def cover(covers: BoolArray, weight: FloatArray, need: int) -> IntArray:
     """Return the candidates that cover at least `need` elements with the least weight, ascending.
 
-    What can be covered is covered, where that is less than `need`. Candidates that nothing needs are not taken.
+    If fewer can be covered, all of these are. Unnecessary candidates are left out.
 
     Args:
         covers: (m, c) whether a candidate covers an element.
         weight: (c,) positive.
-        need: elements to be covered.
+        need: number of elements to be covered.
     """
     if not covers.size:
         return np.zeros(0, dtype=np.int64)
@@ -42,19 +42,19 @@ def cover(covers: BoolArray, weight: FloatArray, need: int) -> IntArray:
 
 
 def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray | None:
-    """Solve the integer program: x says which candidates are taken, y which kinds of elements they cover."""
-    from scipy.optimize import Bounds, LinearConstraint, milp  # here: most runs need no program, and it takes long
+    """Solve the integer program: x marks the chosen candidates, y the kinds of elements that they cover."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # here: slow to import, and seldom needed
 
     elements, candidates = kinds.shape
-    # y <= sum of the x that cover it; the counts of the covered kinds add up to what is needed.
+    # y <= sum of the x that cover it; the counts of the covered kinds add up to at least `need`.
     linked = LinearConstraint(np.hstack([kinds.astype(np.float64), -np.eye(elements)]), lb=0.0)
     enough = LinearConstraint(np.concatenate([np.zeros(candidates), count])[None, :], lb=float(need))
-    # Equal weights are told apart by position, so that the answer is the same everywhere.
+    # Equal weights are distinguished by position, so that the answer is the same everywhere.
     scaled = weight / weight.max() * (1.0 + 1e-7 * np.arange(candidates))
     found = milp(
         np.concatenate([scaled, np.zeros(elements)]),
         constraints=[linked, enough],
-        # All are whole numbers: with others among them HiGHS may write a line to standard output.
+        # All are integers: with other variables HiGHS may write a line to standard output.
         integrality=np.ones(candidates + elements),
         bounds=Bounds(0.0, 1.0),
         options={"node_limit": MOST_NODES},
@@ -63,7 +63,7 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
 
 
 def _greedy(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray:
-    """Take the candidate that covers most per weight until enough is covered; then leave out what is not needed."""
+    """Take the candidate that covers most per weight until enough is covered; then drop unnecessary ones."""
     chosen: list[int] = []
     left, done = count.astype(np.float64), 0.0
     while done < need:

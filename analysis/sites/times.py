@@ -1,8 +1,8 @@
-"""How often each chain of calls is entered and how long a call of it lasts: what a heartbeat there would see.
+"""Calls of each call path, and their durations: what a heartbeat there would record.
 
-A chain is a function below its callers; recursion and the standard library's templates count for who called them. n
-intervals, q chains, f functions. Calls are counted between two functions, not by chain: of those between the same two,
-a chain has as much as it has of their time.
+A call path is a function below its callers; recursion and templates of the standard library are counted for their
+callers. n intervals, q call paths, f functions. Calls are counted between two functions, not by call path: those
+between the same two are divided among call paths in proportion to their time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from scipy.sparse import csr_array
 from incprof.analysis.uncounted.bursts import Bursts, pairs_of_looks
 from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
 from incprof.analysis.uncounted.in_loops import seen_in_loops
-from incprof.analysis.uncounted.known import SEEN_AGAIN
 from incprof.analysis.uncounted.periods import LoopPeriods
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN
+from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
 from incprof.model.visits import SELDOM
@@ -26,14 +27,18 @@ from incprof.model.visits import SELDOM
 
 @dataclass(frozen=True)
 class ChainTimes:
-    """The chains of a run.
+    """The call paths of a run.
 
-    ticks: sparse (n, q), of work that ends in each. calls: (q,) in the whole run, 0 where none is known of. seconds:
-    (q,) mean duration of a call, infinite where none is known of. cpu_s: the same of CPU time. unsure: (q,) whether
-    calls may be far more than is known: nobody counted them, and samples are too rare to tell.
-    again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted. But where a loop
-    below it is seen to go on, it is called as often as its own parts come again, as far as anybody can tell.
-    own: (q,) whether its function is the program's own; where none is, all count as such.
+    Attributes:
+        chains: the call paths.
+        ticks: sparse (n, q), of work that ends in each.
+        calls: (q,) in the whole run, 0 if unknown.
+        seconds: (q,) mean duration of a call, infinite if unknown.
+        cpu_s: (q,) mean CPU time of a call, infinite if unknown.
+        unsure: (q,) whether there may be far more calls than known: they were not counted, and samples are too rare.
+        again: (q,) whether it is called within a loop, and the number of calls is unknown, as they were not counted. If
+            a loop below it is seen to iterate, calls are estimated from the recurrence of its parts instead.
+        own: (q,) whether its function is the program's own; if none is, all count as such.
     """
 
     chains: CallTree
@@ -47,17 +52,17 @@ class ChainTimes:
 
     @cached_property
     def inclusive(self) -> csr_array:
-        """Ticks of each chain with what it calls, by interval: sparse (n, q)."""
+        """Inclusive ticks of each call path, by interval: sparse (n, q)."""
         return csr_array(self.ticks @ self.chains.ancestors())
 
     @cached_property
     def total(self) -> FloatArray:
-        """Ticks of each chain with what it calls, in the whole run, (q,)."""
+        """Inclusive ticks of each call path, in the whole run, (q,)."""
         return _whole(self.chains, self.ticks)
 
 
 def chain_times(profile: IntervalProfile) -> ChainTimes | None:
-    """Return the chains of a profile, None when it has none (gmon directories)."""
+    """Return the call paths of a profile, None if it has none (gmon directories)."""
     if not len(profile.samples.time_s):
         return None
     chains, _ = profile.own_tree.without_recursion()
@@ -70,21 +75,22 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
+    seconds = np.maximum(seconds, _lives_s(profile, chains))
     return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again, _own(profile, chains))
 
 
 def _own(profile: IntervalProfile, chains: CallTree) -> BoolArray:
-    """Return which chains end in a function of the program's own, (q,); all where there is none."""
-    library = np.array([*(function.is_library for function in profile.functions), True], dtype=np.bool_)
+    """Return which call paths end in a function of the program's own, (q,); all if none does."""
+    takes = np.array([*(function.takes_beats for function in profile.functions), False], dtype=np.bool_)
     named = chains.function >= 0
-    own: BoolArray = named & ~library[np.maximum(chains.function, -1)]
+    own: BoolArray = named & takes[np.maximum(chains.function, -1)]
     return own if own.any() else named
 
 
 def _told(
     profile: IntervalProfile, chains: CallTree, calls: FloatArray, unsure: BoolArray
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Return calls, unsure and again where nobody counted: what code, looks and the rhythm of loops say besides."""
+    """Return calls, unsure and again where calls were not counted, from code, dense samples and periods of loops."""
     told, found = told_by_code(profile, chains), seen_in_loops(profile, chains)
     known, least = found.most, found.least
     bursts = Bursts.of(profile, chains)
@@ -96,12 +102,12 @@ def _told(
     calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
     unsure = (unsure & ~told.again & ~_starts_threads(profile, chains)) | told.brief
     again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
-    lasts = again & _goes_on_inside(chains, found.again)
+    lasts = again & _goes_on_inside(chains, np.maximum(found.again, np.where(unsure | again, 0, found.least)))
     return np.where(lasts, np.maximum(calls, least), calls), unsure, again & ~lasts
 
 
 def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
-    """Return which chains are functions that threads begin with, and nobody calls: each thread is one call, (q,)."""
+    """Return which call paths are entry functions of threads without a caller, (q,): each thread is one call."""
     begins = (chains.parent == 0) & (chains.function >= 0)
     called = np.zeros(len(profile.functions), dtype=np.bool_)
     called[chains.function[(chains.parent > 0) & (chains.function >= 0)]] = True
@@ -109,8 +115,27 @@ def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
     return out
 
 
+def _lives_s(profile: IntervalProfile, chains: CallTree) -> FloatArray:
+    """Return the mean lifetime of the threads whose single call a call path is, seconds, (q,); 0 for all others.
+
+    A thread that waits while others work has few samples, but exists all the same.
+    """
+    samples, top = profile.samples, chains.tops()
+    thread, place = np.unique(samples.thread, return_inverse=True)
+    first, last = np.full(len(thread), np.inf), np.zeros(len(thread))
+    np.minimum.at(first, place, samples.time_s)
+    np.maximum.at(last, place, samples.time_s)
+    use = samples.kind != PROFILER
+    pairs = distinct(place[use].astype(np.int64) * len(top) + top[chains.of_node[samples.node[use]]])
+    whose, chain = pairs // len(top), pairs % len(top)
+    alone = (np.bincount(whose, minlength=len(thread)) == 1)[whose] & _starts_threads(profile, chains)[chain]
+    whose, chain = whose[alone], chain[alone]
+    lives = np.bincount(chain, weights=(last - first)[whose], minlength=len(top))
+    return lives / np.maximum(np.bincount(chain, minlength=len(top)), 1)
+
+
 def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:
-    """Return whether a loop in each chain or below it is seen to go on, (q,). seen: calls of each from a loop."""
+    """Return whether a loop in each call path or below it is seen to iterate, (q,). seen: least calls of each."""
     inside = np.zeros(len(seen), dtype=np.bool_)
     for chain in range(len(seen) - 1, 0, -1):
         inside[chains.parent[chain]] |= inside[chain] or seen[chain] >= SEEN_AGAIN
@@ -118,19 +143,19 @@ def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:
 
 
 def _whole(chains: CallTree, ticks: csr_array) -> FloatArray:
-    """Return the ticks of each chain with what it calls, (q,)."""
+    """Return the inclusive ticks of each call path, (q,)."""
     return chains.inclusive(np.asarray(ticks.sum(axis=0), dtype=np.float64).ravel())
 
 
 def _with_waiting(profile: IntervalProfile, ticks: csr_array) -> csr_array:
-    """Return the ticks with those that are missing while the program waits: where it is seen, there it waited."""
+    """Scale ticks up to those missing while the program waits: it is assumed to wait where it is sampled."""
     expected = (profile.end_s - profile.start_s) * profile.metadata.rate_hz
     seen = np.asarray(ticks.sum(axis=1)).ravel()
     return csr_array(ticks.multiply(np.maximum(expected / np.maximum(seen, 1.0), 1.0)[:, None]))
 
 
 def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return the calls of each chain, (q,), and whether they may be far more."""
+    """Return the calls of each call path, (q,), and whether there may be far more."""
     size, arcs = len(profile.functions), profile.arcs
     callee, caller = chains.function, chains.function[chains.parent]
     named = np.flatnonzero(callee >= 0)
@@ -140,7 +165,7 @@ def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tupl
     at = np.searchsorted(pair, caller[known] * size + callee[known])
     calls = np.zeros(len(callee))
     calls[known] = count[at] * _part(at, used[known])
-    # Who is called by way of a library, or by what was inlined, is counted below another caller than the chain's.
+    # Calls by way of a library, or from inlined code, are counted below another caller than that of the call path.
     counted = np.asarray(csr_array(profile.calls).sum(axis=0), dtype=np.float64).ravel()
     met = np.unique(at)
     left = counted - np.bincount(pair[met] % size, weights=count[met], minlength=size)
@@ -150,7 +175,7 @@ def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tupl
 
 
 def _part(group: IntArray, weight: FloatArray) -> FloatArray:
-    """Return what part of its group's weight each has, (m,); equal parts where there is none."""
+    """Return the share that each has of its group's weight, (m,); equal shares where the weight is zero."""
     whole, size = np.bincount(group, weights=weight), np.bincount(group)
     return np.where(whole[group] > 0, weight / np.maximum(whole[group], 1e-300), 1.0 / np.maximum(size[group], 1))
 
@@ -158,10 +183,10 @@ def _part(group: IntArray, weight: FloatArray) -> FloatArray:
 def _with_uncounted(
     profile: IntervalProfile, chains: CallTree, used: FloatArray, calls: FloatArray, counted: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Add calls that nobody counted: as many as of what is called beside an inlined function, and as were seen.
+    """Add calls that were not counted: as many as of functions called beside an inlined one, and as entries in samples.
 
-    What was not inlined and is entered seldom was called once, before anybody could count it; where nothing is counted
-    at all, as often as was seen.
+    A function that is not inlined and is entered seldom was called once, before counting began; if nothing is counted
+    at all, its calls are the entries in samples.
     """
     unsure = np.zeros(len(calls), dtype=np.bool_)
     inlined, beside = (

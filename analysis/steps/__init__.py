@@ -1,29 +1,29 @@
-"""What a phase does in the source: a tree of what is called again and again, from call paths and counted calls.
+"""Steps of a phase: a tree of functions that are called repeatedly, from call paths and counted calls.
 
-A step may take milliseconds and leave no mark in the self time of intervals; its share of the phase's call paths
-shows it. levels.py says which functions are steps, times.py how they follow one another.
+A step may take milliseconds and leave no mark in the self time of intervals; its share of the phase's call paths shows
+it. levels.py determines which functions are steps, times.py how they follow one another.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.options.steps import STEPS, StepOptions
-from incprof.analysis.phases.results import Step
+from incprof.analysis.options.step_thresholds import STEPS, StepOptions
+from incprof.analysis.phase_result import Step
 from incprof.analysis.steps.called import PhaseCalls
 from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.levels import MAX_STEPS, loops_of
 from incprof.analysis.steps.times import steps_of
 from incprof.analysis.uncounted.bursts import Bursts
-from incprof.analysis.uncounted.known import uncounted_calls
 from incprof.analysis.uncounted.periods import LoopPeriods
+from incprof.analysis.uncounted.sampled_calls import uncounted_calls
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import working
 
 
 def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions = STEPS) -> list[tuple[Step, ...]]:
-    """Return the steps of each phase, largest first; empty where there are no call paths.
+    """Return the steps of each phase, largest first; empty without call paths.
 
     Args:
         profile: n intervals.
@@ -55,7 +55,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
 
 
 def _that_matter(profile: IntervalProfile, tree: CallTree, label: IntArray, options: StepOptions) -> BoolArray:
-    """Mark the functions that may be steps of a phase, (f,). label: (s,) the phase of each sample of the run."""
+    """Return which functions may be steps of a phase, (f,). label: (s,) the phase of each sample of the run."""
     node, out = tree.of_node[profile.samples.node], np.zeros(len(profile.functions), dtype=np.bool_)
     called = tree.function >= 0
     for phase in range(int(label.max(initial=-1)) + 1):

@@ -1,4 +1,4 @@
-"""Who calls whom in a phase: functions below others on the call tree, with their time and their counted calls.
+"""Calls between functions in a phase: functions below others on the call tree, with their time and counted calls.
 
 n intervals, q nodes of the tree without recursion, s samples of the phase; time is in ticks.
 """
@@ -11,29 +11,32 @@ from functools import cached_property
 
 import numpy as np
 
-from incprof.analysis.options.steps import StepOptions
+from incprof.analysis.options.step_thresholds import StepOptions
 from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.phase import PhaseSamples
 from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
-from incprof.analysis.uncounted.repeated import Repeated, calls_of
+from incprof.analysis.uncounted.loop_calls import Repeated, calls_of
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.spent import spent_on
+from incprof.model.time_use import spent_on
 from incprof.model.visits import Visits, visits
 
-# Marks of the functions that compilers make of OpenMP regions: each thread of a team calls them.
+# Marks of the functions that compilers generate for OpenMP regions: each thread of a team calls them.
 REGIONS = ("._omp_fn.", ".omp_outlined")
 
 
 @dataclass(frozen=True)
 class Called:
-    """A function where another one calls it. function: -1 for the root.
+    """A function called by another one.
 
-    nodes: of the tree, ascending; several where what is between the two is entered once only. ticks: with all below.
-    calls: by its caller in the phase, 0 where they are not counted. times: (n,) the same for each interval; None where
-    calls that come from elsewhere cannot be told from them. estimated: where nobody counts, calls are those
-    that samples show; times are known then if hardly any are missed.
+    Attributes:
+        function: index; -1 for the root.
+        nodes: of the tree, ascending; several where the nodes in between are entered only once.
+        ticks: inclusive ticks.
+        calls: by its caller in the phase, 0 if not counted.
+        times: (n,) calls in each interval; None if calls from elsewhere cannot be separated.
+        estimated: estimate from samples where calls are not counted; `times` is known then if hardly any are missed.
     """
 
     function: int
@@ -45,7 +48,7 @@ class Called:
 
 
 class PhaseCalls(PhaseSamples):
-    """Who calls whom in a phase."""
+    """Calls between functions in a phase."""
 
     def __init__(
         self,
@@ -64,11 +67,11 @@ class PhaseCalls(PhaseSamples):
 
     @cached_property
     def spent(self) -> IntArray:
-        """What each sample of the run was spent on: indices of model.spent.SPENT, -1 in the profiler."""
+        """Kind of time of each sample of the run: indices of model.spent.SPENT, -1 in the profiler."""
         return spent_on(self.profile)
 
     def again_and_once(self, caller: Called) -> tuple[list[Called], list[Called]]:
-        """Return what a function calls again and again, and what it calls besides, largest first."""
+        """Return the functions that a function calls repeatedly, and its other callees, largest first."""
         known = self._split.get(caller.nodes)
         if known is None:
             below = self._called_by(caller)
@@ -79,10 +82,10 @@ class PhaseCalls(PhaseSamples):
         return known
 
     def _called_by(self, caller: Called) -> list[Called]:
-        """Return the functions that another one calls, those with too little of the phase left out, largest first.
+        """Return the callees of a function without those with too little of the phase, largest first.
 
-        What is inlined and mostly calls others is passed through, and so is what nobody has counted, unless it is known
-        how often it is called: what it calls is its caller's.
+        Inlined functions that mostly call others are skipped, and so are functions whose calls are unknown: their
+        callees become those of the caller.
         """
         found = self._by_function(caller.nodes)
         through: list[int] = []
@@ -105,7 +108,7 @@ class PhaseCalls(PhaseSamples):
         return sorted(out, key=lambda called: (-called.ticks, called.function))
 
     def _by_function(self, callers: Iterable[int]) -> dict[int, list[int]]:
-        """Return the nodes below some, by function."""
+        """Return the nodes below some nodes, by function."""
         found: dict[int, list[int]] = {}
         for node in (below for above in callers for below in self.below.get(above, ())):
             if self.tree.function[node] >= 0:
@@ -120,14 +123,14 @@ class PhaseCalls(PhaseSamples):
         )
 
     def _calls_mostly(self, nodes: Sequence[int]) -> bool:
-        """Tell whether most of the time of some nodes is below them."""
+        """Return whether most of the time of some nodes is below them."""
         below = sum(float(self.total[node]) for above in nodes for node in self.below.get(above, ()))
         return below > 0.5 * float(self.total[list(nodes)].sum())
 
     def _recurs(self, driver: Called, called: Called) -> bool:
-        """Tell whether a function is called often enough to be a step, and not only while its driver sets up.
+        """Return whether a function is called often enough to be a step, and not only while its driver sets up.
 
-        Each thread counts for itself. What has nearly all of its driver's time has to come back for as long.
+        Each thread counts for itself. A function with nearly all of its driver's time must recur over the same span.
         """
         threads = 1
         if self.threads > 1:
@@ -144,7 +147,7 @@ class PhaseCalls(PhaseSamples):
         return float(ticks[self.members[covered]].sum()) >= least * float(ticks.sum())
 
     def callers(self, called: Called) -> list[int]:
-        """Return the functions whose calls are those of a node: what is inlined calls as what it was inlined into."""
+        """Return the functions that a node's calls are counted for: inlined code counts for the function around it."""
         out, node = [], called.nodes[0]
         while node:
             function = int(self.tree.function[node])
@@ -166,7 +169,7 @@ class PhaseCalls(PhaseSamples):
                 part = ticks / max(self._ticks_of(function, above), ticks)
                 break
         if times is None and self.counts.total[function]:
-            # Called by way of a library or a jump: the calls are its own where it is called from nowhere else.
+            # Called by way of a library or a jump: the calls are its own if it is called from nowhere else.
             times, part = self.counts.of(function), ticks / max(self._ticks_of(function, None), ticks)
         if times is None:
             return Called(function, nodes, ticks)
@@ -177,7 +180,7 @@ class PhaseCalls(PhaseSamples):
         return Called(function, nodes, ticks, calls, times)
 
     def _seen(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
-        """Return a function with its calls by another one as samples show them."""
+        """Return a function with its calls by another one, estimated from samples."""
         times = self.entries(nodes)
         known = self.counts.uncounted
         bounded = known is None or bool(known.bounded[list(nodes)].all())
@@ -193,12 +196,12 @@ class PhaseCalls(PhaseSamples):
 
     @cached_property
     def _repeated(self) -> dict[int, Repeated]:
-        """The nodes that loops call in each of their iterations, in the phase."""
+        """Nodes that loops call in each of their iterations, in the phase."""
         loops = self.counts.loops
         return {} if loops is None else loops.in_intervals(self.members)
 
     def _below(self, nodes: Sequence[int]) -> BoolArray:
-        """Some nodes of the tree, and all below them, (q,)."""
+        """Return which nodes of the tree are some given nodes or below them, (q,)."""
         inside = [False] * len(self.tree.parent)
         wanted = set(nodes)
         for node, parent in enumerate(self.tree.parent.tolist()):
@@ -209,7 +212,7 @@ class PhaseCalls(PhaseSamples):
         return int(np.count_nonzero(self.inside(nodes)))
 
     def _ticks_of(self, function: int, caller: int | None) -> float:
-        """Return the ticks of a function in the phase, wherever it is called from, or by one caller."""
+        """Return the ticks of a function in the phase, from all callers or from one."""
         here = self.tree.function == function
         here &= self.tree.function[self.tree.parent] != function
         if caller is not None:
@@ -218,7 +221,7 @@ class PhaseCalls(PhaseSamples):
 
     @cached_property
     def _nearest(self) -> IntArray:
-        """The function that calls from a node are counted for, (q,)."""
+        """Function that calls from a node are counted for, (q,)."""
         function, parent = self.tree.function.tolist(), self.tree.parent.tolist()
         out = list(function)
         for node in range(1, len(out)):
@@ -227,7 +230,7 @@ class PhaseCalls(PhaseSamples):
         return np.array(out, dtype=np.int64)
 
     def _team(self, function: int, nodes: Sequence[int]) -> int:
-        """Return how many threads call an OpenMP region each time that it is run; 1 for other functions."""
+        """Return the number of threads that call an OpenMP region each time it runs; 1 for other functions."""
         if self.threads < 2 or not any(mark in self.profile.functions[function].mangled for mark in REGIONS):
             return 1
         inside = self.inside(nodes)

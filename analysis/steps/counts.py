@@ -6,13 +6,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.uncounted.bursts import Bursts
-from incprof.analysis.uncounted.known import Uncounted
 from incprof.analysis.uncounted.periods import LoopPeriods
+from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, IntArray, IntervalProfile
 
 
 class CallCounts:
-    """Calls by caller and callee, for the functions that matter."""
+    """Calls by caller and callee, for the given functions."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class CallCounts:
         bursts: Bursts | None = None,
         loops: LoopPeriods | None = None,
     ):
-        """matters: (f,) callees that will be asked for. uncounted, bursts, loops: of the tree, where nobody counts."""
+        """matters: (f,) callees to look up. uncounted, bursts, loops: of the tree, if calls are not counted."""
         self.uncounted, self.bursts, self.loops = uncounted, bursts, loops
         self.profile = profile
         self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
@@ -33,12 +33,12 @@ class CallCounts:
         key = (arcs.caller[use].astype(np.int64) + 1) * self._width + arcs.callee[use]
         order = np.argsort(key, kind="stable")
         self._rows, self._key = use[order], key[order]
-        # Of the functions that nobody asks for there may be many calls.
+        # Functions that are not needed may have many calls.
         self._place = np.cumsum(matters) - 1
         self._columns = csr_array(csr_array(profile.calls)[:, np.flatnonzero(matters)]).tocsc()
 
     def between(self, caller: int, callee: int) -> IntArray | None:
-        """Return the calls in each interval, (n,); None where there are none. caller: -1 for what is not known."""
+        """Return the calls in each interval, (n,); None without any. caller: -1 if unknown."""
         key = np.int64(caller + 1) * self._width + callee
         low, high = np.searchsorted(self._key, [key, key + 1])
         if low == high:
@@ -49,7 +49,7 @@ class CallCounts:
         return out
 
     def of(self, callee: int) -> IntArray:
-        """Return all calls of a function that matters in each interval, (n,)."""
+        """Return all calls of one of the given functions in each interval, (n,)."""
         column = self._place[callee]
         some = slice(self._columns.indptr[column], self._columns.indptr[column + 1])
         out = np.zeros(self.profile.n_intervals, dtype=np.int64)

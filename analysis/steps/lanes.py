@@ -1,4 +1,4 @@
-"""The threads that run a loop, and what was sampled of them. m steps, s samples of the phase."""
+"""The threads that run a loop, and their samples. m steps, s samples of the phase."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from incprof.model import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Lanes:
-    """The threads that run a loop. story: their samples. inside: those of the loop's driver, as the story has them.
+    """The threads that run a loop.
 
-    ticks: (m,) of the steps on these threads.
+    Attributes:
+        count: number of threads.
+        story: their samples.
+        inside: which samples of the story are in the loop's driver.
+        ticks: (m,) of the steps on these threads.
     """
 
     count: int

@@ -1,9 +1,9 @@
-"""The order of steps that come once in each iteration, from what was seen of it.
+"""The order of the steps that come once in each iteration, inferred from samples and counts.
 
-Two kinds of evidence are weighed together: pairs of samples that follow one another, whose distance in time is compared
-with the length of an iteration; and the ends of intervals, at which some steps have been called in the iteration
-under way and others have not. All orders are tried; one is the answer only where it explains what was seen far better
-than every other. m steps, which share an iteration; e pairs; s interval ends.
+Two kinds of evidence are combined: pairs of consecutive samples, whose distance in time is compared with the length of
+an iteration; and the ends of intervals, at which some steps have been called in the current iteration and others have
+not. All orders are tried; one is the answer only if it explains the data far better than every other. m steps, which
+share an iteration; e pairs; s interval ends.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ from itertools import permutations
 
 import numpy as np
 
-from incprof.analysis.options.steps import STEPS, StepOptions
+from incprof.analysis.options.step_thresholds import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 
-# How much iterations may differ in length: each is tried. The last leaves nothing of the order.
+# Relative scatter of the length of iterations: each value is tried. The last one leaves no trace of the order.
 SCATTER = (0.01, 0.03, 0.1, 0.3)
 # Bins of an iteration, and classes of scatter that pairs are counted in.
 BINS = 128
 CLASSES = (0.02, 0.05, 0.1, 0.2, 0.4)
-# All orders of more steps are too many to try: the smallest are left out.
+# Orders of more steps are too many to try: the smallest steps are left out.
 MOST = 8
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Samples that follow one another.
+    """Pairs of consecutive samples.
 
-    first, second: (e,) their steps. lag: (e,) iterations between them. error: (e,) standard error of lag by
-    what is not known of the length of an iteration.
+    Attributes:
+        first: (e,) step of the first sample.
+        second: (e,) step of the second.
+        lag: (e,) iterations between them.
+        error: (e,) standard error of lag, from the uncertain length of an iteration.
     """
 
     first: IntArray
@@ -41,10 +44,10 @@ class Pairs:
 
 
 def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOptions = STEPS) -> list[int]:
-    """Return steps in their order, from step 0 on; what is not in the answer has no order that could be told.
+    """Return steps in their order, from step 0 on; steps whose order is unknown are left out.
 
     Args:
-        share: (m,) part of an iteration that each step takes. Step 0 is the one that `ahead` refers to.
+        share: (m,) share of an iteration that each step takes. Step 0 is the one that `ahead` refers to.
         pairs: of these steps.
         ahead: (s, m) at the end of an interval: 1 where the step has been called since step 0, 0 where not, -1 unknown.
         options: thresholds.
@@ -55,13 +58,13 @@ def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOpti
         order = _best_order(share[kept], _of_steps(pairs, kept, len(share), options.furthest), ahead[:, kept], options)
         if order is not None:
             return [kept[i] for i in order]
-        # Of the steps without an order, the smallest is seen least.
+        # Of the steps without an order, drop the smallest, which has the fewest samples.
         kept.remove(min(kept[1:], key=lambda step: (share[step], step)))
     return kept
 
 
 def _of_steps(pairs: Pairs, kept: list[int], count: int, furthest: float) -> Pairs:
-    """Return the pairs of some steps, which get numbers from 0."""
+    """Return the pairs of some steps, renumbered from 0."""
     number = np.full(count, -1)
     number[kept] = np.arange(len(kept))
     use = (number[pairs.first] >= 0) & (number[pairs.second] >= 0) & (pairs.lag <= furthest)
@@ -80,15 +83,15 @@ def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepO
     best = int(np.argmax(probability))
     if probability[best] < options.sure * probability.sum():
         return None
-    # What comes in another order each time is often against any order.
+    # Steps whose order varies often contradict every order.
     return orders[best].tolist() if ends[best] >= 0 and changes[best] >= 0 else None
 
 
 def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray, misread: float) -> FloatArray:
-    """Return the log likelihood of each order, over chance, by what had been called at the ends of intervals."""
+    """Return the log likelihood of each order, over chance, from the steps called by the ends of intervals."""
     m = len(part)
     bit = 1 << np.arange(m)
-    # The steps that have been called while the k-th one runs.
+    # Steps that have been called while the k-th one runs.
     called = np.cumsum(bit[orders], axis=1)
     out = np.zeros(len(orders))
     patterns, count = np.unique(ahead[:, 1:], axis=0, return_counts=True)
@@ -103,10 +106,10 @@ def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray, misread: flo
 
 
 def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs, stray: float) -> FloatArray:
-    """Return the log likelihood of each order, over chance, by pairs of samples: (2, orders).
+    """Return the log likelihood of each order, over chance, from pairs of samples: (2, orders).
 
-    By whether the step has changed between them, and by what it has changed to. It is that of the scatter of iterations
-    that explains them best.
+    The first row is whether the step has changed between them, the second what it has changed to. For the scatter of
+    iterations that explains them best.
     """
     start = np.cumsum(part[orders], axis=1) - part[orders]
     offset = np.empty_like(start)
@@ -124,7 +127,7 @@ def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs, stray: float) 
 
 
 def _count_pairs(pairs: Pairs, m: int) -> IntArray:
-    """Count pairs of samples, shape (scatters, m, m, classes, bins): by the parts of an iteration between them."""
+    """Count pairs of samples, shape (scatters, m, m, classes, bins): by the shares of an iteration between them."""
     classes = np.array(CLASSES)
     phase = np.floor(np.mod(pairs.lag, 1.0) * BINS).astype(np.int64) % BINS
     out = np.zeros((len(SCATTER), m, m, len(classes), BINS), dtype=np.int64)
@@ -139,7 +142,7 @@ def _count_pairs(pairs: Pairs, m: int) -> IntArray:
 def _likelihoods(seen: IntArray, first: float, second: float, stray: float) -> FloatArray:
     """Return the log likelihood of the pairs of two steps over chance, shape (scatters, bins).
 
-    seen: (scatters, classes, bins) pairs. first, second: parts of an iteration that the steps take. Bin d of the
+    seen: (scatters, classes, bins) pairs. first, second: shares of an iteration that the steps take. Bin d of the
     answer: the second step begins d bins after the first.
     """
     at = np.arange(BINS)
@@ -152,7 +155,7 @@ def _likelihoods(seen: IntArray, first: float, second: float, stray: float) -> F
 
 
 def _leaving(seen: IntArray, first: float, stray: float) -> FloatArray:
-    """Return the log likelihood over chance of pairs of which the second is not in the first's step: (scatters,)."""
+    """Return the log likelihood over chance of pairs whose second sample has left the first's step: (scatters,)."""
     out = np.zeros(len(seen))
     for number, width in enumerate(CLASSES):
         stays = _over_chance(first, first, width, stray) * first
@@ -170,9 +173,9 @@ def _over_chance(first: float, second: float, width: float, stray: float) -> Flo
 
 
 def _meeting(shift: FloatArray, first: float, second: float, width: float) -> FloatArray:
-    """Return how much of [0, first) lies in [0, second) when it is moved by `shift` with an error of this deviation.
+    """Return the overlap of [0, first), moved by `shift` with an error of this deviation, with [0, second).
 
-    Of two uniform densities the overlap is a trapezium, made of four ramps; a ramp with an error is smooth. Everything
+    The overlap of two uniform densities is a trapezium, made of four ramps; a ramp with an error is smooth. Everything
     repeats with period 1.
     """
     at = shift + np.array([[-1.0], [0.0], [1.0]])
@@ -183,7 +186,7 @@ def _meeting(shift: FloatArray, first: float, second: float, width: float) -> Fl
 
 def _ramp(at: FloatArray, width: float) -> FloatArray:
     """Return max(at, 0) with a normal error."""
-    from scipy.special import ndtr  # here: few runs have steps whose order is in question
+    from scipy.special import ndtr  # here: few runs have steps whose order must be inferred
 
     smooth: FloatArray = at * ndtr(at / width) + width * np.exp(-0.5 * (at / width) ** 2) / np.sqrt(2 * np.pi)
     return smooth

@@ -11,9 +11,14 @@ from incprof.model.calltree import CallTree
 
 
 class PhaseSamples:
-    """What was sampled of a phase. total: (q,) ticks of each node with all below it.
+    """The samples of a phase.
 
-    members: its intervals. use, node, interval: (s,) its samples, ascending, with their nodes and intervals.
+    Attributes:
+        total: (q,) inclusive ticks of each node.
+        members: intervals of the phase.
+        use: (s,) its samples, ascending.
+        node: (s,) their nodes.
+        interval: (s,) their intervals.
     """
 
     def __init__(self, profile: IntervalProfile, tree: CallTree, members: IntArray, use: IntArray):
@@ -37,11 +42,11 @@ class PhaseSamples:
         return ticks.astype(np.float64)
 
     def inside(self, nodes: Sequence[int]) -> BoolArray:
-        """Tell of each sample of the phase whether it lies in or below some nodes, (s,)."""
+        """Return whether each sample of the phase lies in or below some nodes, (s,)."""
         return self.step_of([nodes]) >= 0
 
     def step_of(self, steps: Sequence[Sequence[int]]) -> IntArray:
-        """Return which of some sets of nodes each sample lies in or below, (s,), -1 for none of them."""
+        """Return the set of nodes that each sample lies in or below, (s,), -1 for none of them."""
         of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
         for number, nodes in enumerate(steps):
             of_node[list(nodes)] = number
@@ -50,11 +55,11 @@ class PhaseSamples:
         return of_node[self.node]
 
     def entered(self, nodes: Sequence[int]) -> int:
-        """Return how often samples show that some nodes were entered: where nobody counts calls, at least so many."""
+        """Return the number of entries into some nodes in samples: a lower bound where calls are not counted."""
         return int(self.entries(nodes).sum())
 
     def entries(self, nodes: Sequence[int]) -> IntArray:
-        """Return the same for each interval, (n,); whole intervals say it where samples are in no order."""
+        """Return the entries for each interval, (n,); of whole intervals, if samples are in no order."""
         if not self.profile.metadata.ordered:
             there = self.ticks_in(nodes) > 0
             first: IntArray = (there & ~np.concatenate([[False], there[:-1]])).astype(np.int64)
@@ -67,7 +72,7 @@ class PhaseSamples:
 
 
 def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:
-    """Return the nodes that have ticks by their depth, those below the root first. below: nodes by their parent."""
+    """Return the nodes with ticks by their depth, those below the root first. below: nodes by their parent."""
     out, level = [], list(below.get(0, ()))
     while level:
         out.append(np.array(level, dtype=np.int64))

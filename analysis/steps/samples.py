@@ -1,4 +1,4 @@
-"""The samples of a phase as a story of its steps: which step each was in, on the threads that run the driver.
+"""The samples of a phase by step, on the threads that run the driver, in order of time.
 
 m steps, s samples of the phase.
 """
@@ -9,20 +9,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.steps import STEPS
+from incprof.analysis.options.step_thresholds import STEPS
 from incprof.analysis.steps.order import Pairs
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-# Iterations that the length of one is taken from, on each side.
+# Number of iterations on each side from which the length of one is computed.
 AROUND = 16
 
 
 @dataclass(frozen=True)
 class Story:
-    """Samples in order of thread and time, all shape (s,).
+    """Samples in order of thread and time.
 
-    step: from 0, or -1 for none. stretch: it differs where thread or stretch of the phase do. interval: in which.
-    sample: which one of the profile.
+    Attributes:
+        step: (s,) from 0, or -1 for none.
+        time_s: (s,) seconds.
+        weight: (s,) ticks.
+        stretch: (s,) number that changes with the thread and the episode of the phase.
+        interval: (s,) of each sample.
+        sample: (s,) index in the profile.
     """
 
     step: IntArray
@@ -37,9 +42,13 @@ def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, bus
     """Return the threads that run the driver's loop: the first one if it does, else all that do.
 
     Workers of a parallel region have its caller's path, down from main: they help with a step. Threads with loops of
-    their own do not have the program's first thread among them.
+    their own do not include the program's first thread.
 
-    use: samples of the phase. step: (s,) that of each. busiest: part of the busiest thread's samples that one needs.
+    Args:
+        profile: the run.
+        use: samples of the phase.
+        step: (s,) of each sample.
+        busiest: least share of the busiest thread's samples.
     """
     inside = step >= 0
     thread, weight = profile.samples.thread[use][inside], profile.samples.weight[use][inside]
@@ -63,24 +72,24 @@ def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: I
 
 
 def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: float = STEPS.late) -> Pairs:
-    """Return neighbouring samples, their distance in iterations.
+    """Return pairs of neighbouring samples, and their distance in iterations.
 
-    All is reckoned in CPU time: a thread that has to wait for its processor does not go on in its iteration.
+    Distances are in CPU time: a thread that waits for its processor does not advance in its iteration.
 
     Args:
         story: samples.
         calls: (n,) iterations that began in each interval, of all lanes.
         rate_hz: ticks per second of CPU time.
-        lanes: threads that run the loop.
-        late: ticks that a sample may come late without the thread having waited.
+        lanes: number of threads that run the loop.
+        late: ticks by which a sample may be late without the thread having waited.
     """
     busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
-    # Of intervals of other phases nothing is known here.
+    # Intervals of other phases have no data here.
     length, error = _iteration_s(busy / lanes, np.where(busy > 0, calls, 0) / lanes)
     together = (np.diff(story.stretch) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
     at = np.flatnonzero(together)
     wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
-    # Ticks come late by up to one of the kernel's, which the clock on the wall knows better, if the thread was running.
+    # Ticks are late by up to one of the kernel's. Wall time is more exact, if the thread was running.
     ran = np.abs(wall - used) <= late / rate_hz
     near = story.interval[at]
     lag, unsure = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, late / 2 / rate_hz) / length[near]
@@ -90,9 +99,9 @@ def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: fl
 
 
 def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    """Return what was sampled around each visit of a step: the step before, seconds to it, the step after, and seconds.
+    """Return the neighbours of each visit of a step: the step before, seconds to it, the step after, and seconds.
 
-    A step is -1 where there is no sample beside the visit.
+    A step is -1 where the visit has no neighbouring sample.
     """
     inside = story.step == step
     first = np.flatnonzero(inside & ~np.concatenate([[False], inside[:-1]]))
@@ -115,7 +124,7 @@ def _iteration_s(busy_s: FloatArray, calls: FloatArray) -> tuple[FloatArray, Flo
     count = total[high] - total[low]
     length = np.where(count > 0, (time[high] - time[low]) / np.maximum(count, 1), np.inf)
     here = busy_s / np.maximum(calls, 1e-9)
-    # Counts are whole; and where the loop stands still for a while, its neighbours tell little of it.
+    # Counts are whole numbers; and where the loop pauses for a while, its neighbours are not representative.
     ratio = here / np.where(length > 0, length, np.inf)
     drift = np.where(calls > 0, np.abs(ratio - 1) - 1 / np.maximum(calls, 1), 1.0)
     return length, 1 / np.maximum(count, 1) + np.clip(drift, 0.0, 1.0)

@@ -1,6 +1,6 @@
-"""How much of a phase a loop covers, and its period: from the calls of one of its steps in each interval.
+"""Intervals of a phase that a loop covers, and its period, from the calls of one of its steps in each interval.
 
-n intervals, s intervals of the phase, which come in stretches without a gap.
+n intervals, s intervals of the phase, which come in runs without a gap.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# A loop has ended where nothing comes for so many times the mean distance from call to call. Of calls that come at
-# random, one in 20 000 is so late.
+# A loop has ended if no call comes for this many times the mean distance between calls. Of calls at random times, one
+# in 20 000 is so late.
 FAR = 10.0
-# So few intervals of another phase only interrupt a loop.
+# At most this many intervals of another phase only interrupt a loop.
 INTERRUPTED = 2
 # Standard deviation of the distance of two calls whose intervals are known, in intervals.
 BLUR = 6**-0.5
@@ -22,9 +22,13 @@ BLUR = 6**-0.5
 
 @dataclass(frozen=True)
 class Spans:
-    """Where a step recurs. covered: (s,) intervals from its first call to its last one, without long gaps.
+    """Recurrence of a step.
 
-    seconds, calls: time on the clock, and the calls in it. error: relative, of the period that these give.
+    Attributes:
+        covered: (s,) intervals from its first call to its last one, without long gaps.
+        seconds: wall time of these.
+        calls: calls in that time.
+        error: relative error of the period, seconds / calls.
     """
 
     covered: BoolArray
@@ -34,12 +38,12 @@ class Spans:
 
 
 def spans_of(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: FloatArray) -> Spans:
-    """Measure a step.
+    """Compute the spans of a step.
 
     Args:
         counts: (n,) its calls in each interval.
         members: (s,) the intervals of the phase, ascending.
-        width_s: (n,) length of each interval.
+        width_s: (n,) length of each interval, seconds.
         ticks: (n,) of the step's driver. A driver that waits, or whose processor others have, has not ended its loop.
     """
     whole = _bridged(members)
@@ -48,7 +52,7 @@ def spans_of(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Fl
 
 
 def _bridged(members: IntArray) -> IntArray:
-    """Add intervals between two of a phase that are too few to be a visit of another one."""
+    """Add intervals between two of a phase that are too few for an episode of another one."""
     gap = np.diff(members)
     short = np.flatnonzero((gap > 1) & (gap <= INTERRUPTED + 1))
     between = [np.arange(members[i] + 1, members[i + 1]) for i in short.tolist()]
@@ -56,7 +60,7 @@ def _bridged(members: IntArray) -> IntArray:
 
 
 def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: FloatArray) -> Spans:
-    """Measure a step in some intervals, members; all else (s,) is of these."""
+    """Compute the spans of a step in some intervals, members; all other arguments, (s,), are of these."""
     stretch = np.cumsum(np.diff(members, prepend=members[:1]) > 1)
     at = np.flatnonzero(counts)
     covered = np.zeros(len(members), dtype=np.bool_)
@@ -70,7 +74,7 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
     cut = np.flatnonzero(~together | long) + 1
     elapsed = np.concatenate([[0.0], np.cumsum(width_s)])
     total = np.concatenate([[0], np.cumsum(counts)])
-    # What a call takes until the next one is due is covered by it.
+    # The time until the next call is due is covered as well.
     due = float(np.median(gap[together])) if together.any() else 1.0
     reach = int(np.ceil(due)) if due > 1 else 0
     slow, fast = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
@@ -78,7 +82,7 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
         first, last = int(run[0]), int(run[-1])
         own = np.flatnonzero(stretch == stretch[first])
         covered[max(first - reach, int(own[0])) : min(last + max(reach, 1), int(own[-1])) + 1] = True
-        # From one call to another one, each somewhere in its interval; or all in the intervals between these.
+        # From one call to another one, each somewhere in its interval; or only the intervals between these.
         for sums, end in ((slow, last), (fast, last - 1)):
             if end > first:
                 sums[0] += float(elapsed[end + 1] - elapsed[first + 1])

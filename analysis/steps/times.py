@@ -1,6 +1,6 @@
-"""How the steps of a loop follow one another: period, order and duration, from exact counts and samples in time.
+"""Timing of the steps of a loop: period, order and duration, from exact counts and samples in time.
 
-docs/steps-algorithm.md explains the whole. n intervals, m steps, s samples of the phase.
+docs/understand/sites-and-steps.md explains the whole. n intervals, m steps, s samples of the phase.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Step
+from incprof.analysis.phase_result import Step
 from incprof.analysis.steps.called import Called, PhaseCalls
-from incprof.analysis.steps.calls import Recurrence, find_recurrence
+from incprof.analysis.steps.calls_per_iteration import Recurrence, find_recurrence
 from incprof.analysis.steps.lanes import Lanes, lanes_of
 from incprof.analysis.steps.levels import Branch, Loop
-from incprof.analysis.steps.places import places_of
-from incprof.analysis.steps.rest import rest_of
+from incprof.analysis.steps.outside_steps import rest_of
 from incprof.analysis.steps.spans import spans_of
+from incprof.analysis.steps.step_order import places_of
 from incprof.model import BoolArray, FloatArray, IntArray
 
 
@@ -33,7 +33,7 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     if above is None:
         driven = _per_interval(phase, lanes, lanes.inside)
         width = phase.profile.end_s - phase.profile.start_s
-        # A call that takes long has not ended the loop that it is part of.
+        # A step whose call takes long has not ended the loop that it is part of.
         besides = [driven - _per_interval(phase, lanes, lanes.story.step == i) for i in range(len(steps))]
         spans = [spans_of(c, phase.members, width, left) for c, left in zip(counts.T, besides, strict=True)]
         needed = phase.options.holds * float(driven.sum())
@@ -85,7 +85,7 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
 
 
 def _around(phase: PhaseCalls, loop: Loop) -> int | None:
-    """Return the innermost function that all steps of a loop are below; None where there is none, as of threads."""
+    """Return the innermost function that all steps of a loop are below; None without one, as of threads."""
     stacks = [_above(phase.tree.parent, node) for branch in loop.steps for node in branch.called.nodes]
     common = set.intersection(*map(set, stacks))
     nodes = [node for node in stacks[0] if node in common and int(phase.tree.function[node]) >= 0]
@@ -101,13 +101,13 @@ def _above(parent: IntArray, node: int) -> list[int]:
 
 
 def _comes_again(phase: PhaseCalls, called: Called) -> bool:
-    """Tell whether a function is called from a loop, and nobody knows how often."""
+    """Return whether a function is called from a loop, an unknown number of times."""
     code = phase.counts.uncounted
     return code is not None and bool((code.again & ~code.bounded)[list(called.nodes)].any())
 
 
 def _is_known(called: Called) -> bool:
-    """Tell whether the calls of a function were counted, or hardly any was missed."""
+    """Return whether the calls of a function were counted, or hardly any was missed."""
     return called.calls > 0 and (called.estimated is None or called.estimated.is_known)
 
 
@@ -120,7 +120,7 @@ def _per_interval(phase: PhaseCalls, lanes: Lanes, which: BoolArray) -> FloatArr
 
 
 def _on_cpu(phase: PhaseCalls, lanes: Lanes, covered: BoolArray) -> float | None:
-    """Return the part of the time in some intervals of the phase that the threads of a loop were on the CPU."""
+    """Return the share of the time in some intervals of the phase that the threads of a loop were on a CPU."""
     profile, members = phase.profile, phase.members[covered]
     wall = float((profile.end_s - profile.start_s)[members].sum())
     used = float(lanes.story.weight[np.isin(lanes.story.interval, members)].sum()) / profile.metadata.rate_hz
@@ -128,9 +128,9 @@ def _on_cpu(phase: PhaseCalls, lanes: Lanes, covered: BoolArray) -> float | None
 
 
 def _inner_period(phase: PhaseCalls, lanes: Lanes, above: Called, found: Recurrence, counts: IntArray) -> float | None:
-    """Return the period of a loop within a step, from the step's part of the phase's time; None where it is not known.
+    """Return the period of a loop within a step, from the step's share of the phase's time; None if unknown.
 
-    A loop that goes on for a part of the step only has no period there.
+    A loop that runs for only a part of the step has no period there.
     """
     profile, options, reference = phase.profile, phase.options, found.reference
     calls = int(counts[phase.members, reference].sum())
@@ -147,7 +147,7 @@ def _inner_period(phase: PhaseCalls, lanes: Lanes, above: Called, found: Recurre
 def _with_recurrence(
     step: Step, found: Recurrence, number: int, period: float, cpu: float | None, place: int | None
 ) -> Step:
-    """Set what is known of how a step recurs."""
+    """Set the recurrence of a step."""
     every, times, mean = int(found.every[number]), int(found.times[number]), float(found.per_iteration[number])
     if not mean and place is None:
         return step

@@ -1,1 +1,1 @@
-"""What is known of calls that nobody has counted."""
+"""Estimate calls that were not counted, from samples and machine code."""

@@ -1,6 +1,7 @@
-"""Calls as bursts see them: for moments, a thread is looked at every millisecond. q chains, m pairs of looks.
+"""Estimate calls from dense sampling windows, in which a thread is sampled every millisecond.
 
-What begins within such moments is counted; what share of a thread's time they are says what that stands for.
+Calls that begin within the windows are counted, and scaled up by the share of the thread's time in the windows. q call
+paths, m pairs of dense samples.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaincinv
 
-from incprof.analysis.uncounted.known import SEEN_AGAIN, calls_are_bounded
+from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, calls_are_bounded
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.visits import SELDOM, SURE, Visits
 
-# Looks are a millisecond apart; where it is longer, some were missed, or the thread was not running.
+# Dense samples are a millisecond apart; with a larger gap, some were missed, or the thread was not running.
 LONGEST_GAP_S = 0.0015
 # One chance in 40 to either side.
 OUTSIDE = 0.025
@@ -27,9 +28,16 @@ OUTSIDE = 0.025
 
 @dataclass(frozen=True)
 class Bursts:
-    """Pairs of neighbouring looks, (m,) each, of a tree.
+    """Pairs of neighbouring dense samples of a tree.
 
-    before, after: nodes of the tree. gap_s: between them. thread, interval: of the later one.
+    Attributes:
+        profile: the run.
+        tree: its call tree.
+        before: (m,) node of the earlier sample.
+        after: (m,) node of the later sample.
+        gap_s: (m,) seconds between them.
+        thread: (m,) of the later sample.
+        interval: (m,) of the later sample.
     """
 
     profile: IntervalProfile
@@ -42,7 +50,7 @@ class Bursts:
 
     @classmethod
     def of(cls, profile: IntervalProfile, tree: CallTree) -> Bursts | None:
-        """The pairs of a profile; None where there are none."""
+        """Return the pairs of a profile; None if there are none."""
         first, second = pairs_of_looks(profile)
         if not len(first):
             return None
@@ -54,11 +62,14 @@ class Bursts:
 
     @cached_property
     def bounded(self) -> BoolArray:
-        """Whether few calls of a chain can hide between two looks, (q,), as the code tells."""
+        """Whether at most few calls of a call path can lie between two dense samples, (q,), by its code."""
         return calls_are_bounded(self.profile, self.tree, pairs_of_looks(self.profile))
 
     def at_least(self) -> FloatArray:
-        """Calls of each chain in the whole run, (q,), at least, with one chance in 40; 0 where looks met too few."""
+        """Return lower bounds of the calls of each call path in the run, (q,), wrong with one chance in 40.
+
+        0 where dense samples are too few.
+        """
         everywhere = np.ones(self.profile.n_intervals, dtype=np.bool_)
         stands_for = self._stands_for(everywhere, everywhere[self.interval])
         ways, alike = np.unique(np.stack([self.before, self.after]), axis=1, return_inverse=True)
@@ -73,9 +84,9 @@ class Bursts:
         return np.where(seen >= SEEN_AGAIN, gammaincinv(worth, OUTSIDE) / worth * calls, 0.0)
 
     def in_intervals(self, members: IntArray) -> Callable[[BoolArray], Visits | None]:
-        """Return a function that estimates the calls of one that is on the stack of nodes, (q,), in some intervals.
+        """Return a function that estimates the calls of a function on the stack of nodes, (q,), in some intervals.
 
-        None where looks are too few, or too rare as well.
+        It returns None if dense samples are too few, or too sparse as well.
         """
         wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
         wanted[members] = True
@@ -92,7 +103,7 @@ class Bursts:
             weight = stands_for[entered]
             calls = float(weight.sum())
             worth = calls**2 / float((weight**2).sum())
-            low = float(gammaincinv(worth, OUTSIDE)) / worth  # of a chi-squared with twice as many degrees
+            low = float(gammaincinv(worth, OUTSIDE)) / worth  # of a chi-squared variable with twice as many degrees
             high = float(gammaincinv(worth + 1.0, 1.0 - OUTSIDE)) / worth
             missed = -math.log1p(-seen / chance) * chance / seen
             return Visits(max(round(low * calls), 1), high * missed * calls, calls)
@@ -100,20 +111,20 @@ class Bursts:
         return judged
 
     def _stands_for(self, wanted: BoolArray, here: BoolArray) -> FloatArray:
-        """How much of a thread's time in some intervals a look there stands for, in its own, (m,)."""
+        """Return the share of a thread's time in some intervals that each dense sample of it stands for, (m,)."""
         samples = self.profile.samples
         threads = int(samples.thread.max(initial=0)) + 1
         work = wanted[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
         ticks = np.bincount(samples.thread[work], weights=samples.weight[work], minlength=threads)
         seen_s = np.bincount(self.thread[here], weights=self.gap_s[here], minlength=threads)
-        # Threads that were not looked at are like the others.
+        # Threads without dense samples are assumed to be like the others.
         part = ticks.sum() / max(float(ticks[seen_s > 0].sum()), 1e-300)
         seconds = ticks / self.profile.metadata.rate_hz * part
         return np.where(here, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
 
 
 def pairs_of_looks(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
-    """Return neighbouring looks of threads, (m,) each: indices of samples."""
+    """Return pairs of neighbouring dense samples of threads, (m,) each: indices of samples."""
     samples = profile.samples
     use = np.flatnonzero(samples.is_look)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]

@@ -1,7 +1,7 @@
-"""What machine code tells of calls that nobody has counted: who is called from a loop, and who cannot take long.
+"""Calls inferred from machine code where they were not counted: calls from loops, and functions that return quickly.
 
-Calls of one function right after each other leave no mark in samples. But a call from within a loop is one of many, and
-code without a loop, below which there is none either, is gone at once. q chains.
+Calls of one function right after each other leave no trace in samples. But a call from within a loop is one of many,
+and code that contains no loop, and calls none that does, returns quickly. q call paths.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import numpy as np
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
-# The C library's functions of numbers, and what compilers call in their place.
+# Mathematical functions of the C library, and the compilers' replacements for them.
 BRIEF_LIBRARIES = ("libm.", "libm-", "libmvec.", "libmvec-", "libimf.", "libsvml.", "libquadmath.", "libgcc_s.")
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of each chain, (q,).
+    """Properties of each call path.
 
-    again: its caller calls it from within a loop; once: outside of loops, at most once each time. brief: it runs no
-    loop.
+    Attributes:
+        again: (q,) its caller calls it from within a loop.
+        once: (q,) its caller calls it outside of loops, at most once per call.
+        brief: (q,) it runs no loop.
     """
 
     again: BoolArray
@@ -31,7 +33,7 @@ class Told:
 
 
 def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
-    """Return what the code says; nothing of chains where nobody has looked, or of code that is not here."""
+    """Return the properties that the code shows; none for call paths without data on their code."""
     size = len(chains.parent)
     nothing = np.zeros(size, dtype=np.bool_)
     if profile.code_loops is None:
@@ -44,14 +46,14 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
     for node in np.flatnonzero(ticks > 0).tolist():
         above = int(parent[node])
         chain = int(of_node[node])
-        # A loop, code that nobody knows, or a recursion: nobody knows for how long.
+        # A loop, unknown code, or a recursion: its duration is unknown.
         lasting[chain] |= bool(where[node] != OUTSIDE_LOOPS) or (node > 0 and int(of_node[above]) == chain)
         entered = _entered(chains, int(of_node[above]), chain)
         if node and entered and where[above] > OUTSIDE_LOOPS:
             looped[entered] += ticks[node]
         elif node and entered and where[above] == OUTSIDE_LOOPS:
             straight[entered] += ticks[node]
-    # What libraries do may last, but not a square root.
+    # Functions of libraries may take long, but not mathematical ones.
     mathematics = [m.id for m in profile.metadata.modules if m.path.rpartition("/")[2].startswith(BRIEF_LIBRARIES)]
     in_library = (profile.samples.kind == LIBRARY) & ~np.isin(profile.samples.library, mathematics)
     lasting[of_node[profile.samples.node[in_library]]] = True
@@ -61,7 +63,7 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
 
 
 def called_again(profile: IntervalProfile) -> set[int]:
-    """Return the functions that the code says are called time and again: from a loop, or by who is called from one."""
+    """Return the functions that are called repeatedly by the code: from a loop, or by a function called from one."""
     chains, _ = profile.own_tree.without_recursion()
     told = told_by_code(profile, chains)
     again = told.again.copy()
@@ -71,7 +73,7 @@ def called_again(profile: IntervalProfile) -> set[int]:
 
 
 def at_least_as_often(chains: CallTree, told: Told, calls: FloatArray, unsure: BoolArray) -> FloatArray:
-    """Return the calls of each chain, (q,): no fewer than of what it calls at most once each time."""
+    """Return the calls of each call path, (q,): no fewer than those of callees that it calls at most once per call."""
     out = calls.copy()
     for chain in np.flatnonzero(told.once & ~unsure)[::-1].tolist():
         caller = int(chains.parent[chain])
@@ -81,14 +83,14 @@ def at_least_as_often(chains: CallTree, told: Told, calls: FloatArray, unsure: B
 
 
 def _entered(chains: CallTree, above: int, chain: int) -> int:
-    """Return the chain right below another one on the way to a third; 0 where it is not on that way."""
+    """Return the call path right below one of its ancestors, on the way to it; 0 if that is not an ancestor."""
     while chain and int(chains.parent[chain]) != above:
         chain = int(chains.parent[chain])
     return chain
 
 
 def _inclusive(profile: IntervalProfile) -> FloatArray:
-    """Return the ticks of each path node with all below it, (p,)."""
+    """Return the inclusive ticks of each path node, (p,)."""
     parent: IntArray = profile.paths.parent
     total = np.bincount(profile.samples.node, weights=profile.samples.weight, minlength=len(parent)).astype(np.float64)
     for node in range(len(total) - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""The frames of call paths as chains of functions. p path nodes."""
+"""Map the frames of call paths to nodes of a call tree. p path nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from incprof.model.calltree import CallTree
 
 
 def frames_of(profile: IntervalProfile, chains: CallTree) -> tuple[IntArray, IntArray]:
-    """Return of each path node, (p,): the chain of its frame's function, and the chain right below its caller's.
+    """Return for each path node, (p,): the call path of its frame's function, and that right below its caller's.
 
-    The first leaves out what was inlined into that function; 0 where the chains leave the function out.
+    The first leaves out code inlined into that function; 0 where the tree leaves the function out.
     """
     parent, function = profile.paths.parent.tolist(), profile.paths.function.tolist()
     above, chain_function, of_node = chains.parent.tolist(), chains.function.tolist(), chains.of_node.tolist()

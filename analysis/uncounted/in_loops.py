@@ -1,10 +1,10 @@
-"""Calls that samples see within one execution of a loop, and how often a function is seen to be passed through.
+"""Count calls within one execution of a loop, and passes through a function, from samples.
 
-A function that two samples see, one after the other, may have been called once or a thousand times in between: its
-caller tells. Where that was at other code of the same loop, or at another call of the function, the loop has gone on.
-Where it was outside of the loop, only the loop was begun anew. And of a function, code outside of its loops and a loop
-as a whole come at most once in each call: as often as one of them is reached, the function was called. p path nodes, q
-chains, m pairs of samples.
+If two consecutive samples are in the same function, it may have been called once or a thousand times in between; its
+caller shows which. If the caller was at other code of the same loop, or at another call of the function, the loop has
+advanced. If it was outside of the loop, the loop was only started again. And code outside of a function's loops, or a
+loop as a whole, runs at most once per call: as often as one of them is reached, the function was called. p path nodes,
+q call paths, m pairs of samples.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from incprof.model.visits import SURE, visits
 
 @dataclass(frozen=True)
 class SeenInLoops:
-    """Calls of each chain that samples see, (q,) each.
+    """Calls of each call path that samples show.
 
-    again: while the loop goes on that makes them; passes: as often as a part of it came: both 0 where these may be a
-    small part of all. least: how many there were at least, however many samples have missed.
+    Attributes:
+        again: (q,) calls while the loop that makes them continues; 0 where they may be a small part of all.
+        passes: (q,) occurrences of its most frequent part; 0 likewise.
+        least: (q,) lower bound of the calls, however many samples missed.
     """
 
     again: IntArray
@@ -40,9 +42,9 @@ class SeenInLoops:
 def seen_in_loops(
     profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
 ) -> SeenInLoops:
-    """Count what samples see of calls within loops; nothing of code that is not here.
+    """Count the calls within loops that samples show; none for code that is not available.
 
-    looks: neighbouring samples that are asked; all that count for time by default.
+    looks: pairs of neighbouring samples to use; by default, all samples that count for time.
     """
     if profile.code_loops is None:
         nothing = np.zeros(len(chains.parent), dtype=np.int64)
@@ -56,11 +58,17 @@ def seen_in_loops(
 
 @dataclass(frozen=True)
 class _Paths:
-    """The path nodes, (p,) each, as chains and as code.
+    """The path nodes as call paths and as code.
 
-    own: chain of the function that a node's frame is of, without what was inlined there. reached: the chain right below
-    its caller's. part: of its function: the outermost loop, or the address outside of loops; distinct over the profile.
-    samples: that were asked, with the node on their stack. chains: how many there are.
+    Attributes:
+        parent: (p,) parent of each node.
+        function: (p,) function of each node.
+        own: (p,) call path of the function of a node's frame, without code inlined there.
+        reached: (p,) the call path right below its caller's.
+        part: (p,) of its function: the outermost loop, or the address outside of loops; distinct over the profile.
+        samples: (p,) used samples with the node on their stack.
+        loops: loops in the code.
+        chains: number of call paths.
     """
 
     parent: IntArray
@@ -74,7 +82,7 @@ class _Paths:
 
     @classmethod
     def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, asked: IntArray) -> _Paths:
-        """Look at each node."""
+        """Build the table of path nodes."""
         parent, function = profile.paths.parent.astype(np.int64), profile.paths.function.astype(np.int64)
         own, reached = frames_of(profile, chains)
         top = loops.outermost()
@@ -87,16 +95,21 @@ class _Paths:
 
 
 def numbered_parts(top: IntArray, address: IntArray) -> IntArray:
-    """Numbers for parts of functions: outermost loops have their own, -1 what is not known, else one for an address."""
+    """Number the parts of functions: outermost loops by their own number, -1 if unknown, else one per address."""
     return np.where(top > OUTSIDE_LOOPS, top, np.where(top == OUTSIDE_LOOPS, -2 - address, -1))
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Neighbouring samples of threads whose nodes differ, (m,) each, alike ones counted together.
+    """Neighbouring samples of threads whose nodes differ; equal pairs are counted together.
 
-    shared: the innermost node that both have. before, after: the nodes right below, -1 where one ends there. next: that
-    below `after`, or -1. end: of the later one. times: how many pairs are alike.
+    Attributes:
+        shared: (m,) the innermost node that both have.
+        before: (m,) the earlier sample's node right below, -1 if it ends there.
+        after: (m,) the later sample's.
+        next: (m,) the node below `after`, or -1.
+        end: (m,) node of the later sample.
+        times: (m,) number of equal pairs.
     """
 
     shared: IntArray
@@ -108,7 +121,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, path: _Paths, node: IntArray, then: IntArray) -> _Pairs:
-        """Find where paths part."""
+        """Find where the paths of two samples diverge."""
         differ = node != then
         both, times = np.unique(np.column_stack([node[differ], then[differ]]), axis=0, return_counts=True)
         one, other = both[:, 0].copy(), both[:, 1].copy()
@@ -123,7 +136,7 @@ class _Pairs:
 
 
 def neighbours(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
-    """Samples that follow one another in a thread, (m,) each: indices."""
+    """Return consecutive samples of each thread, (m,) each: indices."""
     samples = profile.samples
     use = np.flatnonzero(samples.kind != PROFILER)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
@@ -139,7 +152,7 @@ def _depth(parent: IntArray) -> IntArray:
 
 
 def _stayed(path: _Paths, pairs: _Pairs) -> BoolArray:
-    """Whether the function that calls what differs may be in the same call, at another address."""
+    """Return whether the function that makes the differing calls may be in the same call, at another address."""
     both: BoolArray = (pairs.before >= 0) & (pairs.after >= 0) & (path.function[pairs.after] >= 0)
     both &= path.function[pairs.before] == path.function[pairs.after]
     return both
@@ -147,7 +160,14 @@ def _stayed(path: _Paths, pairs: _Pairs) -> BoolArray:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was seen by chain and part of the code: how often, in how many samples, and in how many around it."""
+    """Counts by call path and part of the code.
+
+    Attributes:
+        times: number of occurrences.
+        inside: number of samples in it.
+        around: number of samples around it.
+        chains: number of call paths.
+    """
 
     times: dict[tuple[int, int], int]
     inside: dict[tuple[int, int], int]
@@ -155,11 +175,11 @@ class _Seen:
     chains: int
 
     def most(self) -> IntArray:
-        """The most that was seen of each chain, (q,)."""
+        """Return the largest count of each call path, (q,)."""
         return self._most(self.times)
 
     def surely(self) -> IntArray:
-        """The same where hardly any is missed, whatever samples have met by chance."""
+        """Return the same over parts of which hardly any occurrence is missed, allowing for chance."""
         kept = {}
         for key, number in self.times.items():
             if visits(round(number + SURE * number**0.5), self.inside[key], self.around[key]).is_known:
@@ -174,12 +194,12 @@ class _Seen:
 
 
 def _again(path: _Paths, pairs: _Pairs) -> _Seen:
-    """Calls of each chain from a loop that went on."""
+    """Return the calls of each call path from a loop that continued."""
     stayed, at = _stayed(path, pairs), path.loops.at
     caller = np.where(stayed, pairs.after, pairs.shared)
     callee = np.where(stayed, pairs.next, pairs.after)
     loop = at[caller]
-    # From the same address another function is called, or the caller was elsewhere in the loop.
+    # Another function is called from the same address, or the caller was elsewhere in the loop.
     went_on = (loop > 0) & (callee >= 0) & (~stayed | path.loops.lies_in(at[pairs.before], loop))
     chain = np.where(went_on, path.reached[callee], 0)
     seen = _by_loop(chain[went_on], loop[went_on], pairs.times[went_on])
@@ -192,7 +212,7 @@ def _again(path: _Paths, pairs: _Pairs) -> _Seen:
             key = int(path.own[node]), loop_here
             around[key] = around.get(key, 0) + int(path.samples[node])
             loop_here = int(path.loops.around[loop_here])
-    # Frames of several functions may end in the same chain: of the one that is inlined there, and of the one around.
+    # Frames of several functions may end in the same call path: an inlined function's, and that of the function around.
     # Only one of them has that loop.
     owner = {
         (int(path.reached[node]), int(at[path.parent[node]])): int(path.own[path.parent[node]])
@@ -202,7 +222,7 @@ def _again(path: _Paths, pairs: _Pairs) -> _Seen:
 
 
 def _passes(path: _Paths, pairs: _Pairs) -> _Seen:
-    """How often each chain was passed through: as often as the part of it came that came most often."""
+    """Return the passes through each call path: the occurrences of its most frequent part."""
     entered = np.zeros(len(path.parent), dtype=np.int64)
     node = pairs.end.copy()
     new = node != pairs.shared
@@ -220,7 +240,7 @@ def _passes(path: _Paths, pairs: _Pairs) -> _Seen:
 
 
 def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
-    """Sum up by chain and part of the code."""
+    """Sum by call path and part of the code."""
     found: dict[tuple[int, int], int] = {}
     for key_chain, key_part, number in zip(chain.tolist(), part.tolist(), times.tolist(), strict=True):
         if key_chain:

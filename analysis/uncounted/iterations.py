@@ -1,8 +1,8 @@
-"""Where in an iteration of which loop samples lie, as their call paths tell. p path nodes, q chains.
+"""Positions of samples within an iteration of a loop, from their call paths. p path nodes, q call paths.
 
-What a loop's code calls outside of inner loops, and what these functions call outside of loops, comes at most once in
-an iteration. So each path leads, from a loop on its stack, through calls that come once to a part of the iteration: an
-inner loop, or code outside of loops. The parts follow one another, and come again with the next iteration.
+Calls by a loop's code outside of inner loops, and by these callees outside of loops, come at most once in an iteration.
+So each path leads, from a loop on its stack, through calls that come once to a part of the iteration: an inner loop, or
+code outside of loops. The parts follow one another, and recur with the next iteration.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ import numpy as np
 
 from incprof.model import OUTSIDE_LOOPS, CodeLoops, IntArray, IntervalProfile
 
-# A loop in a calling context: the loop, and the chain of the function that it is in.
+# A loop in a calling context: the loop, and the call path of the function that it is in.
 Key = tuple[int, int]
-# Addresses of calls that come once, and of what is reached; an inner loop is below zero.
+# Addresses of calls that come once, ending in the address of the part; an inner loop is negative.
 Part = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a path node lies in an iteration.
+    """Position of a path node in an iteration.
 
-    execution: the path node that called the loop's function. is_open: only calls that come once have led there, and no
-    loop, and no address that calls several functions. sure: where so much of the part is run, the rest is.
+    Attributes:
+        execution: the path node that called the loop's function.
+        part: of the iteration.
+        is_open: only calls that come once lead there, and no loop, and no address that calls several functions.
+        sure: length of the prefix of the part whose execution implies that of the rest.
     """
 
     execution: int
@@ -35,10 +38,12 @@ class Place:
 
 @dataclass
 class Iterated:
-    """A loop where it is called from one chain of functions.
+    """A loop where it is called from one call path.
 
-    place: of each path node that samples met below it. calls: chains that are called from its iterations, by ways that
-    come at most once, and how much of each makes it sure. recursive: it is run within itself.
+    Attributes:
+        place: position of each sampled path node below it.
+        calls: call paths that its iterations call at most once, by part, with `sure` of each.
+        recursive: whether it runs within itself.
     """
 
     place: dict[int, Place] = field(default_factory=dict)
@@ -47,13 +52,13 @@ class Iterated:
 
 
 def iterated(profile: IntervalProfile, own: IntArray, samples: IntArray, fewest: int) -> dict[Key, Iterated]:
-    """Return the loops that samples met so often at least; none of code that is not here.
+    """Return the loops with at least so many samples; none for code that is not available.
 
     Args:
         profile: the run.
-        own: (p,) chain of the function that the frame of each path node is of, 0 where it is left out.
+        own: (p,) call path of the function of each path node's frame, 0 where it is left out.
         samples: (p,) at each path node and below.
-        fewest: of the loops that are of interest.
+        fewest: samples that a loop needs.
     """
     loops = profile.code_loops
     if loops is None:
@@ -93,7 +98,7 @@ def iterated(profile: IntervalProfile, own: IntArray, samples: IntArray, fewest:
 
 
 def _several(profile: IntervalProfile) -> list[bool]:
-    """Tell of each path node whether its address calls one function now, and another one then."""
+    """Return for each path node whether its address calls different functions at different times."""
     function: dict[int, int] = {}
     out = [False] * len(profile.paths.parent)
     for node, parent in enumerate(profile.paths.parent.tolist()[1:], start=1):
@@ -103,7 +108,7 @@ def _several(profile: IntervalProfile) -> list[bool]:
 
 
 def _around(loops: CodeLoops, node: int) -> list[tuple[int, int]]:
-    """The loops that a path node's address lies in, each with the next one inside, 0 for the innermost."""
+    """Return the loops that a path node's address lies in, each with the next one inside, 0 for the innermost."""
     found, inner, loop = [], 0, max(int(loops.at[node]), 0)
     while loop:
         found.append((loop, inner))

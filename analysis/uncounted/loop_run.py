@@ -1,6 +1,6 @@
-"""A loop in some intervals of a run: how long an iteration takes, and how often what it calls was called.
+"""A loop in some intervals of a run: the duration of an iteration, and the calls of its callees.
 
-n intervals, m samples and looks below the loop, by thread and time.
+n intervals, m samples (also dense ones) below the loop, by thread and time.
 """
 
 from __future__ import annotations
@@ -12,28 +12,35 @@ from functools import cached_property
 import numpy as np
 
 from incprof.analysis.uncounted.iterations import Iterated, Part, Place
-from incprof.analysis.uncounted.repeated import EXACT, Repeated, joined
+from incprof.analysis.uncounted.loop_calls import EXACT, Repeated, joined
 from incprof.analysis.uncounted.rhythm import FEWEST, Period, period_of
 from incprof.model import LIBRARY, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.visits import SURE, Visits, visits
 
-# So many samples in a row are asked for a period: more of them tell no more.
+# Most samples in a row that are searched for a period: further ones add nothing.
 MOST_SAMPLES = 10_000
-# What is seen again at such even distances, so often, is all there is: of 100 000 sequences without a rhythm 6 in
-# 1000 are as even. The spread of the distances is a part of their mean.
+# Occurrences at such even distances, and so many, are complete: of 100 000 sequences without a rhythm, 6 in 1000 are as
+# even. The spread of the distances is relative to their mean.
 EVEN, EVEN_TIMES = 0.4, 9
-# Of a thread's CPU time samples have shown all but a part of that, in 15 runs on a busy machine.
+# Share of a thread's CPU time that samples missed at most, in 15 runs on a busy machine.
 LOST = 0.01
-# The shortest period on trial: three looks of bursts, and twice the distance of samples where there are none.
+# Shortest period to try: three dense samples, and twice the distance of samples if there are none.
 SHORTEST_S, TICKS = 0.003, 2.0
 
 
 @dataclass(frozen=True)
 class LoopRun:
-    """A loop in some intervals. period: None where it is not regular, or too slow for that.
+    """A loop in some intervals.
 
-    ticks: (n,) of the loop, on all threads. interval, node, thread: (m,) of its samples. upto: (m,) ticks up to each.
-    places: of its path nodes.
+    Attributes:
+        period: None if it is irregular, or too long for the autocorrelation.
+        ticks: (n,) of the loop, on all threads.
+        rate_hz: ticks per second.
+        interval: (m,) of its samples.
+        node: (m,) of its samples.
+        thread: (m,) of its samples.
+        upto: (m,) ticks up to each.
+        places: of its path nodes.
     """
 
     period: Period | None
@@ -49,14 +56,14 @@ class LoopRun:
     def of(
         cls, profile: IntervalProfile, loop: Iterated, use: IntArray, cpu_s: FloatArray, here: BoolArray
     ) -> LoopRun | None:
-        """Ask some samples and looks; None where they are too few.
+        """Analyse some samples; None if they are too few.
 
         Args:
             profile: the run.
             loop: of its code.
             use: (s,) indices of samples, by thread and time.
-            cpu_s: (s,) when they were, in their thread's CPU time.
-            here: (s,) which of them are asked.
+            cpu_s: (s,) times in their thread's CPU time.
+            here: (s,) which of them to use.
         """
         samples, interval = profile.samples, profile.interval_of_samples()
         inside = np.zeros(len(profile.paths.parent), dtype=np.bool_)
@@ -81,17 +88,17 @@ class LoopRun:
 
     @cached_property
     def iterations(self) -> Repeated | None:
-        """How many there were; None where nobody can tell."""
+        """Number of iterations; None if unknown."""
         if self.period is None:
             return self._as_seen()
         upto = np.cumsum(self.ticks) / self.rate_hz / self.period.seconds
         off = SURE * self.period.error + LOST
-        low, high = upto[-1] / (1 + off) - 1, upto[-1] / (1 - off) + 1  # the first and the last may be parts
+        low, high = upto[-1] / (1 + off) - 1, upto[-1] / (1 - off) + 1  # the first and the last may be partial
         visits = Visits(max(math.floor(low), 1), float(high), float(upto[-1]))
         return Repeated(visits, np.diff(np.floor(upto), prepend=0.0).astype(np.int64))
 
     def _as_seen(self) -> Repeated | None:
-        """Return the iterations as samples see them: at even distances, or some may hide between."""
+        """Return the iterations that samples show, if at even distances; otherwise some may be missed in between."""
         entered, inside = self._most_entered(())
         gap = np.diff(self.upto[entered])[np.diff(self.thread[entered]) == 0]
         if len(gap) < EVEN_TIMES - 1 or gap.std(ddof=1) > EVEN * gap.mean():
@@ -103,7 +110,7 @@ class LoopRun:
         return np.bincount(self.interval[entered], minlength=len(self.ticks))
 
     def calls(self, ways: dict[Part, int]) -> Repeated | None:
-        """Return the calls by some ways, each at most once an iteration; None where they are not in nearly each."""
+        """Return the calls through some parts, each at most once per iteration; None if they are not in nearly each."""
         most = self.iterations
         if most is None:
             return None
@@ -112,7 +119,7 @@ class LoopRun:
         return joined(parts) if len(parts) == len(known) else None
 
     def _seen(self, start: Part, most: Visits) -> Repeated | None:
-        """Return how often samples see the start of a part; None where it is not in nearly each iteration."""
+        """Return the occurrences of the start of a part in samples; None if it is not in nearly each iteration."""
         entered, _ = self._most_entered(start)
         number = len(entered)
         if number < (1 - EXACT) * most.calls:
@@ -120,10 +127,10 @@ class LoopRun:
         return Repeated(Visits(number, max(most.high or 0.0, float(number)), float(number)), self._times(entered))
 
     def _most_entered(self, start: Part) -> tuple[IntArray, int]:
-        """Of all that begins like a part, and so comes at most as often, return what samples saw entered most often.
+        """Return the occurrences of the most frequent part with the given start, all of which come at most as often.
 
         Returns:
-            The first sample of each time, ascending, and how many samples it has.
+            The first sample of each occurrence, ascending, and the number of samples in the part.
         """
         nodes, place = np.unique(self.node, return_inverse=True)
         parts = [self.places[node].part for node in nodes.tolist()]
@@ -142,7 +149,7 @@ class LoopRun:
 
 
 def _states(loop: Iterated, nodes: IntArray, in_library: BoolArray) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the part of the iteration that each sample is in, numbered, and the execution of the loop, (m,) each.
+    """Return the number of each sample's part of the iteration, and the execution of the loop, (m,) each.
 
     The third: for each part, whether it comes at most once.
     """
@@ -150,7 +157,7 @@ def _states(loop: Iterated, nodes: IntArray, in_library: BoolArray) -> tuple[Int
     state, execution = np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes), dtype=np.int64)
     for i, (node, library) in enumerate(zip(nodes.tolist(), in_library.tolist(), strict=True)):
         place = loop.place[node]
-        # Code outside of loops is one part, wherever a sample met it; calls of libraries are parts of their own.
+        # Code outside of loops is one part, wherever it was sampled; calls of libraries are parts of their own.
         once = library or not place.is_open
         state[i] = numbers.setdefault((place.part if once else place.part[:-1], once), len(numbers))
         execution[i] = place.execution

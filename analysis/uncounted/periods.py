@@ -1,6 +1,6 @@
-"""Loops of a run's code that samples show to come again and again, and the calls that come with them.
+"""Loops of a run's code that samples show to recur, and the calls that come with their iterations.
 
-n intervals, p path nodes, q chains, s samples and looks, by thread and time.
+n intervals, p path nodes, q call paths, s samples (also dense ones), by thread and time.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import numpy as np
 
 from incprof.analysis.uncounted.frames import frames_of
 from incprof.analysis.uncounted.iterations import Iterated, iterated
+from incprof.analysis.uncounted.loop_calls import EXACT, Repeated
 from incprof.analysis.uncounted.loop_run import LoopRun
-from incprof.analysis.uncounted.repeated import EXACT, Repeated
 from incprof.analysis.uncounted.rhythm import FEWEST
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
-# A sample may come so much later than it was due, in ticks, without the thread having waited.
+# A sample may be this many ticks late without the thread having waited.
 LATE = 0.6
 
 
 class LoopPeriods:
-    """The loops of a run's code, of which the samples of some intervals tell the period."""
+    """Loops of a run's code, with their periods from the samples of some intervals."""
 
     def __init__(self, profile: IntervalProfile, chains: CallTree):
         self.profile = profile
@@ -31,7 +31,7 @@ class LoopPeriods:
         self._interval = profile.interval_of_samples()
 
     def in_intervals(self, members: IntArray) -> dict[int, Repeated]:
-        """Return the calls, in some intervals, of chains that one loop calls in each iteration or nearly so."""
+        """Return the calls, in some intervals, of call paths that one loop calls in each iteration or nearly so."""
         wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
         wanted[members] = True
         here = wanted[self._interval[self._use]]
@@ -47,7 +47,7 @@ class LoopPeriods:
         return found
 
     def _is_called_there(self, chain: int, loop: Iterated) -> bool:
-        """Tell whether nearly all that samples saw of a chain was below one loop, by ways that come at most once."""
+        """Return whether nearly all samples of a call path were below a loop, through calls that come at most once."""
         ways = loop.calls[chain]
         inside = outside = 0
         for node in np.flatnonzero(self._own == chain).tolist():
@@ -60,7 +60,7 @@ class LoopPeriods:
         return outside <= EXACT * inside
 
     def _below(self) -> IntArray:
-        """The samples and looks at each path node and below, (p,)."""
+        """Return the samples, also dense ones, at each path node and below, (p,)."""
         below = np.bincount(self.profile.samples.node[self._use], minlength=len(self.profile.paths.parent))
         for node, parent in reversed(list(enumerate(self.profile.paths.parent.tolist()))[1:]):
             below[parent] += below[node]
@@ -68,10 +68,10 @@ class LoopPeriods:
 
 
 def _on_cpu(profile: IntervalProfile) -> tuple[IntArray, FloatArray]:
-    """Return the samples and looks that tell when they were, by thread and time, and when, in CPU time of theirs, (s,).
+    """Return the samples with a known time, by thread and time, and their times in CPU time of the thread, (s,).
 
-    Each sample is as many ticks of CPU time after the one before as it counts. A look lies as long after a sample as it
-    came, where the thread had not to wait until the next one.
+    Each sample is as many ticks of CPU time after the one before as it counts. A dense sample keeps its distance to the
+    sample before it, if the thread did not wait until the next one.
     """
     samples, rate = profile.samples, profile.metadata.rate_hz
     order = np.lexsort((samples.time_s, samples.thread))

@@ -1,8 +1,8 @@
-"""The period of what comes again and again, from moments at which its state was seen, however unevenly they lie.
+"""The period of a recurring sequence of states, from moments at which the state is known, however unevenly they lie.
 
-Two moments that are a whole number of periods apart show the same state more often than others do. How much more often
-than by chance, for all pairs of moments, is the autocorrelation of the states; around the period it is a wave with its
-crest there. Of what changes at random it is none, whichever distance is asked. n moments, b blocks, g periods on trial.
+Two moments that are a whole number of periods apart show the same state more often than others do. The excess over
+chance, for all pairs of moments, is the autocorrelation of the states; near the period it is a wave with its crest
+there. States that change at random have no such wave at any distance. n moments, b blocks, g periods on trial.
 """
 
 from __future__ import annotations
@@ -13,38 +13,43 @@ import numpy as np
 
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# Of the autocorrelation, seconds. States shorter than that are not seen by any look.
+# Bin of the autocorrelation, seconds. Dense samples miss shorter states.
 BIN_S = 0.00025
-# Each moment is paired with so many after it. What takes longer than half of them is seen by each of its visits.
+# Number of later moments that each is paired with. For periods longer than half of them, each visit is seen.
 AHEAD = 128
-# Parts of the moments, in time: each is left out in turn, for the error (jackknife).
+# Blocks of moments, in time: each is left out in turn, for the error (jackknife).
 BLOCKS = 10
-# Periods on trial are so far apart, and so exactly the best is asked for: the wave's crest is wider.
+# Ratio of neighbouring periods on trial, and number of trials around the best: the wave's crest is wider.
 STEP, FINE = 1.02, 41
 # Bins of the autocorrelation in a period, for a trial.
 ARCS = 16
-# Of 288 processes without a period none has a wave so high, so surely; half of each let 4 through.
+# None of 288 processes without a period has a wave this high with this significance; half of each limit let 4 pass.
 LEAST_WAVE = 0.15
 # In standard errors of the wave.
 SURE = 5.0
 # In standard errors of a count.
 TWICE = 2.0
-# A multiple of the period is a period too. The shortest of those that are about as good is the answer.
+# A multiple of the period is a period too. The shortest of those that are about as good is returned.
 ABOUT = 0.75
 # One state nearly always: too few changes.
 MOST_CHANCE = 0.9
-# Periods further on are counted as well, for exactness, while the wave is at least so much of the first.
+# Later periods are used as well, for precision, while the wave has at least this share of the first one's height.
 STILL = 0.5
 FURTHER = (2, 4, 8)
 # Pairs of moments that a trial needs.
 FEWEST = 60
-# Moments that lie within such a part of a period ask whether a state comes once in it: hardly any visit is missed.
+# Distances of moments, as shares of a period, for testing whether a state comes once in it: they miss hardly any visit.
 NEAR = (1 / 8, 1 / 4)
 
 
 @dataclass(frozen=True)
 class Period:
-    """Of a sequence of states. error: its standard error, relative."""
+    """Period of a sequence of states.
+
+    Attributes:
+        seconds: the period.
+        error: its standard error, relative.
+    """
 
     seconds: float
     error: float
@@ -53,14 +58,14 @@ class Period:
 def period_of(
     time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, shortest_s: float
 ) -> Period | None:
-    """Find the period of a sequence of states; None where it has none that can be told.
+    """Find the period of a sequence of states; None if there is none, or it is not significant.
 
     Args:
         time_s: (n,) moments, ascending within a stretch.
-        state: (n,) what was seen, from 0.
+        state: (n,) state at each moment, from 0.
         stretch: (n,) only moments of the same stretch are compared.
         once: for each state, whether it comes at most once in a period, and then lasts for a while.
-        shortest_s: no shorter period is looked for.
+        shortest_s: shortest period to try.
     """
     share = np.bincount(state) / max(len(state), 1)
     chance = float((share**2).sum())
@@ -92,10 +97,11 @@ def period_of(
 
 
 def _comes_once(time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, period_s: float) -> bool:
-    """Tell whether states that should come once in a period do not come more often.
+    """Return whether states that should come once in a period do not come more often.
 
-    What changes all the time, and more so in one part of a longer rhythm than in another, has that rhythm as well. Of
-    two neighbouring moments, the later one is the first in a state as often as a part of the period lies between them.
+    States that change all the time, and more so in one part of a longer rhythm than in another, have that rhythm as
+    well. Of two neighbouring moments, the later one is the first in a state as often as a part of the period lies
+    between them.
     """
     gap, same = np.diff(time_s), np.diff(stretch) == 0
     for part in NEAR:
@@ -112,9 +118,12 @@ def _comes_once(time_s: FloatArray, state: IntArray, stretch: IntArray, once: Bo
 
 @dataclass(frozen=True)
 class _Autocorrelation:
-    """Pairs of moments by the time between them, and those that show the same state, summed up to each bin: (b, bins).
+    """Pairs of moments by the time between them, summed up to each bin.
 
-    chance: the part of pairs that show it anyway.
+    Attributes:
+        pairs: (b, bins) all pairs.
+        alike: (b, bins) pairs with the same state.
+        chance: share of pairs with the same state by chance.
     """
 
     pairs: FloatArray
@@ -138,14 +147,14 @@ class _Autocorrelation:
 
     @property
     def reach_s(self) -> float:
-        """The longest time between two moments that were compared."""
+        """Longest time between two moments that were compared, seconds."""
         return float((self.pairs.shape[1] - 1) * BIN_S)
 
     def waves(self, trials: FloatArray, periods: int) -> tuple[FloatArray, FloatArray]:
-        """Return the height of the wave that each period would make, (g,), and without each of the blocks, (g, b).
+        """Return the height of the wave of each period, (g,), and without each of the blocks, (g, b).
 
-        Asked from half a period to half a period beyond so many of them. What the autocorrelation has besides is a
-        straight line there. 0 where too few pairs are so far apart.
+        Fitted from half a period to half a period beyond `periods` of them; the rest of the autocorrelation is assumed
+        to be a straight line there. 0 if too few pairs are so far apart.
         """
         edge = 0.5 + np.arange(ARCS * periods + 1) / ARCS
         middle = edge[:-1] + 0.5 / ARCS
@@ -162,30 +171,30 @@ class _Autocorrelation:
 
 
 def _upto(counts: FloatArray | IntArray) -> FloatArray:
-    """Sums of the counts in the bins of each block up to each one, (b, 1 + bins)."""
+    """Return the sums of each block's counts up to each bin, (b, 1 + bins)."""
     upto = np.cumsum(np.reshape(counts, (BLOCKS, -1)), axis=1, dtype=np.float64)
     return np.concatenate([np.zeros((BLOCKS, 1)), upto], axis=1)
 
 
 def _without_each(blocks: FloatArray) -> FloatArray:
-    """Sums over blocks, (g, b, ...): (g, 1 + b, ...), of all and without each."""
+    """Return sums over blocks, (g, b, ...): (g, 1 + b, ...), of all and without each."""
     whole = blocks.sum(axis=1, keepdims=True)
     return np.concatenate([whole, whole - blocks], axis=1)
 
 
 def _error(without: FloatArray) -> FloatArray:
-    """Standard errors, (g,), from values without each of the blocks, (g, b)."""
+    """Return standard errors, (g,), from values without each of the blocks, (g, b)."""
     squares: FloatArray = ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     return np.asarray(np.sqrt((BLOCKS - 1) / BLOCKS * squares))
 
 
 def _crest(correlation: _Autocorrelation, about_s: float, periods: int) -> tuple[Period, float]:
-    """Return the period near another one where the wave is highest, and its height."""
+    """Return the period near a given one where the wave is highest, and its height."""
     width = 0.15 / periods
     trials = about_s * np.linspace(1 - width, 1 + width, FINE)
     wave, without = correlation.waves(trials, periods)
     at = trials[without.argmax(axis=0)][None, :]
     seconds = float(trials[wave.argmax()])
-    # Two trials next to one another are not told apart.
+    # Two neighbouring trials are not distinguished.
     blur = about_s * 2 * width / (FINE - 1) / 12**0.5
     return Period(seconds, float(np.hypot(_error(at)[0], blur)) / seconds), float(wave.max())

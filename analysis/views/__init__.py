@@ -1,1 +1,1 @@
-"""A profile summed up for looking at it: over time, by call path, by rank, as tables."""
+"""Summaries of a profile for display: over time, by call path, by rank, as tables."""

@@ -1,6 +1,6 @@
-"""The call tree of a run with what happened when: which call paths were on the CPU, bin by bin and phase by phase.
+"""The call tree of a run over time: which call paths were on the CPU, by bin and phase.
 
-Small paths are joined with their siblings, so that the tree of any run can be drawn. Time is in ticks of the sampling
+Small paths are merged with their siblings, so that the tree of any run can be drawn. Time is in ticks of the sampling
 clock. q nodes, s samples.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 from incprof.analysis.views.timecells import Cells, Entries, entries
 from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
 
-# Frames that are no function of the program: those of libraries come after them, by module id.
+# Frames that are no function of the program; those of libraries come after them, by module id.
 ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10
 
-# A node stays if it has this part of the run, or of a phase, or there are few; and no more than so many.
+# A node stays if it has this share of the run, or of a phase, or if there are few; and at most MOST_NODES stay.
 OF_RUN, OF_PHASE = 0.0005, 0.005
 LEAST_NODES, MOST_NODES = 200, 3000
 
@@ -26,10 +26,15 @@ LEAST_NODES, MOST_NODES = 200, 3000
 class DrawnTree:
     """A tree and its samples.
 
-    parent, frame: (q,) a parent before its children, node 0 is the root. A frame is a function's column in the profile,
-    or one of the negative frames; LIBRARY_FRAME - m is the library with module id m.
-    interval, node, ticks: (s,) samples, by the node that they end in. joined: nodes that became part of an "other".
-    paths: nodes are call paths; else each function stands alone below the root.
+    Attributes:
+        parent: (q,) a parent comes before its children; node 0 is the root.
+        frame: (q,) a function's column in the profile, or one of the negative frames; LIBRARY_FRAME - m is the library
+            with module id m.
+        interval: (s,) of each sample.
+        node: (s,) the node that each sample ends in.
+        ticks: (s,) of each sample.
+        joined: number of nodes that were merged into an "other".
+        paths: whether nodes are call paths; else each function stands alone below the root.
     """
 
     parent: IntArray
@@ -45,7 +50,7 @@ class DrawnTree:
         return entries(cells, self.interval, self.node, self.ticks)
 
     def below(self, functions: Collection[int], labels: IntArray) -> dict[int, float]:
-        """Return for each label of intervals, (n,), the ticks in some functions and in what they call."""
+        """Return for each label of intervals, (n,), the inclusive ticks of some functions."""
         inside = np.isin(self.frame, list(functions))
         for node, above in enumerate(self.parent.tolist()[1:], start=1):
             inside[node] |= inside[above]
@@ -56,7 +61,7 @@ class DrawnTree:
 
     @property
     def total(self) -> FloatArray:
-        """Ticks of each node with all that it calls, (q,)."""
+        """Inclusive ticks of each node, (q,)."""
         own = np.bincount(self.node, weights=self.ticks, minlength=len(self.parent))
         return inclusive(self.parent, own.astype(np.float64))
 
@@ -67,8 +72,8 @@ def drawn_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = 
     Args:
         profile: n intervals.
         labels: (n,) phase ids from 0, -1 for none.
-        libraries: keep samples that were taken in a library.
-        whole: join nothing.
+        libraries: whether to keep samples that were taken in a library.
+        whole: whether to merge nothing.
     """
     paths = _has_paths(profile)
     if paths:
@@ -82,7 +87,7 @@ def drawn_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = 
 
 
 def _has_paths(profile: IntervalProfile) -> bool:
-    """Tell whether at least half of the samples end in a function of the program that their path names."""
+    """Return whether at least half of the samples end in a function of the program that their path includes."""
     weight = profile.samples.weight.astype(np.float64)
     named = profile.paths.function[profile.samples.node] >= 0
     return len(weight) > 0 and float(weight[named].sum()) >= 0.5 * float(weight.sum())
@@ -92,7 +97,7 @@ Parts = tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]
 
 
 def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
-    """Return parent and frame of each chain, and interval, chain and ticks of each sample."""
+    """Return parent and frame of each node, and interval, node and ticks of each sample."""
     chains = profile.tree
     samples = profile.samples
     use = samples.kind != PROFILER
@@ -102,7 +107,7 @@ def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
     library = samples.library[use].astype(np.int64)
     # Samples that do not end in a function of the program get a leaf of their own.
     leaf = np.where(kind == LIBRARY, LIBRARY_FRAME - np.maximum(library, 0), UNKNOWN_FRAME)
-    # What is sampled in a linkage stub of the program itself is its caller's.
+    # Samples in a linkage stub of the program itself belong to its caller.
     own = np.isin(library, [m.id for m in profile.metadata.modules if m.app])
     # Whole libraries may be functions already: `[libm.so.6]` of `--libs separate`.
     whole = np.array([f.imported and f.name.startswith("[") for f in profile.functions] + [False], dtype=np.bool_)
@@ -133,7 +138,7 @@ def _flat(profile: IntervalProfile) -> Parts:
 
 
 def inclusive(parent: IntArray, own: FloatArray) -> FloatArray:
-    """Add what happens below each node. own: (..., q)."""
+    """Add the values below each node. own: (..., q)."""
     total = np.ascontiguousarray(np.moveaxis(np.array(own, dtype=np.float64), -1, 0))
     # All nodes of a depth at once, deepest first.
     depth = np.zeros(len(parent), dtype=np.int64)
@@ -146,18 +151,18 @@ def inclusive(parent: IntArray, own: FloatArray) -> FloatArray:
 
 
 def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, span: int, whole: bool) -> BoolArray:
-    """Mark the nodes that stay, (q,): never one without its parent."""
+    """Return which nodes stay, (q,): never one without its parent."""
     size = len(parent)
     own = np.bincount(label * size + node, weights=ticks, minlength=span * size).reshape(span, size)
     total = inclusive(parent, own.astype(np.float64))
     part = total / np.maximum(total[:, :1], 1.0)
     run = total.sum(axis=0) / max(float(total[:, 0].sum()), 1.0)
-    # Neither grows from a node to its children.
+    # Neither value grows from a node to its children.
     worth = np.maximum(run / OF_RUN, part.max(axis=0) / OF_PHASE)
     if whole:
         keep: BoolArray = run > 0
     else:
-        # As many as are large, at least so many and at most so many: callers are no smaller and come first.
+        # As many as are large, within the limits: callers are no smaller and come first.
         number = min(max(int((worth >= 1).sum()), LEAST_NODES), MOST_NODES)
         keep = np.zeros(size, dtype=np.bool_)
         keep[np.lexsort((np.arange(size), -worth))[:number]] = True
@@ -167,7 +172,7 @@ def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, 
 
 
 def _joined(parent: IntArray, frame: IntArray, keep: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Number the kept nodes anew. Returns parent, frame, and for each old node its new one."""
+    """Renumber the kept nodes. Returns parent, frame, and for each old node its new one."""
     parents, frames, target = [0], [ROOT_FRAME], [0]
     others: dict[int, int] = {}
     olds = zip(parent.tolist()[1:], frame.tolist()[1:], keep.tolist()[1:], strict=True)

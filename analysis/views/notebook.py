@@ -1,4 +1,4 @@
-"""The phases of a run for scripts and notebooks: as tables, and as what a notebook shows."""
+"""The phases of a run for scripts and notebooks: as tables, and as HTML."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site
-from incprof.analysis.views.tables import ResultTable, result_table
+from incprof.analysis.phase_result import Phase, PhaseResult, Site
+from incprof.analysis.views.pandas_tables import ResultTable, result_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Okabe and Ito, as in the pictures of `incprof phases --plot`.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-# Of the ribbon; a stretch that is shorter than half a step is not drawn.
+# Width of the ribbon; an episode shorter than half a unit is not drawn.
 STEPS = 2000
 LEFT = 'style="text-align: left; max-width: 36em; overflow-wrap: anywhere"'
 HEAD = ("Phase", "Time", "Run", "Confidence", "Site", "Kind", "Of phase", "Where")
@@ -29,7 +29,7 @@ class NotebookResult(PhaseResult):
     """A PhaseResult that makes tables, and shows itself in a notebook."""
 
     def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
-        """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.
+        """The phases, labels, functions, sites, steps or scores as a table; docs/reference/python.md has the columns.
 
         Raises:
             ValueError: there is no table of that name.
@@ -37,12 +37,12 @@ class NotebookResult(PhaseResult):
         return result_table(self, table)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: which phase was when, and the sites of each."""
+        """Return the HTML that a notebook shows: phases over time, and the sites of each."""
         return phases_html(self)
 
 
 def phases_html(result: PhaseResult) -> str:
-    """Return the ribbon of a result and a table with a row for each site; names in it are text and nothing else."""
+    """Return the ribbon of a result and a table with a row for each site; names are escaped."""
     n, seconds = len(result.labels), float(result.end_s[-1]) if len(result.end_s) else 0.0
     head = "".join(f'<th style="text-align: left">{name}</th>' for name in HEAD)
     rows = "".join(row for phase in result.present for row in _rows(phase))
@@ -58,7 +58,7 @@ def _colour(phase: int) -> str:
 
 
 def _ribbon(result: PhaseResult, seconds: float) -> str:
-    """Return a picture of the phases over time; a stretch says which one it is, and when."""
+    """Return a figure of the phases over time; each episode has a title with its phase and times."""
     if not seconds > 0:
         return ""
     first = np.flatnonzero(np.diff(result.labels, prepend=result.labels[0] - 1))

@@ -1,4 +1,4 @@
-"""How far a recording can be trusted: what it holds, what was lost, what recording itself cost."""
+"""Quality of a recording: its contents, losses, and the cost of recording itself."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import BROKEN, LIBRARY, PROFILER, ROOT, UNKNOWN, IntervalProfile
-from incprof.names import is_entry
+from incprof.model.names import is_entry
 
 
 @dataclass(frozen=True)
 class Quality:
     """Figures of one process; shares are of samples by weight, 0..1, None without samples.
 
-    samples: taken. ticks: of the sampling clock that they stand for. lost: samples that found no room. broken: whose
-    outer frames are not known, by the collector's count.
-    cpu_s: CPU time without the profiler's thread. own_s: the profiler's. expected: samples that the CPU time and the
-    rate come to, None where the CPU time is not recorded. threads: the most in an interval.
-    reach_main: samples whose path begins in main. complete: whose path is not cut off. outside: taken in libraries.
-    unknown: in no known code. profiler: in the profiler itself.
+    Attributes:
+        samples: number taken.
+        ticks: of the sampling clock that they stand for.
+        lost: samples that did not fit into the buffer.
+        broken: samples with unknown outer frames, as counted by the collector.
+        cpu_s: CPU time without the profiler's thread.
+        own_s: CPU time of the profiler.
+        off_cpu_s: time that threads were off the CPU.
+        expected: number of samples by CPU time and rate, None if the CPU time is not recorded.
+        threads: largest number in an interval.
+        paths: number of path nodes.
+        reach_main: share whose path begins in main.
+        complete: share whose path is not cut off.
+        outside: share taken in libraries.
+        unknown: share in unknown code.
+        profiler: share in the profiler itself.
     """
 
     samples: int
@@ -40,7 +50,7 @@ class Quality:
 
 
 def quality(profile: IntervalProfile) -> Quality:
-    """Look over a recording."""
+    """Compute the figures of a recording."""
     counters, samples = profile.counters, profile.samples
     cpu_s = float((counters.cpu_s - counters.collector_s).sum())
     taken = int(counters.samples.sum()) or int(np.rint(profile.self_s.sum() * profile.metadata.rate_hz))
@@ -72,7 +82,7 @@ def quality(profile: IntervalProfile) -> Quality:
 
 
 def _beginnings(profile: IntervalProfile) -> tuple[np.ndarray, np.ndarray]:
-    """Mark the path nodes that main is on the way to, and those whose way from the start is not known, both (p,)."""
+    """Return which path nodes have main on their path, and which have an unknown beginning, both (p,)."""
     chains = profile.tree
     main = np.array([is_entry(f.name) for f in profile.functions] + [False], dtype=np.bool_)
     # Markers are negative: they and the root are no function.

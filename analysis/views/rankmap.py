@@ -1,4 +1,4 @@
-"""Which phase every rank was in, when, as rows of a map. r ranks, b bins."""
+"""The phase of every rank over time, as rows of a map. r ranks, b bins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.ranks.alike import on_bins
-from incprof.analysis.ranks.results import Group, RankLabels, RanksResult
+from incprof.analysis.ranks.ranks_result import Group, RankLabels, RanksResult
 from incprof.model import FloatArray, IntArray
-from incprof.model.spent import MPI
+from incprof.model.time_use import MPI
 
 MOST_BINS = 240
 # A row takes at most 1.2 kB of a page.
@@ -19,11 +19,17 @@ MOST_ROWS = 1536
 
 @dataclass(frozen=True)
 class RankRow:
-    """A rank over time, or several. label: (b,) its phase in each bin, -1 for none, -2 where it has no interval.
+    """A rank over time, or several; means, if several.
 
-    ranks: ascending. busy: (b,) CPU time of its functions over the bin's length. cpu_s, off_cpu_s, mpi_s: of the whole
-    run, the last one CPU time in MPI; means, where the row is several. wall_s: its length. damaged: a part of its file
-    was left out.
+    Attributes:
+        ranks: ascending.
+        label: (b,) phase in each bin, -1 for none, -2 without an interval.
+        busy: (b,) CPU time of its functions over the bin's length.
+        cpu_s: CPU time of the whole run.
+        off_cpu_s: thread time off the CPU.
+        mpi_s: CPU time in MPI.
+        wall_s: length of the run.
+        damaged: whether a part of its file was left out.
     """
 
     ranks: tuple[int, ...]
@@ -38,7 +44,13 @@ class RankRow:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Ranks that are alike. row: of all. typical: the rank nearest to their middle. rows: of each, or of a few."""
+    """Similar ranks.
+
+    Attributes:
+        row: of all.
+        typical: the rank nearest to their median.
+        rows: of each, or of a few together.
+    """
 
     row: RankRow
     typical: int
@@ -50,7 +62,7 @@ def rank_rows(found: RanksResult, reference: int, edges: FloatArray) -> list[Ran
 
     Args:
         found: all ranks.
-        reference: the rank whose start is the start of time.
+        reference: the rank whose start is time 0.
         edges: (b + 1,) of the bins, seconds.
     """
     offset = found.offset_s - found.offset_s[found.ranks.index(reference)]
@@ -67,7 +79,7 @@ def rank_rows(found: RanksResult, reference: int, edges: FloatArray) -> list[Ran
 
 
 def _busy(own: RankLabels, at_s: FloatArray) -> FloatArray:
-    """Return the processors that a rank had at some times, seconds since its start; 0 where it did not run."""
+    """Return the number of processors a rank used at some times, seconds since its start; 0 where it did not run."""
     place = np.searchsorted(own.busy_end_s, at_s, side="left")
     inside = (place < len(own.busy)) & (at_s >= own.start_s[0])
     result: FloatArray = np.where(inside, own.busy[np.minimum(place, len(own.busy) - 1)], 0.0)
@@ -75,18 +87,18 @@ def _busy(own: RankLabels, at_s: FloatArray) -> FloatArray:
 
 
 def agreement(row: RankRow, reference: RankRow) -> float | None:
-    """Return the part of the bins in which two ranks are in the same phase; None where they share none, 0..1."""
+    """Return the share of bins in which two ranks are in the same phase, 0..1; None without common bins."""
     both = (row.label >= 0) & (reference.label >= 0)
     return float((row.label == reference.label)[both].mean()) if both.any() else None
 
 
 def groups_of_rows(found: RanksResult, rows: Sequence[RankRow], most: int | None = MOST_ROWS) -> list[RowGroup]:
-    """Return the rows of ranks that are alike together, groups as the ranks have them.
+    """Return the rows of similar ranks together, in the groups of the ranks.
 
     Args:
         found: all ranks.
         rows: of each.
-        most: rows in all; None for as many as there are. Of more, neighbours in a group share one.
+        most: most rows in all; None for no limit. Beyond it, neighbours in a group share one.
     """
     own = {row.ranks[0]: row for row in rows}
     groups = found.groups or (Group(found.ranks, found.ranks[0]),)
@@ -100,9 +112,9 @@ def groups_of_rows(found: RanksResult, rows: Sequence[RankRow], most: int | None
 
 
 def together(rows: Sequence[RankRow]) -> RankRow:
-    """Make one row of several; where as many ranks are in one phase as in another, it is the lower one's.
+    """Merge several rows into one.
 
-    It has the label that most of its ranks have, the mean of their use of the CPU and of their times.
+    It has the label of most of its ranks (the lower one of a tie), and the means of their CPU use and times.
     """
     if len(rows) == 1:
         return rows[0]

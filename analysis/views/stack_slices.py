@@ -1,10 +1,9 @@
-"""Samples as nested slices of time: what a viewer of traces draws as a flame chart.
+"""Samples as nested slices of time, for flame charts in trace viewers.
 
-A sample stands for the ticks before it. Samples of a thread that follow each other closely in the same function make
-one slice of it. Where that is still too much to draw, samples within a short span of time are put in the order of their
-stacks: each function keeps its time within the span, and the order of functions within it is lost.
-
-Times are whole microseconds, so that slices within others stay within them. s samples, g groups of them.
+A sample stands for the ticks before it. Closely consecutive samples of a thread in the same function form one slice of
+it. If that is still too much to draw, samples within a short span of time are sorted by their stacks: each function
+keeps its time within the span, and the order of functions within it is lost. Times are whole microseconds, so that
+nested slices stay nested. s samples, g groups of them.
 """
 
 from __future__ import annotations
@@ -18,15 +17,21 @@ from incprof.model import IntArray, distinct
 
 # A thread without a sample for longer than this many ticks was not running: slices end there.
 JOIN_TICKS = 4
-# The first span tried, in ticks; and what it grows by.
+# The first span to try, in ticks, and the factor to increase it.
 FIRST_TICKS, GROWTH = 8, 4
 
 
 @dataclass(frozen=True)
 class Slice:
-    """A frame for a while. begin_us, end_us: wall time since the start of the run. depth: 0 is the outermost.
+    """A frame for a period of time.
 
-    cpu_us: CPU time of the samples in it and below; cpu_begin_us: of the thread's samples before it.
+    Attributes:
+        begin_us: wall time since the start of the run.
+        end_us: likewise.
+        cpu_begin_us: CPU time of the thread's samples before it.
+        cpu_us: CPU time of the samples in it and below.
+        depth: 0 is the outermost.
+        frame: the frame.
     """
 
     begin_us: int
@@ -39,7 +44,13 @@ class Slice:
 
 @dataclass(frozen=True)
 class ThreadSlices:
-    """The slices of a thread, in the order in which they end. span_us: within it the order is lost; 0 for nowhere."""
+    """The slices of a thread.
+
+    Attributes:
+        thread: its number.
+        slices: in order of their ends.
+        span_us: the order within a span of this length is lost; 0 if it is kept throughout.
+    """
 
     thread: int
     slices: tuple[Slice, ...]
@@ -48,7 +59,14 @@ class ThreadSlices:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Samples of a thread put together, all (g,): begin and end, CPU time in them, the stack's index."""
+    """Merged samples of a thread.
+
+    Attributes:
+        begin: (g,) microseconds.
+        end: (g,) microseconds.
+        cpu: (g,) CPU time in them, microseconds.
+        stack: (g,) index of the stack.
+    """
 
     begin: IntArray
     end: IntArray
@@ -62,7 +80,7 @@ def thread_slices(series: StackSeries, rate_hz: float, most: int) -> tuple[Threa
     Args:
         series: the samples.
         rate_hz: ticks per second.
-        most: about how many slices there may be, all threads together.
+        most: approximate limit of the number of slices, all threads together.
     """
     threads = distinct(series.thread)
     share = max(most // max(len(threads), 1), 16)
@@ -77,10 +95,10 @@ def thread_slices(series: StackSeries, rate_hz: float, most: int) -> tuple[Threa
 
 
 def placed(time_s: np.ndarray, weight: np.ndarray, rate_hz: float) -> tuple[IntArray, IntArray, IntArray]:
-    """Give each sample of a thread the time before it that its ticks come to, behind that of the sample before.
+    """Give each sample of a thread the time of its ticks, before the sample and after the time of the sample before.
 
     Args:
-        time_s: (s,) when it was taken, ascending.
+        time_s: (s,) time of the sample, ascending.
         weight: (s,) ticks.
         rate_hz: ticks per second.
 
@@ -90,7 +108,7 @@ def placed(time_s: np.ndarray, weight: np.ndarray, rate_hz: float) -> tuple[IntA
     done = np.round(np.cumsum(weight) * (1e6 / rate_hz)).astype(np.int64)
     cpu = np.diff(done, prepend=0)
     wanted = np.maximum(np.round(time_s * 1e6).astype(np.int64) - cpu, 0)
-    # What each sample would have to wait for, were there no time between the samples before.
+    # Delay of each sample if there were no gaps between the samples before.
     end = np.maximum.accumulate(wanted - (done - cpu)) + done if len(done) else done
     return end - cpu, end, cpu
 
@@ -105,11 +123,11 @@ def _slices(
     tick: int,
     most: int,
 ) -> tuple[list[Slice], int]:
-    """Return the slices of one thread, and the span that was needed to have few enough."""
+    """Return the slices of one thread, and the span that was needed to keep their number within the limit."""
     span = 0
     while True:
         groups = _spanned(begin, end, cpu, stack, rank, span) if span else _joined(begin, end, cpu, stack, tick)
-        # A longer span than the run does not help any more.
+        # A span longer than the run does not help.
         last = span > int(end[-1] - begin[0])
         if len(groups.begin) <= most or last:
             slices = nested(series, groups, tick * JOIN_TICKS if not span else max(tick * JOIN_TICKS, span))
@@ -119,7 +137,7 @@ def _slices(
 
 
 def _joined(begin: IntArray, end: IntArray, cpu: IntArray, stack: IntArray, tick: int) -> _Groups:
-    """Put samples together that follow each other with the same stack."""
+    """Merge consecutive samples with the same stack."""
     near = (stack[1:] == stack[:-1]) & (begin[1:] - end[:-1] <= tick * JOIN_TICKS)
     first = np.flatnonzero(np.concatenate([[True], ~near]))
     last = np.concatenate([first[1:], [len(stack)]]) - 1
@@ -127,7 +145,7 @@ def _joined(begin: IntArray, end: IntArray, cpu: IntArray, stack: IntArray, tick
 
 
 def _spanned(begin: IntArray, end: IntArray, cpu: IntArray, stack: IntArray, rank: IntArray, span: int) -> _Groups:
-    """Put samples of a span with the same stack together, in the order of stacks, one behind the other."""
+    """Merge samples of a span with the same stack, in the order of stacks, one after the other."""
     cell = begin // span
     order = np.lexsort((rank[stack], cell))
     cell, stack, cpu = cell[order], stack[order], cpu[order]
@@ -137,14 +155,15 @@ def _spanned(begin: IntArray, end: IntArray, cpu: IntArray, stack: IntArray, ran
     opens = np.flatnonzero(np.concatenate([[True], group_cell[1:] != group_cell[:-1]]))
     before = np.cumsum(group_cpu) - group_cpu
     members = np.diff(np.append(opens, len(first)))
-    # Samples of a thread do not overlap: laid side by side from the first one's begin, they end before the next span's.
+    # Samples of a thread do not overlap: placed side by side from the first one's begin, they end before the next
+    # span's.
     _, entry = np.unique(begin // span, return_index=True)
     start = np.repeat(begin[entry] - before[opens], members) + before
     return _Groups(start, start + group_cpu, group_cpu, stack[first])
 
 
 def nested(series: StackSeries, groups: _Groups, join: int) -> list[Slice]:
-    """Return the slices of groups in time order; gaps of up to `join` microseconds do not end one."""
+    """Return the slices of groups in time order; gaps of up to `join` microseconds do not end a slice."""
     slices: list[Slice] = []
     stack: tuple[Frame, ...] = ()
     opened: list[tuple[int, int]] = []  # begin and CPU time before, of each frame of the stack
@@ -176,7 +195,7 @@ def _common(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> int:
 
 
 def _stack_order(series: StackSeries) -> IntArray:
-    """Return the place of each stack when those with the same outer frames stand together."""
+    """Return the rank of each stack in an order that keeps those with the same outer frames together."""
     number: dict[Frame, int] = {}
     keys = [tuple(number.setdefault(frame, len(number)) for frame in stack) for stack in series.stacks]
     order = np.argsort(np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64))

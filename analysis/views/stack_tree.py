@@ -9,7 +9,7 @@ import numpy as np
 from incprof.analysis.views.stacks import Frame, Stack, StackSeries, stack_series
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
-# Readers of trees go down by recursion. What lies deeper counts for the frame at this depth.
+# Readers of trees recurse. Deeper frames count for the frame at this depth.
 DEEPEST = 150
 
 
@@ -17,8 +17,10 @@ DEEPEST = 150
 class StackTree:
     """Nodes in depth-first order, a parent before its children; q nodes.
 
-    frames: (q,). parent: (q,), -1 for outermost frames. own_s: (q, 1 + k) seconds in the node itself: of the whole,
-    then of each phase.
+    Attributes:
+        frames: (q,) frames.
+        parent: (q,), -1 for outermost frames.
+        own_s: (q, 1 + k) self seconds of each node: of the whole, then of each phase.
     """
 
     frames: tuple[Frame, ...]
@@ -27,7 +29,7 @@ class StackTree:
 
     @property
     def inclusive_s(self) -> FloatArray:
-        """Seconds in each node and below, (q, 1 + k)."""
+        """Inclusive seconds of each node, (q, 1 + k)."""
         total = self.own_s.copy()
         parent = self.parent.tolist()
         for node in range(len(parent) - 1, -1, -1):
@@ -44,8 +46,8 @@ def stack_tree(
     Args:
         profile: n intervals.
         labels: (n,) phase ids from 0, -1 for none.
-        phases: how many phases there are.
-        keep: (n,) intervals to look at, all by default.
+        phases: number of phases.
+        keep: (n,) intervals to use, all by default.
         libraries: whether to keep samples that were taken in a library.
     """
     keep = np.ones(profile.n_intervals, dtype=np.bool_) if keep is None else keep
@@ -59,7 +61,7 @@ def stack_tree(
 
 
 def _nodes(series: StackSeries) -> tuple[list[Frame], list[int], dict[Stack, int]]:
-    """Return the frame and the parent of each node, and the node of each stack. Same stacks, same order."""
+    """Return the frame and the parent of each node, and the node of each stack. Equal stacks give equal order."""
     known: dict[tuple[int, Frame], int] = {}
     frames: list[Frame] = []
     parent: list[int] = []

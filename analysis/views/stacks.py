@@ -1,4 +1,4 @@
-"""Samples as call stacks: what flame graph tools read.
+"""Samples as call stacks, for flame graph tools.
 
 A stack is a tuple of frames, outermost first; a frame is a function index >= 0 or an index into the extra names.
 """
@@ -25,7 +25,13 @@ from incprof.model import (
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of a stack. File and line are the function's, None where unknown."""
+    """A frame of a stack.
+
+    Attributes:
+        name: of the function.
+        file: of the function; None if unknown.
+        line: of the function; None if unknown.
+    """
 
     name: str
     file: str | None = None
@@ -37,9 +43,14 @@ Stack = tuple[Frame, ...]
 
 @dataclass(frozen=True)
 class StackSeries:
-    """Stacks over time. stacks: the distinct ones. stack: (s,) index of each sample's stack, in time order.
+    """Stacks over time.
 
-    thread: (s,) its thread. weight: (s,) in ticks. time_s: (s,) since the start of the run.
+    Attributes:
+        stacks: the distinct ones.
+        stack: (s,) index of each sample's stack, in time order.
+        thread: (s,) its thread.
+        weight: (s,) ticks.
+        time_s: (s,) since the start of the run.
     """
 
     stacks: tuple[Stack, ...]
@@ -53,7 +64,8 @@ def stack_series(profile: IntervalProfile, keep: BoolArray | None = None, *, lib
     """Return the samples of the intervals in `keep` (n,), all by default. Samples in the profiler are left out.
 
     libraries: whether to keep samples that were taken in a library.
-    A profile without samples (gmon files) gives a stack of one frame for each function and interval, one behind the
+
+    A profile without samples (gmon files) gives a stack of one frame for each function and interval, one after the
     other from the interval's start on.
     """
     keep = np.ones(profile.n_intervals, dtype=np.bool_) if keep is None else keep
@@ -86,7 +98,7 @@ def _flat_series(profile: IntervalProfile, keep: BoolArray) -> StackSeries:
     row, column, seconds = row[order], column[order], seconds[order]
     used, index = np.unique(column, return_inverse=True)
     done = np.cumsum(seconds)
-    # What was done before the first one of the same interval.
+    # Time before the first one of the same interval.
     earlier = (done - seconds)[np.searchsorted(row, row, side="left")] if len(row) else done
     frames = _function_frames(profile)
     return StackSeries(
@@ -112,12 +124,12 @@ class _Namer:
         self.function = profile.paths.function.tolist()
         modules = profile.metadata.modules
         self.inlined = {} if profile.inlined is None else profile.inlined.by_node()
-        # What is sampled in a linkage stub of the program itself is its caller's.
-        self.library = {m.id: () if m.app else (Frame(module_label(m.path)),) for m in modules}
+        # Samples in a linkage stub of the program itself belong to its caller.
+        self.library = {m.id: () if m.app else (Frame(module_label(m.name)),) for m in modules}
         self.known: dict[int, Stack] = {0: ()}
 
     def stack(self, node: int, kind: int, library: int) -> Stack:
-        """Return the stack of a sample; in a library, that is its innermost frame."""
+        """Return the stack of a sample; a library is its innermost frame."""
         path = self._path(node)
         if kind == LIBRARY:
             inner = self.library.get(library, (Frame("[library]"),))

@@ -1,4 +1,4 @@
-"""Neighbouring intervals put together, so that a picture of a long run has no more points than it can show."""
+"""Merge neighbouring intervals, so that a plot of a long run has no more points than it can show."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ MOST = 1000
 class TimeBins:
     """Bins of one interval or several, in order.
 
-    start_s, end_s: (b,) seconds since the start of the run. label: (b,) the phase that most of a bin's intervals have.
-    of_interval: (n,) the bin of each interval.
+    Attributes:
+        start_s: (b,) seconds since the start of the run.
+        end_s: (b,) likewise.
+        label: (b,) phase of most of a bin's intervals.
+        of_interval: (n,) the bin of each interval.
     """
 
     start_s: FloatArray
@@ -32,19 +35,19 @@ class TimeBins:
         return np.maximum(self.end_s - self.start_s, 1e-9)
 
     def summed(self, table: csr_array) -> csr_array:
-        """Add up the rows of a sparse (n, m) table within each bin: sparse (b, m)."""
+        """Sum the rows of a sparse (n, m) table within each bin: sparse (b, m)."""
         n, b = len(self.of_interval), len(self.end_s)
         member = csr_array((np.ones(n), (self.of_interval, np.arange(n))), shape=(b, n))
         return csr_array(member @ csr_array(table))
 
 
 def time_bins(profile: IntervalProfile, labels: IntArray, most: int | None = MOST) -> TimeBins:
-    """Cut a run into at most `most` bins of as many intervals, or into its intervals where that is None.
+    """Cut a run into at most `most` bins with equal numbers of intervals, or into its intervals if that is None.
 
     Args:
         profile: n intervals.
         labels: (n,) phase ids, -1 for none.
-        most: bins.
+        most: most bins.
     """
     n = profile.n_intervals
     number = n if most is None else min(n, max(most, 1))

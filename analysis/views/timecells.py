@@ -1,6 +1,6 @@
-"""Tables over time and phase: what a page needs to sum up any stretch of a run, or any phase of it, by itself.
+"""Tables over time and phase, from which a page computes the sums of any part or phase of a run by itself.
 
-A cell is what one bin of time has of one phase. r cells, e entries, n intervals.
+A cell is the part of one bin of time in one phase. r cells, e entries, n intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 class Cells:
     """Cells, in order of bin and phase.
 
-    bin, label: (r,). of_interval: (n,) the cell of each interval. step: so many time bins are one bin here.
+    Attributes:
+        bin: (r,) bin.
+        label: (r,) phase.
+        of_interval: (n,) the cell of each interval.
+        step: number of time bins in one bin of the cells.
     """
 
     bin: IntArray
@@ -29,7 +33,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class Entries:
-    """The numbers above zero of a table with a row for each cell; all (e,), by cell, then column."""
+    """The positive numbers of a table with a row for each cell, by cell, then column.
+
+    Attributes:
+        cell: (e,) row.
+        column: (e,) column.
+        value: (e,) number.
+    """
 
     cell: IntArray
     column: IntArray
@@ -37,7 +47,7 @@ class Entries:
 
     @property
     def written_bytes(self) -> int:
-        """About what these take as text: columns as differences, each number with a comma."""
+        """Approximate size as text: columns as differences, each number with a comma."""
         digits = np.log10(np.maximum(self.value, 1)).astype(np.int64)
         return int(digits.sum()) + 5 * len(self.value)
 
@@ -48,7 +58,7 @@ def cut(bins: TimeBins, labels: IntArray, step: int = 1) -> Cells:
     Args:
         bins: time bins.
         labels: (n,) phase ids from 0, -1 for none.
-        step: put so many bins together.
+        step: number of bins to merge into one.
     """
     span = int(labels.max(initial=-1)) + 2
     key, place = np.unique(bins.of_interval // step * span + labels + 1, return_inverse=True)
@@ -56,7 +66,7 @@ def cut(bins: TimeBins, labels: IntArray, step: int = 1) -> Cells:
 
 
 def entries(cells: Cells, interval: IntArray, column: IntArray, value: FloatArray) -> Entries:
-    """Sum up values by cell and column; what is nothing after rounding is left out. All (s,)."""
+    """Sum values by cell and column; those that round to zero are left out. All (s,)."""
     width = int(column.max(initial=0)) + 1
     key, place = np.unique(cells.of_interval[interval] * width + column, return_inverse=True)
     total = np.rint(np.bincount(place.ravel(), weights=value, minlength=len(key))).astype(np.int64)
@@ -65,7 +75,7 @@ def entries(cells: Cells, interval: IntArray, column: IntArray, value: FloatArra
 
 
 def calls_by_cell(profile: IntervalProfile, cells: Cells, functions: IntArray) -> Entries:
-    """Return the calls of some functions, (m,) columns of the profile; a column of the answer is a place among them."""
+    """Return the calls of some functions, (m,) columns of the profile; the result's columns are indices into these."""
     table = csr_array(profile.calls)[:, functions].tocoo()
     row, column = table.row, table.col
     return entries(cells, row.astype(np.int64), column.astype(np.int64), table.data.astype(np.float64))

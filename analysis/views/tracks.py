@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.beats.results import BeatSummary
-from incprof.analysis.beats.traces import begins
+from incprof.analysis.heartbeats.summaries import BeatSummary
+from incprof.analysis.heartbeats.traces import begins
+from incprof.analysis.views.stack_slices import ThreadSlices
 from incprof.analysis.views.timebins import time_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-# A picture has no use for more.
+# More points cannot be drawn.
 MOST = 10_000
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A figure over time. start_s: (m,) from when each value holds, until the next; it ends at end_s. values: (m,)."""
+    """A figure over time.
+
+    Attributes:
+        name: of the figure.
+        unit: of the values.
+        start_s: (m,) start of each value, which holds until the next.
+        values: (m,) values.
+        end_s: end of the last value, seconds.
+    """
 
     name: str
     unit: str
@@ -27,12 +37,12 @@ class Curve:
 
 
 def phase_stretches(profile: IntervalProfile, labels: IntArray, most: int = MOST) -> list[tuple[float, float, int]]:
-    """Return (start_s, end_s, phase) of the stretches that each phase goes on for; those of none (-1) are left out.
+    """Return (start_s, end_s, phase) of each episode; time in no phase (-1) is left out.
 
     Args:
         profile: n intervals.
         labels: (n,) phase ids, -1 for none.
-        most: bins at most, in which the phase of most intervals counts.
+        most: most bins, each with the phase of most of its intervals.
     """
     bins = time_bins(profile, labels, most)
     return stretches(bins.start_s, bins.end_s, bins.label)
@@ -49,7 +59,7 @@ def stretches(start_s: FloatArray, end_s: FloatArray, label: IntArray) -> list[t
 
 
 def profile_curves(profile: IntervalProfile, most: int = MOST) -> list[Curve]:
-    """Return processors used, threads waiting, calls and lost samples per second; without those that are always 0."""
+    """Return processors used, threads waiting, calls and lost samples per second, without those that are always 0."""
     n = profile.n_intervals
     if not n:
         return []
@@ -71,13 +81,13 @@ def profile_curves(profile: IntervalProfile, most: int = MOST) -> list[Curve]:
 
 
 def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int = MOST) -> list[Curve]:
-    """Return how often a heartbeat came and, unless it has no durations, how long it took; 0 where it did not end.
+    """Return the rate of a heartbeat and, if it has durations, their mean; 0 where it did not end.
 
     Args:
         beat: the heartbeat.
-        interval_s: length that its intervals were meant to have.
-        offset_s: when its run began, in seconds since the start of the recording.
-        most: bins.
+        interval_s: intended length of its intervals.
+        offset_s: start of its run, seconds after the start of the recording.
+        most: most bins.
     """
     series = beat.series
     m = len(series.end_s)
@@ -98,3 +108,27 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
         mean = np.divide(1e3 * seconds, number, out=np.zeros(len(edges)), where=number > 0)
         curves.append(Curve(f"{name} mean", "ms", begin + offset_s, mean, last))
     return curves
+
+
+@dataclass(frozen=True)
+class RankTracks:
+    """Tracks of a rank.
+
+    Attributes:
+        rank: its number.
+        title: of its process.
+        phases: (start_s, end_s, phase id), in order.
+        threads: slices of its threads.
+        curves: figures over time.
+    """
+
+    rank: int
+    title: str
+    phases: Sequence[tuple[float, float, int]]
+    threads: Sequence[ThreadSlices]
+    curves: Sequence[Curve]
+
+    @property
+    def number(self) -> int:
+        """Its process id in the trace; 0 has a special meaning there."""
+        return self.rank + 1

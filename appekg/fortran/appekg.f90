@@ -1,4 +1,4 @@
-! AppEKG: heartbeats of a program's phases, for Fortran. docs/appekg-fortran.md, and appekg.h for what each call does.
+! AppEKG: heartbeats of a program's phases, for Fortran. docs/use/appekg.md, and appekg.h for what each call does.
 !
 !   use appekg
 !   call ekg_begin(1)

@@ -2,13 +2,13 @@
  *
  * A beat is one execution of a phase, between ekg_begin(id) and ekg_end(id). Beats are not recorded one by one: per
  * interval, thread and id the library keeps their number and the sum, minimum, maximum and sum of squares of their
- * durations, and a thread of its own writes that at the end of each interval. docs/appekg.md has the whole story.
+ * durations, and a separate thread writes them at the end of each interval. See docs/use/appekg.md.
  *
- * Thread safety: every function may be called from any thread at any time. Beats of different threads share nothing
- * that is written. Async-signal-safety is stated per function. No function writes errno, and none fails visibly: what
- * cannot be recorded is counted, and the count is in the output.
+ * Thread safety: every function may be called from any thread at any time. Beats of different threads share no written
+ * data. Async-signal-safety is stated per function. No function writes errno, and none fails visibly: beats that cannot
+ * be recorded are counted, and the count is in the output.
  *
- * Compiled with -DEKG_OFF every call vanishes, its arguments unevaluated.
+ * With -DEKG_OFF every call is removed, and its arguments are not evaluated.
  */
 #ifndef APPEKG_H
 #define APPEKG_H
@@ -16,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What ekg_init may be told. Zero means the default, and the environment comes before both: whoever runs the program
- * has the last word. `reserved` must be zero. */
+/* Options of ekg_init. Zero means the default. The environment overrides both, so that the program's user has the last
+ * word. `reserved` must be zero. */
 struct ekg_options {
     const char *directory; /* EKG_DIR: the run directory; default ekg-<app>[-<job>] */
-    const char *sinks;     /* EKG_SINK: file, prometheus, ldms, none, or several with commas; default file */
+    const char *sinks;     /* EKG_SINK: file, prometheus, ldms, none, or several, comma-separated; default file */
     double interval_s;     /* EKG_INTERVAL: 0.001 to 86400; default 1 */
-    uint32_t rate_factor;  /* EKG_RATE: record one beat in so many, of every id without one of its own; default 1 */
-    uint32_t start_off;    /* EKG_START=off: not 0 to record nothing before it is switched on */
+    uint32_t rate_factor;  /* EKG_RATE: record one beat in this many, for ids without their own factor; default 1 */
+    uint32_t start_off;    /* EKG_START=off: not 0: record nothing until switched on */
     uint64_t reserved[8];
 };
 
@@ -75,41 +75,41 @@ class Scope
 extern "C" {
 #endif
 
-/* Starts heartbeats; NULL for environment and defaults. Optional: the first beat does it too. 0 when heartbeats are
- * recorded from here on, 1 when they were already (the options are ignored), -1 when they are not (EKG_DISABLE, or one
- * line on stderr says why); the program may go on all the same. Not async-signal-safe. */
+/* Start heartbeats; NULL for environment and defaults. Optional: the first beat does it too. Returns 0 if heartbeats
+ * are recorded from now on, 1 if they already were (the options are ignored), -1 if they are not (EKG_DISABLE, or one
+ * line on stderr gives the reason); the program may continue in any case. Not async-signal-safe. */
 int ekg_init(const struct ekg_options *options);
 
-/* Writes the open interval and ends heartbeats for good: later calls do nothing. Happens at exit by itself. Waits for
- * two seconds at most. Without ekg_init, and a second time, it does nothing. Not async-signal-safe. */
+/* Write the open interval and end heartbeats for good: later calls do nothing. Called automatically at exit. Waits for
+ * two seconds at most. Does nothing before heartbeats have started, or a second time. Not async-signal-safe. */
 void ekg_finalize(void);
 
-/* Names an id (cut after 119 bytes), and sets its rate factor: 1 beat in `factor` is recorded, with what is nested in
- * it; a lower one holds at once, a higher one from the next recorded beat on. Not async-signal-safe. */
+/* Name an id (truncated to 119 bytes), and set its rate factor: 1 beat in `factor` is recorded, with the beats nested
+ * in it; a lower factor applies at once, a higher one from the next recorded beat on. Not async-signal-safe. */
 void ekg_name(uint32_t id, const char *name);
 void ekg_rate(uint32_t id, uint32_t factor);
 
-/* Switches recording at run time. Beats that are open when it is switched off are forgotten. Async-signal-safe. */
+/* Switch recording at run time. Beats that are open at a switch-off are forgotten. Async-signal-safe. */
 void ekg_enable(void);
 void ekg_disable(void);
 int ekg_is_enabled(void);
 
-/* What a heartbeat costs on this machine, in nanoseconds: a begin and an end that are recorded, and that are skipped
- * because of a rate factor. Starts nothing: it can be asked before the first beat. Takes 0.1 ms, or some more the first
- * time. 0, or -1 when nothing could be measured. Not async-signal-safe. */
+/* Measure the cost of a heartbeat on this machine, in nanoseconds: of a begin and an end that are recorded, and of ones
+ * skipped by a rate factor. Starts nothing: it may be called before the first beat. Takes 0.1 ms, or slightly more the
+ * first time. Returns 0, or -1 if nothing could be measured. Not async-signal-safe. */
 int ekg_cost(double *pair_ns, double *skipped_ns);
 
 /* ------------------------------------------------------------------------------------------------------------------
- * From here to the next line: what the inlined calls need. Not for use by programs; it changes with the soname. */
+ * From here to the next line: internals of the inlined calls. Not for use by programs; they change with the soname. */
 
 #define EKG_SLOTS_ 8192u /* distinct ids in one thread; a power of two */
 
 /* A thread's record of one id. */
 struct ekg_slot_ {
-    uint64_t key;      /* ekg_key_ of what ekg_shared_.on was when the record was last set up, and of the id */
-    uint64_t skipping; /* beats to skip before the next one that is recorded; above, open beats that are skipped */
+    uint64_t key;      /* ekg_key_ of the id, and of ekg_shared_.on at the record's last set-up */
+    uint64_t skipping; /* beats to skip before the next recorded one; above, open skipped beats */
     uint32_t depth;    /* open beats, without skipped ones */
-    uint32_t revoked;  /* another thread has ended one of them: the owner must know before its next end */
+    uint32_t revoked;  /* another thread has ended one of them; the owner checks before its next end */
     uint64_t start;    /* counter when the outermost open beat began */
     uint64_t private_[28];
 };
@@ -124,10 +124,10 @@ struct ekg_slot_ {
 #endif
 #endif
 
-/* Read at every edge, changed now and then. */
+/* Read at every begin and end, changed rarely. */
 struct ekg_shared_ {
-    uint32_t on;   /* 0 when off, else how often it has been switched on */
-    uint32_t mode; /* EKG_CAREFUL_, and which half of the statistics is open */
+    uint32_t on;   /* 0 when off, otherwise number of switch-ons */
+    uint32_t mode; /* EKG_CAREFUL_, and the open half of the statistics */
 };
 
 #define EKG_CAREFUL_ 1u     /* the counter is not the clock, or begins and ends must be ordered by a fence */
@@ -142,7 +142,8 @@ void ekg_begin_slow_(uint32_t id);
 void ekg_end_slow_(uint32_t id);
 void ekg_pulse_slow_(uint32_t id);
 
-/* No slot has a key made with 0, also no slot of zeros: while recording is off, nothing is found. */
+/* Return the key of an id. No slot has a key made with on == 0, not even a zeroed one: while recording is off, no slot
+ * matches. */
 static __inline__ uint64_t ekg_key_(uint32_t on, uint32_t id)
 {
     return ((uint64_t)on << 32) + id + 1;
@@ -157,10 +158,10 @@ static __inline__ struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
     return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ekg_key_(on, id) ? slot : NULL;
 }
 
-/* The processor's counter. */
+/* Read the processor's counter. */
 static __inline__ uint64_t ekg_counter_(void)
 {
-#if defined(EKG_FAKE_CLOCK) /* tests of the library: time is what they say */
+#if defined(EKG_FAKE_CLOCK) /* tests of the library set the time */
     extern uint64_t ekg_fake_ns;
     return __atomic_load_n(&ekg_fake_ns, __ATOMIC_RELAXED);
 #elif defined(__x86_64__)
@@ -170,12 +171,12 @@ static __inline__ uint64_t ekg_counter_(void)
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks;
 #else
-    return 0; /* never read: careful mode has another clock */
+    return 0; /* never used: careful mode has another clock */
 #endif
 }
 
-/* Only the owner writes what it skips. ThreadSanitizer sees nothing of the library but this header, and does not know
- * that one owner comes after another: where all is atomic it has nothing to say. */
+/* Only the owner writes `skipping`. ThreadSanitizer sees only this header of the library, and cannot detect that owners
+ * succeed each other; atomic accesses avoid false reports. */
 static __inline__ uint64_t ekg_skipping_(const struct ekg_slot_ *slot)
 {
 #ifdef EKG_WATCHED_
@@ -185,13 +186,13 @@ static __inline__ uint64_t ekg_skipping_(const struct ekg_slot_ *slot)
 #endif
 }
 
-/* Others read it. */
+/* Set `skipping`, which other threads read. */
 static __inline__ void ekg_skip_(struct ekg_slot_ *slot, uint64_t skipping)
 {
     __atomic_store_n(&slot->skipping, skipping, __ATOMIC_RELAXED);
 }
 
-/* A beat is skipped with all that is nested in it. */
+/* Begin a beat. It is skipped together with all beats nested in it. */
 static __inline__ void ekg_begin_found_(struct ekg_slot_ *slot)
 {
     const uint64_t skipping = ekg_skipping_(slot);
@@ -216,7 +217,8 @@ static __inline__ void ekg_end_found_(struct ekg_slot_ *slot)
         ekg_skip_(slot, skipping - EKG_SKIPPED_);
 }
 
-/* By itself a pulse takes its turn with the beats; in a beat it is skipped when the beat is. */
+/* Record a pulse. An outermost pulse is counted for the rate factor like a beat; within a beat it is skipped with the
+ * beat. */
 static __inline__ void ekg_pulse_found_(struct ekg_slot_ *slot)
 {
     const uint64_t skipping = ekg_skipping_(slot);
@@ -258,13 +260,13 @@ static __inline__ void ekg_pulse_inline_(uint32_t id)
 
 /* --------------------------------------------------------------------------------------------------------------- */
 
-/* A beat of `id` begins, or ends, here and now. Beats of one id nest; an end closes the innermost open one. An end in
- * a thread that has none open closes the oldest open beat of the id in another thread. Async-signal-safe once the
- * thread has had a beat; one in a handler that interrupts a beat of the same id may be dropped, and is counted. */
+/* Begin, or end, a beat of `id`. Beats of one id nest; an end closes the innermost open one. An end in a thread without
+ * an open one closes the oldest open beat of the id in another thread. Async-signal-safe after the thread's first beat;
+ * a beat in a handler that interrupts the begin or end of a beat of the same id may be dropped, and is counted. */
 #ifdef EKG_BUILD_
 void ekg_begin(uint32_t id);
 void ekg_end(uint32_t id);
-/* A beat without a duration: a sign of life. */
+/* Record a beat without a duration: a sign of life. */
 void ekg_pulse(uint32_t id);
 #else
 static __inline__ void ekg_begin(uint32_t id)
@@ -277,7 +279,7 @@ static __inline__ void ekg_end(uint32_t id)
     ekg_end_inline_(id);
 }
 
-/* A beat without a duration: a sign of life. */
+/* Record a beat without a duration: a sign of life. */
 static __inline__ void ekg_pulse(uint32_t id)
 {
     ekg_pulse_inline_(id);
@@ -302,7 +304,7 @@ static __inline__ void ekg_scope_end_(const uint32_t *id)
 namespace appekg
 {
 
-/* A beat for as long as the object lives. */
+/* A beat for the lifetime of the object. */
 class Scope
 {
   public:
@@ -321,7 +323,7 @@ class Scope
 } /* namespace appekg */
 #endif
 
-/* EKG_SCOPE(id); is a beat from here to the end of the block, by whatever way the block is left. */
+/* EKG_SCOPE(id); is a beat from here to the end of the block, however the block is left. */
 #define EKG_JOIN2_(a, b) a##b
 #define EKG_JOIN_(a, b) EKG_JOIN2_(a, b)
 #ifdef __cplusplus

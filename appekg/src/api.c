@@ -3,9 +3,9 @@
 #include "appekg.h"
 
 #include "catalogue.h"
-#include "cost.h"
 #include "lifecycle.h"
-#include "slots.h"
+#include "record.h"
+#include "thinning.h"
 
 void ekg_begin(uint32_t id)
 {
@@ -33,7 +33,7 @@ void ekg_rate(uint32_t id, uint32_t factor)
         factor = 1;
     catalogue_set_factor(id, factor);
     __atomic_thread_fence(
-        __ATOMIC_SEQ_CST); /* against a thread that is setting up its slot: one of us sees the other */
+        __ATOMIC_SEQ_CST); /* pairs with a thread that is setting up its slot: one of the two sees the other */
     slots_set_rate(id, factor - 1);
 }
 
@@ -42,7 +42,7 @@ int ekg_cost(double *pair_ns, double *skipped_ns)
     struct cost cost = cost_measured();
     if (cost.pair_ps == 0 && lifecycle_while_idle(cost_measure_idle))
         cost = cost_measured();
-    if (cost.pair_ps == 0) /* the interval thread is about to */
+    if (cost.pair_ps == 0) /* the interval thread has not measured yet */
         cost = cost_try();
     *pair_ns = (double)cost.pair_ps / 1e3;
     *skipped_ns = (double)cost.skipped_ps / 1e3;

@@ -1,14 +1,13 @@
 #define _GNU_SOURCE
 #include "clock.h"
-#include "cross_thread.h"
 #include "quiescence.h"
-#include "slots.h"
+#include "record.h"
 #include "thinning.h"
 
 #define MOST_VAIN_ENTRIES 1000u
 
-/* The record that the slot is in: the calling thread's. NULL in a child that a handler has forked in the middle of a
- * beat: of the parent's record, which the slot is in, nobody will read anything. */
+/* Return the slot's record, the calling thread's. NULL in a child forked by a handler in the middle of a beat: the slot
+ * is then in the parent's record, which is never read. */
 static inline struct record *record_around(const struct slot *slot)
 {
     char *slots = (char *)ekg_slots_;
@@ -22,7 +21,7 @@ static void count_dropped(const struct slot *slot)
         record_count(&record->dropped);
 }
 
-/* Out of room beyond the inline starts: the beat is counted as dropped when it ends. */
+/* Store a begin beyond the inline ones. Without room for it, the beat is counted as dropped at its end. */
 static void push_deep(struct record *record, struct slot *slot, uint64_t now)
 {
     uint32_t number = slot->untimed > 0 || record == NULL ? 0 : record_take_deep(record);
@@ -34,7 +33,7 @@ static void push_deep(struct record *record, struct slot *slot, uint64_t now)
     slot->deep = number;
 }
 
-/* The innermost begin. False for a beat without one. */
+/* Take the innermost begin. False for a beat without one. */
 static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
 {
     if (slot->untimed > 0) {
@@ -43,7 +42,7 @@ static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
     }
     uint32_t number = slot->deep;
     if (number == 0 || record == NULL)
-        return false; /* 2^31 begins without an end, and the depth has begun anew */
+        return false; /* 2^31 begins without an end, and the depth has wrapped around */
     const struct deep_start *deep = &record_deep(record)[number - 1];
     slot->deep = deep->outer;
     *start = deep->ticks;
@@ -80,8 +79,8 @@ static inline void write_depth(struct slot *slot, uint32_t depth)
     __atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
 }
 
-/* An outermost beat has been recorded, or a pulse by itself: what comes next may be skipped. `number`: of such in this
- * bank. The owner is inside. */
+/* End a turn, an outermost recorded beat or pulse; the next ones may be skipped. `number`: of turns in this bank. The
+ * owner is inside. */
 static inline void end_turn(struct slot *slot, uint32_t mode, uint64_t number, uint64_t now)
 {
     if (__builtin_expect(__atomic_load_n(&slot->skip, __ATOMIC_RELAXED) != 0 || number % THINNING_TURNS == 0, 0)) {
@@ -103,8 +102,8 @@ static inline uint32_t read_mode(void)
     return __atomic_load_n(&ekg_shared_.mode, __ATOMIC_ACQUIRE);
 }
 
-/* Somebody is changing the slot already: a handler has interrupted its own thread there, and what it has to say is
- * lost; or a handler has jumped out of there for good, which shows in time. */
+/* Return whether the slot is already being changed: a handler has interrupted its own thread there, and its beat is
+ * lost; or a handler has jumped out of there for good, which is detected after some entries. */
 static bool is_reentered(struct slot *slot, uint32_t *depth)
 {
     if ((*depth & SLOT_INSIDE) == 0) {
@@ -119,7 +118,7 @@ static bool is_reentered(struct slot *slot, uint32_t *depth)
 
 enum entry { ENTERED, REENTERED, REVOKED };
 
-/* Any depth, with a fence where one is needed. */
+/* Enter the slot at any depth, with a fence if necessary. */
 static enum entry enter(struct slot *slot, uint32_t *depth)
 {
     *depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
@@ -152,7 +151,7 @@ void ekg_begin_carefully_(struct ekg_slot_ *public)
     write_depth(slot, depth + 1);
 }
 
-/* A beat that began in another thread. */
+/* Add a beat that began in another thread. */
 static void add_of_other(struct slot *slot, uint64_t duration)
 {
     struct record *record = record_around(slot);
@@ -203,7 +202,7 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
     write_depth(slot, depth);
 }
 
-/* What a beat costs is this, and the inlined begin: few registers, and as few stores as can be. */
+/* This and the inlined begin are the cost of a beat, so it uses few registers, and as few stores as possible. */
 void ekg_end_timed_(struct ekg_slot_ *public)
 {
     struct slot *slot = (struct slot *)public;

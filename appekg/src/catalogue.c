@@ -1,14 +1,13 @@
-/* Who may touch what: `lock` guards the entries and their number; default_factor and changes are atomic. No other lock
- * is taken under it. At a fork it is the last of three (lifecycle.c). */
+/* Thread safety: `lock` guards the entries and their number; default_factor and changes are atomic. No other lock is
+ * taken under it. At a fork it is the last of three (lifecycle.c). */
 #define _GNU_SOURCE
 #include "catalogue.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "lock.h"
-#include "spread.h"
-#include "utf8.h"
+#include "fixed_text.h"
+#include "record.h"
 
 #define ENTRIES 16384u /* most of it stays untouched zero pages */
 #define MOST_IDS (ENTRIES / 4 * 3)
@@ -19,7 +18,7 @@ static uint32_t default_factor = 1;
 static uint32_t changes;
 static struct lock lock;
 
-/* The id's entry, or the free one where it would be: there is always one not far. */
+/* Return the id's entry, or the free one for it: there is always one nearby. */
 static struct beat *entry_of(uint32_t id)
 {
     uint32_t at = spread(id, ENTRIES);

@@ -1,6 +1,6 @@
-/* Who may touch what: clock_start writes all of it before the interval thread exists (or with the first beat kept
- * waiting); from then on that thread alone does, but for `distrusted`, which is atomic and set by anybody.
- * clock_is_counter is read by all. No locks. */
+/* Thread safety: clock_start writes all of it before the interval thread exists (or with the first beat kept waiting);
+ * from then on only that thread does, except `distrusted`, which is atomic and set by any thread. clock_is_counter is
+ * read by all. No locks. */
 #define _GNU_SOURCE
 #include "clock.h"
 
@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-#define SHORTEST_CHECK_NS 100000000u /* below, the two clocks are not read close enough together to be compared */
+#define SHORTEST_CHECK_NS 100000000u /* below, the two clocks are not read closely enough for a comparison */
 #define LARGEST_DRIFT 1e-3           /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
 
 bool clock_is_counter;
@@ -29,7 +29,7 @@ static bool counter_is_invariant(void)
     unsigned int a, b, c, d;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0;
 #elif defined(__aarch64__)
-    return true; /* the architecture says so */
+    return true; /* guaranteed by the architecture */
 #else
     return false;
 #endif
@@ -60,7 +60,8 @@ static double rate_between(struct moment from, struct moment to)
     return to.ticks > from.ticks ? (double)(to.ns - from.ns) / (double)(to.ticks - from.ticks) : 0;
 }
 
-/* The rate of the last stretch is that of the whole time; a machine that was suspended or moved may show another. */
+/* Return whether the last segment's rate equals that of the whole time; it may differ after a suspension or migration
+ * of the machine. */
 static bool agrees(struct moment now)
 {
     double recent = rate_between(last, now);

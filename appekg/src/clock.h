@@ -1,7 +1,7 @@
-/* Time stamps: the processor's counter where it can be trusted, else CLOCK_MONOTONIC.
+/* Time stamps: the processor's counter if it is reliable, otherwise CLOCK_MONOTONIC.
  *
- * The counter is calibrated by the interval thread, over the whole time since the start, and checked by it each time:
- * durations are kept in ticks and become nanoseconds when an interval is taken. Reading is async-signal-safe and
+ * The interval thread calibrates the counter over the whole time since the start, and checks it each time. Durations
+ * are stored in ticks, and converted to nanoseconds when an interval is taken. Reading is async-signal-safe and
  * thread-safe; the rest is for the interval thread (clock_start: before it exists). */
 #ifndef EKG_CLOCK_H
 #define EKG_CLOCK_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "appekg.h"
-#include "moment.h"
+#include "sys.h"
 
 extern bool clock_is_counter;
 
@@ -26,16 +26,16 @@ static inline uint64_t clock_ticks(void)
 
 struct moment clock_moment(void);
 
-/* Chooses the clock: the counter where the processor says that it runs at a constant rate, unless told otherwise. */
+/* Choose the clock: the counter if the processor reports a constant rate, unless `monotonic`. */
 void clock_start(bool monotonic);
 
-/* Takes a moment into the calibration. False if the counter cannot be trusted any more. */
+/* Add a time to the calibration. False if the counter is no longer reliable. */
 bool clock_check(struct moment now);
 
-/* From here on the clock is CLOCK_MONOTONIC: no time stamp of before may meet one of after. */
+/* Switch to CLOCK_MONOTONIC: earlier time stamps must not be combined with later ones. */
 void clock_fall_back(void);
 
-/* Somebody saw the counter run backwards. Async-signal-safe and thread-safe. */
+/* Record that the counter ran backwards. Async-signal-safe and thread-safe. */
 void clock_distrust(void);
 
 double clock_ns_per_tick(void);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "config.h"
+#include "sink.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Who may touch what: the interval thread alone; control_start runs before it does. */
+/* Thread safety: only the interval thread; control_start runs before it starts. */
 #define _GNU_SOURCE
-#include "control.h"
+#include "lifecycle.h"
 
 #include <string.h>
 

@@ -1,18 +1,16 @@
-/* Who may touch what: `measured` is written by the interval thread, or with the first beat kept waiting
- * (lifecycle_while_idle), and read by any: pair_ps comes last (release), and says that the others are there.
- */
+/* Thread safety: `measured` is written by the interval thread, or with the first beat kept waiting
+ * (lifecycle_while_idle), and read by any: pair_ps is written last (release), after the others. */
 #define _GNU_SOURCE
-#include "cost.h"
+#include "thinning.h"
 
 #include "appekg.h"
 #include "clock.h"
-#include "record.h"
 #include "quiescence.h"
-#include "thinning.h"
+#include "record.h"
 
-#define PAIRS (THINNING_TURNS - 1) /* then nobody asks for the account of a slot that is in no record */
+#define PAIRS (THINNING_TURNS - 1) /* so few that the account, which needs a record, is never settled */
 #define SKIPPED_PAIRS 2048u
-#define BATCHES 8 /* the first one warms up, and one that was interrupted is not the shortest */
+#define BATCHES 8 /* the first one warms up, and an interrupted one is not the shortest */
 
 static struct cost measured; /* all or nothing */
 
@@ -21,7 +19,7 @@ struct cost cost_measured(void)
     const uint64_t pair_ps = __atomic_load_n(&measured.pair_ps, __ATOMIC_ACQUIRE);
     if (pair_ps == 0)
         return (struct cost){.pair_ps = 0};
-    return (struct cost){pair_ps, measured.skipped_ps, measured.ticks_per_ns}; /* they change no more */
+    return (struct cost){pair_ps, measured.skipped_ps, measured.ticks_per_ns}; /* they do not change any more */
 }
 
 static void keep(struct cost cost)
@@ -31,7 +29,7 @@ static void keep(struct cost cost)
     __atomic_store_n(&measured.pair_ps, cost.pair_ps, __ATOMIC_RELEASE);
 }
 
-#ifdef EKG_FAKE_CLOCK /* tests of the library: time does not pass by itself */
+#ifdef EKG_FAKE_CLOCK /* tests of the library control the time */
 
 uint64_t ekg_fake_pair_ps, ekg_fake_skipped_ps;
 
@@ -42,8 +40,8 @@ struct cost cost_try(void)
 
 #else
 
-/* A thread's slots as ekg_find_ sees them, in a thread whose ekg_slots_ is not to be touched: the interval thread's
- * block of thread-local memory need not be as large as the program's. */
+/* A thread's slots as used by ekg_find_, for a thread whose ekg_slots_ must not be accessed: the interval thread's
+ * thread-local block may be smaller than the program's. */
 struct probe {
     uint32_t on;
     struct ekg_slot_ *slots;
@@ -56,7 +54,7 @@ static inline struct ekg_slot_ *find(const struct probe *probe)
     return slot != NULL && __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ekg_key_(on, 0) ? slot : NULL;
 }
 
-/* What the compiler must not know: that nothing happens in the beat. */
+/* Hides from the compiler that the beat is empty. */
 #define SOMETHING() __asm__ volatile("" : : : "memory")
 
 static __attribute__((noinline)) void beat(const struct probe *probe, uint32_t times)
@@ -81,7 +79,7 @@ static uint64_t shorter(uint64_t shortest, const struct probe *probe, uint32_t t
     return each_ps < shortest ? each_ps : shortest;
 }
 
-/* A slot that is in no record: nobody takes from it, and nobody revokes it. */
+/* The slot is in no record, so no other thread takes from it or revokes it. */
 struct cost cost_try(void)
 {
     _Alignas(64) struct slot slot = {.key = ekg_key_(1, 0), .generation = 1};
@@ -108,7 +106,7 @@ void cost_measure(void)
         keep(cost_try());
 }
 
-/* As it is once the interval thread has chosen the path, and as it was before. */
+/* Measure with the path that the interval thread will choose, then restore the current one. */
 void cost_measure_idle(void)
 {
     clock_start(false);

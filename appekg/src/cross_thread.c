@@ -1,17 +1,16 @@
 #define _GNU_SOURCE
-#include "cross_thread.h"
+#include "record.h"
 
 #include "quiescence.h"
-#include "slots.h"
 
-#define MOST_VAIN_SEARCHES 1000u /* per thread, id and interval: a program that never begins pays no more for it */
+#define MOST_VAIN_SEARCHES 1000u /* per thread, id and interval: limits the cost for a program that never begins */
 
 struct search {
     const struct record *mine;
     uint32_t id, generation;
 };
 
-/* Another thread's slot of the id, or NULL. */
+/* Return another thread's slot of the id, or NULL. */
 static struct slot *others_slot(struct record *record, const struct search *search)
 {
     if (record == search->mine || __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != RECORD_LIVE)
@@ -29,7 +28,7 @@ static bool is_in_doubt(struct record *record, const struct slot *slot)
     return __atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED) && !quiescence_await(record, slot, 0);
 }
 
-/* The record whose open beat of the id began first, and that beat's slot. */
+/* Find the record whose open beat of the id began first, and that beat's slot. */
 static struct record *oldest_open(const struct search *search, struct slot **slot)
 {
     struct record *oldest = NULL;
@@ -48,7 +47,7 @@ static struct record *oldest_open(const struct search *search, struct slot **slo
     return oldest;
 }
 
-/* When the n-th oldest open beat began; 0 where that is not known. The owner is kept out. */
+/* Return the begin of the n-th oldest open beat; 0 if unknown. The owner is kept out. */
 static uint64_t nth_oldest(struct record *record, const struct slot *slot, uint32_t n)
 {
     if (n < INLINE_STARTS)
@@ -63,14 +62,14 @@ static uint64_t nth_oldest(struct record *record, const struct slot *slot, uint3
     return number != 0 && count == n - INLINE_STARTS + 1 ? deep[number - 1].ticks : 0;
 }
 
-/* Waits until the owner of a slot, whose `revoked` is set for all to see, is out of it: it ends no beat there until it
- * has come by the lock. */
+/* Wait until the owner of a slot, whose `revoked` is visibly set, has left it: it ends no beat there until it has taken
+ * the lock. */
 static bool wait_for(struct record *record, const struct slot *slot)
 {
     return quiescence_await(record, slot, monotonic_ns() + LONGEST_AWAIT_NS);
 }
 
-/* Takes the oldest open beat that can be seen; false if there is none, or if its owner was faster. */
+/* Take the oldest visible open beat; false if there is none, or if its owner was faster. */
 static bool take_oldest(const struct search *search, uint64_t *start)
 {
     struct slot *slot = NULL;
@@ -86,8 +85,7 @@ static bool take_oldest(const struct search *search, uint64_t *start)
     return true;
 }
 
-/* Takes an open beat that is skipped; it has no time, and so the first thread's goes first. Its owner learns of it at
- * its next call. */
+/* Take an open skipped beat. It has no time, so the first thread's is taken. Its owner detects it at its next call. */
 static bool take_skip(const struct search *search)
 {
     const struct record *first = NULL;
@@ -109,7 +107,7 @@ static bool take_skip(const struct search *search)
     return true;
 }
 
-/* Keeps all owners from ending beats of the id, also those that begin now. */
+/* Keep all owners from ending beats of the id, including new ones. */
 static void keep_all_out(const struct search *search)
 {
     struct slot *slot;
@@ -124,8 +122,8 @@ static void keep_all_out(const struct search *search)
 
 enum found { NOTHING, RECORDED, SKIPPED };
 
-/* During a first look beats come and go: one may go where it has not looked yet, and another come where it has. During
- * the second one none goes: an end that has a begin finds one. */
+/* Take a beat of another thread. During the first search beats begin and end, so it may miss one. During the second one
+ * none ends, so an end with a begin finds it. */
 static enum found take_from_others(const struct search *search, uint64_t *start)
 {
     uint64_t mask = lock_take(&slots_lock);

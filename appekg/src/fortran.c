@@ -1,15 +1,16 @@
-/* What Fortran cannot say by bind(C): a name in an ordinary string, which has a length and no end. */
+/* Binding for which Fortran's bind(C) does not suffice: a name in an ordinary string, which has a length but no
+ * terminator. */
 #include "appekg.h"
 
 #include <string.h>
 
-#define MOST_BYTES 123u /* ekg_name keeps 119; a character that begins in them may need three more */
+#define MOST_BYTES 123u /* ekg_name keeps 119; the last character may need three more */
 
 __attribute__((visibility("default"))) void ekg_name_(const int32_t *id, const char *name, size_t length);
 
-/* ekg_name for the module appekg. gfortran, flang and ifx put an underscore behind the name, and the length behind the
- * arguments; to some of them it is an int, and the upper half of the register is not theirs. Blanks that fill up the
- * string are no part of the name. Not async-signal-safe. */
+/* ekg_name for the module appekg. gfortran, flang and ifx append an underscore to the name, and the length to the
+ * arguments; some pass an int and leave the upper half of the register undefined. Trailing blanks are not part of the
+ * name. Not async-signal-safe. */
 void ekg_name_(const int32_t *id, const char *name, size_t length)
 {
     char text[MOST_BYTES + 1];

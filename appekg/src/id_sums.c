@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "id_sums.h"
+#include "sink.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ const struct id_sum *id_sums_at(const struct id_sums *sums, size_t n)
     return &all(sums)[places(sums)[n].at];
 }
 
-/* How many places have a smaller id. */
+/* Return the number of places with a smaller id. */
 static size_t place_of(const struct id_sums *sums, uint32_t id)
 {
     size_t low = 0;
@@ -42,7 +42,7 @@ static size_t place_of(const struct id_sums *sums, uint32_t id)
     return low;
 }
 
-/* The id's sum, or NULL when there is no room for another. */
+/* Return the id's sum, or NULL if there is no room for another. */
 static struct id_sum *find(struct id_sums *sums, uint32_t id)
 {
     const struct id_sum fresh = {.id = id};
@@ -79,8 +79,8 @@ static void add_row(struct id_sum *sum, const struct row *row)
         sum->open_ns = row->open_ns;
 }
 
-/* Time that passed in beats is counted as in docs/formats.md, below the columns; it is less than nothing when an open
- * beat was forgotten. */
+/* Close the interval. Time in beats is counted as in formats.md, below the columns; it is negative if an open beat was
+ * forgotten. */
 static void end_interval(struct id_sum *sum)
 {
     uint64_t more = sum->sum_ns + sum->open_total_ns;

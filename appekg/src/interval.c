@@ -1,15 +1,14 @@
-/* Who may touch what: the interval thread alone, but for asking_tid, which is atomic and written by the thread that
- * ends the heartbeats. interval_start and interval_forget run where there is no interval thread. Others' slots are
- * looked at as quiescence.h says; slots_lock is taken within the calls of slots.c only, and not held between them. */
+/* Thread safety: only the interval thread, except asking_tid, which is atomic and written by the thread that ends the
+ * heartbeats. interval_start and interval_forget run when there is no interval thread. Access to other threads' slots
+ * follows quiescence.h; slots_lock is taken only within the calls of slots.c. */
 #define _GNU_SOURCE
-#include "interval.h"
+#include "lifecycle.h"
 
 #include "buffer.h"
 #include "clock.h"
 #include "log.h"
 #include "quiescence.h"
-#include "slots.h"
-#include "switch.h"
+#include "record.h"
 #include "sys.h"
 #include "thinning.h"
 #include "worker.h"
@@ -18,10 +17,10 @@ static struct buffer rows;
 static struct snapshot snapshot;
 static uint64_t session_start_ns, own_ns_before, taken_before;
 static uint64_t end_ticks, interval_ticks; /* of the last interval, by its clock */
-static uint64_t await_until_ns;            /* owners that are inside are waited for until then, all together */
+static uint64_t await_until_ns;            /* common deadline for all owners that are inside */
 static bool first_of_thread;
 static pid_t asking_tid;
-static int left_behind; /* so many more intervals until all that ended has been taken */
+static int left_behind; /* number of further intervals until all ended beats are taken */
 
 void interval_start(uint64_t start_ns)
 {
@@ -70,7 +69,8 @@ static bool is_current(const struct slot *slot)
     return generation != 0 && __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == generation;
 }
 
-/* Beats that were open at `now`. One of them may have ended since: then the next bank says when the oldest began. */
+/* Return the begin of the oldest beat open at `now`, and their number. One may have ended since: then the next bank
+ * holds the oldest begin. */
 static uint64_t open_since(const struct slot *slot, uint32_t bank, uint64_t now, uint64_t *open)
 {
     uint32_t count = slot_open(slot);
@@ -89,7 +89,8 @@ static uint64_t open_since(const struct slot *slot, uint32_t bank, uint64_t now,
     return start;
 }
 
-/* Beats and pulses that there were: those recorded, and as many more as turns were skipped before each recorded one. */
+/* Return the number of executed beats and pulses: the recorded ones, plus an estimate for the turns skipped before each
+ * recorded one. */
 static uint64_t executions(const struct bank *bank, uint64_t skipped, uint64_t inner)
 {
     const uint64_t recorded = bank->count + bank->pulses;
@@ -124,7 +125,8 @@ static void put_row(const struct record *record, const struct slot *slot, const 
     first_of_thread = false;
 }
 
-/* A thread that has ended, or waits, does not change its slots, even if it was interrupted there for good. */
+/* Return whether the thread has ended or waits, and so does not change its slots, even if it was interrupted there for
+ * good. */
 static bool is_still(struct record *record, const struct slot *slot)
 {
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == RECORD_ENDED ||
@@ -134,15 +136,15 @@ static bool is_still(struct record *record, const struct slot *slot)
 
 static void move_tally(struct tally *tally, uint32_t from, uint32_t to)
 {
-    if ((tally->skipped[from] | tally->inner[from]) == 0) /* most are zero pages that nobody has touched */
+    if ((tally->skipped[from] | tally->inner[from]) == 0) /* most are untouched zero pages */
         return;
     tally->skipped[to] += tally->skipped[from];
     tally->inner[to] += tally->inner[from];
     tally->skipped[from] = tally->inner[from] = 0;
 }
 
-/* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. What cannot be taken
- * is taken when the bank is closed again. */
+/* Take a slot. `both`: take both banks, because the slot has no writer any more, or all its data was measured by the
+ * old clock. Data that cannot be taken now is taken when the bank is closed again. */
 static void take_slot(struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
 {
     struct bank *bank = &slot->banks[closed];
@@ -210,7 +212,7 @@ static uint64_t own_ns(void)
     return more;
 }
 
-/* The counter is not to be trusted any more: what it has measured is taken, and beats that are open are forgotten. */
+/* Stop using an unreliable counter: take its measurements, and forget the open beats. */
 static void leave_the_counter(void)
 {
     uint32_t on = __atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);

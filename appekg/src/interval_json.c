@@ -1,17 +1,16 @@
 #define _GNU_SOURCE
-#include "interval_json.h"
+#include "sink.h"
 
 #include <sys/utsname.h>
 #include <time.h>
 
 #include "catalogue.h"
-#include "numbers.h"
+#include "fixed_text.h"
 #include "sys.h"
-#include "utf8.h"
 
 #define LONGEST_TEXT 256
 
-/* JSON is UTF-8: what is not becomes question marks. */
+/* Append a text. JSON is UTF-8: invalid bytes become question marks. */
 static void put_text(struct buffer *out, const char *key, const char *text)
 {
     char clean[LONGEST_TEXT];
@@ -23,14 +22,14 @@ static void put_process(struct buffer *out, const struct session *session)
 {
     struct utsname names;
     bool known = SYS1(SYS_uname, &names) == 0;
-    put_text(out, "app", launch_basename(session->launch->exe));
+    put_text(out, "app", session->launch->app);
     put_text(out, "host", known ? names.nodename : "");
     put_text(out, "launch", session->launch->identity);
     buffer_json_u64(out, "rank", (uint64_t)session->launch->rank);
     buffer_json_u64(out, "pid", (uint64_t)SYS0(SYS_getpid));
 }
 
-/* By the clock of now: it may have been set since the start. */
+/* Append the time, by the current clock, which may have been set since the start. */
 static void put_time(struct buffer *out, const struct session *session, const struct snapshot *snapshot)
 {
     uint64_t since_ns = monotonic_ns() - (session->start_ns + snapshot->end_ns);

@@ -1,15 +1,9 @@
-/* Who may touch what: session_start_ns is written before the thread starts. The thread takes the locks of slots, of
- * free records and of the catalogue, and never `starting` (lifecycle.c): whoever holds that may be waiting for the
- * thread. */
+/* Thread safety: session_start_ns is written before the thread starts. The thread takes the locks of slots, of free
+ * records and of the catalogue, but never `starting` (lifecycle.c), whose holder may be waiting for it. */
 #define _GNU_SOURCE
-#include "interval_thread.h"
+#include "lifecycle.h"
 
-#include "control.h"
-#include "cost.h"
-#include "interval.h"
-#include "session.h"
 #include "quiescence.h"
-#include "switch.h"
 #include "sys.h"
 #include "thinning.h"
 #include "worker.h"
@@ -36,7 +30,7 @@ static void write_last(void)
     session_close(last);
 }
 
-#ifdef EKG_FAKE_CLOCK /* tests of the library: an interval ends when they say */
+#ifdef EKG_FAKE_CLOCK /* tests of the library control the intervals' ends */
 
 void ekg_fake_interval(void)
 {
@@ -62,7 +56,7 @@ void interval_thread_stop(void)
 
 static uint64_t session_start_ns;
 
-/* Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+/* Deadlines are on a grid; past ones are skipped after the machine slept or was too busy. */
 static void run(void)
 {
     const uint64_t interval_ns = session_interval_ns();

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "last_thread.h"
+#include "ldms.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -40,15 +40,15 @@ static long decimal(const char *text)
     return value;
 }
 
-/* Whether a thread is none of the application's: marked, or an interval thread. */
+/* Return whether a thread is not the application's: marked, or an interval thread. */
 static bool is_ours(const char *tid, const char *status)
 {
     return task_is_worker(status) ||
            (task_blocks_all(status) && SYS2(SYS_ioprio_get, IO_OF_THREAD, decimal(tid)) == LOW_IO_PRIORITY);
 }
 
-/* A thread that has ended has no working directory. As long as it has not, no descriptor is taken for the look.
- * (Without /proc, every thread looks so.) */
+/* Return whether the main thread has ended: it then has no working directory. The check needs no descriptor. (Without
+ * /proc, every thread appears ended.) */
 static bool main_has_ended(void)
 {
     char directory[8];

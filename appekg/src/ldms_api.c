@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "ldms_api.h"
+#include "ldms.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define INSTEAD ", heartbeats go to the file instead"
 
-/* `was_there`: the program uses it already. */
+/* `was_there`: the program already uses it. */
 static void *load(const char *const *names, bool *was_there)
 {
     void *library = NULL;
@@ -31,7 +31,7 @@ static bool find(void *library, const char *name, void *function)
     return address != NULL;
 }
 
-/* LDMS reports to stdout unless it is told otherwise, and stdout is the program's. */
+/* Silence LDMS, which logs to stdout by default; stdout is the program's. */
 static void silence(void *library)
 {
     int (*level_of)(const char *name);

@@ -1,22 +1,21 @@
-/* Who may touch what: `connection`, `events`, `stopping`, `stopped`, `holds` and `used` are atomic. on_event, in
- * threads of LDMS's, touches the first two; the interval thread sets `stopping`. The rest is the sender's once it runs,
- * written before by the thread that starts it. No locks. */
+/* Thread safety: `connection`, `events`, `stopping`, `stopped`, `holds` and `used` are atomic. on_event, in LDMS's
+ * threads, writes the first two; the interval thread sets `stopping`. The rest belongs to the sender once it runs, and
+ * before that to the thread that starts it. No locks. */
 #define _GNU_SOURCE
-#include "ldms_sender.h"
+#include "ldms.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "futex.h"
+#include "libc.h"
 #include "log.h"
-#include "messages.h"
 #include "sys.h"
 
 #define SECOND_NS 1000000000u
 #define FIRST_PAUSE_NS (SECOND_NS / 2) /* between attempts to connect; doubled each time */
 #define LONGEST_PAUSE_NS ((uint64_t)60 * SECOND_NS)
-#define QUOTA_PAUSE_NS (SECOND_NS / 20) /* the peer takes no more for now */
-#define LAST_EVENT_NS (SECOND_NS / 10)  /* LDMS sends in a thread of its own: time to do so before the end */
+#define QUOTA_PAUSE_NS (SECOND_NS / 20) /* the peer accepts no more for now */
+#define LAST_EVENT_NS (SECOND_NS / 10)  /* LDMS sends in its own thread: time for that before the end */
 #define IDLE_NS ((uint64_t)3600 * SECOND_NS)
 #define MOST_ATTEMPTS 3 /* to send one message */
 
@@ -26,8 +25,8 @@ static struct ldms_api api;
 static struct ldms_target target;
 static struct ldms_transport *transport;
 static uint32_t connection = BROKEN; /* a futex: number of the attempt to connect, and its state */
-static uint32_t events;              /* a futex: how many there were */
-static uint32_t events_before;       /* the last message was sent */
+static uint32_t events;              /* a futex: number of events */
+static uint32_t events_before;       /* value before the last message was sent */
 static bool has_sent;
 static uint32_t stopping;
 static uint32_t stopped; /* a futex */
@@ -46,7 +45,8 @@ static bool is_stopping(void)
     return __atomic_load_n(&stopping, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* In a thread of LDMS's. An attempt that has been given up changes nothing; its connection is closed if it comes. */
+/* Handle an event, in a thread of LDMS. An abandoned attempt changes nothing; its connection is closed if it is
+ * established. */
 static void on_event(struct ldms_transport *from, struct ldms_event *event, void *argument)
 {
     uint32_t attempt = (uint32_t)(uintptr_t)argument;
@@ -66,8 +66,8 @@ static void on_event(struct ldms_transport *from, struct ldms_event *event, void
     messages_wake();
 }
 
-/* Each transport is given back once. Only a connection is closed: some versions stop the program when told to close
- * what never was one. */
+/* Release the transport, once. Close it only if it was connected: some versions abort the program when an unconnected
+ * one is closed. */
 static void drop_connection(void)
 {
     uint32_t old = __atomic_load_n(&connection, __ATOMIC_ACQUIRE);
@@ -109,7 +109,8 @@ static void try_to_connect(void)
     pause_ns = pause_ns < LONGEST_PAUSE_NS / 2 ? pause_ns * 2 : LONGEST_PAUSE_NS;
 }
 
-/* Once there is a connection. False when there will be none: the program ends and does not wait for another attempt. */
+/* Wait for a connection. False if there will be none, because the program ends and does not wait for another
+ * attempt. */
 static bool connected(void)
 {
     while (state_of_connection() != CONNECTED) {
@@ -126,7 +127,7 @@ static bool connected(void)
     return true;
 }
 
-/* Sends it, over another connection if need be. A message that breaks every connection is given up. */
+/* Send it, over another connection if necessary. A message that breaks every connection is dropped. */
 static void send(const struct message *message)
 {
     int failures = 0;

@@ -1,9 +1,9 @@
-/* Who may touch what: `starting` guards the rest and all changes of the state, but for an end that the interval thread
- * finds out by itself (WORKER_END). `owner` is atomic.
+/* Thread safety: `starting` guards the rest and all changes of the state, except an end that the interval thread itself
+ * detects (WORKER_END). `owner` is atomic.
  *
  * Locks, in the order in which they are taken: `starting`, slots_lock (slots.c), then free_lock (record.c) or the
- * catalogue's. A fork takes the first two and the catalogue's; free_lock may be copied while it is held, and lock.h
- * says what becomes of it. */
+ * catalogue's. A fork takes the first two and the catalogue's; free_lock may be copied while it is held; see
+ * record.h. */
 #define _GNU_SOURCE
 #include "lifecycle.h"
 
@@ -12,14 +12,9 @@
 
 #include "catalogue.h"
 #include "clock.h"
-#include "interval.h"
-#include "interval_thread.h"
-#include "lock.h"
 #include "log.h"
-#include "session.h"
 #include "quiescence.h"
-#include "slots.h"
-#include "switch.h"
+#include "record.h"
 #include "sys.h"
 #include "worker.h"
 
@@ -46,8 +41,8 @@ static void fork_parent(void)
     lock_give(&starting, fork_masks[0]);
 }
 
-/* The child is a process of its own: it has a file of its own as soon as it has a beat of its own. That is so while it
- * is switched off, too: an operator can switch it on. */
+/* Set up a forked child, which gets its own file at its first beat, even while it is switched off, because an operator
+ * can switch it on. */
 static void become_a_child(void)
 {
     owner = (pid_t)SYS0(SYS_getpid);
@@ -72,7 +67,7 @@ static void fork_child(void)
     fork_parent();
 }
 
-/* Before there is another thread: one that forks while another one starts heartbeats must wait for it. */
+/* Run before there is another thread: a thread that forks while another one starts heartbeats must wait for it. */
 static __attribute__((constructor)) void at_load(void)
 {
     follows_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
@@ -146,8 +141,8 @@ int ekg_init(const struct ekg_options *options)
     return lifecycle_start(options) ? 0 : -1;
 }
 
-/* A child that was made behind libc's back, or by vfork, has its parent's state and not its threads. Nor has one from
- * before the first beat: there is nothing to end. */
+/* Return whether this process owns the heartbeats. A child created without libc, or by vfork, has its parent's state
+ * but not its threads. Before the first beat there is nothing to end either. */
 static bool is_owner(void)
 {
     return SYS0(SYS_getpid) == __atomic_load_n(&owner, __ATOMIC_RELAXED);
@@ -168,7 +163,7 @@ void ekg_finalize(void)
     lock_give(&starting, mask);
 }
 
-/* After the program's own destructors, also where the library is a part of the program: 100 and below are libc's. */
+/* Run after the program's own destructors, even if the library is linked statically: 100 and below are libc's. */
 static __attribute__((destructor(101))) void at_exit(void)
 {
     ekg_finalize();

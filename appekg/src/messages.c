@@ -1,19 +1,19 @@
-/* Who may touch what: put_count and take_count are each written by one side, the interval thread and the sender; what
- * lies in the ring is handed over by atomic exchange, so that either may take a message out, and one of them gets it.
- * The other counters are atomic. messages_forget runs in a forked child, where there is neither. No locks. */
+/* Thread safety: put_count and take_count are each written by one side, the interval thread and the sender; messages in
+ * the ring are passed by atomic exchange, so that either side may take a message, and only one gets it. The other
+ * counters are atomic. messages_forget runs in a forked child, which has neither thread. No locks. */
 #define _GNU_SOURCE
-#include "messages.h"
+#include "ldms.h"
 
 #include <string.h>
 
-#include "futex.h"
+#include "libc.h"
 #include "sys.h"
 
 static struct message *ring[MESSAGES];
 static uint32_t put_count;  /* by the interval thread */
 static uint32_t take_count; /* by the sender */
 static uint32_t waiting;    /* messages in the ring */
-static uint32_t news;       /* a futex: changes when there is something to see */
+static uint32_t news;       /* a futex: changes with each event */
 static uint64_t lost;
 
 void message_free(struct message *message)
@@ -22,7 +22,7 @@ void message_free(struct message *message)
         sys_free(message, sizeof *message + message->length);
 }
 
-/* NULL without memory. */
+/* Return a copy of the text; NULL if out of memory. */
 static struct message *copy_of(const struct buffer *text)
 {
     struct message *message = text->failed ? NULL : sys_alloc(sizeof *message + text->length + 1);
@@ -51,7 +51,7 @@ void messages_put(const struct buffer *text)
     messages_wake();
 }
 
-/* Slots that the interval thread has overtaken hold younger messages: the first is the oldest that is left. */
+/* Slots that the interval thread has overtaken hold newer messages: the first is the oldest remaining one. */
 struct message *messages_take(void)
 {
     uint32_t end = __atomic_load_n(&put_count, __ATOMIC_ACQUIRE);

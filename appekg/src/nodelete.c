@@ -1,6 +1,6 @@
-/* A shared object that the static library is a part of stays loaded, as libappekg.so does (-z nodelete): a thread of
- * ours runs in it, and threads of the program end in it, also after a dlclose. That is done while it is loaded: a first
- * beat may come from a thread that the loader waits for. Who may touch what: nothing is kept. */
+/* Keeps a shared object that contains the static library loaded, like libappekg.so (-z nodelete): a thread of ours runs
+ * in it, and threads of the program end in it, even after a dlclose. This is done at load time: a first beat may come
+ * from a thread for which the loader waits. Thread safety: no static state. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,21 +1,21 @@
 #define _GNU_SOURCE
-#include "prometheus_text.h"
+#include "sink.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "catalogue.h"
+#include "fixed_text.h"
 #include "sys.h"
-#include "utf8.h"
 
 #define LONGEST_LABEL 256
 
-/* node_exporter refuses the files of two processes that describe one metric differently: these texts are constant. */
+/* Constant texts: node_exporter rejects files of two processes that describe one metric differently. */
 struct metric {
     const char *name, *type, *help;
-    size_t at;       /* in the structure that holds the value, a uint64_t */
+    size_t at;       /* offset of the value, a uint64_t, in its structure */
     bool seconds;    /* the value is in ns */
-    bool beats_only; /* there is no sample without a beat in the interval */
+    bool beats_only; /* no sample without a beat in the interval */
 };
 
 #define OF_ID(field) offsetof(struct id_sum, field)
@@ -109,7 +109,7 @@ void prometheus_label(struct buffer *labels, const char *key, const char *value)
     buffer_u8(labels, '"');
 }
 
-/* An id's labels, as a text that ends with a zero: the same for all its metrics. Its rate factor goes to `factor`. */
+/* Append an id's labels as a zero-terminated text, the same for all its metrics. `factor`: its rate factor. */
 static void put_id_labels(struct buffer *labels, uint32_t id, uint64_t *factor)
 {
     struct beat beat;
@@ -125,7 +125,7 @@ static void put_id_labels(struct buffer *labels, uint32_t id, uint64_t *factor)
 
 static void put_id_metrics(struct buffer *out, const struct buffer *labels, const struct id_sums *sums)
 {
-    static struct buffer id_labels; /* one text per id, one after the other; kept from interval to interval */
+    static struct buffer id_labels; /* one text per id, in sequence; reused in each interval */
     uint64_t factor;
     id_labels.length = 0;
     id_labels.failed = false;
@@ -176,7 +176,7 @@ void prometheus_text(struct buffer *out, const struct buffer *labels, const char
     put_gauge(out, labels, "appekg_last_write_timestamp_seconds", "When this file was written.",
               sys_clock_ns(CLOCK_REALTIME), true);
     struct buffer info = {0};
-    buffer_u8(&info, '\0'); /* the label is not the first: a comma comes before it */
+    buffer_u8(&info, '\0'); /* not the first label, so a comma precedes it */
     prometheus_label(&info, "launch", launch);
     buffer_u8(&info, '\0');
     put_head(out, "appekg_info", "gauge", "Always 1; its label tells the job or launch of the process.");

@@ -1,7 +1,7 @@
-/* Who may touch what: quiescence_needs_fence is atomic. It is cleared once the kernel has registered the process for
- * its barriers (by the interval thread, or before there is a second one), set again by whoever finds that there are
- * none any more, and read by all owners. ekg_shared_.mode changes by atomic operations. No locks: slots_lock, where it
- * is needed, is the caller's. */
+/* Thread safety: quiescence_needs_fence is atomic. It is cleared once the kernel has registered the process for its
+ * barriers (by the interval thread, or before there is a second one), set again by a thread that finds the barriers
+ * unavailable, and read by all owners. ekg_shared_.mode changes by atomic operations. No locks: the caller takes
+ * slots_lock where necessary. */
 #define _GNU_SOURCE
 #include "quiescence.h"
 
@@ -41,7 +41,8 @@ void quiescence_prepare(void)
     quiescence_choose_path();
 }
 
-/* /proc/self/task is linked to by itself, by its parent, and by each thread's directory. */
+/* Return whether there is only one thread. The link count of /proc/self/task includes itself, its parent, and each
+ * thread's directory. */
 static bool is_only_thread(void)
 {
     struct stat tasks;
@@ -54,8 +55,8 @@ void quiescence_prepare_early(void)
         quiescence_prepare();
 }
 
-/* The program has forbidden barriers to itself, by a filter of system calls. From here on the owners order their
- * stores; those of before take nowhere near as long to be seen. */
+/* Continue without barriers, which the program has forbidden by a system call filter. From now on the owners use
+ * fences; earlier stores become visible in much less time than that takes. */
 static void go_without(void)
 {
     const struct timespec pause = {0, STORES_BECOME_VISIBLE_NS};
@@ -73,7 +74,7 @@ void quiescence_barrier(void)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if (SYS3(SYS_membarrier, MEMBARRIER_EXPEDITED, 0, 0) == 0 || (fenced && owners_must_fence()))
             return;
-    } while (fenced); /* the interval thread has just asked for barriers */
+    } while (fenced); /* the interval thread has just registered for barriers */
     go_without();
 }
 
@@ -82,7 +83,7 @@ static bool is_inside(const struct slot *slot)
     return (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0;
 }
 
-/* Seen outside once is enough, and is not asked again: it may be inside anew, and then it knows of the change. */
+/* Return whether the owner leaves in time. Outside once suffices: if it enters again, it has seen the change. */
 static bool leaves(const struct slot *slot, uint64_t deadline_ns)
 {
     struct timespec pause = {0, 20000};

@@ -1,29 +1,27 @@
-/* Who may touch what: a record's fields are its owner's, but for those that record.h and quiescence.h say of. `newest`
- * is a list that any thread pushes to and nobody takes from (a forked child drops it whole). `free_records` is guarded
- * by free_lock, under which no other lock is taken; slots_lock may be held. `numbers` is atomic. The key is made at the
- * first beat, with `starting` held (lifecycle.c). */
+/* Thread safety: a record's fields belong to its owner, with the exceptions in record.h and quiescence.h. `newest` is a
+ * list to which any thread pushes and from which nothing is removed (a forked child drops it as a whole).
+ * `free_records` is guarded by free_lock, under which no other lock is taken; slots_lock may be held. `numbers` is
+ * atomic. The key is made at the first beat, with `starting` held (lifecycle.c). */
 #define _GNU_SOURCE
 #include "record.h"
 
 #include <pthread.h>
 
 #include "catalogue.h"
-#include "lock.h"
-#include "spread.h"
 #include "sys.h"
 
 #define MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
 
-static struct record *newest; /* a list that only grows, by as many as there are threads in one interval */
+static struct record *newest; /* a list that only grows, up to the number of threads in one interval */
 static struct record *free_records;
 static struct lock free_lock;
 static uint32_t numbers;
 static pthread_key_t end_key;
 static bool has_key;
 
-/* Runs in each thread that ends. The interval thread takes what is left. */
+/* Run in each thread that ends. The interval thread takes the remaining data. */
 static void thread_ends(void *slots)
 {
     struct record *record = record_of(slots);
@@ -49,8 +47,8 @@ static struct record *free_record(void)
     return record;
 }
 
-/* Most of it is never touched, and then never there, in a program that locks its memory (mlockall) either: what cannot
- * be accessed yet is not filled. */
+/* Create a record. Most of it is never touched, and so never allocated, even in a program that locks its memory
+ * (mlockall), because inaccessible pages are not populated. */
 static struct record *new_record(void)
 {
     long at = SYS6(SYS_mmap, 0, RECORD_BYTES, PROT_NONE, MAP_FLAGS, -1, 0);
@@ -92,7 +90,7 @@ static struct record *any_record(void)
     return record;
 }
 
-/* No handler comes in between: it would have a record made for the same thread. */
+/* Signals are blocked, because a handler would create another record for the same thread. */
 struct record *record_mine(void)
 {
     if (ekg_slots_ != NULL)
@@ -117,7 +115,7 @@ static struct slot *place_of(struct record *record, uint32_t id)
     return &record_slots(record)[id % EKG_SLOTS_];
 }
 
-/* The entry of an id that is not at its place, or the free one where it would be. */
+/* Return the entry of a displaced id, or the free one for it. */
 static uint16_t *entry_of(struct record *record, uint32_t id)
 {
     uint16_t *index = record_index(record);
@@ -139,7 +137,7 @@ struct slot *record_find(struct record *record, uint32_t id)
     return number != 0 ? &record_slots(record)[number - 1] : NULL;
 }
 
-/* A free slot, from the end: ids are hardly ever that high. There is one. */
+/* Return a free slot, from the end, because ids are hardly ever that high. There is always one. */
 static struct slot *any_place(struct record *record)
 {
     struct slot *slots = record_slots(record);
@@ -161,7 +159,7 @@ static struct slot *add(struct record *record, uint32_t id, uint32_t generation)
     __atomic_store_n(&record->touched_count, record->touched_count + 1, __ATOMIC_RELEASE);
     if (is_displaced)
         __atomic_store_n(entry_of(record, id), (uint16_t)(number + 1), __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* against ekg_rate: one of us sees the other */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ekg_rate: one of the two sees the other */
     __atomic_store_n(&slot->skip, catalogue_factor(id) - 1, __ATOMIC_RELAXED);
     return slot;
 }
@@ -186,7 +184,7 @@ static void set_deep_busy(struct record *record, bool busy)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* A handler in the middle of another change goes without. */
+/* A handler during another change gets none. */
 uint32_t record_take_deep(struct record *record)
 {
     if (record->deep_busy)
@@ -201,7 +199,7 @@ uint32_t record_take_deep(struct record *record)
     return number;
 }
 
-/* There is less room for the rest of the thread's life when a handler must not touch the list. */
+/* If a handler must not change the list, the entry is lost for the rest of the thread's life. */
 void record_give_deep(struct record *record, uint32_t number)
 {
     if (record->deep_busy)
@@ -250,7 +248,7 @@ void records_stop(void)
     has_key = false;
 }
 
-/* The calling thread's own stays where it is: a handler that forks may return to a beat that it has interrupted. */
+/* The calling thread's own record stays mapped: a handler that forks may return to a beat that it has interrupted. */
 void records_forget(void)
 {
     struct record *record = newest;

@@ -1,14 +1,13 @@
-/* Who may touch what: written by the thread that starts heartbeats, with `starting` held (lifecycle.c), before the
- * interval thread exists; from then on that thread reads it and calls the sinks, alone. No locks of its own. */
+/* Thread safety: written by the thread that starts heartbeats, with `starting` held (lifecycle.c), before the interval
+ * thread exists; from then on that thread reads it and calls the sinks, alone. No locks of its own. */
 #define _GNU_SOURCE
-#include "session.h"
+#include "lifecycle.h"
 
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "catalogue.h"
 #include "clock.h"
-#include "control.h"
 #include "environment.h"
 #include "log.h"
 #include "sys.h"
@@ -23,7 +22,7 @@ static pid_t identified_pid;
 static struct session session = {&config, &launch, 0, false};
 static const struct sink *wanted[SINKS], *in_use[SINKS];
 
-/* Whether the list, with commas, holds the name. Pure. */
+/* Return whether the comma-separated list contains the name. Pure. */
 static bool lists(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -58,7 +57,7 @@ static void choose_sinks(void)
         log_warn("EKG_SINK knows file, prometheus, ldms and none, using those", config.sinks);
 }
 
-/* A program with more rights than its caller writes no files where the caller says. */
+/* A program with more rights than its caller (setuid) writes no files at the caller's choice of path. */
 bool session_identify(void)
 {
     if (identified_pid != 0 || getauxval(AT_SECURE) != 0)
@@ -87,7 +86,7 @@ bool session_configure(const struct ekg_options *options)
     return true;
 }
 
-/* A sink that cannot be used is replaced by the file: heartbeats are not lost because a service is not there. */
+/* An unusable sink is replaced by the file, so that heartbeats are not lost because a service is missing. */
 uint64_t session_open(void)
 {
     session.start_ns = clock_moment().ns;

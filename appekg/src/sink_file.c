@@ -1,32 +1,30 @@
-/* The default sink: one append-only text file per process (docs/formats.md, Heartbeats). */
+/* The default sink: one append-only text file per process (docs/reference/formats.md, Heartbeats). */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "buffer.h"
 #include "catalogue.h"
-#include "cost.h"
-#include "crc32.h"
+#include "launch.h"
 #include "log.h"
-#include "numbers.h"
 #include "output.h"
-#include "process.h"
 #include "sink.h"
 #include "sys.h"
+#include "thinning.h"
 
 #ifndef INCPROF_VERSION
 #error "INCPROF_VERSION comes from the build"
 #endif
 
 #define COLUMNS "interval,thread,id,count,pulses,sum_ns,min_ns,max_ns,sumsq_ns2,nested_ns,open,open_ns,executions\n"
-#define TOLD 16384u /* ids whose line need not be repeated; beyond, it is */
+#define TOLD 16384u /* ids whose line is not repeated; beyond, it is */
 
 static const struct session *session;
 static struct output file;
 static struct buffer block;
 static bool is_open, has_head, has_failed, has_spoken;
-static bool repeats_threads; /* what was lost may have held a thread's line */
+static bool repeats_threads; /* a lost block may have contained a thread's line */
 static uint64_t lost_intervals, lost_rows;
-static uint32_t told_changes; /* the catalogue's when it was last looked through */
+static uint32_t told_changes; /* the catalogue's change count at its last scan */
 static struct told {
     uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
 } told[TOLD];
@@ -39,7 +37,7 @@ static void put_cost(struct cost cost)
     buffer_json_nano(&block, "skipped_ns", cost.skipped_ps * 1000000);
 }
 
-/* Written with the first interval: the interval thread has measured by then. */
+/* Write the header, with the first interval, when the interval thread has measured the cost. */
 static void put_head(void)
 {
     buffer_text(&block, "#appekg ");
@@ -53,7 +51,7 @@ static void put_head(void)
     buffer_text(&block, "}\n" COLUMNS);
 }
 
-/* The interval thread opens the file, in its own table of descriptors. */
+/* Open nothing yet: the interval thread opens the file, in its own descriptor table. */
 static bool open_file(const struct session *of)
 {
     session = of;
@@ -72,7 +70,7 @@ static long append(void)
     return error;
 }
 
-/* The file and its head, as far as they are not there. 0 or negative errno. */
+/* Create the file and its header if necessary. Returns 0 or negative errno. */
 static long prepare(void)
 {
     long error = is_open ? 0 : output_create_for_rank(&file, session->launch, ".ekg", session->forked);
@@ -85,7 +83,7 @@ static long prepare(void)
     return error;
 }
 
-/* Whether the line of this id, as it is now, is in the file or in this block. */
+/* Return whether the current line of this id is in the file or in this block. */
 static bool is_told(const struct beat *beat)
 {
     for (uint32_t step = 0; step < 64; step++) {
@@ -112,7 +110,7 @@ static void put_beat(uint32_t id)
     buffer_text(&block, "}\n");
 }
 
-/* Names that came after the last beat of their id: what beats before main only is named there. */
+/* Write names set after the last beat of their id, such as those of ids that beat only before main. */
 static void put_renamed(void)
 {
     uint32_t changes = catalogue_changes();
@@ -173,7 +171,8 @@ static void put_interval(const struct snapshot *snapshot)
     buffer_text(&block, "\"}\n");
 }
 
-/* What cannot be written is counted, and written is tried again with the next interval: a disk may have room again. */
+/* Count an interval that cannot be written. Writing is retried with the next one, because a disk may have room
+ * again. */
 static void lose(const struct snapshot *snapshot, long error)
 {
     if (!has_spoken)
@@ -184,7 +183,7 @@ static void lose(const struct snapshot *snapshot, long error)
     memset(told, 0, sizeof told);
 }
 
-/* The rows of a thread follow each other. */
+/* Write the lines of the threads. The rows of a thread are consecutive. */
 static void put_threads(const struct snapshot *snapshot)
 {
     const struct row *row = snapshot->rows;

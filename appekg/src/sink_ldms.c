@@ -1,17 +1,12 @@
-/* EKG_SINK=ldms: one JSON message per interval, published by LDMS (docs/appekg-ldms.md). The interval thread makes the
- * text and puts it into a ring; a thread of its own, which may use libc and which may hang, takes it from there. */
+/* EKG_SINK=ldms: one JSON message per interval, published by LDMS (docs/use/appekg.md). The interval thread builds the
+ * text and puts it into a ring; a separate thread, which may use libc and may hang, takes it from there. */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "buffer.h"
 #include "environment.h"
-#include "id_sums.h"
-#include "interval_json.h"
-#include "last_thread.h"
-#include "ldms_api.h"
-#include "ldms_sender.h"
+#include "ldms.h"
 #include "log.h"
-#include "messages.h"
 #include "sink.h"
 
 #define SECOND_NS 1000000000u
@@ -24,7 +19,7 @@ static struct buffer text;
 static struct id_sums sums;
 static char words[5][128];
 
-/* A setting that outlives changes of the environment. */
+/* Return a copy of a setting, which survives changes of the environment. */
 static const char *setting(size_t number, const char *name, const char *fallback)
 {
     const char *value = environment_text(name);
@@ -47,7 +42,7 @@ static struct ldms_target settings(void)
     };
 }
 
-/* Threads that LDMS makes when it is loaded are marked like the sender's. */
+/* Start the sender. Threads that LDMS creates at load time are marked like the sender. */
 static bool start(const struct ldms_target *target)
 {
     struct ldms_api api;
@@ -83,7 +78,7 @@ static void write_ldms(const struct snapshot *snapshot)
     messages_put(&text);
 }
 
-/* What has not been sent by now will not be. */
+/* Close the sink. Unsent messages are dropped. */
 static void close_ldms(const struct snapshot *last)
 {
     ldms_sender_stop(LONGEST_FLUSH_NS);

@@ -1,23 +1,21 @@
 /* EKG_SINK=prometheus: a file for the textfile collector of Prometheus' node_exporter, replaced after each interval
- * (docs/appekg-prometheus.md). Counters run over the life of the process. */
+ * (docs/use/appekg.md). Counters run over the life of the process. */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "buffer.h"
 #include "environment.h"
-#include "id_sums.h"
+#include "fixed_text.h"
 #include "log.h"
 #include "output.h"
-#include "prometheus_text.h"
 #include "sink.h"
 #include "sys.h"
-#include "fixed_text.h"
 
 #define DEFAULT_DIRECTORY "/var/lib/prometheus/node-exporter"
 #define LONGEST_APP 64
 #define NAME_BYTES (LONGEST_APP + 40)
 #define NANO 1000000000u
-#define READABLE 022u /* the umask: whoever runs the exporter must be able to read the file */
+#define READABLE 022u /* the umask: the exporter's user must be able to read the file */
 
 static const struct session *session;
 static char path[PATH_MAX];
@@ -26,7 +24,7 @@ static struct id_sums sums;
 static struct process_totals totals;
 static bool has_failed;
 
-/* appekg-<app>-<pid>, of characters that mean nothing to shells and collectors. */
+/* Write the name, appekg-<app>-<pid>, without characters special to shells and collectors. */
 static void put_name(char *name, const char *app, uint64_t pid)
 {
     strcpy(name, "appekg-");
@@ -38,7 +36,8 @@ static void put_name(char *name, const char *app, uint64_t pid)
     text_append_number(name, NAME_BYTES, pid, 1);
 }
 
-/* False if it is too long. The interval thread is somewhere else: a relative directory is one below ours. */
+/* Set the path; false if it is too long. The interval thread has another working directory: a relative directory is
+ * resolved against the application's. */
 static bool choose_path(void)
 {
     char name[NAME_BYTES];
@@ -47,7 +46,7 @@ static bool choose_path(void)
     if (given == NULL)
         given = DEFAULT_DIRECTORY;
     const char *before = given[0] == '/' ? "" : session->launch->cwd;
-    put_name(name, launch_basename(session->launch->exe), (uint64_t)SYS0(SYS_getpid));
+    put_name(name, session->launch->app, (uint64_t)SYS0(SYS_getpid));
     if (strlen(before) + strlen(given) + strlen(name) + 16 > PATH_MAX)
         return false;
     if (given[0] != '/')
@@ -62,7 +61,7 @@ static void choose_labels(void)
 {
     char number[24] = "";
     labels.length = 0;
-    prometheus_label(&labels, "app", launch_basename(session->launch->exe));
+    prometheus_label(&labels, "app", session->launch->app);
     text_append_number(number, sizeof number, (uint64_t)session->launch->rank, 1);
     prometheus_label(&labels, "rank", number);
     number[0] = '\0';
@@ -101,7 +100,7 @@ static void add(const struct snapshot *snapshot)
     totals.own_ns += snapshot->own_ns;
 }
 
-/* The umask is the interval thread's own, and the other sinks' files keep the program's. */
+/* Write the file. The umask is the interval thread's own; the other sinks' files keep the program's. */
 static void write_prometheus(const struct snapshot *snapshot)
 {
     add(snapshot);
@@ -119,7 +118,7 @@ static void write_prometheus(const struct snapshot *snapshot)
     has_failed = true;
 }
 
-/* A process that has ended has no rate: its series end, and nobody has to clean up. */
+/* Remove the file: an ended process has no rate, so its series end without clean-up. */
 static void close_prometheus(const struct snapshot *last)
 {
     (void)last;

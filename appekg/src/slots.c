@@ -1,8 +1,8 @@
-/* Who may touch what: under slots_lock, threads other than a slot's owner change its `revoked`, `taken`, `taken_skips`,
- * `skip` and `key`, and the owner comes back to it. beats_without_record is atomic. Under slots_lock comes free_lock
- * (record.c) at most; `starting` (lifecycle.c) comes before it. */
+/* Thread safety: under slots_lock, threads other than a slot's owner change its `revoked`, `taken`, `taken_skips`,
+ * `skip` and `key`, and the owner re-enters it. beats_without_record is atomic. Under slots_lock only free_lock
+ * (record.c) is taken; `starting` (lifecycle.c) is taken before it. */
 #define _GNU_SOURCE
-#include "slots.h"
+#include "record.h"
 
 #include "clock.h"
 
@@ -19,7 +19,7 @@ uint32_t slots_take_dropped(void)
     return __atomic_exchange_n(&beats_without_record, 0, __ATOMIC_RELAXED);
 }
 
-/* Removes the outermost open beat. For the owner. */
+/* Remove the outermost open beat. For the owner. */
 static void remove_outermost(struct record *record, struct slot *slot)
 {
     for (uint32_t i = 1; i < INLINE_STARTS; i++)
@@ -34,14 +34,14 @@ static void remove_outermost(struct record *record, struct slot *slot)
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], deep[number - 1].ticks, __ATOMIC_RELAXED);
         record_give_deep(record, number);
     } else if (slot->untimed > 0) {
-        slot->untimed--; /* its place is inline now, and it still has no time: it counts from here */
+        slot->untimed--; /* it now has an inline place, but no time: it counts from here */
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], clock_ticks(), __ATOMIC_RELAXED);
     }
     __atomic_store_n(&slot->depth, slot->depth - 1, __ATOMIC_RELEASE);
 }
 
-/* Brings up to date what is skipped: a lower factor holds at once, and others have ended beats. `ended`: the last one
- * that was recorded, too. */
+/* Update the skipped turns: a lower factor applies at once, and other threads have ended beats. `ended`: including the
+ * last recorded one. */
 static void update_skips(struct record *record, struct slot *slot, bool ended)
 {
     uint64_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
@@ -90,7 +90,7 @@ void slots_set_rate(uint32_t id, uint32_t skip)
         if (slot == NULL)
             continue;
         __atomic_store_n(&slot->skip, skip, __ATOMIC_RELAXED);
-        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner comes by set_up */
+        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner then calls set_up */
     }
     lock_give(&slots_lock, mask);
 }
@@ -100,7 +100,7 @@ void slots_lower(struct slot *slot, struct tally *tally, uint32_t from, uint32_t
     uint64_t mask = lock_take(&slots_lock);
     if (__atomic_compare_exchange_n(&slot->skip, &from, skip, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         __atomic_store_n(&tally->chosen, chosen ? skip : 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner comes by set_up */
+        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner then calls set_up */
     }
     lock_give(&slots_lock, mask);
 }

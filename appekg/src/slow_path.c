@@ -1,17 +1,17 @@
-/* What a beat needs once in a while: a start of all, a record for its thread, a slot for its id, a way back to it. The
- * calls of appekg.h come here where they find no slot, and those of beat.c where the owner has been kept out of it;
- * with the slot ready, they go on as if it had been found. */
+/* The slow path of a beat: start of heartbeats, a record for its thread, a slot for its id, re-entry to the slot. The
+ * calls of appekg.h come here if they find no slot, and those of beat.c if the owner has been kept out; once the slot
+ * is ready, they continue as if it had been found. */
 #define _GNU_SOURCE
 #include "lifecycle.h"
-#include "slots.h"
+#include "record.h"
 
-/* The calling thread's slot for an id, ready for a beat; NULL when there is none to be recorded. `ends`: a beat that
- * finds no room is lost here. (It is the end that is counted, not the begin as well.) */
+/* Return the calling thread's slot for an id, ready for a beat; NULL if none is to be recorded. `ends`: a beat without
+ * room is counted as lost here (at its end, not also at its begin). */
 static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
 {
     if (!lifecycle_start(NULL))
         return NULL;
-    uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE); /* then the mode is no older */
+    uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE); /* so that the mode is no older */
     if (on == 0)
         return NULL;
     struct record *record = record_mine();

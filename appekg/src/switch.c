@@ -1,9 +1,9 @@
-/* Who may touch what: all words are atomic, and written by any thread; the state by the holder of `starting`
- * (lifecycle.c), and by the interval thread at an end that it finds out by itself. No locks. */
+/* Thread safety: all words are atomic, and written by any thread; the state by the holder of `starting` (lifecycle.c),
+ * and by the interval thread at an end that it detects itself. No locks. */
 #define _GNU_SOURCE
-#include "switch.h"
+#include "lifecycle.h"
 
-/* On before anything has started: the first beat finds no record, and so starts it all (slow_path.c). */
+/* On before the start: the first beat finds no record, and so starts everything (slow_path.c). */
 struct ekg_shared_ ekg_shared_ = {.on = 1, .mode = EKG_CAREFUL_};
 
 static uint32_t generation = 1; /* the last value of `on` that was not 0 */

@@ -1,18 +1,17 @@
-/* Who may touch what: `share` is written before the interval thread exists, the prices by that thread; all are atomic,
- * and read by owners, who find no price until there are all. An account (struct tally) is its owner's. slot->skip is
- * changed by the owner and under slots_lock; who finds that the other was faster, leaves it. */
+/* Thread safety: `share` is written before the interval thread exists, the prices by that thread; all are atomic, and
+ * read by owners, which see no price until all are set. An account (struct tally) belongs to its owner. slot->skip is
+ * changed by the owner and under slots_lock; if the other was faster, its value stays. */
 #define _GNU_SOURCE
 #include "thinning.h"
 
 #include "catalogue.h"
 #include "clock.h"
-#include "cost.h"
 #include "quiescence.h"
-#include "slots.h"
+#include "record.h"
 
-#define PART_BITS 20  /* a share in parts of 2^20 */
-#define PRICE_BITS 8  /* prices and accounts in parts of a tick */
-#define MOST_RISE 16u /* a factor becomes at most so many times as large at once: what it saw may be odd */
+#define PART_BITS 20  /* a share in units of 2^-20 */
+#define PRICE_BITS 8  /* prices and accounts in fractions of a tick */
+#define MOST_RISE 16u /* largest increase of a factor at once, because the sample may be atypical */
 #define LARGEST_FACTOR (1u << 24)
 #define NANO_PERCENT 100000000000ull
 
@@ -57,8 +56,8 @@ static uint64_t income(uint64_t ticks)
     return (ticks << PRICE_BITS) * load(&share) >> PART_BITS;
 }
 
-/* With which that many turns in that time, a second at most, cost no more than the share: what skipping costs comes
- * first, but a quarter is left for recording. */
+/* Return the factor with which that many turns in that time, a second at most, cost no more than the share: the cost of
+ * skipping is subtracted first, but a quarter is left for recording. */
 static uint64_t factor_for(uint64_t turns, uint64_t elapsed)
 {
     const uint64_t all = income(elapsed);
@@ -76,7 +75,7 @@ static bool change_skip(struct slot *slot, struct tally *tally, uint32_t from, u
     return true;
 }
 
-/* Settles the account; returns how many turns are skipped from now on. */
+/* Settle the account; return the number of turns to skip from now on. */
 static uint32_t settle(struct slot *slot, struct tally *tally, uint64_t now, uint32_t skip)
 {
     const uint64_t pair = __atomic_load_n(&pair_price, __ATOMIC_ACQUIRE);
@@ -108,7 +107,8 @@ static uint32_t settle(struct slot *slot, struct tally *tally, uint64_t now, uin
     return (uint32_t)wanted - 1;
 }
 
-/* Half to one and a half times as many: which beats are recorded must not follow a period of the program's. */
+/* Return a random number of turns from half to one and a half times as many, so that the recorded beats do not follow a
+ * period of the program. */
 static uint32_t spread_out(struct tally *tally, uint32_t skip)
 {
     tally->random = tally->random * 1664525u + 1013904223u;
@@ -137,7 +137,7 @@ void thinning_relax(struct record *record, struct slot *slot, uint64_t turns, ui
     const uint32_t own = catalogue_factor(slot->id) - 1;
     if (skip <= own)
         return;
-    turns += (uint64_t)skip + skip / 2; /* that may not have come to their end yet */
+    turns += (uint64_t)skip + skip / 2; /* that may not have ended yet */
     if (elapsed > load(&second)) {
         turns = (uint64_t)((unsigned __int128)turns * load(&second) / elapsed);
         elapsed = load(&second);

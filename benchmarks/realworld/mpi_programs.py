@@ -20,7 +20,7 @@ UNAVAILABLE = 77  # exit status of common.sh where a package cannot be fetched
 
 
 class NotAvailable(Exception):
-    """The program cannot be had here; the reason in one line."""
+    """The program is not available here; the reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Prepared:
 
     Attributes:
         command: Of one rank, given the amount of work.
-        directory: Where it runs.
+        directory: Its working directory.
         libraries: Directories for LD_LIBRARY_PATH.
     """
 
@@ -40,15 +40,15 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Program:
-    """A program and how its run time is set.
+    """A program and the relation between its work and its run time.
 
     Attributes:
         name: For `--only` and in the table.
-        about: What it does, in a few words; `{amount}` is the amount of work.
+        about: A short description; `{amount}` is the amount of work.
         prepare: Build or fetch it in a scratch folder, for an MPI.
         start: Amount of work of the first trial run.
         power: Run time is about proportional to this power of the amount.
-        mpis: Those that it can be had for.
+        mpis: MPIs for which it is available.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Program:
 
 
 def _example(program: str, *arguments: str) -> Callable[[Path, str], Prepared]:
-    """A program of examples/mpi; `{}` among its arguments is the amount of work."""
+    """Return a program of examples/mpi; `{}` among its arguments is the amount of work."""
 
     def prepare(scratch: Path, mpi: str) -> Prepared:
         build = scratch / "examples" / mpi
@@ -89,7 +89,7 @@ def _shell(scratch: Path, text: str) -> None:
 
 
 def _packages(scratch: Path, name: str, *packages: str) -> tuple[Path, tuple[str, ...]]:
-    """Unpack packages and what they need; return the root, and the directories of its libraries."""
+    """Unpack packages and their dependencies; return the root, and the directories of its libraries."""
     _shell(scratch, f"fetch_packages {name} {' '.join(packages)}")
     root = scratch / name / "root"
     return root, tuple(sorted({str(path.parent) for path in root.glob("usr/lib/**/*.so*")}))
@@ -99,7 +99,7 @@ def _compiled(source: Path, target: Path, flags: list[str], libraries: tuple[str
     """Compile a C program against libraries of unpacked packages, once."""
     if target.exists():
         return
-    # What the libraries need themselves is found when the program starts.
+    # Dependencies of the libraries are found when the program starts.
     words: list[str | Path] = [
         "mpicc.openmpi",
         "-O2",
@@ -117,7 +117,7 @@ def _compiled(source: Path, target: Path, flags: list[str], libraries: tuple[str
 
 
 def environment(libraries: tuple[str, ...]) -> dict[str, str]:
-    """Environment of a program: one thread for each rank, and its libraries."""
+    """Return the environment of a program: one thread for each rank, and its libraries."""
     # Ranks that share processors are not bound to one of them.
     found = {
         **os.environ,
@@ -219,20 +219,20 @@ def _petsc(scratch: Path, _: str) -> Prepared:
     flags = [f"-I{headers}", f"-I{share.parents[5]}/include", f"-L{library.parent}", f"-l:{library.name}"]
     program = root.parent / "ex13"
     _compiled(share / "ex13.c", program, flags, libraries)
-    # Heat in a square: a Newton iteration each step, and GMRES in it.
+    # Heat in a square: each step is a Newton iteration with GMRES.
     words = "-da_grid_x 100 -da_grid_y 100 -ts_max_time 1e9 -ts_max_steps {0}"
     return Prepared(lambda steps: [str(program), *words.format(steps).split()], root.parent, libraries)
 
 
 def _library(root: Path, pattern: str) -> Path:
-    """A library of an unpacked package, where its link leads to a file there."""
+    """Return a library of an unpacked package if its link leads to a file there."""
     found = [path for path in sorted(root.glob(f"usr/lib/*-linux-gnu/{pattern}")) if path.exists()]
     if not found:
         raise NotAvailable(f"{pattern} is not in the package")
     return found[0]
 
 
-# Steps are those of NPB where a program stands for one of it, so that a step is the part of the run that it is there.
+# Steps are those of NPB where a program represents one of its benchmarks, so that a step is the same part of the run.
 PROGRAMS = (
     Program("bt", "ADI, 5 x 5 blocks, {amount}^3 points, 200 steps", _example("adi", "bt", "{}", "200"), 12, 3),
     Program("sp", "ADI, pentadiagonal, {amount}^3 points, 400 steps", _example("adi", "sp", "{}", "400"), 12, 3),

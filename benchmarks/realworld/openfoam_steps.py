@@ -48,7 +48,7 @@ def compare(steps_file: str, series_file: str, periods_file: str) -> None:
 
 
 def step_at(steps: list[float], at: float) -> float:
-    """How many steps have passed at some time, with the part of the one that runs."""
+    """Return the number of steps passed at some time, including the fraction of the current one."""
     number = bisect_right(steps, at)
     if number in (0, len(steps)):
         return float(number)

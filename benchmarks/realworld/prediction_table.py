@@ -1,4 +1,4 @@
-"""The table of what `predictions` has measured, and its page."""
+"""The table of the results of `predictions`, and its page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "realworld-predictions.md"
-# What comes after this heading is written by `write_page`.
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "lab" / "realworld-predictions.md"
+# The text after this heading is written by `write_page`.
 HEADING = "## Measured\n"
-# The part of a run that may be executed, by how long the run takes at least; and how far a prediction may be off.
+# The share of a run that may be executed, by the shortest duration of the run; and the largest error of a prediction.
 EXECUTED_BARS = ((300.0, 0.02), (30.0, 0.10))
 ERROR_BARS = (0.03, 0.06)
 
@@ -30,22 +30,22 @@ class Case:
 
     @property
     def aet_s(self) -> list[float]:
-        """What the whole runs took."""
+        """The times of the whole runs."""
         return [full["predict"]["aet_s"] for _, full in self.pairs]
 
     @property
     def errors(self) -> list[float]:
-        """By how much each prediction from a beginning is off, of the whole run after it."""
+        """The relative error of each prediction from a beginning, against the whole run after it."""
         return [abs(short["predict"]["pet_s"] / full["predict"]["aet_s"] - 1) for short, full in self.pairs]
 
     @property
     def own_errors(self) -> list[float]:
-        """The same of predictions from the beginning of that whole run itself."""
+        """The relative errors of predictions from the beginning of that whole run itself."""
         return [abs(full["predict"]["pet_s"] / full["predict"]["aet_s"] - 1) for _, full in self.pairs]
 
     @property
     def in_range(self) -> int:
-        """How many ranges hold what the whole run took."""
+        """The number of ranges that contain the time of the whole run."""
         return sum(
             short["predict"]["pet_low_s"] <= full["predict"]["aet_s"] <= short["predict"]["pet_high_s"]
             for short, full in self.pairs
@@ -53,13 +53,13 @@ class Case:
 
     @property
     def executed(self) -> float:
-        """Part of the run that was executed: median."""
+        """The share of the run that was executed: median."""
         parts = [short["predict"]["set_s"] / full["predict"]["aet_s"] for short, full in self.pairs]
         return float(median(parts))
 
     @property
     def waited(self) -> float:
-        """Time from the start of the command to its answer, of that of the whole run: median."""
+        """The time from the start of the command to its answer, as a share of the whole run's time: median."""
         return float(median([short["wall_s"] / full["wall_s"] for short, full in self.pairs]))
 
     @property
@@ -83,7 +83,7 @@ def cases(results: Path) -> list[Case]:
 
 
 def table(results: Path) -> str:
-    """Return the table of all that was measured."""
+    """Return the table of all measurements."""
     lines = [
         "| program | ranks | runs | they took | executed | waited | off by | of the same run | in the range |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -105,11 +105,11 @@ def _percent(errors: list[float]) -> str:
 
 
 def bars_missed(results: Path) -> list[str]:
-    """Return a line for each bar that a program misses: the part that was executed, and the error."""
+    """Return a line for each bar that a program misses: the executed share, and the error."""
     lines = []
     for case in cases(results):
         name = f"{case.settings['name']}, {case.settings['ranks']} ranks, {median(case.aet_s):.0f} s"
-        # Runs come out a little shorter or longer than they were asked for.
+        # Runs come out slightly shorter or longer than requested.
         bar = next((part for seconds, part in EXECUTED_BARS if case.settings["seconds"] >= seconds), 1.0)
         if case.executed > bar:
             lines.append(f"{name}: executed {100 * case.executed:.1f} %, over {100 * bar:.0f} %")
@@ -134,6 +134,5 @@ def write_page(results: Path, page: Path = PAGE) -> None:
         f"{values('processors')} processors; incprof {values('revision')}; "
         f"the load before a run was {max(case.load for case in found):.1f} at most."
     )
-    missed = bars_missed(results)
-    lines = [f"- {line}" for line in missed] or ["- none"]
-    page.write_text("\n".join([head, about, "", table(results), "", "Bars that are missed:", "", *lines]) + "\n")
+    missed = f"{len(bars_missed(results))} bars are missed: `--show` lists them."
+    page.write_text("\n".join([head, about, "", table(results), "", missed]) + "\n")

@@ -1,10 +1,10 @@
-"""How well `incprof predict` predicts: MPI programs, their signature, and the whole run beside the prediction.
+"""Accuracy of `incprof predict`: MPI programs, their signature, and the whole run compared with the prediction.
 
     sh benchmarks/realworld/run.sh predictions [--only NAME]... [--seconds S]... [--runs N] [--write]
 
-Each program's amount of work is chosen so that its run takes about so many seconds here. It is traced once for its
-signature. Then, as often as `--runs` has it, `predict` runs its beginning, and `predict --full` runs all of it. The
-scratch folder keeps what was measured, and a call goes on where the one before was ended; `--again` measures anew.
+Each program's amount of work is chosen so that its run takes about that many seconds here. It is traced once for its
+signature. Then, `--runs` times, `predict` runs its beginning, and `predict --full` runs all of it. The scratch folder
+stores the measurements, and a call continues an interrupted one; `--again` repeats all measurements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.realworld.mpi_programs import PROGRAMS, ROOT, NotAvailable, Prep
 from benchmarks.realworld.prediction_table import PAGE, bars_missed, table, write_page
 
 FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}
-# A trial run of this length shows what an amount of work takes; longer ones are extrapolated.
+# A trial run of this length determines the time of an amount of work; longer ones are extrapolated.
 TRIAL_S, TRIALS, NEAR = 10.0, 6, 1.3
 
 
@@ -36,7 +36,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Bench:
-    """Where and how it is measured.
+    """Where and how programs are measured.
 
     Attributes:
         scratch: Folder of programs and results.
@@ -55,7 +55,7 @@ class Bench:
 
         Its output goes to log.out and log.err.
 
-        Raises: Failed where it ends with another status than 0, or not in time.
+        Raises: Failed where it does not exit with status 0 in time.
         """
         launch = [f"mpirun.{self.mpi}", *FLAGS[self.mpi], "-n", str(self.ranks), *map(str, words)]
         with log.with_suffix(".out").open("w") as out, log.with_suffix(".err").open("w") as err:
@@ -79,7 +79,7 @@ class Bench:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a launcher that still runs, and by it all ranks."""
+    """End a launcher that is still running, which ends all ranks."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -90,19 +90,19 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def amount_for(seconds: float, program: Program, wall_s: Callable[[int], float]) -> int:
-    """Return the amount of work with which a run takes about so many seconds.
+    """Return the amount of work with which a run takes about that many seconds.
 
     Args:
-        seconds: What a run is to take.
-        program: Where to start, and how time grows with the amount.
-        wall_s: Run it with an amount; returns seconds.
+        seconds: The requested duration.
+        program: The first amount, and how time grows with the amount.
+        wall_s: Runs it with an amount; returns seconds.
     """
     goal, amount = min(seconds, TRIAL_S), program.start
     for _ in range(TRIALS):
         took = wall_s(amount)
         if goal / NEAR <= took <= goal * NEAR:
             break
-        # Small amounts take mostly what starting takes: never more than eight times as much work at once.
+        # Small amounts are dominated by the start: never more than eight times as much work at once.
         factor = min(max(goal / took, 1 / 8), 8.0)
         after = scaled(amount, factor, program)
         if after == amount:
@@ -114,12 +114,12 @@ def amount_for(seconds: float, program: Program, wall_s: Callable[[int], float])
 
 
 def scaled(amount: int, factor: float, program: Program) -> int:
-    """Return the amount of work that takes so many times as long."""
+    """Return the amount of work that takes that many times as long."""
     return max(round(float(amount * factor ** (1 / program.power))), 1)
 
 
 def measured(bench: Bench, program: Program, seconds: float, runs: int, *, again: bool) -> None:
-    """Measure a program at one length, but for what was measured before."""
+    """Measure a program at one length, except for what was measured before."""
     case = bench.scratch / "predictions" / f"{program.name}-{bench.mpi}-{bench.ranks}-ranks-{seconds:g}-s"
     if again:
         shutil.rmtree(case, ignore_errors=True)
@@ -170,7 +170,7 @@ def measured(bench: Bench, program: Program, seconds: float, runs: int, *, again
 
 
 def kept(path: Path, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what was measured before, else measure it and keep it."""
+    """Return the earlier measurement, else measure and store it."""
     if not path.exists():
         load = os.getloadavg()[0]
         print(f"{path.parent.name}: {path.stem}", file=sys.stderr, flush=True)
@@ -183,7 +183,7 @@ def kept(path: Path, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def last_json(path: Path) -> dict[str, Any]:
-    """Return the answer of predict, which comes after the program's own output."""
+    """Return the answer of predict, which follows the program's own output."""
     for line in reversed(path.read_text(errors="replace").splitlines()):
         if '"incprof.predict/1"' in line:
             found: dict[str, Any] = json.loads(line)
@@ -192,14 +192,14 @@ def last_json(path: Path) -> dict[str, Any]:
 
 
 def revision() -> str:
-    """The commit that is measured; `+` where files differ from it."""
+    """Return the measured commit; `+` where files differ from it."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
     done = subprocess.run(words, capture_output=True, text=True)
     return done.stdout.strip() or "not known"
 
 
 def main() -> int:
-    """Measure what the arguments choose; print the table."""
+    """Measure the cases selected by the arguments; print the table."""
     parser = argparse.ArgumentParser(prog="run.sh predictions", description=(__doc__ or "").split("\n", 1)[0])
     names = [program.name for program in PROGRAMS]
     parser.add_argument("--only", action="append", metavar="NAME", choices=names, help=f"of {', '.join(names)}")

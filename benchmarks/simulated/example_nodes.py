@@ -1,4 +1,4 @@
-"""The generated files that docs/dna.md shows answers on: `python -m benchmarks.simulated.example_nodes DIR`."""
+"""Write the generated files of the examples in docs/use/dna.md: `python -m benchmarks.simulated.example_nodes DIR`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from incprof.model.nodes import NodeSeries
 from truth.nodes.cases import known_program
 
-# Of the generated programs, on two machines each.
+# Case numbers of the generated programs, on two machines each.
 PROGRAMS = {"mesh": 3, "sort": 5}
 RUNS, BEGINNING = 4, 0.25
 
 
 def write(series: NodeSeries, path: Path) -> None:
-    """Write rows as CSV, marked as what they are."""
+    """Write rows as CSV, marked as generated."""
     lines = ["# simulated: watts of each count", ",".join(["timestamp", *series.names[:-1], "power_watts"])]
     for time, row in zip(series.times.tolist(), series.values.tolist(), strict=True):
         lines.append(",".join([f"{time:.0f}", *(f"{value:.10g}" for value in row)]))

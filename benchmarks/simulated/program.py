@@ -1,4 +1,4 @@
-"""The program of simulated ranks, compiled: where its functions lie, and the call instructions between them."""
+"""The program of simulated ranks, compiled: addresses of its functions, and the call instructions between them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.elf.file import open_elf
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.machine_code import MachineCode
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.machine_code import MachineCode
 
 HERE = Path(__file__).parent
-# What an optimising compiler would merge, inline or turn into jumps stays as it is written. No path of the machine
-# goes into the file, so that its build-id is the same everywhere.
+# Code that an optimising compiler would merge, inline or turn into jumps stays as written. No path of the machine goes
+# into the file, so that its build-id is the same everywhere.
 FLAGS = ("-g", "-O1", "-pg", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-ipa-icf", "-Wl,--build-id=sha1")
 
 
 @dataclass(frozen=True)
 class Program:
-    """exe: its file. build_id: 40 hex digits. begin, size: of its functions by name. code: its instructions."""
+    """The compiled program.
+
+    Attributes:
+        exe: its file.
+        build_id: 40 hex digits.
+        begin: address of each function, by name.
+        size: bytes of each function, by name.
+        code: its instructions.
+    """
 
     exe: Path
     build_id: str
@@ -29,12 +37,12 @@ class Program:
     code: MachineCode
 
     def sampled(self, function: str, count: int) -> list[int]:
-        """Addresses all over the body of a function."""
+        """Return addresses distributed over the body of a function."""
         inner = np.linspace(0.35, 0.85, count) * self.size[function]
         return [self.begin[function] + int(offset) for offset in inner]
 
     def call(self, caller: str, callee: str) -> int:
-        """The last byte of the instruction in one function that calls another, or one of a library."""
+        """Return the last byte of the instruction in one function that calls another, or one of a library."""
         for address in range(self.begin[caller] + 4, self.begin[caller] + self.size[caller]):
             if callee in self.begin:
                 found = self.code.call_targets(np.array([address], dtype=np.uint64))[0] == self.begin[callee]
@@ -46,7 +54,7 @@ class Program:
 
 
 def build(directory: Path) -> Program:
-    """Compile the program, and the library that stands for MPI, in a directory.
+    """Compile the program, and the library that replaces MPI, in a directory.
 
     Raises: FileNotFoundError without gcc.
     """
@@ -65,7 +73,7 @@ def build(directory: Path) -> Program:
 
 
 def snapshot(program: Program, symbols: Path) -> None:
-    """Write what a recording keeps of the program: its symbols and debug information, without its code."""
+    """Write the part of the program that a recording stores: its symbols and debug information, without its code."""
     symbols.mkdir(parents=True, exist_ok=True)
     _run(["objcopy", "--only-keep-debug", str(program.exe), str(symbols / f"{program.build_id}.elf")], symbols)
 

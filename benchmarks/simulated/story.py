@@ -1,4 +1,4 @@
-"""What simulated ranks do: who is where in the program, in which phase, and how much of it is waiting for others.
+"""The behaviour of simulated ranks: call paths, phases, and time spent waiting for others.
 
 All ranks of the solver go through the same phases at the same time. A phase lasts as long as the slowest rank needs;
 the others wait for it inside MPI: a rank with load w of the largest load W waits 1 - w/W of the phase.
@@ -16,20 +16,24 @@ SERVER, MASTER = "io server", "master"
 SOLVER_PHASES = ("setup", "assemble", "solve", "transport", "checkpoint")
 PHASES = (*SOLVER_PHASES, "server receives", "server writes", "master")
 SETUP, CHECKPOINT, RECEIVES, WRITES, LEADS = 0, 4, 5, 6, 7
-# Seconds that a visit lasts: so many, and up to as many again.
+# Seconds of an episode: this many, and up to as many again.
 ROUND = ((1, 18.0), (2, 40.0), (3, 24.0))
 ROUNDS_PER_CHECKPOINT, CHECKPOINT_S, SETUP_SHARE = 4, 8.0, 0.02
-# An interval belongs to the phase that has so much of it, and to none (-1) where no phase has.
+# An interval belongs to the phase with at least this share of it, and to none (-1) otherwise.
 PURE = 0.9
-# What waits in MPI even where all are equally fast; it scatters from interval to interval.
+# Share of waiting in MPI even if all ranks are equally fast; it scatters from interval to interval.
 LEAST_WAIT, WAIT_SCATTER = 0.03, 0.02
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """What may be on the CPU. path: functions from main on. share: of the phase's work. calls_hz: of the last one.
+    """A call path that may be on the CPU.
 
-    waits: the last function is one of MPI, in which the rank waits for others.
+    Attributes:
+        path: functions from main on.
+        share: of the phase's work.
+        calls_hz: calls per second of the last function.
+        waits: whether the last function is one of MPI, in which the rank waits for others.
     """
 
     path: str
@@ -38,7 +42,7 @@ class Leaf:
     waits: bool = False
 
 
-# For each phase: what works, and in which the rank waits.
+# For each phase: the working leaves, and those in which the rank waits.
 LEAVES: tuple[tuple[Leaf, ...], ...] = (
     (
         Leaf("main setup read_mesh", 0.7, 2.0),
@@ -78,12 +82,27 @@ ROLE_WAITS = {RECEIVES: 0.9, WRITES: 0.1, LEADS: 0.8}
 
 @dataclass(frozen=True)
 class Options:
-    """What is simulated. None: as many as fit the number of ranks.
+    """Options of a simulation; None: a number that fits the number of ranks.
 
-    imbalance: relative standard deviation of the load over ranks. stragglers: ranks with `slowdown` times the load in
-    one phase. late: ranks that start up to `late_s` after the others. offset_s: clocks of nodes, with `per_node` ranks
-    each, are wrong by up to so much; drift_ppm: and go wrong by up to so much. late, io_servers, masters: how many.
-    truncated, missing, foreign: ranks whose file is cut off, not there, or not a recording.
+    Attributes:
+        ranks: their number.
+        intervals: their number.
+        seed: of the random generator.
+        interval_s: length of an interval, seconds.
+        rate_hz: sampling rate.
+        imbalance: relative standard deviation of the load over ranks.
+        stragglers: number of ranks with `slowdown` times the load in one phase.
+        slowdown: factor of the load of stragglers.
+        io_servers: number of such ranks.
+        masters: number of such ranks.
+        late: number of ranks that start late.
+        late_s: largest delay of their start, seconds.
+        offset_s: largest clock offset of a node, seconds.
+        drift_ppm: largest clock drift of a node.
+        per_node: ranks per node.
+        truncated: ranks whose file is truncated.
+        missing: ranks without a file.
+        foreign: ranks whose file is not a recording.
     """
 
     ranks: int = 64
@@ -108,10 +127,18 @@ class Options:
 
 @dataclass(frozen=True)
 class Story:
-    """What all ranks do. r ranks, v visits of phases, p phases.
+    """The behaviour of all ranks. r ranks, v episodes of phases, p phases.
 
-    ends: (v,) seconds of true time. phase: (v,) of the solver. role: of each rank, "" for the solver's. waits: (r, p)
-    share of the phase that the rank waits. starts_s, offset_s, drift_ppm: (r,). stragglers: rank, phase and factor.
+    Attributes:
+        options: of the simulation.
+        ends: (v,) seconds of true time.
+        phase: (v,) of the solver.
+        role: of each rank, "" for the solver's.
+        waits: (r, p) share of the phase that the rank waits.
+        starts_s: (r,) start of each rank, seconds.
+        offset_s: (r,) clock offset, seconds.
+        drift_ppm: (r,) clock drift.
+        stragglers: rank, phase and factor.
     """
 
     options: Options
@@ -125,18 +152,18 @@ class Story:
     stragglers: tuple[tuple[int, int, float], ...] = field(default=())
 
     def intervals(self, rank: int) -> int:
-        """How many whole intervals a rank records: fewer where it starts late."""
+        """Return the number of whole intervals that a rank records: fewer if it starts late."""
         options, clock = self.options, 1.0 + self.drift_ppm[rank] * 1e-6
         local = (options.intervals * options.interval_s - self.starts_s[rank]) * clock
         return min(int(local / options.interval_s + 0.5), options.intervals)
 
     def true_time(self, rank: int, local_s: FloatArray) -> FloatArray:
-        """True times of times since the rank's start by its own clock, same shape."""
+        """Convert times since the rank's start by its own clock to true times, same shape."""
         found: FloatArray = self.starts_s[rank] + local_s / (1.0 + self.drift_ppm[rank] * 1e-6)
         return found
 
     def phase_at(self, rank: int, true_s: FloatArray) -> IntArray:
-        """The phase that a rank is in at true times, same shape."""
+        """Return the phase of a rank at true times, same shape."""
         visit = np.minimum(np.searchsorted(self.ends, true_s, side="right"), len(self.ends) - 1)
         phase: IntArray = self.phase[visit]
         if self.role[rank] == SERVER:
@@ -144,7 +171,7 @@ class Story:
         return np.full_like(phase, LEADS) if self.role[rank] == MASTER else phase
 
     def labels(self, rank: int) -> IntArray:
-        """The phase of each interval of a rank, shape (n,); -1 where it shares the interval with another one."""
+        """Return the phase of each interval of a rank, shape (n,); -1 where several phases share it."""
         n, parts = self.intervals(rank), 20
         local = (np.arange(n * parts) + 0.5) * (self.options.interval_s / parts)
         phase = self.phase_at(rank, self.true_time(rank, local)).reshape(n, parts)
@@ -153,7 +180,7 @@ class Story:
 
 
 def tell(options: Options) -> Story:
-    """Draw what happens. The same options give the same story."""
+    """Draw the behaviour. The same options give the same story."""
     rng = np.random.default_rng(options.seed)
     ends, phase = _visits(options, rng)
     role = _roles(options)
@@ -176,7 +203,7 @@ def tell(options: Options) -> Story:
 
 
 def _visits(options: Options, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Ends and phases of the visits. A run that is too short for three rounds has shorter ones."""
+    """Return ends and phases of the episodes. A run too short for three rounds has shorter ones."""
     total = (options.intervals + 1) * options.interval_s
     scale = min(total / (3.2 * 1.5 * sum(seconds for _, seconds in ROUND)), 1.0)
     seconds, phase, rounds = [max(SETUP_SHARE * total, 3 * options.interval_s)], [SETUP], 0
@@ -192,7 +219,7 @@ def _visits(options: Options, rng: np.random.Generator) -> tuple[FloatArray, Int
 
 
 def _roles(options: Options) -> tuple[str, ...]:
-    """The role of each rank: the last ones of nodes are servers, the first ranks masters."""
+    """Return the role of each rank: the last ones of nodes are servers, the first ranks masters."""
     count = options.io_servers
     if count is None:
         count = max(options.ranks // 64, int(options.ranks >= 8))
@@ -205,7 +232,7 @@ def _roles(options: Options) -> tuple[str, ...]:
 
 
 def _stragglers(options: Options, solvers: IntArray, rng: np.random.Generator) -> tuple[tuple[int, int, float], ...]:
-    """Some ranks, each slow in one phase of a round: as many phases as there are have one before another has two."""
+    """Draw stragglers, each slow in one phase of a round; phases are used evenly."""
     count = min(4, 1 + options.ranks // 64) if options.stragglers is None else options.stragglers
     ranks = rng.choice(solvers, min(count, len(solvers)), replace=False)
     first = int(rng.integers(len(ROUND)))

@@ -1,4 +1,4 @@
-"""The recording of one simulated rank as bytes (docs/formats.md): all of its samples at once, in numpy."""
+"""The recording of one simulated rank as bytes (docs/reference/formats.md): all of its samples at once, in numpy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.unit.streamwriter import BIN, BLOCK_BINS, image, varint, zigzag
 ByteArray = npt.NDArray[np.uint8]
 
 MPI_MODULE = 7
-# Instructions of a function that samples are seen at.
+# Instructions of a function at which samples fall.
 PLACES = 2
-MCOUNT = 9  # a call of mcount comes so many bytes after a function's beginning
+MCOUNT = 9  # a call of mcount is this many bytes after a function's beginning
 START_UNIX_NS = 1_700_000_000 * 10**9
 HISTOGRAM = np.dtype([
     ("tag", "u1"), ("low", "<u8"), ("high", "<u8"), ("bins", "<u4"), ("rate", "<u4"), ("unit", "S15"), ("sign", "S1"),
@@ -33,9 +33,15 @@ HISTOGRAM = np.dtype([
 class Places:
     """Where samples fall: call paths with the address at their end. s places, e calls from function to function.
 
-    paths: (module, address) frames of each. cumulative, waits: for each phase, its places with the sum of their shares
-    up to each, and those in which it waits. kind: (s,). address: (s,) at the end of the path. arc_from, arc_self: (e,)
-    addresses. arc_hz: (e, s) calls per second at a place.
+    Attributes:
+        paths: (module, address) frames of each place.
+        works: for each phase, its working places, with the cumulative sum of their shares.
+        waits: for each phase, the places in which it waits.
+        kind: (s,) kind of each place.
+        address: (s,) at the end of the path.
+        arc_from: (e,) addresses of the calls.
+        arc_self: (e,) addresses of the called functions.
+        arc_hz: (e, s) calls per second at a place.
     """
 
     paths: tuple[tuple[tuple[int, int], ...], ...]
@@ -49,7 +55,7 @@ class Places:
 
 
 def places(program: Program) -> Places:
-    """Find the addresses of everything that the story's phases run."""
+    """Find the addresses of all functions in the story's phases."""
     paths, kinds, works, waits = [], [], [], []
     arcs: dict[tuple[int, int], dict[int, float]] = {}
     for leaves in LEAVES:
@@ -81,13 +87,13 @@ def places(program: Program) -> Places:
 
 
 def rank_stream(story: Story, program: Program, at: Places, rank: int) -> bytes:
-    """The whole file of a rank."""
+    """Return the whole file of a rank."""
     options = story.options
     rng = np.random.default_rng([options.seed, 1, rank])
     n = story.intervals(rank)
     per_interval = round(options.rate_hz * options.interval_s)
     ticks = n * per_interval
-    # The timer of a thread starts anywhere in its period, and signals arrive somewhat late.
+    # The timer of a thread starts anywhere in its period, and signals arrive slightly late.
     local = (np.arange(ticks) + 0.5 * rng.random() + 0.4 * rng.random(ticks)) / options.rate_hz
     place = _draw(story, at, rank, local, per_interval, rng)
     micro = (local * 1e6).astype(np.int64)
@@ -122,7 +128,7 @@ def rank_stream(story: Story, program: Program, at: Places, rank: int) -> bytes:
 def _draw(
     story: Story, at: Places, rank: int, local: npt.NDArray[np.float64], per_interval: int, rng: np.random.Generator
 ) -> IntArray:
-    """Draw where each sample falls, shape (ticks,)."""
+    """Draw the place of each sample, shape (ticks,)."""
     phase = story.phase_at(rank, story.true_time(rank, local))
     scatter = WAIT_SCATTER * rng.standard_normal(len(local) // per_interval)
     chance = story.waits[rank][phase] + np.repeat(scatter, per_interval)
@@ -136,7 +142,7 @@ def _draw(
 
 
 def _nodes(at: Places, place: IntArray, per_interval: int) -> tuple[IntArray, dict[int, bytes]]:
-    """Node numbers of places, (s,), and the node images by interval: nodes are new when they are first seen."""
+    """Return node numbers of places, (s,), and the node images by interval: a node is written when it first occurs."""
     used, first = np.unique(place, return_index=True)
     number, known = np.zeros(len(at.paths), dtype=np.int64), dict[tuple[int, int, int], int]()
     new: dict[int, list[tuple[int, int, int, int]]] = {}
@@ -161,7 +167,7 @@ def _node_payload(rows: list[tuple[int, int, int, int]]) -> bytes:
 
 
 def _samples(delay: IntArray, node: IntArray, kind: IntArray, per_interval: int) -> tuple[bytes, list[int]]:
-    """Sample payloads one after the other, and where each begins and ends; thread 0, weight 1."""
+    """Return sample payloads one after the other, and where each begins and ends; thread 0, weight 1."""
     code = node * 8 + kind * 2
     table = np.empty((len(delay), 7), dtype=np.uint8)
     table[:, 0] = delay & 0x7F | np.where(delay > 0x7F, 0x80, 0)
@@ -179,7 +185,7 @@ def _samples(delay: IntArray, node: IntArray, kind: IntArray, per_interval: int)
 
 
 def _histograms(address: npt.NDArray[np.uint64], count: IntArray, rate_hz: int) -> tuple[bytes, list[int]]:
-    """Histogram records of all intervals, count (n, s), and where those of each begin and end."""
+    """Return the histogram records of all intervals, count (n, s), and where those of each begin and end."""
     size = BIN * BLOCK_BINS
     block, where = np.unique(address // np.uint64(size), return_inverse=True)
     bins = np.zeros((len(count), len(block), BLOCK_BINS), dtype=np.uint16)
@@ -196,7 +202,7 @@ def _histograms(address: npt.NDArray[np.uint64], count: IntArray, rate_hz: int) 
 
 
 def _arcs(at: Places, count: IntArray, rate_hz: int, rng: np.random.Generator) -> tuple[bytes, list[int]]:
-    """Arc records of all intervals, and where those of each begin and end."""
+    """Return the arc records of all intervals, and where those of each begin and end."""
     calls = rng.poisson(count @ at.arc_hz.T / rate_hz)
     row, which = np.nonzero(calls)
     records = np.zeros(len(row), dtype=ARC)
@@ -207,7 +213,7 @@ def _arcs(at: Places, count: IntArray, rate_hz: int, rng: np.random.Generator) -
 
 
 def _counters(start_ns: IntArray, samples: int, rate_hz: int) -> bytes:
-    """Payloads of the interval images, start_ns (n + 1,): one thread that is always on the CPU."""
+    """Return the payloads of the interval images, start_ns (n + 1,): one thread that is always on the CPU."""
     table = np.zeros((len(start_ns) - 1, 14), dtype="<u8")
     table[:, 0], table[:, 1] = start_ns[:-1], start_ns[1:]
     table[:, 3] = start_ns[1:] - start_ns[:-1]

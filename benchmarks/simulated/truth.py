@@ -1,4 +1,4 @@
-"""What is true of a simulated run: told beside it, and read again by what is measured against it."""
+"""The truth about a simulated run: written beside it, and read when results are compared with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from incprof.model import IntArray
 
 
 def write_truth(story: Story, path: Path) -> None:
-    """Write the truth as JSON. labels: by rank [phase, how many intervals] in order, -1 for intervals of two phases."""
+    """Write the truth as JSON.
+
+    labels: by rank, [phase, number of intervals] in order, -1 for intervals of two phases.
+    """
     solvers = np.flatnonzero([not role for role in story.role])
     busy = 1.0 - story.waits[solvers][:, : WRITES - 1]
     truth = {
@@ -39,13 +42,13 @@ def write_truth(story: Story, path: Path) -> None:
 
 
 class Truth:
-    """What was written. `raw` has everything."""
+    """The truth of a file. `raw` has everything."""
 
     def __init__(self, path: Path):
         self.raw: dict[str, Any] = json.loads(path.read_text())
 
     def labels(self, rank: int) -> IntArray:
-        """The phase of each interval of a rank, shape (n,); -1 for intervals of two phases."""
+        """Return the phase of each interval of a rank, shape (n,); -1 for intervals of two phases."""
         runs = np.array(self.raw["labels"][rank], dtype=np.int64).reshape(-1, 2)
         return np.repeat(runs[:, 0], runs[:, 1])
 
@@ -56,7 +59,7 @@ class Truth:
 
     @property
     def outliers(self) -> dict[int, str]:
-        """The roles of ranks that do something else than the solver's."""
+        """Return the roles of the ranks that do not belong to the solver."""
         return {one["rank"]: one["role"] for one in self.raw["outliers"]}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 from incprof import __version__
-from incprof.helping import EXIT_STATUSES
-from incprof.verbs import RUN_PROGRAMS, VERBS, Parser, build_parser, verb_parser
+from incprof.cli.parser import RUN_PROGRAMS, VERBS, Parser, build_parser, verb_parser
+from incprof.command.helping import EXIT_STATUSES
 
 HERE = Path(__file__).parent
 

@@ -47,7 +47,7 @@ def contents(readme: str) -> str:
     seen: set[str] = set()
     headings = re.split(r"^\*\*(.+)\*\*$", readme, flags=re.MULTILINE)[1:]
     for heading, text in zip(headings[::2], headings[1::2], strict=True):
-        pages = [page for page in dict.fromkeys(re.findall(r"\]\(([\w-]+)\.md\)", text)) if page not in seen]
+        pages = [page for page in dict.fromkeys(re.findall(r"\]\(([\w/-]+)\.md\)", text)) if page not in seen]
         seen.update(pages)
         parts.append((heading, pages))
     parts.append(("References", ["man/index", "reference/incprof", "reference/appekg", "reference/c", "changelog"]))
@@ -60,9 +60,13 @@ def contents(readme: str) -> str:
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Make the index of docs/README.md. A page that is not named there is an error of Sphinx's.
 
-    A page beside docs/ that the site has is under its own name there.
+    A page beside docs/ that the site has is under its own name there. The page of a verb ends with a link to its manual
+    page, which lists the options as the command line defines them.
     """
-    source[0] = source[0].replace("](../CHANGELOG.md", "](changelog.myst")
+    source[0] = source[0].replace("](../../CHANGELOG.md", "](../changelog.myst")
+    verb = page.removeprefix("use/")
+    if verb != page and (Path(app.srcdir) / f"man/incprof-{verb}.1").is_file():
+        source[0] += f"\n## All options\n\nThe manual page [incprof {verb}](../man/incprof-{verb}.1) lists them.\n"
     if page == root_doc:
         readme = (Path(app.srcdir) / "README.md").read_text()
         words = re.sub(r"^\*\*(.+)\*\*$", r"## \1\n", readme.partition("\n")[2], flags=re.MULTILINE)

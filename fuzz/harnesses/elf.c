@@ -1,7 +1,7 @@
 /* An ELF object of any content: its headers, names, build-id and unwind tables. */
 #include "cfi_checked.h"
 #include "elf_file.h"
-#include "start_code.h"
+#include "modules.h"
 #include "watched.h"
 
 static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)

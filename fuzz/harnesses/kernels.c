@@ -1,7 +1,6 @@
 /* The kernels of the analysis on drawn series: results lie where they may, and bounds are bounds. */
 #include "drawn.h"
 #include "dtw.h"
-#include "lags.h"
 
 #include <math.h>
 

@@ -6,7 +6,6 @@
 
 #include "drawn.h"
 #include "elf_file.h"
-#include "object_file.h"
 #include "sys.h"
 #include "watched.h"
 

@@ -1,7 +1,7 @@
 /* A ring of samples with anything in it, drained into an interval: nothing is read beyond it, what is counted is what
  * was there, and what is put in afterwards comes out again. */
 #include "drawn.h"
-#include "interval_take.h"
+#include "interval.h"
 #include "modules.h"
 #include "watched.h"
 

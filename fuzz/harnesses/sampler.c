@@ -2,14 +2,12 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 
-#include "sampler/include/machine.h" /* preload has one too */
-#include "sampler/machine.c"
+#include "outside/machine_counters.c"
 
 #include "runtime/credentials.c"
-#include "command.h"
+#include "sensor_files.h"
 #include "drawn.h"
 #include "request.h"
-#include "sensor_files.h"
 #include "watched.h"
 
 #define MOST_WORDS 16
@@ -88,7 +86,7 @@ static void check_request(struct drawn *drawn)
     const struct event *chosen[MOST_COLUMNS];
     size_t columns = 0;
     optind = 0;
-    if (request_parse(&request, count, words)) {
+    if (request_parse_sampler(&request, count, words)) {
         DEMAND(request.interval_ns >= 100000 && request.interval_ns <= 3600000000000u);
         DEMAND(request.list || request.output != NULL);
         if (request.target.scope == OF_PROCESS)

@@ -1,4 +1,4 @@
-"""The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
+"""The model of a recorded run: its profile, its loops, its call tree. Every layer uses it."""
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
 from incprof.model.code_loops import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops

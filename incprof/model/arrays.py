@@ -1,4 +1,4 @@
-"""Types of arrays, and what numpy is slow at."""
+"""Array types, and replacements for slow numpy functions."""
 
 from typing import Any, TypeVar
 
@@ -7,19 +7,19 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-# Of any width: long tables from files take 8 or 32 bits a number where that is enough. Widen before you multiply.
+# Of any width: long tables from files use 8 or 32 bits a number where that suffices. Widen before multiplying.
 IntArray = npt.NDArray[np.signedinteger[Any]]
 Number = TypeVar("Number", bound=np.number[Any])
 
 
-# Whole numbers in a range that is so many times as long as there are of them are counted, and not sorted.
+# Integers whose range is at most this many times their count are counted instead of sorted.
 DENSE = 8
 
 
 def numbered(values: IntArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The distinct values of an array, shape (n,), from 0 on, ascending, and the place of each among them, (n,).
+    """Return the distinct values of an array, shape (n,), from 0 on, ascending; and each element's index in them, (n,).
 
-    It is what `np.unique` has, without sorting where the values are not much larger than there are of them.
+    Equivalent to `np.unique`, but does not sort if the largest value is not much larger than the number of elements.
     """
     top = int(values.max(initial=-1)) + 1
     if top > DENSE * len(values) + 2**16 or int(values.min(initial=0)) < 0:
@@ -31,9 +31,9 @@ def numbered(values: IntArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The distinct values of an array of any shape, ascending, as `np.unique` has them.
+    """Return the distinct values of an array of any shape, ascending, as `np.unique` does.
 
-    numpy 2.3 and later hash the values first, which takes 150 times as long where most of them differ.
+    numpy 2.3 and later hash the values first, which takes 150 times as long if most of them differ.
     """
     ordered = np.sort(values, axis=None)
     first = np.ones(len(ordered), dtype=np.bool_)

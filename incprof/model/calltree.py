@@ -1,6 +1,6 @@
-"""The call tree of a run: its call paths without their call sites. Built once for a profile; others have views of it.
+"""The call tree of a run: its call paths without call sites. Built once per profile; other modules derive views.
 
-A node is who was on the stack, whatever line called whom. p path nodes, q nodes of the tree.
+A node is a function at a position on the stack, regardless of the calling line. p path nodes, q tree nodes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class _Growing:
-    """Nodes by their parent and function, numbered as they come. Node 0 is the root."""
+    """Nodes by parent and function, numbered in order of insertion. Node 0 is the root."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], int] = {}
 
     def node(self, parent: int, function: int) -> int:
-        """The node of a function below a parent."""
+        """Return the node of a function below a parent; insert it if it is new."""
         return self._known.setdefault((parent, function), len(self._known) + 1)
 
     def tree(self, of_node: IntArray) -> CallTree:
-        """The tree of all nodes so far."""
+        """Return the tree of all nodes so far."""
         parents = np.array([0, *(parent for parent, _ in self._known)], dtype=np.int64)
         functions = np.array([-1, *(function for _, function in self._known)], dtype=np.int64)
         return CallTree(parents, functions, of_node)
@@ -38,7 +38,10 @@ class _Growing:
 class CallTree:
     """Call paths without call sites.
 
-    parent, function: (q,), a parent before its children. of_node: (p,) the node of each path node.
+    Attributes:
+        parent: (q,) parent node; a parent comes before its children.
+        function: (q,) function of each node.
+        of_node: (p,) tree node of each path node.
     """
 
     parent: IntArray
@@ -46,7 +49,7 @@ class CallTree:
     of_node: IntArray
 
     def inclusive(self, own: FloatArray) -> FloatArray:
-        """Add what happens below each node. own: (..., q)."""
+        """Return inclusive values: each node's own plus those of all nodes below it. own: (..., q)."""
         total = np.array(own, dtype=np.float64)
         columns = np.moveaxis(total, -1, 0)
         parent = self.parent.tolist()
@@ -55,7 +58,7 @@ class CallTree:
         return total
 
     def outermost(self) -> IntArray:
-        """Return the nodes whose function is not on the stack above them as well, ascending."""
+        """Return the nodes whose function does not occur above them on the stack, ascending."""
         above: list[frozenset[int]] = [frozenset()]
         first = []
         for node in range(1, len(self.parent)):
@@ -67,8 +70,16 @@ class CallTree:
                 above.append(above[parent])
         return np.array(first, dtype=np.int64)
 
+    def tops(self) -> IntArray:
+        """Return the outermost node above each node, (q,): the node itself if nothing is above it, 0 for the root."""
+        top = list(range(len(self.parent)))
+        for node, parent in enumerate(self.parent.tolist()):
+            if parent:
+                top[node] = top[parent]
+        return np.array(top, dtype=np.int64)
+
     def ancestors(self) -> csr_array:
-        """Sparse (q, q): row i has a 1 for i and for each node above it."""
+        """Sparse (q, q): row i has a 1 for i and for each ancestor of i."""
         from scipy.sparse import csr_array
 
         size = len(self.parent)
@@ -83,10 +94,11 @@ class CallTree:
         return csr_array((np.ones(len(place[0])), place), shape=(size, size))
 
     def without_recursion(self) -> tuple[CallTree, csr_array]:
-        """Make a function that is already on the stack the same node again, however deep the recursion is.
+        """Merge each recursive call into the node of its function's outermost call, at any depth of recursion.
 
         Returns:
-            The tree, and sparse (q, fewer) with a 1 where an old node became a new one. `of_node` leads to new ones.
+            The tree, with `of_node` updated, and a sparse (q, fewer) matrix with a 1 where an old node became a new
+            one.
         """
         from scipy.sparse import csr_array
 
@@ -106,12 +118,13 @@ class CallTree:
         return tree, move
 
     def without(self, library: Sequence[bool]) -> CallTree:
-        """Count what library functions do for the function that called them, and what they call in turn as its own.
+        """Attribute the time of library functions, and the functions that they call, to callers outside libraries.
 
         Args:
-            library: for each function, whether it is one of a library. Without a caller that is none they stay.
+            library: for each function, whether it belongs to a library. Library nodes without a non-library caller
+                stay.
         """
-        grown, place, own = _Growing(), [0], [False]  # own: the new node has a function of the program's own on it
+        grown, place, own = _Growing(), [0], [False]  # own: the program's own code is on the node's stack
         for parent, function in self._edges():
             caller = place[parent]
             foreign = function >= 0 and library[function]
@@ -125,17 +138,17 @@ class CallTree:
         return grown.tree(np.array(place, dtype=np.int64)[self.of_node])
 
     def _edges(self) -> zip[tuple[int, int]]:
-        """Parent and function of each node but the root."""
+        """Yield parent and function of each node except the root."""
         return zip(self.parent.tolist()[1:], self.function.tolist()[1:], strict=True)
 
 
 def build(parent: IntArray, function: IntArray, inlined: Mapping[int, Sequence[int]]) -> CallTree:
-    """Make path nodes that differ only in the address within their functions one.
+    """Merge path nodes that differ only in the address within their functions.
 
     Args:
         parent: (p,) of the path nodes, a parent before its children.
         function: (p,) of the path nodes.
-        inlined: functions inlined at a path node, outermost first: called by those that they are inlined into.
+        inlined: functions inlined at a path node, outermost first; each becomes a callee of the function around it.
     """
     grown, of_node = _Growing(), [0]
     for node, (above, what) in enumerate(zip(parent.tolist()[1:], function.tolist()[1:], strict=True), start=1):

@@ -12,17 +12,19 @@ from incprof.model.arrays import BoolArray, IntArray
 # First and last address.
 Range = tuple[int, int]
 
-# Nobody could look at the code; the address lies in no loop. Loops have numbers from 1.
+# Of an address: its code could not be read; it lies in no loop. Loops are numbered from 1.
 UNKNOWN_CODE, OUTSIDE_LOOPS = -1, 0
 
 
 @dataclass(frozen=True)
 class CodeLoops:
-    """In which loop of its function's code the address of each path node lies.
+    """The loop of its function's code that contains the address of each path node.
 
-    at: (p,) UNKNOWN_CODE, OUTSIDE_LOOPS, or the innermost loop. around: (l + 1,) the loop that each one lies in, 0 for
-    none; around[0] is 0. always: (p,) whether the address is run in each iteration of that loop, or, outside of loops,
-    in each call of its function.
+    Attributes:
+        at: (p,) UNKNOWN_CODE, OUTSIDE_LOOPS, or the innermost loop.
+        around: (l + 1,) the enclosing loop of each loop, 0 for none; around[0] is 0.
+        always: (p,) whether each iteration of that loop executes the address; outside loops, whether each call of its
+            function does.
     """
 
     at: IntArray
@@ -30,14 +32,14 @@ class CodeLoops:
     always: BoolArray
 
     def outermost(self) -> IntArray:
-        """The outermost loop of each path node, (p,), where `at` has the innermost one."""
+        """Return the outermost loop of each path node, (p,); `at` has the innermost one."""
         top = np.arange(len(self.around))
         for loop, outer in enumerate(self.around.tolist()):
             top[loop] = top[outer] if outer else loop
         return np.where(self.at > 0, top[np.maximum(self.at, 0)], self.at)
 
     def lies_in(self, inner: IntArray, outer: IntArray) -> BoolArray:
-        """Whether loops are other ones, or lie in these: (m,) each, True where `inner` is `outer` or inside of it."""
+        """Return whether loops equal or lie inside others: (m,) each, True where `inner` is `outer` or inside it."""
         found: BoolArray = (inner == outer) & (outer > 0)
         loop = np.maximum(inner, 0)
         while loop.any():
@@ -45,17 +47,15 @@ class CodeLoops:
             found |= (loop == outer) & (outer > 0)
         return found
 
-    def with_unknown(self, more: int) -> CodeLoops:
-        """The same with so many path nodes more, of which nothing is known."""
-        at = np.concatenate([self.at, np.full(more, UNKNOWN_CODE, dtype=self.at.dtype)])
-        return CodeLoops(at, self.around, np.concatenate([self.always, np.zeros(more, dtype=np.bool_)]))
-
 
 def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Range], int]]:
-    """Loops of a function as their ranges of addresses, and the position of the loop around, -1 where there is none.
+    """Return a function's loops as address ranges, each with the position of the loop around it, -1 for none.
 
-    An outer one comes before what it holds. bodies: where each jump back leads, and the code that is run again; jumps
-    back to one place are one loop, and so are those with the same code.
+    An outer loop comes before the loops inside it. Jumps back to the same target are one loop, and so are those with
+    the same code.
+
+    Args:
+        bodies: target of each backward jump, and the code that it repeats.
     """
     joined: dict[int, set[Range]] = {}
     for target, body in bodies:
@@ -68,9 +68,9 @@ def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Ran
 
 
 def innermost(loops: Sequence[tuple[Sequence[Range], int]], address: IntArray) -> IntArray:
-    """Position of the innermost loop that each address lies in, (m,), -1 for none."""
+    """Return the position of the innermost loop that contains each address, (m,), -1 for none."""
     found = np.full(len(address), -1, dtype=np.int64)
-    for position, (body, _) in enumerate(loops):  # larger ones come first
+    for position, (body, _) in enumerate(loops):  # in order of decreasing size
         for low, high in body:
             found[(address >= low) & (address <= high)] = position
     return found

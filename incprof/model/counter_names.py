@@ -1,7 +1,7 @@
-"""Names of counters: one name for each, whatever a tool or a paper calls it.
+"""Names of counters: one canonical name for each, whatever a tool or a paper calls it.
 
-The names are those of `incprof sample`, which are perf's. Others are compared by their letters and digits alone, so
-that case, blanks, underscores and hyphens do not matter.
+The canonical names are those of `incprof sample`, which are perf's. Other names are compared by letters and digits
+only: case, blanks, underscores and hyphens do not matter.
 """
 
 from __future__ import annotations
@@ -56,29 +56,29 @@ SYNONYMS = {
     "readio": "disk-read-bytes",
     "diskreadbytes": "disk-read-bytes",
 }
-# Part of what the other counts: taken for it where that is not counted.
+# The first counts a part of what the second does, and replaces it where the second is missing.
 STAND_INS = {"llcloadmisses": "cache-misses", "llcloads": "cache-references"}
 KERNEL = re.compile(r"^perfcount(hw|sw)")
-# cpu_core/instructions/u is an event of one kind of core, instructions:u one of user mode.
+# cpu_core/instructions/u is an event of one kind of core, instructions:u one restricted to user mode.
 OF_A_KIND = re.compile(r"\w+/([\w-]+)/\w*|([\w -]+):\w+")
 
 
 def event_of(name: str) -> str:
-    """Return the name of an event without the kind of core and the mode, `cycles` of `cpu_core/cycles/u`."""
+    """Return the name of an event without core kind and mode: `cycles` for `cpu_core/cycles/u`."""
     found = OF_A_KIND.fullmatch(name)
     return (found[1] or found[2]) if found else name
 
 
 def canonical(name: str) -> str | None:
-    """Return the one name of a counter, `cycles` of `PERF COUNT HW CPU CYCLES`; None where it is not known."""
+    """Return the canonical name of a counter, `cycles` for `PERF COUNT HW CPU CYCLES`; None if it is unknown."""
     return SYNONYMS.get(_plain(name))
 
 
 def canonical_names(names: Sequence[str]) -> list[str]:
-    """Return the names of a file's columns, each known counter by its one name.
+    """Return the names of a file's columns, canonical for each known counter.
 
-    Columns that would get the same name, such as those of two kinds of cores, keep their own, but for one that has it
-    already.
+    Columns that would get the same name, such as those of two core kinds, keep their own names, except for one that
+    already has the canonical name.
     """
     found = [canonical(name) for name in names]
     for at, name in enumerate(names):
@@ -91,7 +91,7 @@ def canonical_names(names: Sequence[str]) -> list[str]:
 
 
 def stand_ins(names: Sequence[str], called: Sequence[str]) -> tuple[str, ...]:
-    """Return a note for each column that `canonical_names` has called after what it is only a part of."""
+    """Return a note for each column that `canonical_names` named after an event of which it counts only a part."""
     return tuple(
         f"{own} is taken for {name}" for own, name in zip(names, called, strict=True)
         if name != own and canonical(own) is None
@@ -99,5 +99,5 @@ def stand_ins(names: Sequence[str], called: Sequence[str]) -> tuple[str, ...]:
 
 
 def _plain(name: str) -> str:
-    """Return the letters and digits of an event's name, without the kernel's mark."""
+    """Return the letters and digits of an event's name, without the kernel's prefix."""
     return KERNEL.sub("", re.sub("[^a-z0-9]", "", event_of(name.strip()).lower()))

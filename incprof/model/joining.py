@@ -1,4 +1,4 @@
-"""Parts of profiles, one behind the other, as one: what was recorded apart is looked at as if it were one run."""
+"""Join parts of profiles one after the other, so that separate recordings can be analysed as one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def some_intervals(profile: IntervalProfile, use: BoolArray) -> IntervalProfile:
-    """Return the profile of some of its intervals, (n,), their times as they are. Paths and functions stay."""
+    """Return the profile restricted to some intervals, (n,), times unchanged. Paths and functions stay."""
     place = np.cumsum(use) - 1
     samples, arcs = profile.samples, profile.arcs
     seen = use[profile.interval_of_samples()] if len(samples.time_s) else np.zeros(0, dtype=np.bool_)
@@ -39,11 +39,11 @@ def some_intervals(profile: IntervalProfile, use: BoolArray) -> IntervalProfile:
 
 
 def joined(profiles: Sequence[IntervalProfile]) -> IntervalProfile:
-    """Return parts of profiles as one run, one behind the other; the metadata are those of the first.
+    """Return parts of profiles as one run, one after the other, with the metadata of the first.
 
-    Each part begins where the one before it ends. Threads of different parts are different threads, functions are the
-    same by module and mangled name, and so are call paths and loaded modules. Nobody has looked at the code of these
-    paths. A single part is returned as it is.
+    Each part begins where the one before it ends. Threads of different parts are different threads. Functions with the
+    same module and mangled name are merged, and so are equal call paths and loaded modules. The loops of the joined
+    code are not available. A single part is returned unchanged.
     """
     if len(profiles) == 1:
         return profiles[0]
@@ -89,12 +89,12 @@ def joined(profiles: Sequence[IntervalProfile]) -> IntervalProfile:
 
 
 def _rows(values: IntArray, use: BoolArray) -> IntArray:
-    """Return counters of some intervals; those that the input has none of stay empty."""
+    """Return counters of some intervals; counters that the input lacks stay empty."""
     return values[use] if len(values) else values
 
 
 def _shifts(parts: Sequence[IntervalProfile]) -> list[float]:
-    """Return by how much each part is moved in time, seconds: the first not at all."""
+    """Return the time shift of each part, seconds; 0 for the first."""
     out, end = [0.0], float(parts[0].end_s[-1])
     for part in parts[1:]:
         out.append(end - float(part.start_s[0]))
@@ -103,21 +103,25 @@ def _shifts(parts: Sequence[IntervalProfile]) -> list[float]:
 
 
 def _stacked(matrices: Sequence[csr_array]) -> csr_array:
-    """Return sparse matrices below one another."""
+    """Stack sparse matrices vertically."""
     from scipy.sparse import csr_array, vstack
 
     return csr_array(vstack(matrices, format="csr"))
 
 
 class _Modules:
-    """Modules of all parts. all: those seen so far; their ids are those of the first part that has one of that path."""
+    """Modules of all parts.
+
+    Attributes:
+        all: modules so far; a module keeps the id from the first part that has its path.
+    """
 
     def __init__(self) -> None:
         self.all: list[Module] = []
         self._known: dict[tuple[str, str | None], int] = {}
 
     def add(self, modules: Sequence[Module]) -> IntArray:
-        """Add those of a part. Returns the new id by the old one; the last entry is that of -1."""
+        """Add the modules of a part. Return the new id by the old one; the last entry is that of -1."""
         taken = {module.id for module in self.all}
         out = np.arange(max((module.id for module in modules), default=-1) + 2)
         out[-1] = -1
@@ -133,7 +137,7 @@ class _Modules:
 
 
 def _paths(parts: Sequence[IntervalProfile]) -> tuple[PathTree, list[IntArray], Inlined | None]:
-    """Return the paths of all parts as one trie, the new node of each part's nodes, and what is inlined there."""
+    """Return the paths of all parts as one trie, the new node of each part's nodes, and the functions inlined there."""
     known: dict[tuple[int, int, int], int] = {}
     nodes, below, beside = [], dict[int, list[int]](), dict[int, tuple[int, ...]]()
     for part in parts:

@@ -1,7 +1,7 @@
-"""What a node did, as its counters and its power tell: a row for each second, or at any other rate.
+"""Activity of a node, from its counters and its power: a row per second, or at any other rate.
 
-Nothing here reads files. Counters are rates per second, so that rows of different lengths say the same; what is there
-at a moment (watts, bytes of memory) is as it was measured.
+Nothing here reads files. Counters are rates per second, so that rows of different lengths are comparable; gauges
+(watts, bytes of memory) are as measured.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ WATTS = "W"
 class NodeSeries:
     """One node over time.
 
-    node: its name. times (rows,): the end of each row, seconds since the epoch, ascending; a row is of the time since
-    the row before it. names, units (columns): units are "1/s", "B/s", "W", "cpus", ... values (rows, columns): rates
-    per second or gauges, NaN where nothing was measured. power: the column that is the node's power, or None.
-    simulated: it comes from a formula, not from a sensor. notes: what readers had to do, in sentences. named: a source
-    names the node; else `node` is the name of the file.
+    Attributes:
+        node: name of the node, or of the file if `named` is False.
+        times: (rows,) end of each row, seconds since the epoch, ascending; a row covers the time since the row before
+            it.
+        names: (columns,) names of the columns.
+        units: (columns,) "1/s", "B/s", "W", "cpus", ...
+        values: (rows, columns) rates per second or gauges, NaN where nothing was measured.
+        power: the column of the node's power, or None.
+        simulated: power was computed by a formula, not measured by a sensor.
+        notes: what readers had to adjust, in sentences.
+        named: a source names the node.
     """
 
     node: str
@@ -39,7 +45,7 @@ class NodeSeries:
     def __post_init__(self) -> None:
         """Check the shapes.
 
-        Raises: ValueError where they do not belong together, names repeat, or times do not ascend.
+        Raises: ValueError if they do not match, names repeat, or times do not ascend.
         """
         rows, columns = len(self.times), len(self.names)
         if self.times.shape != (rows,) or self.values.shape != (rows, columns) or len(self.units) != columns:
@@ -52,9 +58,9 @@ class NodeSeries:
             raise ValueError("times do not ascend")
 
     def column(self, name: str) -> FloatArray:
-        """The values of a column (rows,).
+        """Return the values of a column (rows,).
 
-        Raises: ValueError where there is none of this name.
+        Raises: ValueError if there is no column of this name.
         """
         values: FloatArray = self.values[:, self.names.index(name)]
         return values
@@ -66,10 +72,10 @@ class NodeSeries:
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """The columns that are not power of anything."""
+        """The columns that do not measure power."""
         return tuple(name for name, unit in zip(self.names, self.units, strict=True) if unit != WATTS)
 
     @property
     def period_s(self) -> float:
-        """The usual distance of rows, seconds; 1 where there are fewer than two."""
+        """The typical distance of rows, seconds; 1 if there are fewer than two."""
         return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0

@@ -1,4 +1,4 @@
-"""Several intervals taken as one: where one of them holds too few samples to say anything."""
+"""Pool several intervals into one, for runs whose intervals hold too few samples to be analysed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incprof.model.arrays import BoolArray, IntArray
+from incprof.model.arrays import IntArray
 from incprof.model.profile import Arcs, Counters, IntervalProfile
+from incprof.model.suspension import is_after_suspension
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
 def pooled(profile: IntervalProfile, by: int) -> IntervalProfile:
-    """Return the profile with every `by` intervals, from the first on, as one; the last one may be of fewer.
+    """Return the profile with every `by` intervals, from the first on, merged into one; the last may cover fewer.
 
-    No interval is pooled with another across time in which the program was suspended. Samples, paths and functions are
-    the same. Of threads, the most of the intervals count.
+    Intervals are not pooled across a suspension of the program. Samples, paths and functions do not change. The number
+    of threads is the maximum of the pooled intervals.
     """
     if by <= 1 or profile.n_intervals <= 1:
         return profile
@@ -41,19 +42,12 @@ def pooled(profile: IntervalProfile, by: int) -> IntervalProfile:
 def _groups(profile: IntervalProfile, by: int) -> IntArray:
     """Return the pooled interval of each interval, (n,), ascending from 0."""
     place = np.arange(profile.n_intervals)
-    after = np.maximum.accumulate(np.where(_after_gap(profile), place, 0))
+    after = np.maximum.accumulate(np.where(is_after_suspension(profile), place, 0))
     return np.cumsum((place - after) % by == 0) - 1
 
 
-def _after_gap(profile: IntervalProfile) -> BoolArray:
-    """Return whether the program was suspended just before each interval, (n,)."""
-    suspended_s = profile.counters.suspended_s
-    gap_s = profile.start_s - np.append(profile.start_s[:1], profile.end_s[:-1])
-    return (gap_s > 0) & (suspended_s > 0) if len(suspended_s) else np.zeros(len(gap_s), dtype=np.bool_)
-
-
 def _rows_summed(matrix: csr_array, group: IntArray) -> csr_array:
-    """Return a sparse matrix with the rows of each group as one, (groups, f)."""
+    """Return a sparse matrix with the rows of each group summed, (groups, f)."""
     from scipy.sparse import csr_array
 
     table = matrix.tocoo()
@@ -62,7 +56,7 @@ def _rows_summed(matrix: csr_array, group: IntArray) -> csr_array:
 
 
 def _arcs(arcs: Arcs, group: IntArray) -> Arcs:
-    """Return calls with the intervals of each group as one, in the same order."""
+    """Return calls with the intervals of each group merged, in the same order."""
     if not len(arcs.interval):
         return arcs
     keys = np.column_stack([group[arcs.interval], arcs.caller, arcs.callee])
@@ -74,7 +68,7 @@ def _arcs(arcs: Arcs, group: IntArray) -> Arcs:
 
 
 def _counters(counters: Counters, first: IntArray) -> Counters:
-    """Return counters of pooled intervals, each from one of `first` on."""
+    """Return counters of pooled intervals; `first` is the first interval of each."""
     summed: dict[str, Any] = {
         field.name: np.add.reduceat(values, first) if len(values := getattr(counters, field.name)) else values
         for field in fields(counters)

@@ -1,7 +1,7 @@
-"""What a recorded run is, once its files have been read.
+"""The recorded run, once its files have been read.
 
-Times are seconds, addresses are link-time addresses of their module, and every array says its shape. Nothing here
-reads files or computes phases.
+Times are seconds, addresses are link-time addresses of their module, and every array's shape is documented. Nothing
+here reads files or computes phases.
 """
 
 from __future__ import annotations
@@ -20,28 +20,35 @@ import numpy.typing as npt
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, build
 from incprof.model.code_loops import CodeLoops
-from incprof.printable import encodable
+from incprof.safe.printable import encodable
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
 
-# Sample kinds (docs/formats.md, kind 7).
+# Sample kinds (docs/reference/formats.md, kind 7).
 OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
 
-# Mangled names of what lies in namespaces of the C++ library: std, its containers and streams, __gnu_cxx, __cxxabiv1.
+# Prefixes of mangled names in namespaces of the C++ library: std, its containers and streams, __gnu_cxx, __cxxabiv1.
 STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")
 
-# Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
+# Python's names of functions that are parts of a statement.
+EXPRESSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
+
+# Function indices of path nodes without a function (docs/reference/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A function of an interpreted language. name: as the language spells it, with what encloses it. line: its first.
+    """A function of an interpreted language.
 
-    version: the interpreter's, 0x30b for 3.11. table: which instructions are on which line, as that version has it.
+    Attributes:
+        name: qualified name, as the language spells it.
+        line: its first line.
+        version: the interpreter's, 0x30b for 3.11.
+        table: the line of each instruction, in that version's format.
     """
 
     name: str
@@ -52,11 +59,17 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted.
+    """A loaded ELF object.
 
-    imports: functions of libraries that the code at an address calls, where the recording says so.
-    code: it is no object, but this function of the file `path`, and addresses are distances from its first instruction.
-    map: it is code that was made in the run, whose names are in this file of the run's `symbols` (perf's map files).
+    Attributes:
+        app: its functions are kept as frames.
+        counts: for an app module, calls of some of its functions are counted.
+        imports: library functions that the code at an address calls, if the recording has them.
+        code: the module is not an object, but this function of the file `path`; addresses are distances from its first
+            instruction.
+        map: the module is code generated during the run; this file in the run's `symbols` has its names (perf's map
+            files).
+        started: the name by which it was started as a program, if that differs from its file's name, as for a link.
     """
 
     id: int
@@ -69,16 +82,27 @@ class Module:
     imports: Mapping[int, str] = field(default_factory=dict, hash=False, compare=False)
     code: Code | None = None
     map: str | None = None
+    started: str = ""
+
+    @property
+    def name(self) -> str:
+        """The module's display name."""
+        return self.started or PurePath(self.path).name
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g.
+    """A function. Its identity is (module, mangled name).
 
-    address: 0 for one that was inlined wherever it was sampled. system: it came with the system, the compiler or an
-    installed package, and no heartbeat is put there. imported: it is one of a shared library, or a whole library,
-    that a function of the program called: no heartbeat can go there. code: that of an interpreted language; its
-    `address` is 0.
+    Attributes:
+        name: display name.
+        file: None without -g.
+        line: None without -g.
+        address: 0 if it was inlined wherever it was sampled, and for an interpreted language.
+        system: it belongs to the system, the compiler or an installed package; it gets no heartbeat.
+        imported: it is a function of a shared library, or a whole library, that the program called; it cannot get a
+            heartbeat.
+        code: the function of an interpreted language.
     """
 
     module: str
@@ -93,31 +117,38 @@ class Function:
 
     @property
     def is_code(self) -> bool:
-        """False for what only keeps time that no function of the program has: `MPI_Barrier`, `[libm.so.6]`."""
+        """False for entries that hold time outside the program's functions: `MPI_Barrier`, `[libm.so.6]`."""
         return not self.imported and not self.name.startswith("[")
 
     @property
     def is_mark(self) -> bool:
-        """Whether it is no function: a stretch that the program has marked, or what ran on a device, of an import."""
+        """True if this is not a function, but a region marked by the program, or device activity of an import."""
         return self.name.startswith("[") and not (self.imported or self.is_nameless)
 
     @property
     def is_nameless(self) -> bool:
-        """Whether it stands for all code of a module that no symbol names, such as `[unknown in app]`."""
+        """True if this stands for all code of a module without symbols, such as `[unknown in app]`."""
         return self.name.startswith("[unknown in ")
 
     @property
     def is_library(self) -> bool:
-        """Whether it is none of the program's own: of a library, a package or a header, or a mark."""
+        """True if it is not the program's own: a function of a library, a package or a header, or a mark."""
         return self.imported or self.is_mark or self.system or STANDARD.match(self.mangled) is not None
+
+    @property
+    def takes_beats(self) -> bool:
+        """True if it can get a heartbeat: the program's own, and not one that is a part of a Python statement."""
+        return not self.is_library and not self.name.endswith(EXPRESSIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
     """One recorded process of a run: a rank, or a child of one.
 
-    path: its stream. series: it has left a gmon file for each interval instead, and `path` is their directory.
-    life: which of the programs that a process has become by exec, of those whose files bear its pid, from 1.
+    Attributes:
+        path: its stream.
+        series: it left a gmon file per interval instead, and `path` is their directory.
+        life: which program it is of those that the process ran by exec and whose files carry its pid, from 1.
     """
 
     rank: int
@@ -130,11 +161,15 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """How a process was recorded. `raw` holds the metadata object as written (docs/formats.md, kind 1).
+    """How a process was recorded.
 
-    pooled: recorded intervals that are taken as one of `interval_s`.
-    call_s: what counting a call takes, seconds, as the recording measured it at its start; None where it did not.
-    ordered: the samples of an interval are in the order in which they were taken; imported profiles may have none.
+    Attributes:
+        raw: the metadata object as written (docs/reference/formats.md, kind 1).
+        pooled: number of recorded intervals merged into one of `interval_s`.
+        call_s: cost of counting a call, seconds, as measured at the start of the recording; None if it was not
+            measured.
+        ordered: the samples of an interval are in the order in which they were taken; imported profiles may lack an
+            order.
     """
 
     app: str
@@ -152,14 +187,14 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Processes of a job that ran the same program, of one launcher where they are ranks.
+    """Processes of a job that ran the same program, of one launcher if they are ranks.
 
     Attributes:
         name: of the program, as it was started.
-        processes: that with the most CPU time first.
-        pids: of each, None where it is not known.
-        cpu_s: CPU time of each, as far as it is on record, seconds.
-        ranked: a launcher has numbered them.
+        processes: the one with the most CPU time first.
+        pids: of each, None if not recorded.
+        cpu_s: recorded CPU time of each, seconds.
+        ranked: a launcher numbered them.
     """
 
     name: str
@@ -170,7 +205,7 @@ class Program:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether one of its ranks has several processes."""
+        """True if one of its ranks has several processes."""
         return len(self.processes) > len({process.rank for process in self.processes})
 
 
@@ -179,9 +214,9 @@ class Run:
     """A run directory: its processes in order of (rank, children last).
 
     Attributes:
-        programs: all that the directory holds, that with the most CPU time first, where there are several processes;
+        programs: all programs in the directory, the one with the most CPU time first, if there are several processes;
             `processes` are those of one of them.
-        workers: `processes` are no ranks of a launcher's, but worked side by side, and were numbered by their pids.
+        workers: `processes` are not a launcher's ranks, but ran side by side, and were numbered by their pids.
     """
 
     directory: str
@@ -192,7 +227,7 @@ class Run:
 
     @property
     def is_job(self) -> bool:
-        """Whether there are several programs, or a rank of one has several processes."""
+        """True if there are several programs, or a rank of one has several processes."""
         return len(self.programs) > 1 or any(program.is_crowded for program in self.programs)
 
     @property
@@ -205,7 +240,7 @@ class Run:
 class Arcs:
     """Calls per interval as a long table, all shape (m,): one row per (interval, caller, callee), in that order.
 
-    `caller` is -1 when it lies outside the known functions. `count` has 64 bits, the others 32.
+    `caller` is -1 if it lies outside the known functions. `count` has 64 bits, the others 32.
     """
 
     interval: IntArray
@@ -228,7 +263,7 @@ class PathTree:
 
 
 def module_label(path: str) -> str:
-    """The name of a module where it stands for what runs in it: `[libm.so.6]`; the kernel's `[vdso]` has its own."""
+    """Return the name of a module as an entry of its own: `[libm.so.6]`; the kernel's `[vdso]` stays as it is."""
     name = path.rpartition("/")[2]
     return name if name.startswith("[") else f"[{name}]"
 
@@ -237,8 +272,11 @@ def module_label(path: str) -> str:
 class Inlined:
     """Inlined functions at the addresses of call paths: at node i function[first[i]:first[i + 1]], outermost first.
 
-    first: (p + 1,). function: (m,) indexes the profile's functions. beside: functions that are called about as often as
-    an inlined one, from the same loop, by its index; those that nothing is known of are missing.
+    Attributes:
+        first: (p + 1,).
+        function: (m,) indices of the profile's functions.
+        beside: for an inlined function, by its index, functions called about as often as it from the same loop;
+            functions without such data are missing.
     """
 
     first: IntArray
@@ -246,24 +284,29 @@ class Inlined:
     beside: Mapping[int, tuple[int, ...]]
 
     def by_node(self) -> dict[int, list[int]]:
-        """The functions at the path nodes that have some."""
+        """Return the functions at each path node that has any."""
         function = self.function.tolist()
         nodes = np.flatnonzero(np.diff(self.first))
         return {node: function[self.first[node] : self.first[node + 1]] for node in nodes.tolist()}
 
     def nodes_of(self, function: int) -> IntArray:
-        """The path nodes that a function is inlined at, ascending; each once."""
+        """Return the path nodes at which a function is inlined, ascending, each once."""
         places = np.flatnonzero(self.function == function)
         return distinct(np.searchsorted(self.first, places, side="right") - 1)
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
+    """The samples in time order; all shape (s,).
 
-    `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1. `kind` has 8
-    bits, the other numbers 32: a day of them is long. Looks of bursts (docs/collector.md) have no weight; PROFILER is
-    their kind, as they count for nothing that is reckoned in time.
+    `kind` has 8 bits, the other numbers 32: a day of samples is long. Samples of dense sampling windows (recording.md)
+    have no weight; their kind is PROFILER, because they count for nothing that is measured in time.
+
+    Attributes:
+        time_s: since the start of the run.
+        weight: in ticks.
+        kind: OWN, LIBRARY, PROFILER or UNKNOWN.
+        library: module id of LIBRARY samples, else -1.
     """
 
     time_s: FloatArray
@@ -275,18 +318,20 @@ class Samples:
 
     @property
     def is_look(self) -> BoolArray:
-        """Whether they are looks of bursts, (s,)."""
+        """Return whether samples belong to dense sampling windows, (s,)."""
         looks: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
         return looks
 
 
 @dataclass(frozen=True)
 class Counters:
-    """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2).
+    """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/reference/formats.md, kind 2).
 
-    profiler_s: in the profiler's hooks: calls times what one costs, or the time of its samples if that is more.
-    suspended_s: time before the interval in which the process stood still, and the machine's sleep in it. It is no part
-    of the interval's duration.
+    Attributes:
+        profiler_s: time in the profiler's hooks: calls times the cost of one, or the time of its samples if that is
+            longer.
+        suspended_s: time before the interval in which the process was stopped or the machine asleep; not a part of the
+            interval's duration.
     """
 
     cpu_s: FloatArray
@@ -309,14 +354,14 @@ class Counters:
 
     @property
     def own_known(self) -> bool:
-        """Whether the profiler measured its own CPU time: its thread alone always takes some."""
+        """True if the profiler measured its own CPU time: its thread always takes some."""
         return bool(self.own_s.any())
 
 
 def overhead_pct(own_s: float, cpu_s: float) -> float | None:
-    """Return what the profiler's CPU seconds are in percent of the program's, which took the rest of `cpu_s`.
+    """Return the profiler's CPU seconds in percent of the program's, which is the rest of `cpu_s`.
 
-    None where the profiler did not measure its own; infinite where it leaves nothing to the program.
+    None if the profiler did not measure its own; infinite if nothing is left for the program.
     """
     if own_s <= 0:
         return None
@@ -327,13 +372,18 @@ def overhead_pct(own_s: float, cpu_s: float) -> float | None:
 class IntervalProfile:
     """One process, interval by interval. n intervals, f functions, p path nodes.
 
-    start_s, end_s: (n,) seconds since the start of the run.
-    self_s: sparse (n, f), seconds of self time (library time included, see the reader's `libs`).
-    calls: sparse (n, f), calls of the function.
-    paths, samples, arcs: empty where the input has none (gmon directories).
-    inlined: functions that have no frame of their own on the paths; None where they were not looked up.
-    code_loops: of the machine code; None where nobody has looked, as in runs whose calls are counted.
-    warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
+    Attributes:
+        start_s: (n,) seconds since the start of the run.
+        end_s: (n,) seconds since the start of the run.
+        self_s: sparse (n, f), seconds of self time (library time included, see the reader's `libs`).
+        calls: sparse (n, f), calls of the function.
+        paths: empty if the input has none (gmon directories).
+        samples: empty if the input has none.
+        arcs: empty if the input has none.
+        inlined: functions that have self time, but no frame of their own on the paths; None if they were not looked up.
+        code_loops: loops of the machine code; None if it was not analysed, as for runs whose calls are counted.
+        warnings: problems of the input, a line each.
+        damaged: data was dropped (exit code 5).
     """
 
     metadata: Metadata
@@ -352,7 +402,7 @@ class IntervalProfile:
     code_loops: CodeLoops | None = None
 
     def __repr__(self) -> str:
-        """One line: all fields would be pages."""
+        """Return one line: all fields would fill pages."""
         about = f"{self.metadata.app!r}, rank {self.metadata.rank}, {self.n_intervals} intervals"
         return f"<IntervalProfile: {about}, {len(self.functions)} functions, {len(self.samples.time_s)} samples>"
 
@@ -363,13 +413,13 @@ class IntervalProfile:
 
     @property
     def counted(self) -> bool:
-        """Whether calls were counted: without -pg, samples alone say how often something is called."""
+        """True if calls were counted: without -pg, call counts are estimated from samples."""
         return not self.metadata.modules or any(module.app and module.counts for module in self.metadata.modules)
 
     @cached_property
     def counts_of(self) -> BoolArray:
-        """Whether calls of each function are counted, (f,): not those of a library that was built without -pg."""
-        uncounted = {PurePath(m.path).name for m in self.metadata.modules if m.app and not m.counts}
+        """Return whether calls of each function are counted, (f,): not those of a library built without -pg."""
+        uncounted = {m.name for m in self.metadata.modules if m.app and not m.counts}
         counted = self.counted
         return np.array([counted and f.module not in uncounted for f in self.functions], dtype=np.bool_)
 
@@ -381,10 +431,10 @@ class IntervalProfile:
 
     @property
     def overhead_pct(self) -> float | None:
-        """By how much the profiler has raised the process's CPU time, percent of the program's own.
+        """The profiler's addition to the process's CPU time, percent of the program's own.
 
-        None where the recording did not measure it, as in gmon files and imported profiles; infinite where the profiler
-        took all of it.
+        None if the recording did not measure it, as in gmon files and imported profiles; infinite if the profiler took
+        all of it.
         """
         return overhead_pct(float(self.counters.own_s.sum()), float(self.counters.cpu_s.sum()))
 
@@ -393,27 +443,35 @@ class IntervalProfile:
         time, last = self.samples.time_s, max(self.n_intervals - 1, 0)
         if np.any(time[1:] < time[:-1]):
             return np.minimum(np.searchsorted(self.end_s, time, side="left"), last).astype(np.int64)
-        # Looking up a few borders among many samples is much faster than the other way round.
+        # Searching a few boundaries among many samples is much faster than the reverse.
         until = np.searchsorted(time, self.end_s[:-1], side="right")
         edges = np.concatenate([[0], until, [len(time)]])
         return np.repeat(np.arange(last + 1, dtype=np.int64), np.diff(edges))
 
     @cached_property
     def tree(self) -> CallTree:
-        """The call tree. Inlined functions that were looked up are called by those that they were inlined into."""
+        """The call tree. Inlined functions that were looked up are children of the functions around them."""
         inlined = {} if self.inlined is None else self.inlined.by_node()
         return build(self.paths.parent, self.paths.function, inlined)
 
     @cached_property
+    def innermost(self) -> IntArray:
+        """The function with the self time of each path node, (p,): the innermost of those inlined there, if any."""
+        if self.inlined is None or not len(self.inlined.function):
+            return self.paths.function
+        first = self.inlined.first
+        return np.where(np.diff(first) > 0, self.inlined.function[first[1:] - 1], self.paths.function)
+
+    @cached_property
     def own_tree(self) -> CallTree:
-        """The call tree without libraries, packages and the standard library's templates: no heartbeat goes there."""
-        return self.tree.without([function.is_library for function in self.functions])
+        """The call tree without functions that take no heartbeat: libraries, the standard library, comprehensions."""
+        return self.tree.without([not function.takes_beats for function in self.functions])
 
     @cached_property
     def own_node(self) -> IntArray:
-        """The node of the program's own code that each path node stands for, (p,): of a library's, that of its caller.
+        """Tree node of the program itself that each path node counts for, (p,): for a library's node, its caller.
 
-        That is where its time is in the source.
+        The time of a path node is spent at this place in the source.
         """
         imported = np.array([*(function.imported for function in self.functions), False], dtype=np.bool_)
         foreign = imported[np.maximum(self.paths.function, -1)]
@@ -466,7 +524,7 @@ class IntervalProfile:
 
 
 def _values_at(matrix: csr_array, row: IntArray, col: IntArray) -> npt.NDArray[np.generic]:
-    """Entries of a sparse matrix at positions that are sorted by (row, col) and hold all its non-zero ones."""
+    """Return a sparse matrix's entries at positions that are sorted by (row, col) and cover all non-zero ones."""
     entries = matrix.tocoo()
     width = np.int64(matrix.shape[1])
     wanted = row.astype(np.int64) * width + col

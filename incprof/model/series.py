@@ -1,4 +1,4 @@
-"""Counters that were sampled beside a run: a table of numbers over time."""
+"""Counters sampled alongside a run: a table of numbers over time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from incprof.model.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Power:
-    """The power of the node that counters were sampled on, over their r rows.
+    """The power of the node on which counters were sampled. r rows.
 
-    name: its column. watts: (r,), NaN where it is not known. sensors: all columns of watts and joules. simulated: the
-    formula that it comes from; None: it was measured. notes: what it is of, a line each.
+    Attributes:
+        name: name of its column.
+        watts: (r,), NaN where not available.
+        sensors: all columns of watts and joules.
+        simulated: the formula that computed it; None: it was measured.
+        notes: what the power covers, a line each.
     """
 
     name: str
@@ -26,9 +30,15 @@ class Power:
 class CounterSeries:
     """Rows of counters. r rows, m columns.
 
-    names: of the columns. values: (r, m), NaN where one was not counted; per row what was counted in it, or a level or
-    a share. start_s, end_s: (r,) seconds since sampling began. begun_unix_s: when that was, None where the file does
-    not say. host: where. notes: what to know, a line each. power: None where no column is one of power.
+    Attributes:
+        names: (m,) names of the columns.
+        values: (r, m) counts within each row, or a level or a share; NaN where not counted.
+        start_s: (r,) seconds since sampling began.
+        end_s: (r,) seconds since sampling began.
+        begun_unix_s: start of sampling, seconds since the epoch; None if the file does not have it.
+        host: name of the host.
+        notes: remarks, a line each.
+        power: None if no column is one of power.
     """
 
     names: tuple[str, ...]

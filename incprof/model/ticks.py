@@ -8,27 +8,27 @@ from scipy.sparse import csr_array
 from incprof.model.arrays import BoolArray
 from incprof.model.calltree import CallTree
 from incprof.model.profile import PROFILER, IntervalProfile
-from incprof.model.spent import in_runtime
+from incprof.model.time_use import in_runtime
 
 
 def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> csr_array:
-    """Count how often some functions, (f,), were seen to be entered in each interval, sparse (n, f).
+    """Count observed entries of the given functions, (f,), in each interval; sparse (n, f).
 
-    Nobody counts the calls of what was inlined, or built without calls to mcount. But a sample in such a function after
-    one outside of it, in the same thread, has at least one call between them. Where samples are in no order, that is
-    said of intervals: one with the function, after one without.
+    Calls are not counted for functions that were inlined, or built without calls to mcount. But between a sample
+    outside such a function and a following one inside it, in the same thread, there is at least one call. If samples
+    have no order, intervals are compared instead: one with the function, after one without.
     """
     return entries_and_samples(profile, tree, uncounted)[0]
 
 
 def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> tuple[csr_array, csr_array]:
-    """Count entries, and the samples that have each of some functions on the stack: both sparse (n, f)."""
+    """Count entries, and the samples with each of the given functions on the stack: both sparse (n, f)."""
     samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
     wanted = np.append(uncounted, False)
     here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
     place = (here, tree.function[here])
     on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
-    # Where a stack cannot be read, or a thread waits for its next parallel region, nothing is said to have ended.
+    # An unreadable stack, or a thread that waits for its next parallel region, ends no call.
     lost = tree.of_node[profile.own_node[samples.node]] == 0
     use = np.flatnonzero((samples.kind != PROFILER) & ~lost)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
@@ -46,9 +46,9 @@ def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: Boo
 
 
 def working(profile: IntervalProfile) -> BoolArray:
-    """Mark the samples of work, (s,): not the profiler's, and no thread that spins until the others are done.
+    """Mark the samples of work, (s,): neither the profiler's, nor those of threads that spin until the others are done.
 
-    How long threads spin depends on who else wants the processors, and says nothing about what the program does.
+    How long threads spin depends on the load of the processors, not on the program.
     """
     work: BoolArray = (profile.samples.kind != PROFILER) & ~in_runtime(profile)
     return work
@@ -57,7 +57,7 @@ def working(profile: IntervalProfile) -> BoolArray:
 def tree_ticks(profile: IntervalProfile, tree: CallTree) -> csr_array:
     """Return the ticks of work that end in each node of a tree, sparse (n, q).
 
-    Left out are also those without a function of the program on the stack: threads of libraries that wait for work.
+    Samples without a function of the program on the stack, of library threads that wait for work, are left out as well.
     """
     samples = profile.samples
     node = tree.of_node[samples.node]

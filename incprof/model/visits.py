@@ -1,9 +1,10 @@
-"""What samples alone say of how often code is called. s samples in time order, thread after thread.
+"""Estimate from samples alone how often code is called. s samples in time order, thread after thread.
 
-A sample inside after one outside, of the same thread, has at least one call between them; calls that began and ended
-between two samples leave no mark. Were each sample of another call, code with a part p of the samples of what calls it
-would be left after 1 - p of them. The nearer what is seen comes to that, the less is known: of calls and pauses whose
-lengths are drawn independently (exponentially), a part 1 - exp(-distance / length) is seen.
+Between a sample outside and a following one inside, of the same thread, there is at least one call; calls that begin
+and end between two samples leave no trace. If each sample belonged to another call, code with a share p of its caller's
+samples would be left after a share 1 - p of them. The closer the observed share comes to that, the less certain the
+count is: if the lengths of calls and pauses are independent and exponential, a share 1 - exp(-distance / length) is
+observed.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-# Seen so much less often than that, calls and pauses last for several samples, and hardly any is missed.
+# At an observed share this far below that, calls and pauses last for several samples, and hardly any call is missed.
 SELDOM = 0.5
-# Standard errors to either side, of what is as random as counts: 95 %.
+# Standard errors to either side, for values as random as counts: 95 %.
 SURE = 1.96
 
 
 @dataclass(frozen=True)
 class Visits:
-    """Calls as far as samples tell.
+    """A number of calls, estimated from samples.
 
-    seen: at least so many. high: at most, None where there may be any number more. likely: so many; as were seen where
-    nothing better is known.
+    Attributes:
+        seen: lower bound.
+        high: upper bound; None if there is none.
+        likely: estimate; equals `seen` if there is no better one.
     """
 
     seen: int
@@ -31,29 +34,29 @@ class Visits:
 
     @property
     def calls(self) -> int:
-        """The best that is known."""
+        """The best estimate."""
         return self.seen if self.likely is None else round(self.likely)
 
     @property
     def is_known(self) -> bool:
-        """Whether what was seen is about what there was."""
+        """True if the observed calls are about all calls."""
         return self.high is not None
 
     def is_closer_than(self, other: Visits) -> bool:
-        """Whether the bounds are nearer to one another, as parts of the calls."""
+        """Return whether the bounds are closer to each other, relative to the calls."""
         if self.high is None or other.high is None:
             return self.high is not None
         return self.high * other.seen < other.high * self.seen
 
 
 def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
-    """Judge what was seen.
+    """Estimate calls and their bounds from observed entries.
 
     Args:
-        seen: samples inside after one outside.
-        inside: samples of the code.
-        around: samples of what calls it, those inside included.
-        bounded: False where calls may follow one another without any other code in between.
+        seen: samples inside that follow one outside.
+        inside: samples in the code.
+        around: samples in its caller, including those inside.
+        bounded: False if calls may follow one another without any other code in between.
     """
     chance = inside * (1.0 - inside / around) if around else 0.0
     part = seen / chance if chance > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Readers: run directories to the model."""
+"""Read run directories into the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["open_run", "read_profile"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the reader of profiles where it is used: a signature is read without it."""
+    """Import the profile reader on first use: signatures are read without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from incprof.readers import run

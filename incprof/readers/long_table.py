@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 
 class LongTable:
-    """Columns of equal length. They grow in place, so that there are never two copies of a long one."""
+    """Columns of equal length. They grow in place, so that a long one never exists twice."""
 
     def __init__(self, *dtypes: npt.DTypeLike):
         self._dtypes = [np.dtype(dtype) for dtype in dtypes]
-        # realloc moves the pages of large blocks, and does not copy them.
+        # realloc moves the pages of large blocks instead of copying them.
         self._columns = [bytearray() for _ in dtypes]
 
     def append(self, columns: Sequence[npt.NDArray[Any]]) -> None:
-        """Add rows; numbers are converted to the column's type."""
+        """Append rows, converting numbers to the column's type."""
         for column, dtype, values in zip(self._columns, self._dtypes, columns, strict=True):
             column += np.ascontiguousarray(values, dtype=dtype).data
 
     def columns(self) -> list[npt.NDArray[Any]]:
-        """The columns themselves, writable. No rows can be added as long as one of them is in use."""
+        """Return the columns themselves, writable. No rows can be added while one of them is in use."""
         return [np.frombuffer(column, dtype) for column, dtype in zip(self._columns, self._dtypes, strict=True)]

@@ -1,4 +1,4 @@
-"""From function numbers to an IntervalProfile: only functions that occur, in order."""
+"""Build an IntervalProfile from function numbers: only functions that occur, in order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from incprof.model import BROKEN, Counters, IntArray, IntervalProfile, Metadata, PathTree, Samples
-from incprof.readers.calls import NO_ARCS, NO_NUMBERS, CallTable, NumberArray
-from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.call_table import NO_ARCS, NO_NUMBERS, CallTable, NumberArray
+from incprof.symbols.function_space import FunctionSpace
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,9 +30,9 @@ class SelfTime:
 
 @dataclass
 class Parts:
-    """An IntervalProfile whose functions are numbers of a FunctionSpace, or negative where they stand for none.
+    """An IntervalProfile whose functions are numbers of a FunctionSpace, or negative if they stand for none.
 
-    keep_arcs: who called whom goes into the profile, and not only how often each function was called.
+    keep_arcs: the profile gets its call arcs, and not only the number of calls of each function.
     """
 
     metadata: Metadata
@@ -78,7 +78,7 @@ def build_profile(parts: Parts, space: FunctionSpace) -> IntervalProfile:
 
 
 def _occurring(parts: Parts, space: FunctionSpace) -> NumberArray:
-    """The function numbers that occur anywhere, ascending."""
+    """Return the function numbers that occur anywhere, ascending."""
     seen = np.zeros(space.size - BROKEN, dtype=bool)
     for time in parts.self_time:
         seen[time.function] = True
@@ -88,7 +88,7 @@ def _occurring(parts: Parts, space: FunctionSpace) -> NumberArray:
 
 
 def _matrix(values: FloatArray | IntArray, row: IntArray, column: IntArray, shape: tuple[int, int]) -> csr_array:
-    """Sparse (n, f) sums of values; entries that repeat are added up, zeros are not stored."""
+    """Return sparse (n, f) sums of values; repeated entries are added up, zeros are not stored."""
     matrix = coo_array((values, (row, column)), shape=shape).tocsr()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""The programs of a job whose processes share a run directory, and the processes of one of them as a run."""
+"""The programs of a job whose processes share a run directory; and the processes of one program as a run."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.errors import IncprofError, UsageError
-from incprof.jsontext import parse_json
 from incprof.model import Process, Program, Run
 from incprof.readers.stream import images
 from incprof.readers.stream.collect import MAX_NS, collect, first_metadata
 from incprof.readers.stream.window import Source
+from incprof.safe.jsontext import parse_json
 
-# Where an END image fits in.
+# Size of an END image.
 TAIL_BYTES = 512
-# Workers share the work: each has this part of what the busiest has, or more, ...
+# Workers share the work: each used this share of the busiest one's CPU time, or more, ...
 LEAST_SHARE = 0.2
-# ... and runs beside it for this part of its own time.
+# ... and overlapped with it for this share of its own duration.
 LEAST_BESIDE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process was and used. launch: of a rank, what all ranks of its launcher have in common.
+    """Identity and resource use of a process.
 
-    start_s, end_s: on the clock of its host, seconds. cpu_s: CPU time on record, seconds.
+    Attributes:
+        launch: of a rank, the identifier that all ranks of its launcher share.
+        start_s: on the clock of its host, seconds.
+        end_s: on the clock of its host, seconds.
+        cpu_s: recorded CPU time, seconds.
     """
 
     process: Process
@@ -41,12 +45,12 @@ class Use:
 
 
 def of_program(run: Run, wanted: str | None = None) -> Run:
-    """Return a run's processes of one program: of `wanted`, or of that with the most CPU time.
+    """Return a run's processes of one program: of `wanted`, or of the one with the most CPU time.
 
-    The first process of each rank is then that with the most CPU time. Processes that no launcher has numbered, and
-    that have worked side by side, become ranks in order of their pids.
+    The first process of each rank becomes the one with the most CPU time. Processes without a launcher's rank that
+    worked side by side become ranks in order of their pids.
 
-    Raises: UsageError where no program is called `wanted`.
+    Raises: UsageError if no program is called `wanted`.
     """
     is_plain = len(run.processes) == 1 or any(process.series for process in run.processes)
     if is_plain and wanted is None:
@@ -79,7 +83,7 @@ def _program(group: Sequence[Use]) -> Program:
 
 
 def side_by_side(group: Sequence[Use]) -> list[Use]:
-    """Return the processes that have shared the work of a program; none where one of them did it."""
+    """Return the processes that shared the work of a program; none if one of them did it alone."""
     busiest = max(group, key=lambda use: use.cpu_s)
     least_s = LEAST_SHARE * busiest.cpu_s
     found = [use for use in group if use.cpu_s > 0 and use.cpu_s >= least_s and _beside(use, busiest)]
@@ -87,18 +91,18 @@ def side_by_side(group: Sequence[Use]) -> list[Use]:
 
 
 def _beside(use: Use, other: Use) -> bool:
-    """Whether a process ran while another one did, for most of its time."""
+    """Return whether a process overlapped with another one for most of its time."""
     common = min(use.end_s, other.end_s) - max(use.start_s, other.start_s)
     return common >= LEAST_BESIDE * (use.end_s - use.start_s)
 
 
 def _numbered(workers: Iterable[Use]) -> tuple[Process, ...]:
-    """Return processes as ranks in their order."""
+    """Number processes as ranks, in their order."""
     return tuple(replace(use.process, rank=rank, primary=True) for rank, use in enumerate(workers))
 
 
 def _led(group: Sequence[Use]) -> tuple[Process, ...]:
-    """Return the processes of a program, of each rank the busiest first, or that without a pid in its name."""
+    """Return the processes of a program; first in a rank: the busiest, on a tie the one without a pid in its name."""
     leaders: dict[int, Use] = {}
     for use in sorted(group, key=lambda use: (-use.cpu_s, not use.process.primary)):
         leaders.setdefault(use.process.rank, use)
@@ -108,11 +112,11 @@ def _led(group: Sequence[Use]) -> tuple[Process, ...]:
 
 
 def use_of(process: Process) -> Use:
-    """Read what a process was and used; nothing of one whose stream cannot be read."""
+    """Read identity and resource use of a process; empty if its stream cannot be read."""
     try:
         with Source(process.path) as source:
             metadata = first_metadata(source)
-            end_ns, cpu_ns = _at_end(source) or _in_intervals(source)
+            end_ns, cpu_ns = _at_end(source) or _in_intervals(source, metadata.raw.get("attached") is True)
     except IncprofError:
         return Use(process, process.pid, "", "", False, 0.0, 0.0, 0.0)
     raw = metadata.raw
@@ -126,7 +130,7 @@ def use_of(process: Process) -> Use:
 
 
 def _at_end(source: Source) -> tuple[int, int] | None:
-    """Return nanoseconds of the run and of CPU time from the image with which a recording ends, if it has them."""
+    """Return nanoseconds of the run and of CPU time from the image that ends a recording, if it has them."""
     tail = source.bytes_at(max(source.size - TAIL_BYTES, 0), TAIL_BYTES)
     at = tail.rfind(images.MAGIC)
     if at < 0 or len(tail) - at < images.HEADER.size:
@@ -143,8 +147,9 @@ def _at_end(source: Source) -> tuple[int, int] | None:
     return (figures[0], figures[1]) if all(type(n) is int and 0 <= n < MAX_NS for n in figures) else None  # type: ignore[return-value]
 
 
-def _in_intervals(source: Source) -> tuple[int, int]:
-    """Return the same from the intervals, of a recording without an end or of an older one."""
+def _in_intervals(source: Source, attached: bool) -> tuple[int, int]:
+    """Return the same from the intervals of a recording without an end. If `attached`, cost is not the process's."""
     found = collect(source)
-    cpu_ns = found.counters[:, 2].astype(np.float64).sum() if found.n_intervals else 0.0
+    counters = found.counters.astype(np.float64)
+    cpu_ns = (counters[:, 2] - attached * counters[:, 4]).sum() if found.n_intervals else 0.0
     return found.end_ns, int(cpu_ns)

@@ -1,4 +1,4 @@
-"""What a run directory holds, and the profile of one of its processes."""
+"""The contents of a run directory, and the profile of one of its processes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.inputs import notice, open_input, read_input
 from incprof.model import IntervalProfile, Metadata, Module, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
 from incprof.readers.programs import of_program
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.readers.stream.collect import collect, first_metadata
-from incprof.readers.stream.gathered import NODE, node_file
+from incprof.readers.stream.inlined import with_inlined
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
+from incprof.readers.stream.node_files import NODE, node_file
 from incprof.readers.stream.read import read_stream
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.window import Source
-from incprof.readers.symbols.inlined import with_inlined
-from incprof.readers.symbols.modules import SymbolLoader
+from incprof.safe.inputs import notice, open_input, read_input
+from incprof.symbols.modules import SymbolLoader
 
 Progress = Callable[[int, int], object]
 
+# MPI calls (incprof trace): not a profile, but a part of the run.
+TRACE = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.mpi")
 STREAM = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.gmon")
 SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?")
 CLASSIC = re.compile(r"gmon(?:\.out)?[-_.](\d{1,9})(?:\.out)?|gmon\.out()")
@@ -34,11 +36,11 @@ CLASSIC = re.compile(r"gmon(?:\.out)?[-_.](\d{1,9})(?:\.out)?|gmon\.out()")
 def open_run(directory: str | os.PathLike[str], *, exe: str | None = None, program: str | None = None) -> Run:
     """List the processes of a run directory, in order of (rank, children last, file).
 
-    Of a job of several programs, those of `program`, or of the one with the most CPU time. `exe` is needed for
+    For a job of several programs, list those of `program`, or of the one with the most CPU time. `exe` is required for
     directories of files that glibc's own runtime wrote.
 
-    Raises: NoDataError when there is no directory that may be read, or nothing in it; UsageError when `exe` is missing
-    or there is no such program.
+    Raises: NoDataError if there is no readable directory, or nothing in it; UsageError if `exe` is missing or there is
+    no such program.
     """
     return of_program(open_all(directory, exe=exe), program)
 
@@ -73,16 +75,16 @@ def read_profile(
     nameless: bool = False,
     progress: Progress | None = None,
 ) -> IntervalProfile:
-    """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
+    """Read one process: that of `rank` (the lowest by default), or `process`, given as such or by its pid.
 
-    libs: time in libraries is that of the library's function that was called ("named", where that is a visible part of
-    an interval), is charged to the application function that called ("caller"), to a function named after the library
-    ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
-    that of a long run is then about half as large. Functions that do nothing but call are missing too. inlined: look
-    up inlined functions on the call paths of a stream, in the program's debug information. nameless: a stream's program
-    without symbols is one nameless function, and no error. progress: called with (done, total).
+    libs: time in libraries counts for the library function that was called ("named", if that is a visible part of an
+    interval), for the application function that called ("caller"), for a function named after the library ("separate"),
+    or is left out ("drop"). arcs: False omits them from a stream's profile, which halves the size of a long run's;
+    functions that only call are then missing too. inlined: look up inlined functions on the call paths of a stream, in
+    the program's debug information. nameless: a stream's program without symbols becomes one nameless function, not an
+    error. progress: called with (done, total).
 
-    Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
+    Raises: UsageError for an invalid rank, process or `libs`; NoDataError if nothing can be read.
     """
     if libs not in ("named", "caller", "separate", "drop"):
         raise UsageError(f"libs is {libs!r}: use named, caller, separate or drop")
@@ -91,10 +93,10 @@ def read_profile(
         if progress:
             progress(0, 1)
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
-        if inlined:
-            profile = with_code_loops(run, with_inlined(run, profile, exe=exe), exe=exe)
         profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
-        if profile.metadata.rank != chosen.rank:  # a directory that was joined of others
+        if inlined:
+            profile = with_code_loops(run, with_inlined(run, profile, libs, exe=exe), exe=exe)
+        if profile.metadata.rank != chosen.rank:  # a directory joined from others
             profile = replace(profile, metadata=replace(profile.metadata, rank=chosen.rank))
         if progress:
             progress(1, 1)
@@ -103,9 +105,9 @@ def read_profile(
 
 
 def modules_of(process: Process) -> tuple[Module, ...]:
-    """The modules that a process had.
+    """Return the modules of a process.
 
-    Raises: NoDataError when it cannot be read.
+    Raises: NoDataError if it cannot be read.
     """
     if process.series:
         return _series_metadata(process, "").modules
@@ -115,9 +117,9 @@ def modules_of(process: Process) -> tuple[Module, ...]:
 
 
 def choose_process(run: Run, rank: int | None = None, pid: int | None = None) -> Process:
-    """The process that was asked for; that of the lowest rank when nothing was.
+    """Return the requested process; by default, that of the lowest rank.
 
-    Raises: UsageError when there is none.
+    Raises: UsageError if there is none.
     """
     rank = run.ranks[0] if rank is None and pid is None else rank
     found = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
@@ -135,15 +137,15 @@ def choose_process(run: Run, rank: int | None = None, pid: int | None = None) ->
 
 
 def listed(numbers: Iterable[int], limit: int = 16) -> str:
-    """Numbers for a message, not more than a line of them."""
+    """Format numbers for a message, at most a line of them."""
     shown = [str(number) for number in numbers]
     return ", ".join(shown[:limit] + ["..."] * (len(shown) > limit)) or "none"
 
 
 def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process]:
-    """Processes recorded as streams, each in a file of its own or in one that the ranks of a node share.
+    """Return processes recorded as streams, each in a file of its own or in one that the ranks of a node share.
 
-    Raises: NoDataError when such a file cannot be read.
+    Raises: NoDataError if such a file cannot be read.
     """
     found: list[Process] = []
     for name in names:
@@ -154,9 +156,9 @@ def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process
 
 
 def _gathered(path: Path) -> list[str]:
-    """Names of the streams in a file that ranks share.
+    """Return the names of the streams in a shared file.
 
-    Raises: NoDataError when it cannot be read.
+    Raises: NoDataError if it cannot be read.
     """
     file = node_file(str(path))
     try:
@@ -168,7 +170,7 @@ def _gathered(path: Path) -> list[str]:
 
 
 def _series(root: Path, names: list[str]) -> list[Process]:
-    """Processes recorded as one file per interval."""
+    """Return processes recorded as one file per interval."""
     found: set[Process] = set()
     for name in names:
         if match := SERIES.fullmatch(name):
@@ -179,13 +181,13 @@ def _series(root: Path, names: list[str]) -> list[Process]:
 
 
 def _process(numbers: Sequence[str | None], path: Path, *, series: bool = False) -> Process:
-    """The process that a name speaks of: rank, and after those of a rank's first process pid and life."""
+    """Parse a process from a name: rank, and except for a rank's first process, pid and life."""
     rank, pid, life = (int(number) if number else None for number in numbers)
     return Process(rank or 0, pid, str(path), primary=pid is None, series=series, life=life or 1)
 
 
 def _with_primaries(processes: list[Process]) -> list[Process]:
-    """Make the first process of a rank its primary one where the file without a pid is missing."""
+    """Make the first process of a rank its primary one if the file without a pid is missing."""
     led = {p.rank for p in processes if p.primary}
     result: list[Process] = []
     for process in processes:
@@ -195,7 +197,7 @@ def _with_primaries(processes: list[Process]) -> list[Process]:
 
 
 def files_of(process: Process) -> list[Snapshot]:
-    """The files of a series in order of their number."""
+    """Return the files of a series in order of their numbers."""
     found: list[Snapshot] = []
     for entry in Path(process.path).iterdir():
         if match := SERIES.fullmatch(entry.name):
@@ -205,7 +207,7 @@ def files_of(process: Process) -> list[Snapshot]:
             ):
                 found.append(Snapshot(int(match[1]), str(entry)))
         elif process.rank == 0 and process.pid is None and (classic := CLASSIC.fullmatch(entry.name)):
-            # A bare gmon.out is what the program left at its end: after all numbered ones.
+            # The program writes a bare gmon.out at its end: after all numbered ones.
             found.append(Snapshot(int(classic[1]) if classic[1] else 10**9, str(entry)))
     found.sort(key=lambda snapshot: (snapshot.number, snapshot.path))
     last = found[-1] if found else None
@@ -215,7 +217,7 @@ def files_of(process: Process) -> list[Snapshot]:
 
 
 def _series_metadata(process: Process, exe: str | None) -> Metadata:
-    """The metadata beside a series; without any, a program given by hand and glibc's usual rate."""
+    """Return the metadata beside a series; if missing, those of a program given by hand and glibc's usual rate."""
     life = f"-{process.life}" if process.life > 1 else ""
     names = [f"gmon-meta.{process.rank}.{process.pid}{life}.json", f"gmon-meta.{process.rank}.json"]
     for path in (Path(process.path) / name for name in names):
@@ -231,7 +233,7 @@ def _series_metadata(process: Process, exe: str | None) -> Metadata:
 
 
 def _app_name(processes: list[Process], exe: str | None) -> str:
-    """The program's name, from the first process that tells it."""
+    """Return the program's name, from the first process that has it."""
     problem: IncprofError | None = None
     for process in processes:
         try:

@@ -1,1 +1,1 @@
-"""Reports: results in, text out. No report knows where its input came from."""
+"""Reports: results in, text out. No report depends on where its input came from."""

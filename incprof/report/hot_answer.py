@@ -1,48 +1,75 @@
-"""What the reports on functions read that are called so often that counting them costs."""
+"""Functions called so often that counting their calls is expensive, in a terminal and as JSON (docs/use/check.md)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TextIO
 
-from incprof.analysis.phases.results import Counting
-from incprof.model import Function
-
-
-@dataclass(frozen=True)
-class HotRow:
-    """A function with its place, where that is known. seconds, pct: what counting its calls took, of the CPU time."""
-
-    function: Function
-    calls: int
-    seconds: float
-    pct: float
-
-    @property
-    def file(self) -> str | None:
-        """As the binary names it."""
-        return self.function.file
+from incprof.analysis.views.hot_functions import HotAnswer, HotRow
+from incprof.model.section import Column, Table
+from incprof.report.render.json import json_rows
+from incprof.report.render.text import text_table
+from incprof.report.text.console import console_for
+from incprof.report.text.folding import folded
+from incprof.report.words.counting import counting_words
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import rate
+from incprof.report.words.run import rounded
 
 
-@dataclass(frozen=True)
-class HotFile:
-    """A file that holds such functions. calls: of these; other_calls: of its other functions."""
+def hot_table(found: HotAnswer) -> Table:
+    """Return the functions with their calls, costs and places."""
+    names = Names(row.function for row in found.rows)
 
-    path: str
-    calls: int
-    other_calls: int
+    def place(row: HotRow) -> str:
+        return f"{row.file.rpartition('/')[2]}:{row.function.line}" if row.file else "-"
+
+    columns = (
+        Column("function", lambda row: row.function.name, key="name", fit=lambda row, room: names(row.function, room)),
+        Column(None, lambda row: row.function.module, key="module"),
+        Column(None, lambda row: row.file, key="file"),
+        Column(None, lambda row: row.function.line, key="line"),
+        Column("calls", lambda row: row.calls, "count", key="calls"),
+        Column("counting", lambda row: row.seconds, "s"),
+        Column("% of CPU", lambda row: row.pct, "number"),
+        Column(None, lambda row: rounded(row.seconds), key="seconds"),
+        Column(None, lambda row: rounded(row.pct), key="pct"),
+        Column("place", place),
+    )
+    return Table(columns, found.rows, key="functions")
 
 
-@dataclass(frozen=True)
-class HotAnswer:
-    """Functions to leave out of -pg, most calls first. program_s: CPU time without the recording, in seconds.
+def write_text(found: HotAnswer, out: TextIO, *, width: int) -> None:
+    """Write the answer, at most `width` columns wide."""
+    width = max(width, 60)
+    console = console_for(out, width=width, colour=False, terminal=False)
+    for line in folded(f"{found.app}, rank {found.rank}: {counting_words(found.counting)}", width, "", ""):
+        console.print(line, soft_wrap=True)
+    if not found.rows:
+        console.print("nothing is worth leaving out of -pg", soft_wrap=True)
+        return
+    console.print(f"without the functions below it takes {rate(found.left_pct)} %\n", soft_wrap=True)
+    console.print(text_table(hot_table(found), width))
+    console.print()
+    for file in found.files:
+        what = f"{file.path}: {file.calls} calls of these functions, {file.other_calls} of others"
+        for line in folded(what, width, "", "  "):
+            console.print(line, soft_wrap=True)
 
-    left_pct: what counting the others costs, percent of that.
-    """
 
-    app: str
-    rank: int
-    counting: Counting
-    program_s: float
-    left_pct: float
-    rows: tuple[HotRow, ...]
-    files: tuple[HotFile, ...]
+SCHEMA = "incprof.hot/1"
+
+
+def as_json(found: HotAnswer) -> dict[str, object]:
+    """Return the answer as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "app": found.app,
+        "rank": found.rank,
+        "calls": found.counting.calls,
+        "call_ns": rounded(found.counting.call_s * 1e9),
+        "pct": rounded(found.counting.pct),
+        "program_s": rounded(found.program_s),
+        "left_pct": rounded(found.left_pct),
+        "functions": json_rows(hot_table(found)),
+        "files": [{"file": file.path, "calls": file.calls, "other_calls": file.other_calls} for file in found.files],
+    }

@@ -1,1 +1,1 @@
-"""Source files: their functions and loops, and the heartbeats put into them and taken out again."""
+"""Source files: their functions and loops, and heartbeats inserted into and removed from them."""

@@ -1,4 +1,4 @@
-"""A command of the user's, run in a copy of the source tree with the change applied."""
+"""Run a command of the user in a copy of the source tree with the change applied."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 def check_command(
     root: Path, changed: Mapping[str, bytes], command: str, *, timeout_s: float = TIMEOUT_S
 ) -> str | None:
-    """Run a shell command in a copy of the tree with new contents in some files; the copy is removed.
+    """Run a shell command in a copy of the tree with new contents in some files; remove the copy.
 
     Args:
-        root: The tree; repositories of version control in it are not copied.
+        root: The tree; version control repositories in it are not copied.
         changed: New contents by path relative to `root`.
         command: For /bin/sh, in the copy of `root`. It has no input; its output is not shown.
-        timeout_s: When it is ended, with all that it started in its session.
+        timeout_s: After this time it is ended, with all processes of its session.
 
-    Returns: None when it ends with 0; else what went wrong, in one line: the last line that it said.
+    Returns: None if it ends with 0; else the problem in one line: its last line of output.
 
-    Raises: UsageError for a tree that is too large; IncprofError when the copy or the command cannot be made.
+    Raises: UsageError for a tree that is too large; IncprofError if the copy or the process cannot be created.
     """
     with scratch_directory() as scratch:
         tree = scratch / "tree"
@@ -59,7 +59,7 @@ def check_command(
 
 
 def _watched(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int | None, str]:
-    """Exit status, None when it had to be ended, and the last line of its output."""
+    """Return the exit status, None if it had to be ended, and the last line of output."""
     kept = bytearray()
     assert process.stdout is not None
     reader = threading.Thread(target=_keep, args=(process.stdout, kept), daemon=True)
@@ -71,7 +71,7 @@ def _watched(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int | 
     except subprocess.TimeoutExpired:
         pass
     finally:
-        # What it has left running would hold files of the copy, and the pipe.
+        # Processes that it left running would keep files of the copy, and the pipe, open.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -81,7 +81,7 @@ def _watched(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int | 
 
 
 def _keep(stream: IO[bytes], kept: bytearray) -> None:
-    """Read all that comes, and keep the end of it."""
+    """Read all output, and keep its end."""
     with stream:
         while chunk := os.read(stream.fileno(), 1 << 16):
             kept += chunk

@@ -1,34 +1,86 @@
-"""Whether changed sources still compile, asked of the compilers that the build uses, without touching the tree."""
+"""Check that changed sources still compile, with the compilers of the build, without touching the tree."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from incprof.safe.inputs import open_input
 from incprof.source.compile_commands import Command
 from incprof.source.compile_words import compiler_words, is_fortran, syntax_words
-from incprof.source.includers import sources_that_include
 from incprof.source.scratch import mirror, scratch_directory
 
 TIMEOUT_S = 300
-# Sources that are tried for a header that none of the changed ones includes.
+# Sources tried for a header that no changed source includes.
 MOST_TRIES = 8
-# Variables that make a compiler write what a source depends on.
+# Variables that make a compiler write a source's dependencies.
 WRITING = frozenset({"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"})
 MOST_OUTPUT = 1 << 20
 PLACED = re.compile(r"(?:(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)*:\s*)(?:(?:fatal )?error: (?P<what>.*))?")
+INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|import)[ \t]*["<]([^">\n]+)[">]', re.M)
+# Sources of a tree whose text is searched, and the part of each in which includes occur.
+MOST_SOURCES = 20_000
+MOST_BYTES = 1 << 20
+
+
+def sources_that_include(header: str, root: str, sources: Sequence[str], most: int) -> list[str]:
+    """Return at most so many of the sources (absolute paths) that include the header, directly ones first.
+
+    header: path relative to `root`. An included name matches any file of that name in the tree.
+    """
+    included: dict[str, set[str]] = {}
+    for source in sources[:MOST_SOURCES]:
+        for name in _includes(source):
+            included.setdefault(name, set()).add(source)
+    for path in _headers(root):
+        for name in _includes(path):
+            included.setdefault(name, set()).add(path)
+    wanted, known = set(sources), {os.path.join(root, header)}
+    order: list[str] = []
+    level = list(known)
+    while level and len(order) < most:
+        users = {user for path in level for user in included.get(os.path.basename(path), ())} - known
+        known |= users
+        order += sorted(users & wanted)
+        level = sorted(users - wanted)
+    return order[:most]
+
+
+def _headers(root: str) -> Iterator[str]:
+    seen = 0
+    for place, directories, names in os.walk(root):
+        directories[:] = sorted(name for name in directories if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(
+                (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def", ".c")
+            ):
+                seen += 1
+                if seen > MOST_SOURCES:
+                    return
+                yield os.path.join(place, name)
+
+
+def _includes(path: str) -> set[str]:
+    try:
+        with open_input(path) as stream:
+            text = stream.read(MOST_BYTES)
+    except OSError:
+        return set()
+    return {os.path.basename(name.decode("utf-8", "replace")) for name in INCLUDE.findall(text)}
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What compilers say of changed files.
+    """Compilers' results for changed files.
 
-    errors: (path, message of one line) where one is refused. unchecked: (path, reason) of files that nothing is known
-    of. Paths are those of `changed`, each in one of the two at most.
+    Attributes:
+        errors: (path, message of one line) of refused files.
+        unchecked: (path, reason) of files without a result. Paths are those of `changed`, each in at most one of the
+            two.
     """
 
     errors: tuple[tuple[str, str], ...] = ()
@@ -37,7 +89,7 @@ class Checked:
 
 @dataclass
 class _Trees:
-    """The tree as it will be and as it is, in a scratch directory, and what is known so far."""
+    """The tree with and without the change, in a scratch directory, and the results so far."""
 
     root: str
     scratch: Path
@@ -55,19 +107,19 @@ def syntax_check(
     c_flags: Sequence[str] = (),
     fortran_flags: Sequence[str] = (),
 ) -> Checked:
-    """Let each changed file be read by its own compile command; a header through a source that includes it.
+    """Check each changed file with its own compile command; a header through a source that includes it.
 
-    Nothing is written outside a scratch directory of links to the tree, which is removed. A file that does not
-    compile without the change either is not checked.
+    Nothing is written outside a scratch directory of links to the tree, which is removed. A file that does not compile
+    without the change either is not checked.
 
     Args:
         root: The source tree.
         changed: New contents by path relative to `root`.
         commands: From `read_commands`.
-        c_flags: Added for C and C++: where appekg.h is.
-        fortran_flags: Added for Fortran: where appekg's module is.
+        c_flags: Added for C and C++: the directory of appekg.h.
+        fortran_flags: Added for Fortran: the directory of appekg's module.
 
-    Raises: UsageError for a tree that is too large; IncprofError when there is no place for a scratch directory.
+    Raises: UsageError for a tree that is too large; IncprofError if no scratch directory can be created.
     """
     top = os.path.realpath(root)
     files = {os.path.join(top, path): path for path in sorted(changed)}
@@ -93,7 +145,7 @@ def syntax_check(
 
 
 def _try(trees: _Trees, command: Command, path: str, changed: Mapping[str, bytes]) -> None:
-    """Run one command on the new tree, and if it fails on the old one; note what that says of `path`."""
+    """Run one command on the new tree, and if it fails, on the old one; record the result for `path`."""
     new = _run(trees, command, "new")
     if isinstance(new, str):
         trees.reasons[path] = new
@@ -112,7 +164,7 @@ def _try(trees: _Trees, command: Command, path: str, changed: Mapping[str, bytes
 
 
 def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]] | str:
-    """Exit status, output, and files of the tree that were read; a str says why nothing could be run."""
+    """Return exit status, output, and files of the tree that were read; a str is the reason why it could not run."""
     place = str(trees.scratch / tree)
     if not os.path.isdir(place):
         mirror(Path(trees.root), Path(place), {}, link=True)
@@ -159,7 +211,7 @@ def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]
 
 
 def _read_files(depends: Path, place: str) -> set[str]:
-    """Files of the tree in a rule that the compiler wrote for make."""
+    """Return files of the tree in a make rule that the compiler wrote."""
     try:
         rule = depends.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -170,7 +222,7 @@ def _read_files(depends: Path, place: str) -> set[str]:
 
 
 def _first_error(output: str, place: str, status: int) -> tuple[str, str]:
-    """The file of the first error, and one line about it; Fortran compilers say where and what in different lines."""
+    """Return the file of the first error, and a line on it; Fortran compilers print place and message separately."""
     named, where = "", ""
     for line in output.splitlines():
         match = PLACED.match(line)

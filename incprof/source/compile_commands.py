@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from incprof.errors import NoDataError
-from incprof.inputs import read_input
-from incprof.jsontext import INSTEAD, parse_json
+from incprof.safe.inputs import read_input
+from incprof.safe.jsontext import INSTEAD, parse_json
 
 MOST_BYTES = 512 << 20
-# Of one command, response files included; a compiler could not be started with more.
+# Longest command, with response files; no longer one could be executed.
 MOST_WORDS = 100_000
 DEEPEST_RESPONSE = 10
 MOST_RESPONSE = 1 << 20
@@ -22,7 +22,13 @@ MOST_RESPONSE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How one source is compiled. directory, file: absolute, links resolved; words: the compiler first."""
+    """The compilation of one source.
+
+    Attributes:
+        directory: absolute, links resolved.
+        file: absolute, links resolved.
+        words: the compiler first.
+    """
 
     directory: str
     file: str
@@ -30,9 +36,9 @@ class Command:
 
 
 def read_commands(path: Path) -> list[Command]:
-    """The commands of a compilation database; entries that make no sense are left out.
+    """Return the commands of a compilation database; invalid entries are left out.
 
-    Raises: NoDataError when it cannot be read, is no JSON, or holds no command.
+    Raises: NoDataError if it cannot be read, is not JSON, or contains no command.
     """
     try:
         found = parse_json(read_input(path, MOST_BYTES))
@@ -50,7 +56,7 @@ def read_commands(path: Path) -> list[Command]:
 
 
 def _command(entry: Any, base: str) -> Command | None:
-    """One entry; None when it does not say what is needed."""
+    """Return one entry; None if it is incomplete."""
     if not isinstance(entry, dict):
         return None
     directory, file, words = entry.get("directory", base), entry.get("file"), entry.get("arguments")
@@ -68,12 +74,12 @@ def _command(entry: Any, base: str) -> Command | None:
 
 
 def _usable(text: Any) -> bool:
-    """Whether a system call takes it."""
+    """Return whether a system call accepts the text."""
     return isinstance(text, str) and INSTEAD not in text
 
 
 def with_response_files(words: Sequence[str], directory: str) -> list[str]:
-    """The words with those of `@file` in the place of it, as compilers read them; a file that is not there stays."""
+    """Return the words with each `@file` replaced by its contents, as compilers do; a missing file stays."""
     answer: list[str] = []
     waiting = [(word, 0) for word in reversed(words)]
     while waiting and len(answer) < MOST_WORDS:

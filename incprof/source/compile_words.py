@@ -1,4 +1,4 @@
-"""A compile command made into one that only looks at the syntax, of a file in another tree, and writes nothing."""
+"""Turn a compile command into one that only checks the syntax, of a file in another tree, and writes nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COMPILER = re.compile(
 )
 FORTRAN = re.compile(r"(?:[\w.]+-)*(?:gfortran|flang|mpif)")
 
-# What would write a file, or say things in another way; with a word of its own after it, or without.
+# Options that write a file, or change the output format; with a separate value, or without.
 DROPPED_PAIRS = frozenset({"-o", "-MF", "-MT", "-MQ", "-MJ", "-dumpdir", "-dumpbase", "-dumpbase-ext", "-wrapper"})
 DROPPED = re.compile(
     r"-c|-S|-E|-o(?!bjc).+|-M|-MM|-MD|-MMD|-MG|-MP|-M[FTQJ].+|-Wp,-M.*|-save-temps.*|-fdump.*|-fsyntax-only|-time.*"
     r"|-fdiagnostics-.*|-f(?:no-)?color-diagnostics|-fstack-usage|-fcallgraph-info.*|-fopt-info.*|-Q|-v|-###|--coverage"
     r"|-ftest-coverage|-fprofile-.*"
 )
-# What names a place; both `-I place` and `-Iplace`.
+# Options that name a place; both `-I place` and `-Iplace`.
 PLACES = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-I", "-J")
 # Further options that may have their value in the next word.
 PAIRS = frozenset(
@@ -43,7 +43,7 @@ PAIRS = frozenset(
 
 
 def compiler_words(command: Command) -> tuple[str, list[str]] | None:
-    """The compiler and its arguments; None when what the command starts is no compiler that is known here."""
+    """Return the compiler and its arguments; None if the command does not start a supported compiler."""
     words = with_response_files(command.words, command.directory)
     while words and os.path.basename(words[0]) in LAUNCHERS:
         words = words[1:]
@@ -54,17 +54,17 @@ def compiler_words(command: Command) -> tuple[str, list[str]] | None:
 
 
 def is_fortran(compiler: str) -> bool:
-    """Whether it compiles Fortran."""
+    """Return whether it compiles Fortran."""
     return FORTRAN.match(os.path.basename(compiler)) is not None
 
 
 def syntax_words(command: Command, words: Sequence[str], moved: Callable[[str], str]) -> list[str]:
-    """The arguments without the source and whatever writes files.
+    """Return the arguments without the source and options that write files.
 
     Args:
-        command: Where they come from.
+        command: The original command.
         words: Arguments of the compiler.
-        moved: From an absolute path to the path that shall be used instead.
+        moved: From an absolute path to its replacement.
     """
 
     def place(path: str) -> str:
@@ -83,7 +83,7 @@ def syntax_words(command: Command, words: Sequence[str], moved: Callable[[str], 
         elif option is not None and not word.startswith("-include-"):
             path = word[len(option) :] or value
             waiting[-1:] = waiting[-1:] if len(word) > len(option) else []
-            # Modules are written to a place of ours, and read from theirs.
+            # Modules are written to our directory, and read from theirs.
             answer += [
                 "-I" if option == "-J" else option,
                 _header(path, place) if option == "-include" else place(path),
@@ -97,6 +97,6 @@ def syntax_words(command: Command, words: Sequence[str], moved: Callable[[str], 
 
 
 def _header(path: str, place: Callable[[str], str]) -> str:
-    """A header of `-include` is looked for like others when it does not lie in the directory of the command."""
+    """Return a header of `-include`; if it is not in the command's directory, compilers search for it."""
     found = place(path)
     return found if os.path.exists(found) else path

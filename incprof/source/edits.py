@@ -1,4 +1,4 @@
-"""Insertions into bytes, and the difference that they make."""
+"""Insert text into bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from incprof.source.model import Insertion
 
 
 def insert(data: bytes, insertions: Sequence[Insertion]) -> bytes:
-    """The bytes with all insertions; those at one offset in the order given."""
+    """Return the bytes with all insertions; those at one offset in the order given."""
     parts, done = [], 0
     for insertion in sorted(insertions, key=lambda each: each.offset):
         parts += [data[done : insertion.offset], insertion.text]

@@ -1,4 +1,4 @@
-"""From a file's name to its language, and from its bytes to functions and loops, with nothing of ours in them."""
+"""Detect a file's language, and parse it into functions and loops, without heartbeats of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.inputs import read_input
+from incprof.safe.inputs import read_input
 from incprof.source.c.marks import strip_c
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.model import Language, SourceFile
@@ -19,21 +19,21 @@ FREE = frozenset(".f90 .f95 .f03 .f08 .f18".split())
 FIXED = frozenset(".f .for .ftn .f77".split())
 PYTHON = frozenset(".py .pyw".split())
 
-# In fixed form: code where labels are, and comments.
+# In fixed form: code in the label field, and comments.
 BEFORE_COLUMN_7 = re.compile(rb"^(?:[^\W\dcCdD]| {1,4}[a-zA-Z_])", re.M)
 COMMENT = re.compile(rb"^(?:\*|[cC](?:[^\w]|$))", re.M)
-# What C has no use for at the start of a line: a header with one of these is C++.
+# Not C at the start of a line: a header that contains one of these is C++.
 ONLY_CPP = re.compile(
     rb"^[ \t]*(?:template\s*<|namespace\b|using\s|class\s+\w+|(?:public|private|protected)\s*:)", re.M
 )
 # Scripts need no suffix.
 PYTHON_SCRIPT = re.compile(rb"(?:\xef\xbb\xbf)?#![^\r\n]*\bpython[\d.]*\b")
-# Of generated sources; a parser would need gigabytes for more.
+# Limit for generated sources; a parser would need gigabytes for larger ones.
 MOST_BYTES = 64 << 20
 
 
 def language_of(path: str, data: bytes) -> Language | None:
-    """The language of a file, by its suffix, and for a header by what it holds; None for other files."""
+    """Return the language of a file, by its suffix, and for a header by its contents; None for other files."""
     suffix = Path(path).suffix
     lower = suffix.lower()
     if suffix == ".C" or lower in CPP:
@@ -52,17 +52,17 @@ def language_of(path: str, data: bytes) -> Language | None:
 
 
 def is_free(data: bytes) -> bool:
-    """Whether a file that is called as one of fixed form is of free form (`gfortran -ffree-form`).
+    """Return whether a file with a fixed-form name is in free form (`gfortran -ffree-form`).
 
-    Of fixed form, no statement begins before column 7; of free form, no comment is marked by a letter or a star.
+    In fixed form, no statement begins before column 7; in free form, no comment is marked by a letter or a star.
     """
     return len(BEFORE_COLUMN_7.findall(data)) > len(COMMENT.findall(data))
 
 
 def read_source(path: Path) -> bytes:
-    """The bytes of a source file.
+    """Return the bytes of a source file.
 
-    Raises: NoDataError when it cannot be read, or is larger than 64 MiB.
+    Raises: NoDataError if it cannot be read, or is larger than 64 MiB.
     """
     try:
         return read_input(path, MOST_BYTES)
@@ -71,7 +71,7 @@ def read_source(path: Path) -> bytes:
 
 
 def strip(data: bytes, language: Language) -> bytes:
-    """The bytes without the heartbeats that were put in here; the same bytes where there are none."""
+    """Return the bytes without the inserted heartbeats; the same bytes if there are none."""
     if language in ("c", "c++"):
         return strip_c(data)
     if language == "python":
@@ -80,16 +80,16 @@ def strip(data: bytes, language: Language) -> bytes:
 
 
 def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> SourceFile:
-    """Read, strip and parse a file below `root`. blank: macros that the parser shall not see.
+    """Read, strip and parse a file below `root`. blank: macros hidden from the parser.
 
-    Raises: NoDataError when it cannot be read, or is in no language that is known here.
+    Raises: NoDataError if it cannot be read, or is not in a supported language.
     """
     data = read_source(root / relative)
     language = language_of(relative, data)
     if language is None:
         raise NoDataError(f"{relative}: neither C, C++, Fortran nor Python by its name")
     clean = strip(data, language)
-    # Here: sites are looked up without them, and some packages of incprof leave them to those who read sources.
+    # Imported here: site detection does not need the parsers, and some incprof packages come without them.
     from incprof.source.c.parse import parse_c
     from incprof.source.fortran.parse import parse_fortran
     from incprof.source.python.parse import parse_python

@@ -1,4 +1,4 @@
-"""Which function of a source file a binary means by a name and a line."""
+"""Find the function of a source file that a binary identifies by name and line."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import re
 from collections.abc import Iterable
 
 from incprof.errors import NoDataError
-from incprof.names import ENTRIES, LAMBDA, parse
+from incprof.model.names import ENTRIES, LAMBDA, parse
 from incprof.source.model import Language, SourceFile
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
-# What clang calls the code of a parallel region.
+# clang's name for the code of a parallel region.
 OUTLINED = (".omp_outlined", "__captured_stmt")
+# Python's name for the code of a comprehension or a generator expression.
+COMPREHENSION = re.compile(r"<(?:list|set|dict)comp>$|<genexpr>$")
 
 
 def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False, proven: bool = False) -> int:
-    """Position of the innermost function that holds a line and has that name.
+    """Return the position of the innermost function that contains a line and has that name.
 
-    moved: lines may have changed; the only function of that name is taken wherever it is. proven: the file is known to
-    be the one that was compiled.
+    moved: lines may have changed; the only function of that name is accepted anywhere. proven: the file is certainly
+    the compiled one.
 
-    Raises: NoDataError when there is none: the file is not the one that was compiled, or a macro made the function.
+    Raises: NoDataError if there is none: the file is not the compiled one, or a macro made the function.
     """
+    if file.language == "python" and COMPREHENSION.search(name):
+        raise NoDataError(f"{file.path}:{line}: a comprehension has no statements")
     holding = [i for i, f in enumerate(file.functions) if f.line <= line <= f.last_line]
     holding.sort(key=lambda i: file.functions[i].last_line - file.functions[i].line)
     for i in holding:
@@ -37,7 +41,7 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
 
 
 def functions_named(file: SourceFile, name: str) -> list[int]:
-    """Positions of all functions of a name; one with `::` must also be enclosed like that."""
+    """Return the positions of all functions of a name; one with `::` must also have the same enclosing names."""
     outer = parse(name).components[:-1]
     named = [i for i in range(len(file.functions)) if _named(file, i, name)]
     if file.language not in ("c", "c++"):
@@ -46,7 +50,7 @@ def functions_named(file: SourceFile, name: str) -> list[int]:
 
 
 def _encloses(wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
-    """Tell whether two accounts of what encloses a function agree, as far as both go."""
+    """Return whether two lists of enclosing names agree, as far as both go."""
     if not wanted or not outer:
         return True
     least = min(len(wanted), len(outer))
@@ -54,7 +58,7 @@ def _encloses(wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
 
 
 def begins_at(file: SourceFile, position: int, line: int) -> bool:
-    """Tell whether a compiler would say that a function begins at a line: from that of its name to that of its body."""
+    """Return whether a compiler could report a line as a function's beginning: from its name's line to its body's."""
     function = file.functions[position]
     if file.language in ("fortran", "fixed"):
         return function.line <= line <= function.last_line
@@ -64,7 +68,7 @@ def begins_at(file: SourceFile, position: int, line: int) -> bool:
 
 
 def name_line(file: SourceFile, position: int) -> int:
-    """The line on which a function's name stands in its definition; that of its start in Python, or without a name."""
+    """Return the line of a function's name in its definition; in Python, or without a name, its first line."""
     function = file.functions[position]
     if file.language == "python":
         return function.line
@@ -77,14 +81,14 @@ def name_line(file: SourceFile, position: int) -> int:
 
 
 def body_line(file: SourceFile, position: int) -> int:
-    """The line on which a function's body begins."""
+    """Return the line on which a function's body begins."""
     function = file.functions[position]
     body = function.node.child_by_field_name("body")
     return body.start_point[0] + 1 if body else function.last_line
 
 
 def line_text(data: bytes, numbers: Iterable[int]) -> list[str]:
-    """Lines of a file by their numbers, "" for one that it does not have; bytes that are no UTF-8 become U+FFFD."""
+    """Return lines of a file by their numbers, "" for missing ones; bytes that are not UTF-8 become U+FFFD."""
     ends = [match.end() for match in re.finditer(rb"\n", data)] + [len(data)]
     starts = [0, *ends[:-1]]
     return [
@@ -94,7 +98,7 @@ def line_text(data: bytes, numbers: Iterable[int]) -> list[str]:
 
 
 def _only(file: SourceFile, name: str) -> int:
-    """The only function of a name."""
+    """Return the only function of a name."""
     found = functions_named(file, name)
     if len(found) == 1:
         return found[0]
@@ -103,26 +107,25 @@ def _only(file: SourceFile, name: str) -> int:
 
 
 def _named(file: SourceFile, position: int, name: str) -> bool:
-    """Tell whether a function of the file has a name."""
+    """Return whether a function of the file has a name."""
     function = file.functions[position]
     return agree(name, function.name, file.language, is_main=function.is_main)
 
 
 def agree(recorded: str, written: str, language: Language, *, is_main: bool = False) -> bool:
-    """Tell whether a function's name in the binary is that of a function in the source.
+    """Return whether a function's name in the binary is that of a function in the source.
 
-    recorded: as the demangler spells it, or mangled where it cannot. written: SourceFunction.name. What encloses them
-    is not compared.
+    recorded: as demangled, or mangled if that fails. written: SourceFunction.name. Enclosing names are not compared.
     """
     if language == "python":
         name = recorded.partition(":")[2] or recorded
-        return written == name or written.endswith(f".{name}")  # before 3.11 code does not know its class
+        return written == name or written.endswith(f".{name}")  # before 3.11 code objects lack their class
     if recorded.startswith(OUTLINED):
         return True
     found, own = parse(recorded), parse(written).last
     if language not in ("fortran", "fixed"):
         return found.last == own or (own == LAMBDA and found.last == "operator()")
-    # A main program that was inlined into main goes by the name that it has in the source.
+    # A main program that was inlined into main has its name from the source.
     if is_main and found.text in ENTRIES:
         return True
     return found.last.lower() == own.lower()

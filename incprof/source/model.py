@@ -1,6 +1,7 @@
-"""What a source file holds, as byte ranges of the file as it is, and what is put into it.
+"""Contents of a source file, as byte ranges of the unmodified file, and insertions into it.
 
-Offsets count bytes from 0, lines count from 1 and include their last one. Nothing here reads or writes files.
+Offsets count bytes from 0, lines count from 1 and ranges of them include the last one. Nothing here reads or writes
+files.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ Style = Literal["scope", "calls"]
 class Loop:
     """A loop of a function; one inside a lambda or a contained procedure belongs to that one.
 
-    node: the whole statement. body: the statement that is repeated (C: the block with its braces, or the single
-    statement); the DO construct itself in Fortran. parent: position of the enclosing loop in the function's `loops`.
-    busy: an iteration calls something or holds another loop; one that does neither is too short for a beat.
-    refusal: why no beat can go into the body; None when one can.
+    Attributes:
+        parent: position of the enclosing loop in the function's `loops`.
+        busy: an iteration calls something or contains another loop; otherwise it is too short for a beat.
+        refusal: why no beat can go into the body; None if one can.
     """
 
     syntax: Node | None
@@ -41,7 +42,7 @@ class Loop:
 
     @property
     def body(self) -> Node:
-        """What is repeated, in C and Fortran."""
+        """The repeated statement in C (a block with its braces, or a single statement); the DO construct in Fortran."""
         assert self.repeated is not None
         return self.repeated
 
@@ -50,10 +51,13 @@ class Loop:
 class SourceFunction:
     """A function with a body.
 
-    name: as the source says, with what encloses it: "Mesh::smooth", "heat::jacobi_step"; template arguments left out,
-    a lambda is "Mesh::smooth::lambda"; in Python "Solver.step", "<module>". syntax: the whole definition, None
-    in Python. loops: an outer one before what it holds. is_main: C's main, or the PROGRAM. refusal: why no beat can go
-    around its body; None when one can.
+    Attributes:
+        name: qualified name in the source: "Mesh::smooth", "heat::jacobi_step"; without template arguments; a lambda is
+            "Mesh::smooth::lambda"; in Python "Solver.step", "<module>".
+        syntax: the whole definition, None in Python.
+        loops: an outer one before those inside it.
+        is_main: C's main, or the PROGRAM.
+        refusal: why no beat can go around its body; None if one can.
     """
 
     name: str
@@ -83,9 +87,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A heartbeat to be put around a function's body (`loop` None) or into the body of one of its loops.
+    """A heartbeat to be inserted around a function's body (`loop` None) or into the body of one of its loops.
 
-    function, loop: positions in SourceFile.functions and in its `loops`.
+    Attributes:
+        function: position in SourceFile.functions.
+        loop: position in its `loops`.
     """
 
     id: int
@@ -95,7 +101,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What the program's start says of an id: ekg_name, and ekg_rate where `rate_factor` is not 1."""
+    """An id's announcement at the program's start: ekg_name, and ekg_rate if `rate_factor` is not 1."""
 
     id: int
     name: str
@@ -104,7 +110,7 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """Text to be put in before the byte at `offset`. Of several at one offset the first in the list comes first."""
+    """Text to insert before the byte at `offset`. Of several at one offset the first in the list comes first."""
 
     offset: int
     text: bytes

@@ -1,8 +1,8 @@
-"""Unified differences between two versions of a file, as `git apply` and `patch -p1` take them.
+"""Unified differences between two versions of a file, as `git apply` and `patch -p1` accept them.
 
-difflib takes ten seconds for an amalgamated source of 250 000 lines, because it looks for the best alignment. Here the
-versions differ in few places: where they come together again is found by looking a little ahead, and difflib compares
-what lies before that.
+difflib takes ten seconds for an amalgamated source of 250 000 lines, because it searches for the best alignment. Here
+the versions differ in few places: a short look-ahead finds where they agree again, and difflib compares only the part
+before that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 
 def difference(path: str, old: bytes, new: bytes) -> bytes:
-    """The difference with a/`path` and b/`path` in its head; nothing where there is none. Bytes stay as they are."""
+    """Return the difference with a/`path` and b/`path` in its head; empty if there is none. Bytes are unchanged."""
     before, after = _lines(old), _lines(new)
     hunks = [_hunk(group, before, after) for group in _grouped(_changes(before, after))]
     if not hunks:
@@ -38,14 +38,14 @@ def difference(path: str, old: bytes, new: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Lines with their newlines; unlike splitlines, a carriage return alone ends none."""
+    """Split into lines with their newlines; unlike splitlines, a carriage return alone does not end a line."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
 def _changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
-    """What differs, in order."""
+    """Yield the changes, in order."""
     i = j = 0
     while i < len(old) or j < len(new):
         if i < len(old) and j < len(new) and old[i] == new[j]:
@@ -57,7 +57,7 @@ def _changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
 
 
 def _compared(old: Sequence[bytes], new: Sequence[bytes], i: int, j: int) -> Iterator[Change]:
-    """What differs in two pieces, of which one may be empty; they start at lines i and j."""
+    """Yield the changes between two pieces, of which one may be empty; they start at lines i and j."""
     if max(len(old), len(new)) > LOOK_AHEAD:
         yield Change(i, i + len(old), j, j + len(new))
         return
@@ -67,7 +67,7 @@ def _compared(old: Sequence[bytes], new: Sequence[bytes], i: int, j: int) -> Ite
 
 
 def _next_equal(old: Sequence[bytes], new: Sequence[bytes], i: int, j: int) -> tuple[int, int]:
-    """How many lines to leave out of each so that the next ones are equal; all that are left if that is far away."""
+    """Return how many lines to skip in each so that the next ones are equal; all remaining ones if that is far away."""
     for both in range(1, LOOK_AHEAD):
         for skip in range(both + 1):
             a, b = i + skip, j + both - skip
@@ -77,7 +77,7 @@ def _next_equal(old: Sequence[bytes], new: Sequence[bytes], i: int, j: int) -> t
 
 
 def _grouped(changes: Iterator[Change]) -> Iterator[list[Change]]:
-    """Changes whose context meets, in one hunk."""
+    """Group changes whose contexts meet into one hunk."""
     group: list[Change] = []
     for change in changes:
         if group and change.old - group[-1].old_end > 2 * CONTEXT:
@@ -89,7 +89,7 @@ def _grouped(changes: Iterator[Change]) -> Iterator[list[Change]]:
 
 
 def _hunk(group: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes]) -> bytes:
-    """One hunk with its context."""
+    """Return one hunk with its context."""
     first, last = group[0], group[-1]
     before = min(CONTEXT, first.old)
     after = min(CONTEXT, len(old) - last.old_end)
@@ -105,17 +105,17 @@ def _hunk(group: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes]) -
 
 
 def _range(start: int, count: int) -> bytes:
-    """Start and length of a side of a hunk; an empty one names the line before it."""
+    """Return start and length of a side of a hunk; an empty one has the line before it."""
     return b"%d,%d" % (start + (count > 0), count) if count != 1 else b"%d" % (start + 1)
 
 
 def _line(sign: bytes, line: bytes) -> bytes:
-    """A line of a hunk."""
+    """Return a line of a hunk."""
     return sign + line if line.endswith(b"\n") else sign + line + NO_NEWLINE
 
 
 def _name(path: str) -> bytes:
-    """A file name as git writes it: quoted when it has odd bytes, with a tab behind when it has a space."""
+    """Return a file name as git writes it: quoted if it has special bytes, with a tab after it if it has a space."""
     raw = path.encode("utf-8", "surrogateescape")
     if any(byte < 32 or byte > 126 or byte in b'"\\' for byte in raw):
         quoted = (ESCAPES.get(byte) or (bytes([byte]) if 32 <= byte < 127 else b"\\%03o" % byte) for byte in raw)

@@ -1,4 +1,4 @@
-"""Which files of a tree change when heartbeats go in, or come out, and to what."""
+"""Plan which files of a tree change when heartbeats are inserted or removed, and their new contents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.source.c.calls import call_insertions
+from incprof.source.c.paired_calls import call_insertions
 from incprof.source.c.scope import scope_insertions
 from incprof.source.edits import insert
 from incprof.source.fortran.insert import fortran_insertions
@@ -20,7 +20,7 @@ from incprof.source.write import Version, inside
 
 @dataclass(frozen=True)
 class FilePlan:
-    """What goes into one file. announce: for the one with main, what it says of all beats; in Python of its own."""
+    """Insertions into one file. announce: all beats, for the file with main; in Python the file's own."""
 
     file: SourceFile
     beats: tuple[Beat, ...] = ()
@@ -28,7 +28,7 @@ class FilePlan:
 
 
 def insertions(plan: FilePlan, style: Style) -> list[Insertion]:
-    """What to put in. C++ has scope guards with every compiler: `style` is for C."""
+    """Return the insertions. C++ uses scope guards with every compiler: `style` is for C."""
     if plan.file.language in ("fortran", "fixed"):
         return fortran_insertions(plan.file, plan.beats, plan.announce)
     if plan.file.language == "python":
@@ -39,16 +39,16 @@ def insertions(plan: FilePlan, style: Style) -> list[Insertion]:
 
 
 def with_heartbeats(root: Path, plans: Sequence[FilePlan], style: Style) -> list[Version]:
-    """The files that change, by path: those of the plans, and those that have heartbeats of an earlier plan.
+    """Return the files that change, by path: those of the plans, and those with heartbeats of an earlier plan.
 
-    Raises: IncprofError, NoDataError when a file cannot be read or lies outside of the tree.
+    Raises: IncprofError, NoDataError if a file cannot be read or lies outside the tree.
     """
     wanted = {plan.file.path: insert(plan.file.data, insertions(plan, style)) for plan in plans}
     return _versions(root, wanted)
 
 
 def without_heartbeats(root: Path) -> list[Version]:
-    """The files that have heartbeats of ours, and what they are without them."""
+    """Return the files with heartbeats of ours, and their contents without them."""
     return _versions(root, {})
 
 
@@ -66,7 +66,7 @@ def _versions(root: Path, wanted: Mapping[str, bytes]) -> list[Version]:
 
 
 def _sources(root: Path) -> Iterator[str]:
-    """Source files below a directory that could hold heartbeats; hidden directories and links are not looked into."""
+    """Yield source files below a directory that could contain heartbeats; hidden directories and links are skipped."""
     for directory, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:

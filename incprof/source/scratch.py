@@ -1,4 +1,4 @@
-"""A directory of our own for as long as something is tried out, and source trees in it."""
+"""A temporary directory, and source trees in it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A new directory, removed in any case but a SIGKILL: SIGTERM and SIGHUP become SystemExit while it exists.
+    """Create a directory that is removed in any case except SIGKILL: SIGTERM and SIGHUP become SystemExit meanwhile.
 
-    Raises: IncprofError when there is no place for it.
+    Raises: IncprofError if it cannot be created.
     """
     try:
         made = Path(tempfile.mkdtemp(prefix="incprof-check-")).resolve()
@@ -47,15 +47,15 @@ def scratch_directory() -> Iterator[Path]:
 def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool) -> None:
     """Make a tree of `root` at `target`, with other bytes in the files of `changed` (paths relative to `root`).
 
-    link: other files are symbolic links to those of `root`, so that nobody may write them; else they are copies. Links
-    that lead into `root` lead into the new tree. Repositories of version control, sockets and devices are left out.
+    link: other files are symbolic links to those of `root`, so nothing may write to them; else they are copies. Links
+    that lead into `root` lead into the new tree. Version control repositories, sockets and devices are left out.
 
-    Raises: UsageError for a tree of more than 500 000 files or 8 GiB; IncprofError when it cannot be read or written.
+    Raises: UsageError for a tree of more than 500 000 files or 8 GiB; IncprofError if it cannot be read or written.
     """
     top, files, left = os.path.realpath(root), 0, MOST_BYTES
     try:
         for place, directories, names in os.walk(top):
-            # The new tree itself lies in the old one when TMPDIR does.
+            # If TMPDIR is in the old tree, the new one lies in it.
             ours = target.parent.name if place == str(target.parent.parent) else None
             directories[:] = [name for name in directories if name not in LEFT_OUT and name != ours]
             there = os.path.join(target, os.path.relpath(place, top))
@@ -76,7 +76,7 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
 
 
 def _put(path: str, there: str, top: str, target: Path, *, link: bool, left: int) -> int:
-    """Link or copy one file; the bytes that the copy takes."""
+    """Link or copy one file; return the bytes that the copy takes."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         aim = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
@@ -102,7 +102,7 @@ def _write(path: Path, data: bytes, original: Path) -> None:
 
 
 def _ended_by_exit() -> dict[int, Handler]:
-    """Let signals that end the process unwind it; what they did before. In other threads than the first, nothing."""
+    """Make signals that end the process unwind it; return their old handlers. Outside the main thread, do nothing."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -118,7 +118,7 @@ def _ended_by_exit() -> dict[int, Handler]:
 
 
 def _remove(directory: Path) -> None:
-    """Remove it also when what ran in it has made directories unwritable."""
+    """Remove the directory, even if a command in it made directories unwritable."""
 
     def again(function: object, path: str, error: object) -> None:
         try:

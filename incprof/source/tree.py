@@ -1,8 +1,8 @@
-"""Which file of a source tree is the one that a binary names.
+"""Find the file of a source tree that a binary names.
 
-The tree may have moved since the build, the build may have been out of tree, and names may be relative: the file is
-the one whose path has the longest common end with the recorded one. Of several, it is the one whose whole path below
-the directory is such an end: copies of a file further down are not.
+The tree may have moved since the build, the build may have been out of tree, and names may be relative: the match is
+the file whose path has the longest common suffix with the recorded one. Of several, it is the one whose whole path
+below the root is such a suffix, not a copy of the file further down.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from incprof.errors import NoDataError
 
 
 class SourceTree:
-    """The files below a directory. Hidden directories are not looked into, nor are links to directories.
+    """The files below a directory. Hidden directories, and links to directories, are skipped.
 
-    Raises: NoDataError when there is no such directory.
+    Raises: NoDataError if there is no such directory.
     """
 
     def __init__(self, root: Path):
@@ -34,13 +34,13 @@ class SourceTree:
                 self._by_name[name].append(os.path.relpath(os.path.join(directory, name), self._base))
 
     def files(self) -> Iterator[str]:
-        """All files by their path below the root, in order."""
+        """Yield all files by their path below the root, in order."""
         yield from sorted(path for paths in self._by_name.values() for path in paths)
 
     def find(self, recorded: str) -> str:
-        """The path below the root of the file that a binary names.
+        """Return the path below the root of the file that a binary names.
 
-        Raises: NoDataError when there is none, when several fit, or when it is a link that leads out of the tree.
+        Raises: NoDataError if there is none, if several match, or if it is a link that leads out of the tree.
         """
         path = posixpath.normpath(recorded)
         if os.path.isabs(path) and (exact := self._inside(path)) and os.path.isfile(path):
@@ -58,13 +58,13 @@ class SourceTree:
         raise NoDataError(f"its source, {recorded}, is not below {self.root}")
 
     def _inside(self, path: str) -> str | None:
-        """The real file's path below the root; None when it lies outside of it."""
+        """Return the real file's path below the root; None if it lies outside it."""
         real = os.path.realpath(path)
         return os.path.relpath(real, self._base) if real.startswith(self._base.rstrip(os.sep) + os.sep) else None
 
 
 def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
-    """Those of the candidates that share most of their last parts with a path; of no use if they share none."""
+    """Return the candidates that share most last parts with a path; empty if they share none."""
     wanted = _parts(path)[::-1]
     shared: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates:
@@ -82,5 +82,5 @@ def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of a path; what leads out of an unknown directory says nothing."""
+    """Return the parts of a path; those that lead out of an unknown directory are dropped."""
     return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".", "..")]

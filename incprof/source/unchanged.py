@@ -1,9 +1,9 @@
-"""Whether a source file is still what it was when the program was compiled.
+"""Check whether a source file has changed since the program was compiled.
 
-Nothing in a recording holds the source, so its age has to do. A file is taken for unchanged when it was last written
-before the recording began, or when its text is that of a file that was once found unchanged: heartbeats that were put
-in do not count. A file elsewhere than where it was compiled (a new checkout has new times) is compared with the
-one at the old place, if that is still there; else the names and lines of its functions have to do.
+A recording does not contain the source, so the file's age is used. A file counts as unchanged if it was last written
+before the recording began, or if its text, without inserted heartbeats, equals one that was found unchanged before. A
+file at another place than where it was compiled (a new checkout has new times) is compared with the one at the old
+place, if that still exists; otherwise the names and lines of its functions decide.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from incprof.errors import NoDataError
-from incprof.jsonstore import JsonStore
+from incprof.safe.jsonstore import JsonStore
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import SourceFile
 
-# unknown: neither age nor a known text tells; the names and lines of functions have to do.
+# unknown: neither age nor a known text decides; the names and lines of functions must.
 Verdict = Literal["unchanged", "changed", "unknown"]
 
 VERSION = 1
@@ -26,9 +26,9 @@ STORE = "sources.json"
 
 
 class KnownSources:
-    """The texts of files that were found unchanged, kept in the run directory by the path that was compiled.
+    """The texts of files that were found unchanged, stored in the run directory by the path that was compiled.
 
-    start_ns: when the recording began, nanoseconds since 1970; None when it does not say.
+    start_ns: start of the recording, nanoseconds since 1970; None if not recorded.
     """
 
     def __init__(self, directory: str, start_ns: int | None):
@@ -51,18 +51,18 @@ class KnownSources:
         return found
 
     def save(self) -> None:
-        """Keep what is new; a directory that cannot be written to is left alone."""
+        """Store new results; do nothing if the directory is not writable."""
         if self._new:
             self._store.save({"start_unix_ns": self._start_ns, "sha256": dict(sorted(self._known.items()))})
 
     def _understood(self, stored: dict[str, Any]) -> dict[str, str]:
-        """Texts found unchanged before; none when they are of another recording."""
+        """Return texts found unchanged before; none if they are of another recording."""
         if stored["start_unix_ns"] != self._start_ns:
             return {}
         return {str(name): str(digest) for name, digest in stored["sha256"].items()}
 
     def _by_age(self, recorded: str, actual: Path, digest: str) -> Verdict:
-        """Judge a file that is not known yet by its age, or by what lies where it was compiled."""
+        """Judge a new file by its age, or by the file at the compiled path."""
         if self._old(actual):
             return "unchanged"
         original = Path(recorded)
@@ -75,7 +75,7 @@ class KnownSources:
         return "unchanged" if _digest(original) == digest else "changed"
 
     def _old(self, path: Path) -> bool:
-        """Tell whether a file was last written before the recording began."""
+        """Return whether a file was last written before the recording began."""
         try:
             return self._start_ns is not None and path.stat().st_mtime_ns <= self._start_ns
         except OSError:
@@ -83,7 +83,7 @@ class KnownSources:
 
 
 def _digest(path: Path) -> str | None:
-    """The sum of a file's text without heartbeats; None when it cannot be read."""
+    """Return the hash of a file's text without heartbeats; None if it cannot be read."""
     try:
         data = read_source(path)
     except NoDataError:

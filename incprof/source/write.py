@@ -1,8 +1,8 @@
-"""Changes files of a source tree: all of them, or none.
+"""Change files of a source tree: all of them, or none.
 
-Nothing outside of the tree is touched, nothing that must not be written, and nothing that somebody else has changed
-meanwhile. New versions are written beside the old ones first and then take their places one after the other; if one
-cannot, those before it get their old contents back.
+Files outside the tree, write-protected files, and files changed by others meanwhile are never touched. New versions are
+first written beside the old ones, and then replace them one after the other; if one replacement fails, the earlier ones
+are reverted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError
-from incprof.inputs import open_input
+from incprof.safe.inputs import open_input
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def replace_all(root: Path, versions: Sequence[Version]) -> None:
 
 
 def inside(root: Path, path: str) -> Path:
-    """The file that `path` below `root` is in the end.
+    """Return the file that `path` below `root` resolves to.
 
-    Raises: IncprofError when that lies outside of the tree, or there is none.
+    Raises: IncprofError if it lies outside the tree, or does not exist.
     """
     base = root.resolve()
     try:
@@ -62,7 +62,7 @@ def inside(root: Path, path: str) -> Path:
 
 
 def _target(root: Path, version: Version) -> Path:
-    """The file to replace, after every check that can be made before."""
+    """Return the file to replace, after every check that can be made beforehand."""
     target = inside(root, version.path)
     try:
         with open_input(target) as file:
@@ -70,7 +70,7 @@ def _target(root: Path, version: Version) -> Path:
             now = file.read(len(version.old) + 1)
     except OSError as error:
         raise IncprofError(f"{target}: cannot be read: {error.strerror}") from error
-    # Root may write to anything; who has made a file read-only has meant something by it.
+    # Root may write to anything, but a read-only file was made so on purpose.
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise IncprofError(f"{target}: read-only: make it writable, or take the patch")
     if now != version.old:
@@ -80,7 +80,7 @@ def _target(root: Path, version: Version) -> Path:
 
 @contextlib.contextmanager
 def _beside(target: Path, version: Version) -> Iterator[str]:
-    """A file in the same directory with the new bytes and the old one's owner and mode; gone afterwards if not used."""
+    """Provide a file in the same directory with the new bytes and the old one's owner and mode; remove it if unused."""
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     except OSError as error:

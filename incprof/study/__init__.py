@@ -1,4 +1,7 @@
-"""The application: a run is a Study. Files meet algorithms here; nothing here prints or knows of a command line."""
+"""The application: a run is a Study, which reads files and runs the algorithms on them.
+
+Nothing here prints or depends on a command line.
+"""
 
 from incprof.study.options import Libs, Method, StudyOptions
 from incprof.study.study import Study

@@ -1,4 +1,4 @@
-"""Remove from a run directory what can be made again. Samples are never touched."""
+"""Remove reproducible files from a run directory. Samples are never removed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.inputs import inside
 from incprof.model import Module
 from incprof.readers.run import modules_of, open_all
-from incprof.readers.symbols.source import copy_of, same_elsewhere
+from incprof.safe.inputs import inside
+from incprof.symbols.source import copy_of, same_elsewhere
 
-# Answers, and what they were made from on the way. Sites that were placed in the source are no answers.
+# Answers, and intermediate results. Sites that were placed in the source are kept.
 ANSWERS = ("answers.json", "ranks.json", "kmeans.json")
-# What was looked up in a module: it can be once more where its file is.
+# Symbols of a module: they can be read again while its file exists.
 LOOKED_UP = (".json", ".jumps.json")
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was removed.
+    """The removed files.
 
     Attributes:
-        files: how many.
-        size: their bytes.
+        files: their number.
+        size: bytes.
         copies: how many of them were copies of symbols.
         failed: paths that could not be removed.
     """
@@ -38,14 +38,14 @@ class Cleaned:
 
 
 def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
-    """Remove answers, and the symbols of modules whose files are where they were recorded, unchanged.
+    """Remove answers, and the symbols of modules whose files are unchanged where they were recorded.
 
     Args:
         directory: of a recorded run.
-        dry_run: remove nothing, and return what would be.
+        dry_run: remove nothing, and return what would be removed.
 
     Raises:
-        NoDataError: there is no recorded run.
+        NoDataError: the directory holds no recorded run.
     """
     sizes, failed = list[tuple[Path, int]](), list[str]()
     for path in dict.fromkeys(_found(directory)):
@@ -64,7 +64,7 @@ def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
 
 
 def _found(directory: str) -> Iterator[Path]:
-    """Files that can be made again."""
+    """Yield reproducible files."""
     run = open_all(directory, exe="")
     yield from (path for name in ANSWERS if _is_file(path := Path(directory) / name))
     if not inside(Path(directory) / "symbols", directory):
@@ -81,5 +81,5 @@ def _found(directory: str) -> Iterator[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is a file, and no link to one."""
+    """Return whether a path is a file, and no symbolic link."""
     return os.path.isfile(path) and not os.path.islink(path)

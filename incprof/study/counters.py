@@ -1,4 +1,4 @@
-"""Counters that were recorded beside a run, laid on its time axis."""
+"""Counters recorded beside a run, aligned to its time axis."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import numpy as np
 
 from incprof.analysis.counters import lay_under, power_under
 from incprof.analysis.counters.lanes import CounterLane, lanes_of
-from incprof.analysis.counters.results import CountersUnder
-from incprof.analysis.diff.energy import NodePower
+from incprof.analysis.counters.phase_counters import CountersUnder
+from incprof.analysis.diff.energy_change import NodePower
 from incprof.analysis.diff.measure import cpu_seconds
 from incprof.analysis.views.timebins import TimeBins
 from incprof.errors import NoDataError
 from incprof.model import Metadata
 from incprof.model.series import CounterSeries
-from incprof.readers.series.counters import read_counters
+from incprof.readers.series.counter_series import read_counters
 from incprof.study.study import Study
 
-# Starts that are further apart were not of one recording; a sampler that starts the program begins before it.
+# Starts further apart belong to different recordings; a sampler that starts the program begins before it.
 FAR = 0.1
-# What others used of a node is said from this part of its busy processors on.
+# Other programs' use of a node is reported from this share of its busy processors on.
 WORTH_SAYING = 0.05
 
 
 class StudyCounters:
-    """The counters of a file beside a run.
+    """The counters in a file, recorded beside a run.
 
-    Raises, when made:
-        NoDataError: there is no such file, no row in it, or none of the run's time.
-        UsageError: no column of it holds times.
+    Raises, on construction:
+        NoDataError: the file does not exist, has no row, or none of the run's time.
+        UsageError: none of its columns holds times.
     """
 
     def __init__(self, study: Study, path: str):
-        """Read the file, and find when it began."""
+        """Read the file, and determine when it began."""
         self.study, self.path = study, path
         self.series = read_counters(path)
         offset = _offset(self.series, study.profile.metadata)
@@ -44,7 +44,7 @@ class StudyCounters:
         self._check()
 
     def _check(self) -> None:
-        """See that the file is of the run's time, and say what is taken for granted."""
+        """Check that the file covers the run's time, and warn about assumptions."""
         last, length = self.offset_s + float(self.series.end_s[-1]), float(self.study.profile.end_s[-1])
         if last <= 0 or self.offset_s >= length:
             far = -last if last <= 0 else self.offset_s - length
@@ -58,26 +58,26 @@ class StudyCounters:
 
     @cached_property
     def under(self) -> CountersUnder:
-        """The counters by phase."""
+        """Counters by phase."""
         return lay_under(
-            self.series, self.study.profile, self.study.confident, offset_s=self.offset_s, by_clock=self.by_clock,
+            self.series, self.study.profile, self.study.phases(), offset_s=self.offset_s, by_clock=self.by_clock,
             path=self.path,
         )  # fmt: skip
 
     def lanes(self, bins: TimeBins) -> tuple[CounterLane, ...]:
-        """Return the counters over time."""
+        """Return the counters over the time bins of a page."""
         return lanes_of(self.series, self.offset_s, bins.start_s, bins.end_s)
 
 
 def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
-    """Return the power beside a run by phase, and what to know of it.
+    """Return the power beside a run by phase, and remarks.
 
     Raises:
-        NoDataError: there is none in the file, or none of the run's time.
-        UsageError: no column of it holds times.
+        NoDataError: the file has no power, or none of the run's time.
+        UsageError: none of its columns holds times.
     """
     beside = StudyCounters(study, path)
-    found = power_under(beside.series, study.profile, study.result, beside.offset_s)
+    found = power_under(beside.series, study.profile, study.phases(confidence=False), beside.offset_s)
     if found is None or beside.series.power is None:
         raise NoDataError(f"{path}: no power in it, in watts or joules: incprof sample --system records it")
     if not found.measured_s.sum() > 0:
@@ -95,9 +95,9 @@ def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
 
 
 def processors(beside: StudyCounters) -> tuple[float, float] | None:
-    """Return the processors of the node that were busy during the run, and those of them that were not the run's.
+    """Return the node's busy processors during the run, and those of them used by other programs.
 
-    None where nobody counted.
+    None without such counters.
     """
     series, study, offset_s = beside.series, beside.study, beside.offset_s
     if "cpu" not in series.names:
@@ -115,7 +115,7 @@ def processors(beside: StudyCounters) -> tuple[float, float] | None:
 
 
 def _offset(series: CounterSeries, metadata: Metadata) -> float | None:
-    """Return when sampling began in seconds after the recording did; None where one of them does not say."""
+    """Return the start of sampling in seconds after the start of the recording; None if one of them is missing."""
     recorded = metadata.raw.get("start_unix_ns")
     if series.begun_unix_s is None or not isinstance(recorded, int) or recorded <= 0:
         return None

@@ -1,29 +1,33 @@
-"""Two sides of runs, compared: each side has one run or several."""
+"""Compare two sides of one or several runs each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from incprof.analysis.beats.gates import Condition
+from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.diff import Clock, Recorded, compare
+from incprof.analysis.diff.diff_result import Comparison, Row
 from incprof.analysis.diff.gates import ON_TIME, broken, not_by_one_run, parse, unsure
-from incprof.analysis.diff.results import Comparison, Row
 from incprof.analysis.diff.same_functions import several_of_a_name
-from incprof.readers.symbols.lines import locate
 from incprof.study.counters import power_beside
 from incprof.study.study import Study
+from incprof.symbols.source_lines import locate
 
 NOTHING_COMMON = "the runs have no phase in common: no condition in percent on phases or steps can fail"
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What came of a comparison.
+    """The result of a comparison.
 
-    failed: conditions that do not hold, each with the row that breaks it. unsure: those that do not by wall time or by
-    CPU time alone. untold: those that do not by one run of each side, which does not decide. damaged: a part of a run
-    was left out.
+    Attributes:
+        found: the comparison.
+        failed: violated conditions, each with the row that violates it.
+        unsure: those violated by wall time or by CPU time alone.
+        untold: those violated by one run of each side, which is inconclusive.
+        warnings: a line each.
+        damaged: whether a part of a run was left out.
     """
 
     found: Comparison
@@ -35,10 +39,10 @@ class Sides:
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:
-    """Return the conditions that were written, such as "phase>10%".
+    """Parse conditions such as "phase>10%".
 
     Raises:
-        UsageError: one of them is none.
+        UsageError: one of them is invalid.
     """
     return [parse(text) for text in texts]
 
@@ -56,17 +60,17 @@ def compare_sides(
 
     Args:
         a: the baseline.
-        b: what is held against it.
-        conditions: what must hold.
-        noise: scatter from run to run, a share, where there is one run of each; None for what is usual.
-        clock: what phases and the run are measured by.
-        counters: files with power beside each run, those of A first; none to say nothing of energy.
+        b: the candidate.
+        conditions: must hold.
+        noise: scatter from run to run, a share, with one run on each side; None for the usual scatter.
+        clock: the clock by which phases and the run are measured.
+        counters: files with power beside each run, those of A first; none: no energy is reported.
     """
     read: tuple[list[Recorded], list[Recorded]] = ([], [])
     warnings, damaged = [], False
     for letter, studies, side in (("A", a, read[0]), ("B", b, read[1])):
         for study in studies:
-            path, profile, result = study.run.directory, study.profile, study.result
+            path, profile, result = study.run.directory, study.profile, study.phases(confidence=False)
             warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
             damaged |= study.partial
             side.append((path, study.summary, profile, result))
@@ -89,7 +93,7 @@ def compare_sides(
 def _with_files(
     studies: tuple[Sequence[Study], Sequence[Study]], read: tuple[list[Recorded], list[Recorded]]
 ) -> tuple[list[Recorded], list[Recorded]]:
-    """Return the runs, in which functions that share their name with others know their files."""
+    """Return the runs, with files added to functions that share their name with others."""
     both = [*read[0], *read[1]]
     several = several_of_a_name([run[2] for run in both])
     out: list[Recorded] = []

@@ -1,4 +1,4 @@
-"""Text that is read as it grows, until it ends or the user has seen enough."""
+"""Text that is read as it grows, until it ends or the user interrupts."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from types import FrameType
 
 from incprof.readers.series.growing import growing_lines, opened
 
-# Interrupts that come together are one: `timeout` sends its own to the program, and then to all of its group.
+# Interrupts this close together count as one: `timeout` signals the program, and then its whole process group.
 ONE_S = 1.0
 
 
 def name_of(path: str) -> str:
-    """Return what messages call a file; `-` is standard input."""
+    """Return the name of a file in messages; `-` is standard input."""
     return "stdin" if path == "-" else path
 
 
 @contextmanager
 def followed(path: str, idle_s: float) -> Iterator[Iterator[str]]:
-    """Give the lines of a file or a pipe as they come, and an empty one whenever no more have come yet.
+    """Yield the lines of a file or a pipe as they arrive, and an empty one whenever no more have arrived yet.
 
-    They end with an interrupt (Ctrl-C) too, between two lines; one that comes later than that is raised as usual.
+    An interrupt (Ctrl-C) between two lines ends them too; a later one is raised as usual.
 
     Args:
         path: of a file; `-` is standard input.
-        idle_s: a file ends so long after a line.
+        idle_s: a file ends this many seconds after its last line.
 
     Raises:
         NoDataError: it cannot be read.
@@ -49,7 +49,7 @@ def _until(told: list[float], lines: Iterator[str]) -> Iterator[str]:
 
 @contextmanager
 def _interrupts() -> Iterator[list[float]]:
-    """Collect when interrupts came, where the first ones would be raised."""
+    """Collect the times of interrupts, instead of raising the first ones."""
     told: list[float] = []
     usual = signal.default_int_handler
 
@@ -58,7 +58,7 @@ def _interrupts() -> Iterator[list[float]]:
         if told[-1] - told[0] > ONE_S:
             usual(number, frame)
 
-    # Only the main thread may ask for signals, and where somebody ignores them they stay ignored.
+    # Only the main thread may set signal handlers; ignored signals stay ignored.
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
         yield told
         return

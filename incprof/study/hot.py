@@ -1,4 +1,4 @@
-"""Functions that are called so often that counting them costs: where they are, and what leaves them out of -pg."""
+"""Functions called so often that counting their calls is expensive: their places, and how to exclude them from -pg."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from incprof.analysis.answer.counting import counting
 from incprof.analysis.answer.hot import HotCalls, HotFunction, hot_calls
+from incprof.analysis.views.hot_functions import HotAnswer, HotFile, HotRow
 from incprof.errors import NoDataError
 from incprof.model import Function
-from incprof.names import LAMBDA, parse
-from incprof.readers.symbols.lines import locate
-from incprof.report.hot_answer import HotAnswer, HotFile, HotRow
+from incprof.model.names import LAMBDA, parse
 from incprof.source.edits import insert
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion
 from incprof.source.patch import difference
 from incprof.study.sites.files import Found, Sources
 from incprof.study.study import Study
+from incprof.symbols.source_lines import locate
 
 ATTRIBUTE = b"__attribute__((no_instrument_function)) "
 CMAKE_HEAD = """\
@@ -33,9 +33,9 @@ set_source_files_properties(
 
 
 def hot(study: Study) -> HotCalls:
-    """Return the functions of a run that counting costs.
+    """Return the functions of a run whose calls are expensive to count.
 
-    Raises: NoDataError where calls were not counted, or the recording does not say what one costs.
+    Raises: NoDataError where calls were not counted, or the recording lacks the cost of counting one.
     """
     profile, directory = study.recorded, study.run.directory
     if not profile.calls.sum():
@@ -47,7 +47,7 @@ def hot(study: Study) -> HotCalls:
 
 
 def answer(study: Study, found: HotCalls) -> HotAnswer:
-    """Return what the reports say of them, with places."""
+    """Return the answer for the reports, with places."""
     profile = study.recorded
     total = np.asarray(profile.calls.sum(axis=0), dtype=np.int64).ravel()
     called = np.flatnonzero(total).tolist()
@@ -69,14 +69,20 @@ def answer(study: Study, found: HotCalls) -> HotAnswer:
 
 
 def _row(known: dict[tuple[str, int], Function], each: HotFunction) -> HotRow:
-    """A function with its place."""
+    """Return a function with its place."""
     place = known[each.function.module, each.function.address]
     return HotRow(place, each.calls, each.seconds, each.pct)
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A unified diff. refused: why no attribute can be put to some of the functions, by their names."""
+    """A patch.
+
+    Attributes:
+        text: a unified diff.
+        functions: their number.
+        refused: functions that cannot get an attribute, and the reasons.
+    """
 
     text: bytes
     functions: int
@@ -84,9 +90,9 @@ class Patch:
 
 
 def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bool) -> Patch:
-    """Return the patch that leaves functions in C and C++ out of -pg, for GCC and Clang.
+    """Return the patch that excludes functions in C and C++ from -pg, for GCC and Clang.
 
-    Raises: NoDataError when there is no such directory.
+    Raises: NoDataError when the directory does not exist.
     """
     start = study.recorded.metadata.raw.get("start_unix_ns")
     start_ns = start if isinstance(start, int) and start > 0 else None
@@ -109,7 +115,7 @@ def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bo
 
 
 def _written(sources: Sources, root: Path, row: HotRow) -> Found:
-    """The function as written, which takes an attribute.
+    """Return the function as written, which takes an attribute.
 
     Raises: NoDataError with the reason where it does not.
     """
@@ -136,11 +142,11 @@ def _written(sources: Sources, root: Path, row: HotRow) -> Found:
 
 
 def cmake(files: Sequence[str], name: str) -> str:
-    """Return a CMake file that has GCC leave out the functions of whole files. name: of the file itself."""
+    """Return a CMake file that makes GCC exclude the functions of whole files. name: of the file itself."""
     lines = "".join(f'  "{_quoted(path)}"\n' for path in files)
     return f"{CMAKE_HEAD.format(name=name)}{lines}  PROPERTIES COMPILE_OPTIONS -fno-profile)\n"
 
 
 def _quoted(path: str) -> str:
-    """A text between the quotes of CMake."""
+    """Escape text for a quoted string of CMake."""
     return "".join("\\" + c if c in '\\"$;' else c for c in path)

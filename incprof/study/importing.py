@@ -1,4 +1,4 @@
-"""Profiles of other tools made into a run directory."""
+"""Convert profiles of other tools to a run directory."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof.atomic import temporary_prefix
 from incprof.errors import IncprofError, UsageError
 from incprof.readers.foreign import formats
 from incprof.readers.foreign.gmon import copy_gmon
 from incprof.readers.foreign.ticks import Ticks, TooLittleError
 from incprof.readers.foreign.timeline import Imported
 from incprof.readers.foreign.write import write_timeline
+from incprof.safe.atomic import temporary_prefix
 
 DEFAULT_INTERVAL_S = 1.0
 GMON = "gmon-dir"
@@ -22,7 +22,17 @@ GMON = "gmon-dir"
 
 @dataclass(frozen=True)
 class Made:
-    """A directory that was made. notes: what is to be said of the profile. damaged: a part could not be read."""
+    """The directory that was written.
+
+    Attributes:
+        kind: the format of the profile.
+        app: the program.
+        processes: their number.
+        intervals: their number.
+        rate_hz: samples per second of CPU time.
+        notes: remarks on the profile, a line each.
+        damaged: whether a part could not be read.
+    """
 
     kind: str
     app: str
@@ -37,13 +47,18 @@ def import_profiles(
     inputs: Sequence[str], out: str, *, kind: str | None = None, interval_s: float | None = None,
     rate_hz: float | None = None, exe: str | None = None,
 ) -> Made:  # fmt: skip
-    """Write a new run directory of what other tools have recorded.
+    """Write a new run directory from the recordings of other tools.
 
-    kind: a format, told by the content unless given. interval_s: length of an interval; of a series, what each of its
-    files stands for. rate_hz: samples a second of CPU time, instead of the profile's own. exe: the program.
+    Args:
+        inputs: files of the profile.
+        out: the new directory.
+        kind: a format, detected from the content unless given.
+        interval_s: length of an interval, seconds; of a series, the time covered by each of its files.
+        rate_hz: samples per second of CPU time, instead of the profile's own.
+        exe: the program.
 
-    Raises: UsageError when `out` is there, or the format cannot be told; NoDataError when there is nothing in the
-        input; IncprofError when `out` cannot be written.
+    Raises: UsageError when `out` exists, or the format cannot be detected; NoDataError when the input holds nothing
+        usable; IncprofError when `out` cannot be written.
     """
     target = Path(os.path.abspath(out))
     if os.path.lexists(target):
@@ -68,7 +83,7 @@ def import_profiles(
 
 
 def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | None) -> Made:
-    """Write the processes: those of the program are ranks, others are beside rank 0."""
+    """Write the processes: those of the program become ranks, others are stored with rank 0."""
     app, notes = found.timelines[0].app, list(found.notes)
     written: list[Ticks] = []
     ranks = 0

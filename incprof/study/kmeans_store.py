@@ -1,29 +1,29 @@
-"""The runs of k-means behind the paper's method, kept beside the recorded run: the next answer imports no library."""
+"""Cache of the k-means runs of the paper's method beside the recorded run: later answers import no library."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from incprof.analysis.phases.kmeans_runs import KMeansRuns
-from incprof.jsonstore import JsonStore
+from incprof.analysis.phases.paper_method import KMeansRuns
+from incprof.safe.jsonstore import JsonStore
 from incprof.study.options import Method
 
 STORE, VERSION = "kmeans.json", 1
-# An answer takes one run of k-means, and up to twelve of intervals that are drawn again.
+# An answer takes one run of k-means, and up to twelve of resampled intervals.
 MOST_RUNS = 64
 
 
 @contextmanager
 def kmeans_runs(directory: str, method: Method) -> Iterator[KMeansRuns | None]:
-    """Open the runs of k-means in a directory of a recording, and keep what was computed; None for other methods."""
+    """Open the cached k-means runs of a recording, and store what was computed; None for other methods."""
     if method != "paper":
         yield None
         return
     store = JsonStore(directory, STORE, VERSION)
     runs = KMeansRuns(_runs_in(store))
     yield runs
-    # Others may have kept theirs by now.
+    # Another process may have stored its runs meanwhile.
     known = _runs_in(store)
     if any(known.get(key) != value for key, value in runs.used.items()):
         kept = {key: value for key, value in known.items() if key not in runs.used} | runs.used
@@ -31,5 +31,5 @@ def kmeans_runs(directory: str, method: Method) -> Iterator[KMeansRuns | None]:
 
 
 def _runs_in(store: JsonStore) -> dict[str, object]:
-    """Return the runs that are kept; none where the file is missing or damaged."""
+    """Return the cached runs; empty where the file is missing or damaged."""
     return store.load(lambda kept: dict(kept["runs"])) or {}

@@ -1,26 +1,26 @@
-"""What a study says while it works: warnings, and how far it is."""
+"""Messages of a study: warnings and progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 
-# Told (done, total) again and again.
+# Called with (done, total) repeatedly.
 Progress = Callable[[int, int], object]
 
 
 def _nothing(done: int, total: int) -> None:
-    """Say nothing."""
+    """Do nothing."""
 
 
 class Listener:
-    """Hears of it. This one says nothing; a command's own writes to stderr."""
+    """Receives warnings and progress. This one ignores them; that of the commands writes to stderr."""
 
     def warn(self, lines: Iterable[str]) -> None:
-        """Pass warnings on, a line each."""
+        """Receive warnings, a line each."""
 
     def progress(self, what: str) -> AbstractContextManager[Progress]:
-        """Tell how far something is while the body runs."""
+        """Receive progress while the body runs."""
         return nullcontext(_nothing)
 
 

@@ -1,4 +1,4 @@
-"""Where sites and steps are in the source, as the program's debug information has it."""
+"""Places of sites and steps in the source, from the program's debug information."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site, Step, all_steps
+from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step, all_steps
 from incprof.model import IntervalProfile, Run
-from incprof.readers.symbols.lines import line_weights, locate
+from incprof.symbols.source_lines import line_weights, locate
 
 
 def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
-    """Give each site its file and line: the function's, or for a loop the line that is sampled most in its phase."""
+    """Give each site its file and line: the function's, or for a loop the line with the most samples in its phase."""
     functions = [site.function for phase in result.phases for site in phase.sites]
     functions += [step.function for phase in result.phases for step in all_steps(phase.steps)]
     begin = dict(zip(functions, locate(run, profile, functions, exe=exe), strict=True))

@@ -1,7 +1,7 @@
-"""Run directories joined into one: those of nodes that wrote to disks of their own, or of runs that belong together.
+"""Join run directories: those of nodes that wrote to local disks, or of runs that belong together.
 
-Nothing in the directories changes. Files are linked where the file system can, and copied where it cannot; the new
-directory appears whole or not at all.
+The directories are not modified. Files are linked where the file system can, else copied; the new directory appears
+whole or not at all.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof.atomic import temporary_prefix
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.inputs import open_input, read_input
 from incprof.model import Run
 from incprof.readers import open_run
-from incprof.readers.run import CLASSIC, SERIES, STREAM
+from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE
 from incprof.readers.stream.collect import first_metadata
-from incprof.readers.stream.gathered import NODE, split
+from incprof.readers.stream.node_files import NODE, split
 from incprof.readers.stream.window import WINDOW, Source
-from incprof.readers.trace.read import TRACE
+from incprof.safe.atomic import temporary_prefix
+from incprof.safe.inputs import open_input, read_input
 
 META = re.compile(r"gmon-meta\.(\d{1,9})(\.\d{1,9}(?:-\d{1,9})?)?\.json")
 SYMBOLS = re.compile(r"[^/]+\.(?:elf|lines\.json)")
 LONGEST_LAUNCH = 4096
-# What a launch is known by where no scheduler and no launcher has a name for it: something else on each node.
+# Identity of a launch without a scheduler or launcher that names it; it differs on each node.
 OF_A_NODE = ("parent ", "process ")
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A directory that was made.
+    """The directory that was written.
 
-    missing: ranks of the launch that are in none of its parts. traces: traces of MPI calls that were not taken, as they
-    name other ranks by their old numbers.
+    Attributes:
+        directory: its path.
+        ranks: ranks in it.
+        processes: their number.
+        missing: ranks of the launch that are in none of its parts.
+        traces: number of MPI traces left out, because they name other ranks by their old numbers.
     """
 
     directory: str
@@ -49,7 +52,13 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Part:
-    """A directory that goes into it. ranks: the number that each of its ranks gets."""
+    """A directory to join.
+
+    Attributes:
+        run: the run in it.
+        launch: identity of the launch; empty where unknown.
+        ranks: the new number of each of its ranks.
+    """
 
     run: Run
     launch: str
@@ -57,10 +66,10 @@ class _Part:
 
 
 def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Merged:
-    """Join run directories into a new one. renumber: give the ranks new numbers, from 0, in the order given.
+    """Join run directories into a new one. renumber: number the ranks from 0, in the order given.
 
-    Raises: UsageError when `out` is there already, a directory is given twice, ranks collide, or the directories are of
-        different launches; NoDataError when there is nothing in one of them; IncprofError when `out` cannot be written.
+    Raises: UsageError when `out` exists, a directory is given twice, ranks collide, or the directories are of different
+        launches; NoDataError when one of them is empty; IncprofError when `out` cannot be written.
     """
     target = Path(os.path.abspath(out))
     if os.path.lexists(target):
@@ -106,7 +115,7 @@ def _parts(directories: Sequence[str], renumber: bool) -> list[_Part]:
 
 
 def _launch(directory: str) -> str:
-    """The identity of the launch that a directory is of; empty where it does not say."""
+    """Return the identity of a directory's launch; empty where it is not recorded."""
     try:
         text = read_input(Path(directory) / "launch", LONGEST_LAUNCH, within=directory)
     except OSError:
@@ -115,7 +124,7 @@ def _launch(directory: str) -> str:
 
 
 def _refuse_collisions(parts: Sequence[_Part]) -> None:
-    """Refuse what cannot be one launch."""
+    """Reject parts that cannot be one launch."""
     owner: dict[int, str] = {}
     named = [part for part in parts if part.launch and not part.launch.startswith(OF_A_NODE)]
     for part in parts:
@@ -132,7 +141,7 @@ def _refuse_collisions(parts: Sequence[_Part]) -> None:
 
 
 def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
-    """Ranks of the launch that none of the directories has, and that nobody has left out."""
+    """Return the ranks of the launch that no directory has, and that were not deselected."""
     there = {rank for part in parts for rank in part.ranks}
     for process in (process for part in parts for process in part.run.processes if not process.series):
         try:
@@ -147,7 +156,7 @@ def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
 
 
 def _add(part: _Part, made: Path, renumber: bool) -> None:
-    """Put the files of a directory into the new one."""
+    """Add the files of a directory to the new one."""
     root = Path(part.run.directory)
     for source, name in _renumbered(part) if renumber else _files(part):
         if source is None:
@@ -163,7 +172,7 @@ def _listed(directory: Path) -> list[str]:
 
 
 def _files(part: _Part) -> Iterator[tuple[Path, tuple[str, str]]]:
-    """The files of a recording under the names that they have."""
+    """Yield the files of a recording under their own names."""
     root = Path(part.run.directory)
     for name in sorted(_listed(root)):
         if any(kind.fullmatch(name) for kind in (STREAM, NODE, SERIES, META, TRACE)):
@@ -171,7 +180,7 @@ def _files(part: _Part) -> Iterator[tuple[Path, tuple[str, str]]]:
 
 
 def _renumbered(part: _Part) -> Iterator[tuple[Path | None, tuple[str, str]]]:
-    """The same under other numbers; what several ranks have in one file becomes a file for each (no path)."""
+    """Yield the files under other numbers; a file of several ranks is split into one for each (no path)."""
     root = Path(part.run.directory)
     for process in part.run.processes:
         if process.series:
@@ -191,7 +200,7 @@ def _renumbered(part: _Part) -> Iterator[tuple[Path | None, tuple[str, str]]]:
 
 
 def _free(path: Path) -> Path:
-    """The path, or another one where a file of some other node has that name."""
+    """Return the path, or another one if a file of another node has that name."""
     number, found = 2, path
     while os.path.lexists(found):
         found = path.with_name(f"{path.stem}-{number}{path.suffix}")
@@ -200,7 +209,7 @@ def _free(path: Path) -> Path:
 
 
 def _extract(stream: str, target: Path) -> None:
-    """Write a stream that lies in a file of several into one of its own."""
+    """Extract a stream from a file of several into one of its own."""
     with Source(stream) as source, target.open("xb") as file:
         for offset in range(0, source.size, WINDOW):
             file.write(source.bytes_at(offset, WINDOW))
@@ -218,7 +227,7 @@ def _put(source: Path, target: Path, root: Path) -> None:
 
 
 def _put_symbols(source: Path, target: Path, root: Path) -> None:
-    """The same for a module's symbols, of which all directories may have a copy."""
+    """Link or copy a module's symbols, of which all directories may have a copy."""
     target.parent.mkdir(exist_ok=True)
     if not target.exists():
         _put(source, target, root)

@@ -1,4 +1,4 @@
-"""What somebody may ask for when phases are to be found."""
+"""Options for finding phases."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ Method = Literal["robust", "paper"]
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How phases and their sites are found.
+    """Options for finding phases and their sites.
 
-    method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. level: at most so many
-    phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: processes that read ranks, 0 for one on
-    each processor, and threads of k-means; the answer is the same. dask: the address of a scheduler whose workers read
-    ranks instead. overhead_pct: what the heartbeats of all sites may
-    cost, in percent of the CPU time. settings: thresholds to change, "phases.beyond=4".
+    Attributes:
+        method: as in phase-detection.md.
+        k: number of phases, None: chosen by the method.
+        seed: of k-means, from 0 to 2**31 - 1.
+        jobs: number of processes that read ranks, and of k-means threads; 0: one per processor. Does not affect the
+            result.
+        overhead_pct: limit of the cost of all sites' heartbeats, percent of the CPU time.
+        settings: thresholds to change, "phases.beyond=4".
+        level: the most phases; the most similar ones are merged.
+        dask: the address of a scheduler whose workers read ranks instead.
+        resolution_s: the shortest part that is a phase, in seconds; 0: the limits of the method.
     """
 
     method: Method = "robust"
@@ -30,12 +36,14 @@ class StudyOptions:
     settings: tuple[str, ...] = ()
     level: int | None = None
     dask: str | None = None
+    resolution_s: float = 0.0
 
     @property
     def thresholds(self) -> Options:
         """The thresholds of the method, with the settings.
 
         Raises:
-            UsageError: there is no such threshold, or it cannot have that value.
+            UsageError: a threshold does not exist, or cannot have that value.
         """
-        return OPTIONS.with_settings(self.settings)
+        smallest = (f"phases.resolution={self.resolution_s!r}",) if self.resolution_s else ()
+        return OPTIONS.with_settings((*smallest, *self.settings))

@@ -1,38 +1,34 @@
-"""All that a run's page shows."""
+"""The content of a run's page."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.agreement.match import match
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.heartbeats.phase_beats import match
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.calltree import DrawnTree, drawn_tree
+from incprof.analysis.views.page_parts import BeatLanes, PageParts, SystemPart, Timed
 from incprof.analysis.views.quality import quality
 from incprof.analysis.views.self_time import self_series
-from incprof.analysis.views.timebins import MOST, time_bins
+from incprof.analysis.views.timebins import MOST, TimeBins, time_bins
 from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.model import Function, IntArray, IntervalProfile, distinct
-from incprof.readers.symbols.lines import locate
-from incprof.report.page.parts import BeatLanes, CounterParts, MpiParts, NodeParts, PageParts, Timed
-from incprof.report.words.doubts import doubt_lines
-from incprof.study.counters import StudyCounters
+from incprof.model.section import Section
 from incprof.study.options import Libs
 from incprof.study.rankmap import rank_map
 from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
 from incprof.study.sites.store import STORE
 from incprof.study.study import Study
+from incprof.symbols.source_lines import locate
 
-if TYPE_CHECKING:
-    from incprof.study.dna import NodeBeside
-
-# What the tables by time and phase may take of a page.
+# Size limits of a page's tables by time and phase.
 MOST_BYTES = 2_200_000
-# A function is looked up in the source from this share of the run on.
+# A function is located in the source from this share of the run on.
 LOOKED_UP = 0.005
 
 
@@ -40,30 +36,28 @@ def page_parts(
     study: Study,
     *,
     beats: BeatLanes | None = None,
-    counters: StudyCounters | None = None,
-    node: NodeBeside | None = None,
+    sections: Sequence[Callable[[TimeBins], Sequence[Section]]] = (),
     source: str | None = None,
     allow_changed: bool = False,
     all_ranks: bool = True,
-    mpi: MpiParts | None = None,
+    systems: Sequence[SystemPart] = (),
     whole: bool = False,
 ) -> PageParts:
-    """Collect what the page shows.
+    """Collect the content of the page.
 
     Args:
-        study: of the rank that the page is on.
+        study: of the rank that the page describes.
         beats: heartbeats to show beside the phases.
-        counters: to lay under the phases.
-        node: that the run was on.
+        sections: return the sections of a system, given the time bins of the page for its lanes.
         source: the directory that holds the program's source, for the lines around each site.
         allow_changed: accept files that were changed since the recording.
         all_ranks: read the other ranks too, for the map of ranks.
-        mpi: MPI calls of the run.
-        whole: sum nothing up.
+        systems: parts that systems draw.
+        whole: do not summarise.
     """
-    profile, result = study.profile, study.confident
+    profile, result = study.profile, study.phases()
     timed = over_time(profile, result, libs=study.libs, whole=whole)
-    # Nothing here depends on what a heartbeat costs: measuring it would make pages differ.
+    # The page must not depend on the cost of a heartbeat: measurements of it would make pages differ.
     sites = study.sites(source, TYPICAL, allow_changed=allow_changed)
     answer = described(result, sites, TYPICAL, source)
     return PageParts(
@@ -71,7 +65,7 @@ def page_parts(
         metadata=profile.metadata,
         result=result,
         why=study.explain() if result.phases else None,
-        explained=study.confident_model,
+        explained=result.model,
         functions=with_places(study, timed),
         timed=timed,
         quality=quality(profile),
@@ -79,12 +73,11 @@ def page_parts(
         refused=answer.refused,
         source=source,
         ranks=rank_map(study, whole=whole) if all_ranks else None,
-        # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
+        # Heartbeats placed elsewhere than the phases' own sites are recorded in the run directory.
         beats=beats and with_phases(beats, study.as_placed(result, STORE), timed.tree, result.labels),
-        counters=None if counters is None else CounterParts(counters.under, counters.lanes(timed.bins)),
-        node=None if node is None else NodeParts(node.phases, node.alphabet, node.node),
-        warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
-        mpi=mpi,
+        sections=tuple(section for of_system in sections for section in of_system(timed.bins)),
+        warnings=(*profile.warnings, *result.warnings),
+        systems=tuple(systems),
         whole=whole,
         libs=study.libs,
         inlined=never_called(profile),
@@ -94,7 +87,7 @@ def page_parts(
 
 
 def over_time(profile: IntervalProfile, result: PhaseResult, *, libs: Libs, whole: bool) -> Timed:
-    """Sum a run up by time bins, the tables so coarsely that they stay small; not at all if it is to be `whole`."""
+    """Summarise a run by time bins, coarse enough to keep the tables small; unchanged if `whole`."""
     labels = result.labels
     bins = time_bins(profile, labels, None if whole else MOST)
     tree = drawn_tree(profile, labels, libraries=libs != "drop", whole=whole)
@@ -105,13 +98,13 @@ def over_time(profile: IntervalProfile, result: PhaseResult, *, libs: Libs, whol
         ticks, calls = tree.by_cell(cells), calls_by_cell(profile, cells, called)
         small = ticks.written_bytes + calls.written_bytes <= MOST_BYTES
         if whole or small or step >= len(bins.end_s):
-            series = self_series(profile, labels, bins, libraries=libs in ("named", "caller"))
+            series = self_series(profile, labels, bins)
             return Timed(bins, series, tree, cells, ticks, calls, called)
         step *= 2
 
 
 def never_called(profile: IntervalProfile) -> frozenset[int]:
-    """Return the functions that were inlined wherever they ran."""
+    """Return the functions that were inlined everywhere."""
     if profile.inlined is None:
         return frozenset()
     called = set(profile.paths.function.tolist()) | set(profile.calls.tocoo().col.tolist())
@@ -119,7 +112,7 @@ def never_called(profile: IntervalProfile) -> frozenset[int]:
 
 
 def with_phases(beats: BeatLanes, placed: PhaseResult, tree: DrawnTree, labels: IntArray) -> BeatLanes:
-    """Return the heartbeats with the phases that they stand for: of several, the one with most of their functions."""
+    """Assign phases to heartbeats: of several, the one with most of their functions."""
     found = match(placed.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats])
     chosen: list[int | None] = []
     for beat, functions in enumerate(found.functions):
@@ -130,7 +123,7 @@ def with_phases(beats: BeatLanes, placed: PhaseResult, tree: DrawnTree, labels: 
 
 
 def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
-    """Return the functions, those that matter with file and line."""
+    """Return the functions, the relevant ones with file and line."""
     total = timed.tree.total
     large = timed.tree.frame[total >= LOOKED_UP * max(float(total[0]), 1.0)]
     wanted = distinct(np.concatenate([large[large >= 0], timed.series.functions])).tolist()

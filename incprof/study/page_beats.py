@@ -1,20 +1,20 @@
-"""The heartbeats of a directory, laid on the time axis of a recording."""
+"""The heartbeats of a directory, aligned to the time axis of a recording."""
 
 from __future__ import annotations
 
-from incprof.analysis.beats.traces import busiest, trace
-from incprof.report.page.parts import BeatLanes
-from incprof.study.beats.agreement import load_beats, offset_s
-from incprof.study.beats.read import summaries
+from incprof.analysis.heartbeats.traces import busiest, trace
+from incprof.analysis.views.page_parts import BeatLanes
+from incprof.study.heartbeats.process import load_beats, offset_s
+from incprof.study.heartbeats.read import summaries
 from incprof.study.study import Study
 
 MOST = 12
 
 
 def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
-    """Read the heartbeats of the recorded rank, and say whether a part of them was left out.
+    """Read the heartbeats of the recorded rank, and return whether a part of them was left out.
 
-    Those of the recorded process itself lie where they were in time; those of another run begin where this one does.
+    Those of the recorded process itself keep their times; those of another run are shifted to the start of this one.
 
     Raises:
         NoDataError: there are none.

@@ -1,4 +1,4 @@
-"""Whether a recording shows functions of Python, as far as the program's files say."""
+"""Detect from the program's files whether a recording can show functions of Python."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import shutil
 import struct
 from collections.abc import Iterator
 
-from incprof.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
-from incprof.elf.libraries import locate, needed_names, search_path
 from incprof.errors import IncprofError
+from incprof.symbols.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
+from incprof.symbols.elf.libraries import locate, needed_names, search_path
 
-# What a frame cannot be told without (preload/python_layout.c), and what says the version since 3.11.
+# Required for recognising a frame (preload/python_layout.c), and the symbol with the version since 3.11.
 NEEDED = frozenset("_PyRuntime PyCode_Type PyUnicode_Type PyBytes_Type _PyEval_EvalFrameDefault".split())
 VERSION = "Py_Version"
 NAMED = re.compile(r"python3\.(\d+)")
@@ -20,7 +20,7 @@ KNOWN = f"3.{OLDEST} to 3.{NEWEST}"
 
 
 def python_seen(program: str | None) -> tuple[bool, str]:
-    """Say whether a program's functions of Python are seen, and a line about it.
+    """Return whether a program's functions of Python are recorded, and a line about it.
 
     Args:
         program: Its path or name; None for the python3 in PATH.
@@ -43,14 +43,14 @@ def python_seen(program: str | None) -> tuple[bool, str]:
 
 
 def _how(minor: int) -> str:
-    """What is seen of a version that is known."""
+    """Describe the support of a known version."""
     if minor < QUALIFIED:
         return "functions are seen, methods without their classes; from outside (record -p) those of C only"
     return "functions are seen" + ("" if minor <= TRIED else f", as in 3.{TRIED}; not tried")
 
 
 def _files(path: str) -> Iterator[tuple[ElfFile, dict[str, Symbol]]]:
-    """The program and the libraries of Python that it is linked with, each with what it defines for others."""
+    """Yield the program and the libraries of Python that it is linked with, each with the symbols it exports."""
     program = open_elf(path)
     directories, _ = search_path(program, [])
     libraries = (locate(name, directories) for name in needed_names(program) if name.startswith("libpython"))
@@ -59,7 +59,7 @@ def _files(path: str) -> Iterator[tuple[ElfFile, dict[str, Symbol]]]:
 
 
 def _minor(elf: ElfFile, symbols: dict[str, Symbol]) -> int:
-    """Its version is 3 and this number, as it says or as its file is called; -1 where neither does."""
+    """Return the minor version of Python 3, from the symbol or the file's name; -1 if neither gives it."""
     said = symbols.get(VERSION)
     for segment in elf.segments if said is not None else ():
         if said is not None and segment.address <= said.address < segment.address + segment.size:

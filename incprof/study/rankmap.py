@@ -1,16 +1,16 @@
-"""Every rank of a run over time, for the map of a page."""
+"""All ranks of a run over time, for the map of a page."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from incprof.analysis.views.page_parts import RankMap
 from incprof.analysis.views.rankmap import MOST_BINS, MOST_ROWS, agreement, groups_of_rows, rank_rows
-from incprof.report.page.parts import RankMap
 from incprof.study.study import Study
 
 
 def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
-    """Return the map of all ranks; None where there is one rank only. whole: a row for each."""
+    """Return the map of all ranks; None where there is one rank only. whole: a row for each rank."""
     found, profile = study.ranks, study.profile
     if found is None:
         return None

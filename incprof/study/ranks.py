@@ -1,4 +1,4 @@
-"""All ranks of a run in the phases of all: each is read and summed up by itself, and the rest is done with the sums."""
+"""Shared phases of all ranks of a run: each rank is summarised independently, the rest works on the summaries."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incprof.analysis.answer.find import find_phases, site_chooser
-from incprof.analysis.callgraph.paths import with_estimated_paths
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.ranks.all_ranks import said_of_ranks
 from incprof.analysis.ranks.assign import assigned
-from incprof.analysis.ranks.found import said_of_ranks
 from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts, waiting_part
 from incprof.analysis.ranks.modes import modes_of
-from incprof.analysis.ranks.results import Modes, Part, RanksResult, RankSummary
+from incprof.analysis.ranks.ranks_result import Modes, Part, RanksResult, RankSummary
 from incprof.errors import NoDataError
-from incprof.model import IntervalProfile, pooled
+from incprof.model import IntervalProfile
 from incprof.model.joining import joined, some_intervals
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.study.engines import Work, mapped
@@ -25,11 +24,10 @@ from incprof.study.kmeans_store import kmeans_runs
 from incprof.study.ranks_read import (
     RankRead,
     Together,
+    binned_profile,
     jobs_of,
     lost_rank,
-    pooled_profile,
     read_rank,
-    recorded_profile,
     usable,
 )
 from incprof.study.ranks_store import Kept, RanksStore
@@ -38,15 +36,22 @@ from incprof.study.sites.store import digest
 if TYPE_CHECKING:
     from incprof.analysis.sites.choice import SiteChooser
 
-# Times that phases are found again with what those found before do not explain.
+# Passes that find further phases in the time that those found before do not explain.
 ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Found:
-    """The phases of all ranks. profile: the parts that they were found in, as one run; result: the phases in it.
+    """The shared phases of all ranks.
 
-    problems: what is missing or was left out, a line each. left_out: ranks of which nothing is used.
+    Attributes:
+        profile: the parts in which phases were found, joined to one run.
+        chooser: chooses sites.
+        result: the phases in `profile`.
+        modes: the recurring behaviours.
+        ranks: all ranks relabelled with the phases.
+        problems: missing or omitted input, a line each.
+        left_out: ranks that are not used at all.
     """
 
     profile: IntervalProfile
@@ -65,7 +70,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Model:
-    """The phases of some parts of ranks, which are one run in `profile`."""
+    """The phases of some parts of ranks, which are joined to one run in `profile`."""
 
     profile: IntervalProfile
     chooser: SiteChooser
@@ -74,7 +79,7 @@ class _Model:
 
 
 class Shared:
-    """Finds the phases of ranks."""
+    """Finds the shared phases of ranks."""
 
     def __init__(self, asked: Together):
         self._asked, self._options = asked, asked.options.thresholds
@@ -82,7 +87,7 @@ class Shared:
         self._jobs = {job.rank: job for job in jobs_of(asked)}
 
     def found(self) -> Found:
-        """Read all ranks, find the phases, and say every rank in them.
+        """Read all ranks, find the phases, and relabel every rank with them.
 
         Raises:
             NoDataError: no rank can be read.
@@ -90,7 +95,7 @@ class Shared:
         asked, store = self._asked, RanksStore(self._asked)
         if (kept := store.load()) is not None:
             model = self._model(kept.ranks.parts)
-            # Another version of the method may find others.
+            # Another version of the method may find other phases.
             if digest(model.profile, model.result.labels) == kept.phases:
                 return self._with(model, kept.ranks, kept.problems)
         with asked.listener.progress("reading ranks") as report:
@@ -106,14 +111,14 @@ class Shared:
 
     @property
     def _elsewhere(self) -> set[int] | None:
-        """Ranks of the job's other programs; None where not all of this one's are asked for."""
+        """Return the ranks of the job's other programs; None if only some ranks of this one are requested."""
         run = self._asked.run
         if len(self._asked.ranks) != len(run.ranks):
             return None
         return {process.rank for program in run.programs if program.ranked for process in program.processes}
 
     def _reduced(self, read: Sequence[RankRead]) -> Found:
-        """Find the phases, and say every rank in them."""
+        """Find the phases, and relabel every rank with them."""
         good, problems = usable(read, self._elsewhere)
         if not good:
             raise NoDataError(next(one.problem for one in read if one.problem is not None))
@@ -126,7 +131,7 @@ class Shared:
             whole = parts[0].rank, model.result.labels[:intervals]
             labels, strange = assigned(summaries, model.modes, options, whole)
             more = more_parts(summaries, strange, MOST_PARTS - len(parts), options) if round_ + 1 < rounds else []
-            # Where ranks wait so long that it is a phase, it is one of all.
+            # If ranks wait long enough for a phase, it is a phase shared by all.
             waiting = waiting_part(summaries) if model.modes.off_cpu is None and round_ + 1 < rounds else None
             more += [waiting] if waiting is not None and waiting not in parts else []
             if not more:
@@ -138,12 +143,12 @@ class Shared:
         return self._with(model, said, tuple(problems))
 
     def _with(self, model: _Model, said: RanksResult, problems: tuple[str, ...]) -> Found:
-        """Put together what there is to say."""
+        """Assemble the result."""
         left_out = tuple(sorted(set(self._asked.ranks) - set(said.ranks)))
         return Found(model.profile, model.chooser, model.result, model.modes, said, problems, left_out)
 
     def _first(self, summaries: Sequence[RankSummary]) -> Part:
-        """Return the rank that phases are found in first: the paper's method is about the one that is looked at."""
+        """Return the rank in which phases are found first: for the paper's method, the one the answer is for."""
         ranks, shown = [summary.rank for summary in summaries], self._asked.shown
         if self._asked.options.method == "robust":
             return first_part(summaries, self._options.phases)
@@ -153,13 +158,16 @@ class Shared:
         """Find the phases of parts of ranks."""
         options, thresholds = self._asked.options, self._options
         first = self._whole(parts[0].rank)
-        pieces = [self._piece(part, first.metadata.pooled) for part in parts[1:]]
+        pieces = [self._piece(part) for part in parts[1:]]
         profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
         if first.code_loops is not None and profile is not first:
             profile = with_code_loops(self._asked.run, profile, exe=self._asked.exe)
-        # A phase is long enough if it is in the run of one rank.
+        # A phase is long enough if it is long enough in one rank's run.
         part, phases = first.n_intervals / profile.n_intervals, thresholds.phases
-        phases = replace(phases, least=part * phases.least, waiting=part * phases.waiting)
+        phases = replace(
+            phases, least=part * phases.least, waiting=part * phases.waiting, episode=part * phases.episode,
+            large=part * phases.large,
+        )  # fmt: skip
         thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
         with kmeans_runs(self._asked.run.directory, options.method) as runs:
@@ -171,16 +179,14 @@ class Shared:
         return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, self._options))
 
     def _whole(self, rank: int) -> IntervalProfile:
-        """Read a rank in intervals that hold samples enough, once."""
+        """Read a rank in the intervals of its own answer, once."""
         if rank not in self._read:
-            self._read[rank] = pooled_profile(self._jobs[rank])
+            self._read[rank] = binned_profile(self._jobs[rank])
         return self._read[rank]
 
-    def _piece(self, part: Part, by: int) -> IntervalProfile:
-        """Read what a part of phases has of a rank, `by` recorded intervals as one."""
-        profile = pooled(recorded_profile(self._jobs[part.rank]), by)
-        if self._asked.options.method != "paper":
-            profile = with_estimated_paths(profile)
+    def _piece(self, part: Part) -> IntervalProfile:
+        """Read the part of a rank that shows phases."""
+        profile = binned_profile(self._jobs[part.rank])
         middle = (profile.start_s + profile.end_s) / 2.0
         use = np.zeros(profile.n_intervals, dtype=np.bool_)
         for start, end in part.spans or ():

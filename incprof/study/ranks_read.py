@@ -1,4 +1,4 @@
-"""What is read of each rank, wherever that is done, and which ranks can be held against one another."""
+"""Read and summarise each rank, in any process, and decide which ranks are comparable."""
 
 from __future__ import annotations
 
@@ -8,23 +8,33 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from incprof.analysis.callgraph.paths import with_estimated_paths
-from incprof.analysis.ranks.results import RankSummary
+from incprof.analysis.ranks.ranks_result import RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.errors import IncprofError
 from incprof.model import IntervalProfile, Process, Run
 from incprof.readers import read_profile
 from incprof.readers.run import listed
+from incprof.study.binning import binned
 from incprof.study.listener import Listener
 from incprof.study.options import Libs, StudyOptions
-from incprof.study.pooling import with_samples
 
-# Ranks of a larger job than this are not asked for one by one.
+# Ranks of a larger job are not searched for one by one.
 MOST_RANKS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Together:
-    """Ranks of a run that are looked at together, and how. shown: the one that the answer is for, if that was said."""
+    """A selection of ranks to analyse together, and the options.
+
+    Attributes:
+        run: the run.
+        ranks: the ranks.
+        shown: the rank that the answer is for, if one was given.
+        libs: how library time is counted.
+        exe: the program, if it is not where it was recorded.
+        options: how phases are found.
+        listener: receives warnings and progress.
+    """
 
     run: Run
     ranks: tuple[int, ...]
@@ -37,7 +47,16 @@ class Together:
 
 @dataclass(frozen=True)
 class RankJob:
-    """What is done for a rank, wherever: run: nothing but that rank. cwd: where its paths lead from."""
+    """The work for one rank, in any process.
+
+    Attributes:
+        run: nothing but that rank.
+        rank: its number.
+        libs: how library time is counted.
+        exe: the program, if it is not where it was recorded.
+        options: how phases are found.
+        cwd: the directory of its relative paths.
+    """
 
     run: Run
     rank: int
@@ -47,7 +66,7 @@ class RankJob:
     cwd: str
 
     def anywhere(self) -> RankJob:
-        """Return the same with absolute paths: who does it may be in another directory."""
+        """Return the same with absolute paths, for a process in another directory."""
         run, at = self.run, self._at
         processes = tuple(replace(process, path=at(process.path)) for process in run.processes)
         exe = None if self.exe is None else at(self.exe)
@@ -65,11 +84,19 @@ class RankJob:
 
 @dataclass(frozen=True)
 class RankRead:
-    """What came of it. summary: None where the rank could not be read, and problem says why.
+    """A rank that was read.
 
-    lost: the process that should have read it was killed.
-    program: what it ran, and the build-id of that. launch: with which other processes. world: ranks that there were.
-    selected: some were not to be recorded.
+    Attributes:
+        rank: its number.
+        summary: None where the rank could not be read.
+        problem: the reason why it could not be read.
+        lost: whether the process that read it was killed.
+        program: the program, and its build-id.
+        launch: identity of the launch.
+        world: number of ranks of the launch.
+        selected: whether some ranks were excluded from recording.
+        interval_s: length of its intervals, seconds.
+        rate_hz: sampling rate.
     """
 
     rank: int
@@ -85,7 +112,7 @@ class RankRead:
 
 
 def jobs_of(asked: Together) -> list[RankJob]:
-    """Return what is to be done for each rank."""
+    """Return the work for each rank."""
     processes: dict[int, list[Process]] = {rank: [] for rank in asked.ranks}
     for process in asked.run.processes:
         if process.rank in processes:
@@ -98,9 +125,9 @@ def jobs_of(asked: Together) -> list[RankJob]:
 
 
 def read_rank(job: RankJob) -> RankRead:
-    """Read a rank and sum it up. This is what engines run: it takes little, and gives back little."""
+    """Read a rank and summarise it. Engines run this function: its argument and its result are small."""
     try:
-        profile = pooled_profile(job.anywhere())
+        profile = binned_profile(job.anywhere())
         summary = summarised(profile, job.options.k if job.options.method == "robust" else None, job.options.thresholds)
     except IncprofError as error:
         return RankRead(job.rank, None, job.as_given(str(error)))
@@ -114,33 +141,32 @@ def read_rank(job: RankJob) -> RankRead:
         launch=str(meta.raw.get("launch") or ""),
         world=meta.ranks,
         selected=meta.raw.get("selected") is True,
-        interval_s=meta.interval_s / meta.pooled,
+        interval_s=meta.interval_s,
         rate_hz=meta.rate_hz,
     )
 
 
 def lost_rank(job: RankJob) -> RankRead:
-    """Return what is known of a rank that nobody lived to read."""
+    """Return the result for a rank whose process was killed each time."""
     return RankRead(job.rank, None, "the process that read it was killed", lost=True)
 
 
 def recorded_profile(job: RankJob) -> IntervalProfile:
-    """Read a rank, interval by interval."""
+    """Read a rank in its recorded intervals."""
     paper = job.options.method == "paper"
     return read_profile(job.run, rank=job.rank, libs=job.libs, exe=job.exe, inlined=not paper, nameless=True)
 
 
-def pooled_profile(job: RankJob) -> IntervalProfile:
-    """Read a rank in intervals that hold samples enough, as for its own answer."""
-    options = job.options
-    profile = with_samples(recorded_profile(job), options.thresholds.phases, pool=options.method != "paper")
-    return profile if options.method == "paper" else with_estimated_paths(profile)
+def binned_profile(job: RankJob) -> IntervalProfile:
+    """Read a rank in the intervals of its own answer."""
+    profile = binned(recorded_profile(job), job.options)
+    return profile if job.options.method == "paper" else with_estimated_paths(profile)
 
 
 def usable(read: Sequence[RankRead], elsewhere: Container[int] | None) -> tuple[list[RankRead], list[str]]:
-    """Return the ranks that take part, and what is wrong with the others, a line each.
+    """Return the usable ranks, and the problems of the others, a line each.
 
-    elsewhere: ranks that ran other programs of the job; None where not all ranks are wanted, and none is missing.
+    elsewhere: ranks of other programs of the job; None where only some ranks are requested, and none is missing.
     """
     good = [one for one in read if one.summary is not None]
     problems = [f"rank {one.rank} is left out: {one.problem}" for one in read if one.summary is None]
@@ -165,18 +191,18 @@ def usable(read: Sequence[RankRead], elsewhere: Container[int] | None) -> tuple[
 
 
 def _foreign(one: RankRead, usual: RankRead) -> bool:
-    """Tell whether a rank is none of the job's: it ran another program, and was not launched with the others as one."""
+    """Return whether a rank is foreign: it ran another program, and was not launched with the others."""
     together = bool(one.launch) and one.launch == usual.launch and one.program[0] != usual.program[0]
     return one.program != usual.program and not together
 
 
 def _missing(read: Sequence[RankRead]) -> list[int]:
-    """Return the ranks that should have been recorded, and have no file."""
+    """Return the ranks that should have been recorded, but have no file."""
     if any(one.selected for one in read):
         return []
     world = max((one.world for one in read if one.world is not None), default=0)
     there = {one.rank for one in read}
-    # Where numbers of ranks are not those of a job of this size, nobody knows who is missing.
+    # If the rank numbers do not fit the size of the job, missing ranks are unknown.
     if max(there) >= world:
         return []
     return [rank for rank in range(min(world, MOST_RANKS)) if rank not in there]

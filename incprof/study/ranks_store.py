@@ -1,4 +1,4 @@
-"""All ranks in the phases of all, kept beside the run: another answer about it reads only what these were found in."""
+"""Cache of the shared phases of all ranks beside the run: the next answer reads only the ranks they were found in."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from incprof.analysis.ranks.results import RanksResult
-from incprof.jsonstore import JsonStore
+from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.model import FloatArray, IntArray
+from incprof.safe.jsonstore import JsonStore
 from incprof.study.ranks_read import Together
 
 STORE, VERSION = "ranks.json", 2
@@ -22,7 +22,13 @@ STORE, VERSION = "ranks.json", 2
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What is kept. problems: what was missing or left out, a line each. phases: which these were, as `digest` says."""
+    """A cached result.
+
+    Attributes:
+        ranks: all ranks relabelled with the phases.
+        problems: missing or omitted input, a line each.
+        phases: which phases these were, as returned by `digest`.
+    """
 
     ranks: RanksResult
     problems: tuple[str, ...]
@@ -30,29 +36,29 @@ class Kept:
 
 
 class RanksStore:
-    """What is known of some ranks of a run, as long as files and options are the same."""
+    """The cached result for some ranks of a run, valid while files and options are the same."""
 
     def __init__(self, asked: Together):
         self._key = _key(asked)
         self._store = JsonStore(asked.run.directory, STORE, VERSION)
 
     def load(self) -> Kept | None:
-        """Return what was kept; None if there is nothing of these files and options."""
+        """Return the cached result; None if there is none for these files and options."""
         return self._store.load(lambda stored: decoded(Kept, stored["kept"]) if stored["key"] == self._key else None)
 
     def save(self, kept: Kept) -> None:
-        """Keep it, if the directory can be written to."""
+        """Store the result, if the directory is writable."""
         if self._key is not None:
             self._store.save({"key": self._key, "kept": encoded(kept)})
 
 
 def _key(asked: Together) -> str | None:
-    """Return what says that an answer is of these files and options; None where that cannot be told."""
+    """Return the identity of these files and options; None where it cannot be determined."""
     wanted, options = set(asked.ranks), asked.options
     files = []
     for process in asked.run.processes:
         if process.rank in wanted:
-            # Many files make up a series.
+            # A series has many files.
             paths = sorted(Path(process.path).iterdir()) if process.series else [Path(process.path)]
             try:
                 states = [(path.name, os.stat(path)) for path in paths if path.is_file() and path.suffix != ".json"]
@@ -65,7 +71,7 @@ def _key(asked: Together) -> str | None:
 
 
 def encoded(value: Any) -> Any:
-    """Return dataclasses, tuples and arrays as what JSON can hold."""
+    """Convert dataclasses, tuples and arrays to values of JSON."""
     if dataclasses.is_dataclass(value):
         return {field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
@@ -74,10 +80,10 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(kind: Any, value: Any) -> Any:
-    """Return what `encoded` made of a value of this type.
+    """Convert the output of `encoded` back to a value of this type.
 
     Raises:
-        KeyError, TypeError, ValueError: it is no such thing.
+        KeyError, TypeError, ValueError: the value is not of this type.
     """
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)

@@ -1,4 +1,4 @@
-"""Whether this machine can record, and how well: a finding for each thing that recording takes."""
+"""Whether this machine can record, and how well: one finding per requirement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from appekg import _library as heartbeat_library
-from incprof import __version__, launch, machine, mpi_wrappers
+from incprof import __version__
 from incprof.errors import IncprofError
+from incprof.record import launch, machine, mpi_wrappers
 from incprof.study.python_seen import python_seen
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
@@ -18,10 +19,10 @@ LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
 PACKAGES = ("numpy", "scipy", "pandas", "pyelftools", "cffi", "rich")
 DEFAULT_RATE_HZ = 100
 ARCHITECTURES = ("x86_64", "aarch64")
-# Since then CPU-time timers send their signals when the thread is about to leave the kernel.
+# From this version on, CPU-time timers send their signals when the thread is about to leave the kernel.
 QUIET_TIMERS = (5, 9)
 OLDEST_KERNEL = (4, 18)
-# What is done without a system call that an older kernel lacks.
+# What older kernels do without a missing system call.
 INSTEAD = {
     "pidfd_open": "absent (Linux before 5.3): sample -p checks once per interval whether the process has ended",
     "pidfd_getfd": "absent (Linux before 5.6): the collector's lines do not reach a stderr that is a socket",
@@ -31,7 +32,13 @@ INSTEAD = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One answer. `state` is ok, lacking (a feature is missing) or fail (recording cannot work)."""
+    """One finding.
+
+    Attributes:
+        name: the requirement.
+        state: ok, lacking (a feature is missing) or fail (recording cannot work).
+        text: a line about it.
+    """
 
     name: str
     state: str
@@ -39,7 +46,7 @@ class Finding:
 
 
 def findings(python: str | None = None) -> Iterator[Finding]:
-    """Every finding, what recording depends on first. python: whose functions shall be seen; python3 unless given."""
+    """Yield every finding, required ones first. python: the interpreter to examine; default: python3."""
     yield _library()
     yield _heartbeats()
     yield _architecture()
@@ -56,7 +63,7 @@ def findings(python: str | None = None) -> Iterator[Finding]:
 
 
 def _library() -> Finding:
-    """Whether libincprof.so is there and can be preloaded."""
+    """Check whether libincprof.so exists and can be preloaded."""
     try:
         path = launch.find_library(os.environ)
         launch.preload_value(path, "")
@@ -67,7 +74,7 @@ def _library() -> Finding:
 
 
 def _heartbeats() -> Finding:
-    """Whether libappekg, for programs with heartbeats, is there and can be loaded. Recording does not need it."""
+    """Check whether libappekg, for programs with heartbeats, exists and can be loaded. Recording does not need it."""
     try:
         path = heartbeat_library.find(os.environ).library
     except FileNotFoundError as error:
@@ -77,14 +84,14 @@ def _heartbeats() -> Finding:
 
 
 def _architecture() -> Finding:
-    """Whether the library's entry stubs exist for this processor."""
+    """Check whether the library's entry stubs exist for this processor."""
     name = platform.machine()
     known = name in ARCHITECTURES and platform.system() == "Linux"
     return Finding("machine", "ok" if known else "fail", f"{platform.system()} {platform.release()}, {name}")
 
 
 def _c_library() -> Iterator[Finding]:
-    """glibc, whose profiling hooks the library takes over."""
+    """Check glibc, whose profiling hooks the library replaces."""
     version = machine.glibc_version()
     yield Finding("glibc", "ok" if version else "fail", version or "another C library; only glibc is supported")
     there = machine.has_dl_find_object()
@@ -92,7 +99,7 @@ def _c_library() -> Iterator[Finding]:
 
 
 def _kernel() -> Iterator[Finding]:
-    """System calls that are younger than the oldest kernel. Each has a substitute."""
+    """Check system calls that are newer than the oldest kernel. Each has a substitute."""
     if machine.kernel_version() < OLDEST_KERNEL:
         yield Finding("kernel", "lacking", "older than 4.18, the oldest that incprof is for")
     missing = machine.missing_calls()
@@ -103,7 +110,7 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _timer() -> Finding:
-    """The highest sampling rate of the cpu clock."""
+    """Measure the highest sampling rate of the cpu clock."""
     problem = machine.timer_error()
     if problem:
         other = machine.perf_error()
@@ -122,7 +129,7 @@ def _timer() -> Finding:
 
 
 def _perf() -> Finding:
-    """Whether the perf clock, for higher rates, can be used."""
+    """Check whether the perf clock, for higher rates, can be used."""
     problem, level = machine.perf_error(), machine.perf_event_paranoid()
     setting = f"perf_event_paranoid {'unknown' if level is None else level}"
     text = f"cannot be opened: {problem}, {setting}" if problem else f"can be opened, {setting}"
@@ -130,14 +137,14 @@ def _perf() -> Finding:
 
 
 def _directory() -> Finding:
-    """Whether a run directory can be created here."""
+    """Check whether a run directory can be created here."""
     here = os.getcwd()
     good = machine.is_writable(here)
     return Finding("directory", "ok" if good else "lacking", here if good else f"{here} is not writable; use record -o")
 
 
 def _tools() -> Iterator[Finding]:
-    """Compilers, gprof and MPI launchers."""
+    """Check compilers, gprof and MPI launchers."""
     compilers = machine.tool_versions(COMPILERS)
     for name, version in compilers.items():
         yield Finding(name, "ok", version)
@@ -153,7 +160,7 @@ def _tools() -> Iterator[Finding]:
 
 
 def _mpi_traces() -> Iterator[Finding]:
-    """The MPIs whose calls can be traced: wrappers for each are made by its compiler, the first time."""
+    """Check the MPIs whose calls can be traced: the wrappers for each are built by its compiler on first use."""
     try:
         sources = launch.wrapper_sources(launch.find_mpi_library(os.environ))
         found = mpi_wrappers.wrappers_for_all(sources, os.environ)
@@ -168,7 +175,7 @@ def _mpi_traces() -> Iterator[Finding]:
 
 
 def _versions() -> str:
-    """Versions of incprof, Python and the packages that the analysis uses."""
+    """Return versions of incprof, Python and the packages that the analysis uses."""
     parts = [f"incprof {__version__}", f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:

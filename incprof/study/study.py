@@ -1,4 +1,4 @@
-"""A recorded run as a study: its profile, its phases, their sites, each worked out once and when it is asked for."""
+"""A recorded run as a study: its profile, its phases, their sites, each computed once and on demand."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from incprof.analysis.explain import Explanation
-    from incprof.analysis.phases.results import PhaseResult, RunSummary
-    from incprof.analysis.ranks.results import RanksResult
+    from incprof.analysis.phase_result import PhaseResult, RunSummary
+    from incprof.analysis.ranks.ranks_result import RanksResult
     from incprof.analysis.sites.choice import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
-    from incprof.model import IntervalProfile, Process, Run
+    from incprof.model import FloatArray, IntervalProfile, Process, Run
     from incprof.study.options import Libs
     from incprof.study.ranks import Found
     from incprof.study.sites.placed import PlacedSite
 
 
 class Study:
-    """One process of a recorded run, and what there is to say of it.
+    """One process of a recorded run, and the results of its analysis.
 
-    Raises, whatever is asked for:
-        NoDataError: there is nothing usable in the recording.
-        UsageError: there is no such rank or process, or k is more than there are intervals.
+    Raises, on any access:
+        NoDataError: the recording holds nothing usable.
+        UsageError: there is no such rank or process, or k exceeds the number of intervals.
     """
 
     def __init__(
@@ -48,21 +48,22 @@ class Study:
         ranks: Sequence[int] | None = None,
         listener: Listener = SILENT,
     ):
-        """Choose what is studied. Nothing but the list of files is read.
+        """Select the process to study. Only the list of files is read.
 
         Args:
             run: an opened run, or its directory.
-            rank: which, the lowest unless given.
-            program: of a job's several, the name of the one to look at, the busiest unless given.
+            rank: its number, the lowest unless given.
+            program: name of the program to study, of a job's several; the busiest unless given.
             pid: of one process.
             exe: the program, if it is not where it was recorded.
-            libs: time in libraries is that of their functions that were called ("named"; the paper's method knows
-                none), their callers', the libraries' ("separate"), or left out ("drop").
-            nameless: a program without symbols is one nameless function, and no error.
+            libs: time in libraries counts for their called functions ("named"; the paper's method has none), their
+                callers, the libraries ("separate"), or is left out ("drop").
+            nameless: a program without symbols becomes one unknown function instead of an error.
             options: how phases are found.
-            profile: of that process, if it has been read before: it is all that there is.
-            ranks: whose phases are found, all unless given. With one alone, or none, they are those of `rank` alone.
-            listener: hears warnings and how far it is.
+            profile: of that process, if it has been read before: nothing else is read.
+            ranks: those whose phases are found, all unless given. With one alone, or none, phases are those of `rank`
+                alone.
+            listener: receives warnings and progress.
         """
         from incprof.readers import open_run
 
@@ -76,7 +77,7 @@ class Study:
             self.recorded = self.profile = profile
 
     def _taking_part(self, asked: Sequence[int] | None) -> tuple[int, ...]:
-        """Return the ranks whose phases are found together; none where there are not several."""
+        """Return the ranks whose phases are found together; empty unless there are several."""
         from incprof.readers.run import listed
 
         there = self.run.ranks
@@ -94,12 +95,12 @@ class Study:
 
     @property
     def inlined(self) -> bool:
-        """Whether inlined functions are looked up: the paper's method knows none."""
+        """Whether inlined functions are looked up: the paper's method has none."""
         return self.options.method != "paper"
 
     @cached_property
     def shared(self) -> Found | None:
-        """The phases of all ranks; None where there is one rank, or one process is looked at by itself."""
+        """The shared phases of all ranks; None if there is one rank, or one process is studied alone."""
         from incprof.study.ranks import Shared
         from incprof.study.ranks_read import Together
 
@@ -116,11 +117,11 @@ class Study:
 
     @property
     def ranks(self) -> RanksResult | None:
-        """What all ranks together are like; None where there is one, or one is looked at by itself."""
+        """The results for all ranks together; None if there is one rank, or one is studied alone."""
         return self.shared.ranks if self.shared is not None else None
 
     def of_rank(self, rank: int) -> Study:
-        """Return the study of another rank in the same phases; its own ones where these are of one rank alone."""
+        """Return the study of another rank in the same phases; in its own ones if these are of one rank alone."""
         other = Study(
             self.run, rank=rank, exe=self.exe, libs=self.libs, nameless=True, options=self.options,
             ranks=self._among or (rank,),
@@ -135,7 +136,7 @@ class Study:
 
     @cached_property
     def recorded(self) -> IntervalProfile:
-        """What the process did, interval by interval."""
+        """The profile of the process, interval by interval."""
         from incprof.readers import read_profile
 
         with self.listener.progress("reading") as report:
@@ -149,15 +150,15 @@ class Study:
 
     @cached_property
     def profile(self) -> IntervalProfile:
-        """The same in intervals that hold samples enough to say something of: several of those recorded, if need be.
+        """The same in intervals that lie in one phase each; as recorded for the paper's method.
 
-        Functions of all ranks' phases come first, also those that this one never ran.
+        Functions of all ranks' phases come first, including those that this rank never ran.
         """
         from incprof.model.reindex import on_functions, union
-        from incprof.study.pooling import with_samples
+        from incprof.study.binning import binned
 
         shared = self.shared
-        profile = with_samples(self.recorded, self.thresholds.phases, pool=self.options.method != "paper")
+        profile = binned(self.recorded, self.options)
         if shared is None:
             return profile
         return on_functions(profile, union([shared.profile.functions, profile.functions]))
@@ -171,83 +172,87 @@ class Study:
 
     @cached_property
     def summary(self) -> RunSummary:
-        """The run in a few figures."""
+        """A summary of the run."""
         from incprof.analysis.answer.describe import summarise
 
         return summarise(self.profile, len(self.run.ranks), self.run.app)
 
     @property
+    def suspensions(self) -> FloatArray:
+        """Start and end of the times in which the program was stopped, (s, 2), seconds since the start of the run."""
+        from incprof.model.suspension import suspensions
+
+        return suspensions(self.profile)
+
+    @property
     def found_in(self) -> IntervalProfile:
-        """What phases were found in: the profile, or parts of several ranks as one run."""
+        """The profile in which phases were found: `profile`, or parts of several ranks joined to one run."""
         return self.shared.profile if self.shared is not None else self.profile
 
     @cached_property
     def chooser(self) -> SiteChooser:
-        """What phases are found from, and what chooses their sites."""
+        """The input of the phase search, which also chooses sites."""
         from incprof.analysis.answer.find import site_chooser
 
         if self.shared is not None:
             return self.shared.chooser
         return site_chooser(self.profile, self.options.method, self.thresholds)
 
+    def phases(self, rank: int | None = None, *, confidence: bool = True) -> PhaseResult:
+        """Return the phases in the intervals of `profile`, with their sites; `model` is the answer for `found_in`.
+
+        Args:
+            rank: another rank, in the same phases.
+            confidence: also estimate the confidence of each phase, which takes longer.
+        """
+        if rank is not None and rank != self.rank:
+            return self.of_rank(rank).phases(confidence=confidence)
+        return self._confident if confidence else self._result
+
     @cached_property
-    def clustered(self) -> PhaseResult:
-        """The phases of `found_in`, before their sites are weighed by what a heartbeat costs, and looked up."""
+    def _model(self) -> PhaseResult:
+        """The phases of `found_in`, with affordable sites and their places."""
+        from incprof.analysis.answer.budget import within_budget
         from incprof.analysis.answer.find import find_phases
         from incprof.study.kmeans_store import kmeans_runs
-
-        if self.shared is not None:
-            return self.shared.result
-        options = self.options
-        with self.listener.progress("clustering") as report, kmeans_runs(self.run.directory, options.method) as runs:
-            report(0, 1)
-            return find_phases(
-                self.profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
-                jobs=options.jobs or 1, options=self.thresholds, chooser=self.chooser, runs=runs,
-            )  # fmt: skip
-
-    @cached_property
-    def model(self) -> PhaseResult:
-        """The phases of `found_in`, with sites whose heartbeats cost no more than they may, and where these are."""
-        from incprof.analysis.answer.budget import within_budget
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
 
-        # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.
-        found = within_budget(
-            self.chooser, self.clustered, TYPICAL, self.options.overhead_pct, move=self.options.method == "robust"
-        )
-        return located(self.run, self.found_in, found, self.exe)
+        options = self.options
+        if self.shared is not None:
+            result = self.shared.result
+        else:
+            directory, progress = self.run.directory, self.listener.progress("clustering")
+            with progress as report, kmeans_runs(directory, options.method) as runs:
+                report(0, 1)
+                result = find_phases(
+                    self.profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
+                    jobs=options.jobs or 1, options=self.thresholds, chooser=self.chooser, runs=runs,
+                )  # fmt: skip
+        # The paper's sites are not changed. A measured cost would make the choice depend on the machine.
+        result = within_budget(self.chooser, result, TYPICAL, options.overhead_pct, move=options.method == "robust")
+        return located(self.run, self.found_in, result, self.exe)
 
     @cached_property
-    def confident_model(self) -> PhaseResult:
-        """The same phases, each with the part of it that would be in it again."""
-        from incprof.analysis.phases.confidence import with_confidence
+    def _result(self) -> PhaseResult:
+        """The phases without their confidence."""
+        return self._here(self._model)
+
+    @cached_property
+    def _confident(self) -> PhaseResult:
+        """The phases with their confidence."""
+        from incprof.analysis.answer.confidence import with_confidence
         from incprof.study.kmeans_store import kmeans_runs
 
         with kmeans_runs(self.run.directory, self.options.method) as runs:
-            return with_confidence(self.chooser.features, self.model, random_state=self.options.seed, runs=runs)
-
-    @cached_property
-    def result(self) -> PhaseResult:
-        """The phases in the intervals of `profile`, with their sites."""
-        return self._here(self.model)
-
-    @cached_property
-    def confident(self) -> PhaseResult:
-        """The same phases, each with the part of it that would be in it again."""
-        return self._here(self.confident_model)
-
-    @property
-    def found(self) -> PhaseResult:
-        """The same, with the sites where they are in the source, once `sites` has looked for them there."""
-        from incprof.study.sites.store import FOUND
-
-        return self.as_placed(self.confident, FOUND)
+            model = with_confidence(
+                self.chooser.profile, self.chooser.features, self._model, random_state=self.options.seed, runs=runs
+            )
+        return self._here(model)
 
     def _here(self, model: PhaseResult) -> PhaseResult:
         """Return phases of `found_in` in the intervals of `profile`."""
-        from incprof.analysis.ranks.told import told_of
+        from incprof.analysis.ranks.relabel import told_of
 
         shared = self.shared
         if shared is None or (len(shared.ranks.parts) == 1 and shared.ranks.parts[0].rank == self.rank):
@@ -256,29 +261,29 @@ class Study:
         return told_of(self.profile, own, shared.modes, model, self.options.k)
 
     def as_placed(self, result: PhaseResult, store: str) -> PhaseResult:
-        """Return a result with the sites as they were placed in the source, if they were: see sites/store.py."""
+        """Return a result with the sites as placed in the source, if they were: see sites/store.py."""
         from incprof.study.sites.store import as_placed
 
         return as_placed(result, self.profile, self.run.directory, store=store, phases=self._phases_key)
 
     def remember(self, sites: Sequence[PlacedSite], store: str) -> None:
-        """Keep placed sites for later answers about the same phases."""
+        """Store placed sites for later answers about the same phases."""
         from incprof.study.sites.store import remember
 
         remember(self.run.directory, sites, store=store, phases=self._phases_key)
 
     @cached_property
     def _phases_key(self) -> str:
-        """What says that phases are the same."""
+        """The identity of the phases."""
         from incprof.study.sites.store import digest
 
-        return digest(self.found_in, self.clustered.labels)
+        return digest(self.found_in, self._model.labels)
 
     def explain(self) -> Explanation:
-        """Say why these phases and sites, and what was next best: in the run that they were found in."""
+        """Return the reasons for these phases and sites, and the next best ones, in the profile they were found in."""
         from incprof.analysis.explain import explain
 
-        return explain(self.chooser, self.confident_model)
+        return explain(self.chooser, self.phases().model)
 
     def sites(
         self,
@@ -289,38 +294,38 @@ class Study:
         allow_changed: bool = False,
         blank: Sequence[str] = (),
     ) -> list[PlacedSite]:
-        """Find the places of the sites: those with a place by heartbeat id, then the refused ones.
+        """Find the places of the sites: placed sites by heartbeat id, then the refused ones.
 
         Args:
-            source: the directory that holds the program's source; without it, sites are where the binary says.
+            source: the directory that holds the program's source; without it, places come from the binary.
             cost: of a heartbeat.
             wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the phases.
             allow_changed: accept files that were changed since the recording.
-            blank: macros that the parser shall not see.
+            blank: macros hidden from the parser.
 
         Raises:
-            NoDataError: there is no such directory.
-            UsageError: a site named by hand does not exist, or is not the only one of that name.
+            NoDataError: the directory does not exist.
+            UsageError: a site named by hand does not exist, or its name is ambiguous.
         """
         from incprof.readers.run import choose_process
         from incprof.study.sites.find import located_sites, recorded_sites
         from incprof.study.sites.store import FOUND
 
         if source is None:
-            return recorded_sites(self.found_in, self.as_placed(self.model, FOUND), cost)
+            return recorded_sites(self.found_in, self.as_placed(self._model, FOUND), cost)
         process = choose_process(self.run, self.found_in.metadata.rank, self.pid)
         found = located_sites(
-            self.run, process, self.chooser, self.model, Path(source), exe=self.exe, wanted=wanted,
+            self.run, process, self.chooser, self._model, Path(source), exe=self.exe, wanted=wanted,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
-        # A source that is not the one that was compiled, or not there, may be so the next time.
+        # A missing source, or one that differs from the compiled one, may be in place the next time.
         if not wanted and any(not site.refusal for site in found) and not any(site.is_changed for site in found):
             self.remember(found, FOUND)
         return found
 
 
 def _others(run: Run, profile: IntervalProfile) -> list[str]:
-    """Name the processes of a rank that are on record and not shown: others, or what it has become by exec."""
+    """Name the recorded processes of a rank that are not shown: others, or programs that it became by exec."""
     rank, own = profile.metadata.rank, profile.metadata.raw.get("pid")
     pids = [process.pid for process in run.processes if process.rank == rank and not process.primary]
     others, became = [pid for pid in pids if pid != own], [pid for pid in pids if pid == own]

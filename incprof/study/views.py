@@ -1,10 +1,9 @@
-"""What pictures, tables and files for other tools show of a study."""
+"""Input of plots, tables and files for other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from incprof.errors import NoDataError, UsageError
@@ -21,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSeries, list[Function]]:
-    """Return at most so many bins of time, who has the time in them, and those functions."""
+    """Return at most that many bins of time, the self time of the largest functions in them, and those functions."""
     from incprof.analysis.views.self_time import self_series
     from incprof.analysis.views.timebins import time_bins
 
-    profile, labels = study.profile, study.result.labels
+    profile, labels = study.profile, study.phases(confidence=False).labels
     time = time_bins(profile, labels, bins)
-    series = self_series(profile, labels, time, functions, libraries=study.libs in ("named", "caller"))
+    series = self_series(profile, labels, time, functions)
     return time, series, [profile.functions[int(i)] for i in series.functions]
 
 
 def table(study: Study, name: str) -> pd.DataFrame:
-    """Return a table of docs/python.md by its name.
+    """Return a table of docs/reference/python.md by its name.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: no table has that name.
     """
-    from incprof.analysis.views.tables import TABLES, intervals_table, result_table, samples_table
+    from incprof.analysis.views.pandas_tables import TABLES, intervals_table, result_table, samples_table
 
     if name not in TABLES:
         raise ValueError(f"no table {name!r}: there are {', '.join(TABLES)}")
@@ -45,12 +44,12 @@ def table(study: Study, name: str) -> pd.DataFrame:
         return study.recorded.to_pandas()
     if name == "samples":
         return samples_table(study.profile, libraries=study.libs != "drop")
-    result = study.confident if name == "phases" else study.result
+    result = study.phases(confidence=name == "phases")
     return intervals_table(study.profile, result) if name == "intervals" else result_table(result, name)
 
 
 def tree(study: Study, phase: int | None = None) -> StackTree:
-    """Return the tree of call stacks with the time of each phase, of one phase if that is given.
+    """Return the tree of call stacks with the time of each phase, or of one phase if given.
 
     Raises:
         NoDataError: there are no samples.
@@ -58,7 +57,7 @@ def tree(study: Study, phase: int | None = None) -> StackTree:
     """
     from incprof.analysis.views.stack_tree import stack_tree
 
-    result = study.result
+    result = study.phases(confidence=False)
     keep = None if phase is None else _intervals_of(study, phase)
     found = stack_tree(study.profile, result.labels, result.k, keep, libraries=study.libs != "drop")
     if not found.frames:
@@ -67,7 +66,7 @@ def tree(study: Study, phase: int | None = None) -> StackTree:
 
 
 def stacks(study: Study, phase: int | None = None) -> StackSeries:
-    """Return the samples as stacks in the order of time, those of one phase if that is given.
+    """Return the samples as stacks in the order of time, or those of one phase if given.
 
     Raises:
         NoDataError: there are no samples.
@@ -83,20 +82,20 @@ def stacks(study: Study, phase: int | None = None) -> StackSeries:
 
 
 def gprof(study: Study) -> Callable[[BinaryIO], None]:
-    """Return what writes the sum of all intervals as the gmon.out that the program itself would have left."""
+    """Return a function that writes the sum of all intervals as the gmon.out of the program itself."""
     from incprof.readers.stream.as_gmon import stream_totals, write_gmon
     from incprof.readers.stream.gmon_clones import at_originals
-    from incprof.readers.symbols.source import find_symbols
+    from incprof.symbols.source import find_symbols
 
     totals = stream_totals(study.process, libs=study.libs)
     for module in study.profile.metadata.modules[:1]:
         table = find_symbols(module, study.run.directory, study.exe).table
-        totals = at_originals(totals, table, _callers(study.profile, Path(module.path).name))
+        totals = at_originals(totals, table, _callers(study.profile, module.name))
     return partial(write_gmon, totals)
 
 
 def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]]:
-    """Return what tells who calls what begins at an address of a module: their addresses, nearest first."""
+    """Return a function from an address of a module to the addresses of the callers, nearest first."""
     import numpy as np
 
     from incprof.analysis.sites.callers import heaviest_callers
@@ -107,7 +106,7 @@ def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]
     at = {f.address: i for i, f in enumerate(functions) if f.module == module and f.address}
 
     def above(address: int) -> list[int]:
-        # A thread begins in its region, without a caller: those that have one tell, however few.
+        # A thread begins in its region, without a caller: samples with a caller decide, even if there are few.
         found = heaviest_callers(profile.paths, own, at[address], part=0.0) if address in at else []
         return [functions[i].address for i in found if functions[i].module == module]
 
@@ -116,7 +115,7 @@ def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]
 
 def _intervals_of(study: Study, phase: int) -> BoolArray:
     """Mark the intervals of a phase, (n,)."""
-    result = study.result
+    result = study.phases(confidence=False)
     if not 0 <= phase < result.k:
         raise UsageError(f"--phase {phase}: the run has phases 0 to {result.k - 1}")
     mask: BoolArray = result.labels == phase

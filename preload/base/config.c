@@ -17,7 +17,7 @@ struct entry {
     long first, last;
 };
 
-/* Takes a number. False if there is none. */
+/* Parse a number. False if there is none. */
 static bool take_number(const char **text, long *number)
 {
     char *end;
@@ -37,8 +37,7 @@ static bool take_word(const char **text, const char *word)
     return true;
 }
 
-/* Takes one entry (3, 8-15, every:64 or per-node:1) and the comma behind it, if there is more. False if there is none.
- */
+/* Parse one entry (3, 8-15, every:64 or per-node:1) and the comma behind it, if more follow. False if there is none. */
 static bool take_entry(const char **list, struct entry *entry)
 {
     const char *at = *list;
@@ -82,7 +81,7 @@ bool config_has_rank(const char *list, int rank, int local)
     return false;
 }
 
-/* The list in INCPROF_RANKS, or NULL for all. */
+/* Return the list in INCPROF_RANKS, or NULL for all ranks. */
 static const char *rank_list(void)
 {
     const char *value = environment_text("INCPROF_RANKS");
@@ -121,7 +120,7 @@ void config_read(struct config *config)
     config->gather = environment_choice("INCPROF_GATHER", gatherings) == 1 ? GATHER_NODE : GATHER_RANK;
     if (config->gather == GATHER_NODE && config->format == FORMAT_GMON)
         environment_complain("INCPROF_GATHER", "node", "rank (gmon: a process's own files)");
-    // A histogram cannot name who was called: such time is the caller's as well.
+    // A histogram cannot name callees, so their time is also charged to the caller.
     config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) < 2;
     config->follow = environment_flag("INCPROF_FOLLOW", true);
     config->disabled = environment_flag("INCPROF_DISABLE", false);

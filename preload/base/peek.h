@@ -1,4 +1,4 @@
-/* Reading memory that may not be there, of this process or of another one. Async-signal-safe and thread-safe. */
+/* Reads of possibly unmapped memory, of this process or of another one. Async-signal-safe and thread-safe. */
 #ifndef INCPROF_PEEK_H
 #define INCPROF_PEEK_H
 
@@ -11,18 +11,19 @@
 
 #include "sys.h"
 
-/* Whose memory it is: 0 in the collector, for this process. Set by programs of one thread that look at others. */
+/* The process whose memory is read: 0 in the collector, for this process. Set by single-threaded programs that observe
+ * others. */
 extern pid_t peek_process;
 
-/* Bytes that were copied, or negative errno. */
+/* Return the number of bytes copied, or negative errno. */
 static inline long peek_or_error(const struct iovec *here, size_t count, const struct iovec *there, size_t pieces)
 {
     long pid = peek_process != 0 ? peek_process : SYS0(SYS_getpid);
     return SYS6(SYS_process_vm_readv, pid, here, count, there, pieces, 0);
 }
 
-/* What the kernel could copy from the pieces at `there` into those at `here`, in order: it stops at what it cannot
- * read. */
+/* Copy the pieces at `there` into those at `here`, in order, up to the first unreadable byte. Returns the bytes
+ * copied. */
 static inline size_t peek_pieces(const struct iovec *here, size_t count, const struct iovec *there, size_t pieces)
 {
     long got = peek_or_error(here, count, there, pieces);

@@ -1,18 +1,18 @@
-/* Who may touch what: there is nothing but constants. */
-#include "starters.h"
+/* Thread safety: constants only. */
+#include "config.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Programs that only start others, or show them to somebody. A pattern such as * does not mean them. */
+/* Programs that only start or display others. A pattern such as * does not match them. */
 static const char *const starters[] = {
     /* shells */
     "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox",
-    /* what sets something, and execs */
+    /* programs that set something up, and exec */
     "env", "nice", "nohup", "time", "timeout", "stdbuf", "setsid", "chrt", "taskset", "numactl", "sudo", "ssh",
-    /* what starts many, one after the other */
+    /* programs that start many others in turn */
     "xargs", "make", "gmake", "ninja", "cmake", "ctest",
-    /* other tools that look at programs */
+    /* debuggers, profilers and tracers */
     "gdb", "lldb", "perf", "valgrind", "strace", "ltrace",
     /* launchers of parallel programs, and their helpers on nodes */
     "mpirun", "mpiexec", "orterun", "prterun", "prun", "orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy",

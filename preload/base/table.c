@@ -5,7 +5,7 @@
 
 #include "sys.h"
 
-#define FIRST_CAPACITY 1024 /* a power of two, as all that follow */
+#define FIRST_CAPACITY 1024 /* a power of two, like all later ones */
 
 static uint64_t hash_of(const void *key, size_t size)
 {
@@ -19,7 +19,7 @@ static uint64_t hash_of(const void *key, size_t size)
     return hash;
 }
 
-/* The slot of the key, or the free one where it belongs. */
+/* Return the slot of the key, or the free one for it. */
 static uint32_t *find_slot(const struct table *table, const void *key)
 {
     size_t mask = 2 * table->capacity - 1;

@@ -18,10 +18,11 @@ struct table {
     uint32_t *slots; /* record number + 1; 0: free. 2 * capacity of them */
 };
 
-/* The record with this key, new (zeroed but for the key) or old; `added` may be NULL. NULL without memory. */
+/* Find or add the record with this key; a new one is zeroed except for the key. `added` may be NULL. Returns NULL if
+ * out of memory. */
 void *table_add(struct table *table, const void *key, bool *added);
 
-/* The record with this key, or NULL. */
+/* Return the record with this key, or NULL. */
 void *table_find(const struct table *table, const void *key);
 
 static inline void *table_record(const struct table *table, size_t number)
@@ -29,7 +30,7 @@ static inline void *table_record(const struct table *table, size_t number)
     return table->records + number * table->record_size;
 }
 
-/* Forgets the records and keeps the memory. */
+/* Remove all records and keep the memory. */
 void table_clear(struct table *table);
 void table_free(struct table *table);
 

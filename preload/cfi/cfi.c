@@ -6,10 +6,10 @@
 #include "cfi_record.h"
 #include "sys.h"
 
-/* How often each byte is read, on the average, while records are listed. */
+/* Limit of the average number of reads per byte while records are listed. */
 #define MOST_READINGS 8
 
-#define LEAST_RECORD 16 /* bytes of a function's, in any encoding */
+#define LEAST_RECORD 16 /* minimum size of a function's record in bytes, in any encoding */
 
 static bool load_frames(struct cfi_table *table, const struct elf_file *elf, uint64_t address)
 {
@@ -42,7 +42,7 @@ static bool list_by_header(struct cfi_table *table, const uint8_t *header, uint6
     return true;
 }
 
-/* Shell's: nearly sorted as linkers leave it, and no memory is needed. */
+/* Shell sort: linkers leave the table nearly sorted, and no memory is needed. */
 static void sort(struct cfi_entry *entries, size_t count)
 {
     size_t gap = 1;
@@ -59,7 +59,7 @@ static void sort(struct cfi_entry *entries, size_t count)
     }
 }
 
-/* Where a linker has written no header, as for static programs: one record after the other. */
+/* List record by record, for objects without a header, such as static programs. */
 static bool list_by_record(struct cfi_table *table)
 {
     struct cfi_reader reader = {

@@ -1,21 +1,121 @@
-/* Call frame information: what an object's file says of its frames, copied once, and searched by address.
+/* Call frame information: an object's unwind tables, copied once, and searched by address.
  *
- * The copy is made outside the signal handler, from the file; the records of a function are run when somebody asks for
- * one of its addresses (cfi_table.h), with every read checked. What rules cannot express becomes CFA_NONE, and wrong
- * records lead to wrong addresses that the stack bounds refuse, never to a fault. Reference: DWARF 5 section 6.4, and
+ * The copy is made outside the signal handler, from the file; a function's records are interpreted on the first look-up
+ * of one of its addresses (cfi_find), with every read checked. Frames that rules cannot express become CFA_NONE. Wrong
+ * records lead to wrong addresses, which the stack bounds reject, never to a fault. Reference: DWARF 5 section 6.4, and
  * the LSB's .eh_frame_hdr.
  */
 #ifndef INCPROF_CFI_H
 #define INCPROF_CFI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "cfi_table.h"
 #include "elf_file.h"
+#include "machine.h"
 
-/* Copies what tells of [low, high). Async-signal-safe, not thread-safe per table. An object without .eh_frame gives an
- * empty table. `go_too`: Go's own table is asked where there are no rules; within a Go program nothing is sampled. */
+/* An unwind rule: how to unwind a frame, and the code range for which the rule is valid. */
+
+/* How to compute the canonical frame address (the caller's stack pointer). */
+enum cfa_rule {
+    CFA_NONE,     /* no rule: fall back on the frame pointer */
+    CFA_END,      /* outermost frame: there is no caller */
+    CFA_SP,       /* stack pointer + offset */
+    CFA_FP,       /* frame pointer + offset */
+    CFA_LEAF_REG, /* another register + offset: its value is available only in the interrupted frame */
+    CFA_DEREF_FP, /* *(frame pointer + offset): realigned stacks */
+    CFA_DEREF_SP, /* *(stack pointer + offset) */
+    CFA_PLT,      /* x86-64: rsp + 8, plus 8 after the stub's push: if (pc & 15) >= offset */
+    CFA_SIGNAL    /* a signal frame: registers are in the context at the stack pointer */
+};
+
+/* Where the caller's frame pointer is saved. */
+enum fp_rule { FP_SAME, FP_AT_CFA, FP_AT_FP, FP_AT_SP };
+
+struct cfi_row {
+    uint32_t pc, end; /* offsets from the table's low address: the range of the rule */
+    int32_t cfa_offset;
+    int16_t fp_offset; /* in units of 8 bytes */
+    uint8_t cfa : 4;
+    uint8_t fp : 4;
+    uint8_t reg; /* DWARF number, for CFA_LEAF_REG */
+#if MACHINE_HAS_LINK_REGISTER
+    int16_t ra_offset; /* of the return address from the CFA, in units of 8 bytes; 0: in the link register */
+    uint16_t unused;
+#endif
+};
+
+/* The function table with which a Go program's run-time walks stacks (.gopclntab of Go 1.16 and later). It survives
+ * stripping. It holds names, and the distance from the stack pointer to the frame's end at each instruction.
+ *
+ * Every offset in it is checked: the file may be damaged or hostile. Async-signal-safe, not thread-safe per object.
+ */
+struct go_table {
+    uint8_t *data; /* NULL: there is none */
+    uint64_t size;
+    uint64_t text;                     /* link-time address that entries count from */
+    uint64_t names, counts, functions; /* positions of these parts */
+    uint64_t count;                    /* of functions */
+    uint8_t entry_bytes, quantum;
+};
+
+struct go_function {
+    uint64_t low, high; /* link-time addresses */
+    const char *name;
+    uint64_t stack; /* position of its stack pointer changes; 0: none */
+};
+
+/* Find the table of an object. False if there is none of a supported form. */
+bool go_table_open(struct go_table *table, const struct elf_file *elf);
+void go_table_close(struct go_table *table);
+
+/* Read function `number`, in the order of addresses. False if the table is inconsistent. */
+bool go_table_function(const struct go_table *table, uint64_t number, struct go_function *function);
+
+static inline bool go_table_has(const struct go_table *table)
+{
+    return table->data != NULL;
+}
+
+/* Return the rule for an address; CFA_NONE if there is none. `origin`: base of the row's addresses. Async-signal-safe
+ * and thread-safe, like all functions below go_table_open. */
+struct cfi_row go_table_rule(const struct go_table *table, uint64_t address, uint64_t origin);
+
+/* Unwind rules by link-time address, computed on demand from an object's call frame information.
+ *
+ * The tables are copied from the file when the object is first scanned, and never change: cfi_find is async-signal-safe
+ * and thread-safe.
+ */
+
+/* A function and its record, as in .eh_frame_hdr: distances from cfi_table.origin. */
+struct cfi_entry {
+    int32_t low;
+    int32_t record;
+};
+
+struct cfi_table {
+    uint64_t low, high; /* link-time addresses that the table covers */
+    uint8_t *frames;    /* .eh_frame, or NULL */
+    uint64_t size;
+    uint64_t address;                /* of the first byte of frames */
+    const struct cfi_entry *entries; /* in the order of addresses */
+    size_t count;
+    uint64_t origin;
+    void *list; /* the memory that holds the entries */
+    size_t list_bytes;
+    struct go_table go; /* Go's own table, if requested */
+};
+
+/* Return the rule for a link-time address, with the range for which it is valid; CFA_NONE if there is none. Takes one
+ * step per instruction of the function's record, and no more than some 65 000 for any record. */
+struct cfi_row cfi_find(const struct cfi_table *table, uint64_t address);
+
+void cfi_free(struct cfi_table *table);
+
+/* Copy the tables for [low, high). Async-signal-safe, not thread-safe per table. An object without .eh_frame gives an
+ * empty table. `go_too`: use Go's own table where there are no rules; not needed in the preloaded library, which does
+ * not sample Go programs. */
 void cfi_open(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high, bool go_too);
 
 #endif

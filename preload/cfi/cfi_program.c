@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "cfi_program.h"
+#include "cfi_record.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct rules {
     enum fp_rule fp;
     bool no_caller;
     int64_t ra_offset; /* of the return address, as RETURN_OFFSET */
-    bool odd_return;   /* it is elsewhere */
+    bool odd_return;   /* it is saved in another way */
 };
 
 static void set_cfa(struct rules *rules, uint64_t reg, int64_t offset)
@@ -26,7 +26,8 @@ static void set_cfa(struct rules *rules, uint64_t reg, int64_t offset)
     rules->cfa = reg == DWARF_SP ? CFA_SP : reg == DWARF_FP ? CFA_FP : CFA_LEAF_REG;
 }
 
-/* Three expressions occur in compiled code: a dereferenced slot (realigned stacks and signal frames), and the PLT's. */
+/* Evaluate the three expressions that occur in compiled code: a dereferenced slot (realigned stacks and signal frames),
+ * and the PLT's. */
 static void cfa_expression(struct rules *rules, struct cfi_reader *reader, uint64_t length)
 {
     static const uint8_t plt[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a}; /* x86-64 */
@@ -73,7 +74,7 @@ static void register_expression(struct rules *rules, struct cfi_reader *reader, 
     reader->at = start + length;
 }
 
-/* A factored offset, which wraps as the processor does where the record is nonsense. */
+/* Return a factored offset; for an invalid record it wraps. */
 static int64_t scaled(const struct cfi_function *function, uint64_t factored)
 {
     return (int64_t)(factored * (uint64_t)function->data_align);
@@ -112,7 +113,7 @@ static void set_same(struct rules *rules, uint64_t reg)
     }
 }
 
-/* False where a row cannot say it. */
+/* False if a row cannot express it. */
 static bool put_return(struct cfi_row *row, const struct rules *rules)
 {
 #if MACHINE_HAS_LINK_REGISTER
@@ -124,7 +125,7 @@ static bool put_return(struct cfi_row *row, const struct rules *rules)
 #endif
 }
 
-/* CFA_NONE where a row cannot say it: what is not understood is not guessed at. */
+/* Return the row; CFA_NONE if a row cannot express the rules: unsupported ones are not guessed. */
 static struct cfi_row make_row(const struct rules *rules, bool signal_frame)
 {
     struct cfi_row row = {.cfa = rules->cfa & 15, .fp = rules->fp & 15};
@@ -142,12 +143,12 @@ static struct cfi_row make_row(const struct rules *rules, bool signal_frame)
     return row;
 }
 
-/* The state of one run: instructions move `pc` on, until the next would go beyond `address`. */
+/* The state of one run: instructions advance `pc` until the next would pass `address`. */
 struct machine {
     struct cfi_reader *reader;
     const struct cfi_function *function;
     uint64_t address;
-    uint64_t pc, end; /* where the rules hold */
+    uint64_t pc, end; /* range of the rules */
     bool has_arrived;
     struct rules rules;
     struct rules initial;
@@ -263,7 +264,7 @@ static void extended(struct machine *machine, uint64_t operation)
         cfi_read_uleb(reader);
         return;
 #if defined(__aarch64__)
-    case 0x2d: /* AARCH64_negate_ra_state: signed or not, the signature is taken off */
+    case 0x2d: /* AARCH64_negate_ra_state: signed or not, the signature is removed */
         return;
 #endif
     default:

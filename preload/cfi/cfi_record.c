@@ -63,7 +63,7 @@ uint64_t cfi_read_pointer(struct cfi_reader *reader, uint8_t encoding)
     }
 }
 
-/* Enters a record: its length, and its end as the reader's bound. False at the terminator or outside. */
+/* Enter a record: read its length, and make its end the reader's bound. False at the terminator or outside. */
 static bool enter(struct cfi_reader *reader, uint64_t offset)
 {
     reader->failed = offset >= reader->size;
@@ -113,7 +113,7 @@ static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_f
             cfi_read_byte(reader);
         else if (*letter == 'P')
             cfi_read_pointer(reader, (uint8_t)cfi_read_byte(reader) & 0x0f);
-        else if (*letter != 'z' && *letter != 'B') /* B: which key return addresses are signed by */
+        else if (*letter != 'z' && *letter != 'B') /* B: the key that signs return addresses */
             return false;
     }
     if (length > reader->end - start)
@@ -123,7 +123,7 @@ static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_f
     return !reader->failed;
 }
 
-/* Functions of one compilation share theirs. */
+/* Find the function's CIE. Functions of one compilation unit share theirs. */
 static bool find_common(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
 {
     if (reader->common != offset || reader->initial.code_align == 0) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cfi.h"
 #include "machine.h"
 
 struct cfi_function {
@@ -20,8 +21,8 @@ struct cfi_function {
     bool signal_frame;
 };
 
-/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
- * how many bytes are read in all before everything fails. */
+/* Bounds-checked cursor over .eh_frame; `failed` is set by any access outside. Records may refer to others: `budget`
+ * limits the total bytes read before all reads fail. */
 struct cfi_reader {
     const uint8_t *data;
     uint64_t size;
@@ -30,8 +31,8 @@ struct cfi_reader {
     uint64_t end;
     uint64_t budget;
     bool failed;
-    uint64_t common;             /* of the CIE that was read last: its place, and */
-    struct cfi_function initial; /* what it says; code_align is 0 before the first */
+    uint64_t common;             /* the CIE read last: its position, and */
+    struct cfi_function initial; /* its contents; code_align is 0 before the first */
 };
 
 uint64_t cfi_read_fixed(struct cfi_reader *reader, size_t bytes);
@@ -47,10 +48,17 @@ static inline uint64_t cfi_read_byte(struct cfi_reader *reader)
 uint64_t cfi_read_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);
 
-/* DW_EH_PE_*: the format in the low four bits, 0x10 for relative to its own address. */
+/* Read a pointer. `encoding`: DW_EH_PE_*, the format in the low four bits, 0x10 for relative to its own address. */
 uint64_t cfi_read_pointer(struct cfi_reader *reader, uint8_t encoding);
 
-/* False at the terminator, and where the record is none that compilers write. */
+/* Read a function's record. False at the terminator, and for records of a form that compilers do not write. */
 bool cfi_read_function(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function);
+
+/* Interpreter for the instructions of a CIE/FDE pair, up to one address. For cfi_table.c alone. Async-signal-safe and
+ * thread-safe. */
+
+/* Return the rule for an address in the function. `origin`: base of the row's addresses. */
+struct cfi_row cfi_run(struct cfi_reader *reader, const struct cfi_function *function, uint64_t address,
+                       uint64_t origin);
 
 #endif

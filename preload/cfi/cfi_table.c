@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
-#include "cfi_table.h"
+#include "cfi.h"
 
-#include "cfi_program.h"
+#include "cfi_record.h"
 #include "sys.h"
 
-/* Bytes of records that are read for one address. The largest record of 5 000 of Debian's objects has 28 112. */
+/* Limit of the record bytes read for one address. The largest record in 5 000 of Debian's objects has 28 112. */
 #define MOST_BYTES ((uint64_t)1 << 16)
 
 void cfi_free(struct cfi_table *table)
@@ -22,7 +22,7 @@ static uint64_t low_of(const struct cfi_table *table, size_t number)
     return table->origin + (uint64_t)(int64_t)table->entries[number].low;
 }
 
-/* How many functions begin at the address or before it. */
+/* Return the number of functions that begin at or before the address. */
 static size_t count_up_to(const struct cfi_table *table, uint64_t address)
 {
     size_t low = 0;
@@ -37,7 +37,7 @@ static size_t count_up_to(const struct cfi_table *table, uint64_t address)
     return low;
 }
 
-/* The record of the function that the address is in. Of several that begin at one address, all but one are empty. */
+/* Find the record of the function that contains the address. If several begin at one address, all but one are empty. */
 static bool find_function(const struct cfi_table *table, size_t next, uint64_t address, struct cfi_reader *reader,
                           struct cfi_function *function, uint64_t *previous_end)
 {
@@ -53,7 +53,7 @@ static bool find_function(const struct cfi_table *table, size_t next, uint64_t a
     return false;
 }
 
-/* What no record is of is without rules, or Go's. */
+/* Return the rule for an address without a record: none, or Go's. */
 static struct cfi_row find_in_gap(const struct cfi_table *table, uint64_t address, uint64_t low, uint64_t high)
 {
     struct cfi_row gap = {.pc = (uint32_t)(low - table->low), .end = (uint32_t)(high - table->low), .cfa = CFA_NONE};

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "go_table.h"
+#include "cfi.h"
 
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #define MAGIC_BYTES 8
 #define MOST_FRAME ((int64_t)1 << 30)
 #define FRAME_POINTER_AT (-2) /* words from the frame's end, where there is a frame */
-#define MOST_CHANGES 65536    /* of a function's frame that are looked through for one address */
+#define MOST_CHANGES 65536    /* limit of the frame changes of a function that are read for one address */
 
-/* Of Go 1.16, 1.18 and 1.20. */
+/* Magic numbers of Go 1.16, 1.18 and 1.20. */
 enum { GO_16 = 0xfa, GO_18 = 0xf0, GO_20 = 0xf1 };
 
-/* Where no Go code has called: goroutines and threads begin here, or the stack is another one than the caller's. */
+/* Functions without a Go caller: goroutines and threads begin here, or the stack is not the caller's. */
 static const char *const outermost[] = {"goexit",     "mstart",      "rt0_go",    "mcall",     "systemstack",
                                         "asmcgocall", "cgocallback", "morestack", "sigreturn", "sigreturn__sigaction",
                                         "sigtramp"};
@@ -44,7 +44,7 @@ static uint64_t word_at(const struct go_table *table, uint64_t at, size_t bytes)
     return value;
 }
 
-/* The header, which is at `start`, where the table may be a part of a section. */
+/* Read the header at `start`; the table may be a part of a section. */
 static bool read_header(struct go_table *table, const struct elf_file *elf, uint64_t start)
 {
     uint8_t version = table->data[start];
@@ -55,7 +55,7 @@ static bool read_header(struct go_table *table, const struct elf_file *elf, uint
     table->entry_bytes = is_16 ? 8 : 4;
     table->count = word_at(table, start + MAGIC_BYTES, 8);
     table->text = is_16 ? 0 : word_at(table, start + MAGIC_BYTES + 16, 8);
-    if (!is_16 && table->text == 0 && code != NULL) /* it is the loader's to fill in */
+    if (!is_16 && table->text == 0 && code != NULL) /* the loader fills it in */
         table->text = code->sh_addr;
     table->names = start + word_at(table, parts, 8);
     table->counts = start + word_at(table, parts + 24, 8);
@@ -68,7 +68,7 @@ static bool read_header(struct go_table *table, const struct elf_file *elf, uint
 bool go_table_open(struct go_table *table, const struct elf_file *elf)
 {
     *table = (struct go_table){.data = NULL};
-    /* The last: where an external linker has put what the loader is to change. */
+    /* The last: an external linker's section for data that the loader changes. */
     if (!load(table, elf, ".gopclntab") && !load(table, elf, ".data.rel.ro.gopclntab") &&
         !load(table, elf, ".data.rel.ro"))
         return false;
@@ -122,7 +122,7 @@ static bool is_outermost(const char *name)
     return false;
 }
 
-/* `pushed`: bytes; negative: nobody knows. */
+/* `pushed`: bytes; negative: unknown. */
 static struct cfi_row row_of(int64_t pushed)
 {
     struct cfi_row row = {.cfa = CFA_NONE};
@@ -137,8 +137,8 @@ static struct cfi_row row_of(int64_t pushed)
     return row;
 }
 
-/* Pairs of a change of what has been pushed, and for how many bytes of code it is so. `low`, `high`: where the row
- * holds. */
+/* The table holds pairs: a change of the pushed bytes, and the number of code bytes for which it is valid. `low`,
+ * `high`: range of the row. */
 static struct cfi_row row_within(const struct go_table *table, const struct go_function *function, uint64_t address,
                                  uint64_t *low, uint64_t *high)
 {
@@ -163,7 +163,7 @@ static struct cfi_row row_within(const struct go_table *table, const struct go_f
     }
 }
 
-/* How many functions begin at the address or before it. */
+/* Return the number of functions that begin at or before the address. */
 static uint64_t count_up_to(const struct go_table *table, uint64_t address)
 {
     uint64_t low = 0;

@@ -1,4 +1,4 @@
-/* Who may touch what: all of it is written before main, and read from then on. */
+/* Thread safety: all of it is written before main, and read from then on. */
 #define _GNU_SOURCE
 #include "closing_line.h"
 
@@ -7,24 +7,23 @@
 #include <string.h>
 
 #include "fixed_text.h"
-#include "job_summary.h"
-#include "job_time.h"
 #include "log.h"
 #include "python.h"
 #include "sys.h"
 
-/* The variable holds so many digits: the process that says the line, or 0 where that is anybody's. */
+/* Number of digits in the variable: the pid of the process that prints the line, or 0 if any may. */
 #define DIGITS 10
-#define LONGEST 400 /* a message has room for some more */
+#define LONGEST 400 /* a message has room for a little more */
 
-static char rest[1024]; /* of the line, behind the number of intervals; empty: it is not for this process to say */
-static const char *run_directory; /* of a job, in which others may have left something; or NULL */
-static uint64_t spent_ns;         /* by this process and its children before it became the job's first program */
-static bool is_first_program;     /* what it uses before its recording begins is its start */
+static char rest[1024]; /* of the line, behind the number of intervals; empty: this process does not print it */
+static const char *run_directory; /* of a job, which may hold other processes' data; or NULL */
+static int job_rank = -1;         /* rank of this process, if each rank is a job because the launcher is outside it */
+static uint64_t spent_ns;         /* CPU time, with children, before the exec of the job's first program */
+static bool is_first_program;     /* its CPU time before the recording is its start-up */
 static bool is_ours;
-static pid_t speaker; /* not a vfork child of it */
+static pid_t speaker; /* not its vfork child */
 
-/* How many of the first characters are among these. */
+/* Return the number of leading characters that are among these. */
 static size_t run_of(const char *text, const char *these)
 {
     size_t length = 0;
@@ -33,7 +32,8 @@ static size_t run_of(const char *text, const char *these)
     return length;
 }
 
-/* Of the ranks that are recorded. Rank 0 is the first of its node; which the others are is not known here. */
+/* Return whether it is the lowest recorded rank. Rank 0 is the first of its node; the others' local ranks are unknown
+ * here. */
 static bool is_lowest(const char *ranks, int rank)
 {
     for (int lower = 0; lower < rank; lower++)
@@ -63,7 +63,7 @@ static void append(const char *text)
     text_append(rest, sizeof rest, text);
 }
 
-/* The beginning of `word`, as a shell takes it for one word. */
+/* Append the first `length` bytes of `word`, quoted as one word for a shell. */
 static void append_word(const char *word, size_t length)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-";
@@ -76,12 +76,14 @@ static void append_word(const char *word, size_t length)
     append(is_plain ? "" : "'");
 }
 
-/* INCPROF_LAUNCH ends with the CPU time of what has become the first program and of its children, as +NANOSECONDS. */
+/* INCPROF_LAUNCH ends with the CPU time that the process and its children used before it executed the first program, as
+ * +NANOSECONDS. */
 static void prepare_job(const struct config *config, const struct launch *launch)
 {
     if (config->launch == NULL || config->format != FORMAT_STREAM || config->gather != GATHER_RANK)
         return;
     run_directory = launch->directory;
+    job_rank = launch->ranks != 1 ? launch->rank : -1;
     const char *spent = strrchr(config->launch, '+');
     spent_ns = spent != NULL ? strtoull(spent + 1, NULL, 10) : 0;
 }
@@ -92,7 +94,7 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
         return;
     log_keep_stderr();
     prepare_job(config, launch);
-    /* The path from where the program is started, if the directory lies there. */
+    /* The path relative to the program's start directory, if it is below it. */
     const char *directory = launch->directory;
     size_t above = strlen(launch->cwd);
     if (above > 1 && strncmp(directory, launch->cwd, above) == 0 && directory[above] == '/')
@@ -114,7 +116,7 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
     append_word(directory, strlen(directory));
 }
 
-/* Of a version that is newer or older than what is known here, frames of C are all there is. */
+/* Add a note for an unsupported Python version, of which only C frames are recorded. */
 static void say_python(char *line, size_t size)
 {
     uint32_t version = python_unknown_version();
@@ -137,16 +139,18 @@ static void say_count(char *line, size_t size, uint64_t count, const char *one, 
     text_append(line, size, count == 1 ? one : many);
 }
 
-/* Rounded down. More is on record than was used where processes have left the job: what they used is not known. */
-static void say_share(char *line, size_t size, const struct job_summary *job, uint64_t recorded_ns, uint64_t all_ns)
+/* Add the recorded share of the CPU time, rounded down. The recorded time exceeds the job's if processes have left the
+ * job, because their CPU time is unknown. */
+static void say_share(char *line, size_t size, const struct job_summary *job, uint64_t all_ns)
 {
+    uint64_t recorded_ns = job->recorded_ns;
     if (recorded_ns > all_ns)
         text_append(line, size, ", part of it in children not waited for,");
     if (recorded_ns > all_ns || all_ns == 0)
         return;
     text_append(line, size, job->open > 0 ? ", with at least " : ", with ");
     text_append_number(line, size, recorded_ns * 100 / all_ns, 1);
-    text_append(line, size, " % of the job's CPU time,");
+    text_append(line, size, job_rank < 0 ? " % of the job's CPU time," : " % of the CPU time");
 }
 
 static void say_nothing(char *line, size_t size, uint64_t all_ns)
@@ -167,22 +171,21 @@ static void say_processes(char *line, size_t size, const struct job_summary *job
     }
 }
 
-/* Whether all but the start of this process, if it is the first program, is its own: but for a hundredth. */
+/* Return whether this process's recording covers all CPU time except 1 % and, for the first program, its start-up. */
 static bool is_whole(const struct closing *closing, uint64_t recorded_ns, uint64_t all_ns)
 {
     uint64_t start_ns = is_first_program && closing->cpu_begin_ns > spent_ns ? closing->cpu_begin_ns - spent_ns : 0;
     return recorded_ns + start_ns >= all_ns / 100 * 99;
 }
 
-/* Whether there is anything in the run directory. */
+/* Add the job's summary. Returns whether the run directory holds any data. */
 static bool say_job(char *line, size_t size, const struct closing *closing)
 {
     struct job_summary job;
     uint64_t all_ns = closing->cpu_end_ns + job_time_ns();
     all_ns -= all_ns > spent_ns ? spent_ns : all_ns;
-    job_summary_read(&job, run_directory);
+    job_summary_read(&job, run_directory, job_rank);
     uint64_t processes = job.leading.processes + job.others.processes;
-    uint64_t recorded_ns = job.leading.cpu_ns + job.others.cpu_ns;
     bool is_single = processes == 1 && closing->intervals > 0;
     if (processes == 0)
         say_nothing(line, size, all_ns);
@@ -190,8 +193,8 @@ static bool say_job(char *line, size_t size, const struct closing *closing)
         say_count(line, size, closing->intervals, " interval", " intervals");
     else
         say_processes(line, size, &job);
-    if (processes > 0 && !(is_single && is_whole(closing, recorded_ns, all_ns)))
-        say_share(line, size, &job, recorded_ns, all_ns);
+    if (processes > 0 && !(is_single && is_whole(closing, job.recorded_ns, all_ns)))
+        say_share(line, size, &job, all_ns);
     return processes > 0;
 }
 
@@ -221,7 +224,7 @@ void closing_line_give_up(const char *program, const char *obstacle)
     char line[PATH_MAX + sizeof rest] = "";
     struct job_summary job = {.open = 0};
     if (run_directory != NULL)
-        job_summary_read(&job, run_directory);
+        job_summary_read(&job, run_directory, job_rank);
     text_append(line, sizeof line, program);
     text_append(line, sizeof line, ": ");
     text_append(line, sizeof line, obstacle);

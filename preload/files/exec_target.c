@@ -1,6 +1,6 @@
-/* Who may touch what: `library` is written before main, and read from then on. */
+/* Thread safety: `library` is written before main, and read from then on. */
 #define _GNU_SOURCE
-#include "exec_target.h"
+#include "closing_line.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -9,13 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "closing_line.h"
 #include "elf_file.h"
 #include "fixed_text.h"
 #include "launch.h"
 #include "sys.h"
 
-static const char *library; /* this one, as LD_PRELOAD has it */
+static const char *library; /* this library's path, as in LD_PRELOAD */
 
 __attribute__((constructor)) static void on_load(void)
 {
@@ -30,7 +29,7 @@ static bool is_program(const char *path)
            SYS3(SYS_faccessat, AT_FDCWD, path, 1 /* X_OK */) == 0;
 }
 
-/* Of which incprof record has said so before the start. */
+/* Return whether `incprof record` has reported this program before the start. */
 static bool is_reported(const char *path)
 {
     struct stat status, reported;
@@ -40,7 +39,7 @@ static bool is_reported(const char *path)
            status.st_ino == reported.st_ino;
 }
 
-/* As execvp finds it. */
+/* Find the program as execvp does. */
 static bool find_program(char *path, size_t size, const char *file)
 {
     path[0] = '\0';
@@ -81,7 +80,7 @@ static bool is_of_other_rights(const char *path)
            ((status.st_mode & S_ISGID) != 0 && status.st_gid != (gid_t)SYS0(SYS_getegid));
 }
 
-/* The loader itself, called by its name, has none either. */
+/* Return whether the program has no loader; the loader itself, started by its name, has none either. */
 static bool is_static(const char *path)
 {
     struct elf_file elf;

@@ -5,12 +5,11 @@
 
 #include "sys.h"
 
-/* Recursion with more than one call site makes a new path of nearly every sample. Nodes are never given back, so paths
- * become shorter as they become many, at both ends of what is kept, and at last no new ones are made: 16 MiB at most.
- */
+/* With recursion from more than one call site, nearly every sample has a new path. Nodes are never freed. So as they
+ * become many, paths are shortened at both ends, and in the end no new nodes are added: 16 MiB at most. */
 #define MOST_NODES ((size_t)1 << 19)
 static const struct path_limit {
-    size_t nodes; /* beyond so many */
+    size_t nodes; /* from this number of nodes on */
     size_t outer, inner;
 } path_limits[] = {
     {(size_t)1 << 18, 8, 2}, {(size_t)1 << 17, 16, 4}, {(size_t)1 << 16, 32, 16}, {0, OUTER_FRAMES, INNER_FRAMES}};
@@ -56,7 +55,7 @@ const struct module *interval_resolve(uint64_t pc, uint64_t *address)
     return range->module;
 }
 
-/* The node below `parent`, or `parent` where there is no room for another. */
+/* Return the node below `parent`, or `parent` if there is no room for another. */
 static uint32_t add_node(struct interval *interval, uint32_t parent, uint32_t module, uint64_t address)
 {
     struct path_node key = {.address = address, .parent = parent, .module = module};
@@ -75,7 +74,7 @@ static const struct path_limit *limit_of(const struct interval *interval)
     return limit;
 }
 
-/* Of a frame: where Python runs, the function is a module of its own. */
+/* Resolve a frame. A Python function is a module of its own. */
 static const struct module *resolve_frame(const uint16_t *functions, uint64_t frame, uint64_t *address)
 {
     if ((frame & PYTHON_FRAME) == 0)
@@ -85,7 +84,7 @@ static const struct module *resolve_frame(const uint16_t *functions, uint64_t fr
     return id != 0 ? modules_get(id) : NULL;
 }
 
-/* From the outermost frame in. Elided frames are those between the outer ones and the inner ones. */
+/* Add a path from the outermost frame inwards. Elided frames are those between the outer and the inner ones. */
 static uint32_t add_path(struct interval *interval, const uint16_t *functions, const struct sample *sample)
 {
     const struct path_limit *limit = limit_of(interval);
@@ -161,7 +160,7 @@ void interval_add_sample(struct interval *interval, const uint16_t *functions, c
         .library = leaf != NULL ? leaf->id : 0,
         .kind = sample->kind,
     };
-    if (sample->weight == 0) /* a look, which stands for no time */
+    if (sample->weight == 0) /* of a dense sampling window, which stands for no time */
         return;
     interval->totals.samples++;
     interval->totals.ticks += sample->weight;
@@ -204,12 +203,12 @@ void interval_look_up_calls(struct interval *interval)
         if (call->module != NO_MODULE || interval_resolve(call->self, &address) == NULL)
             continue;
         const struct call known = *call;
-        call->count = 0; /* and the record may move */
+        call->count = 0; /* the record may move */
         interval_add_calls(interval, known.from, known.self, known.count);
     }
 }
 
-/* Bottom-up merge sort by time: rings are in order already, so few passes move anything far. */
+/* Bottom-up merge sort by time: rings are already sorted, so few passes move anything far. */
 void interval_sort(struct interval *interval)
 {
     size_t count = interval->sample_count;

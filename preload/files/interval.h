@@ -1,4 +1,4 @@
-/* What happened in the open interval: samples, call paths, histogram blocks and arcs, in link-time addresses.
+/* Contents of the open interval: samples, call paths, histogram blocks and arcs, in link-time addresses.
  *
  * Used by the collector alone, under its lock. Async-signal-safe.
  */
@@ -27,12 +27,12 @@ struct path_node {
 struct block {
     uint64_t low;
     uint32_t module;
-    uint32_t library; /* 1: library time that is charged to this caller */
+    uint32_t library; /* 1: library time, charged to this caller */
     uint32_t bins[BLOCK_BINS];
 };
 
-/* Addresses as in the module; `from` is 0 where the caller is in another one. In code that no scan has seen yet (module
- * NO_MODULE) they are those in this process. */
+/* Addresses as in the module; `from` is 0 if the caller is in another module. In code not scanned yet (module
+ * NO_MODULE) they are run-time addresses in this process. */
 #define NO_MODULE UINT64_MAX
 struct call {
     uint64_t self, from;
@@ -61,25 +61,34 @@ struct interval {
     uint64_t profiler_ticks;
     uint64_t thread_ns;
     uint32_t threads;
-    uint64_t shortened; /* samples whose path is not kept whole */
+    uint64_t shortened; /* samples with a truncated path */
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
-/* `functions`: the modules that its frames of Python stand for, or NULL where there are none. */
+/* Add a sample. `functions`: the modules of its Python frames, or NULL if there are none. */
 void interval_add_sample(struct interval *interval, const uint16_t *functions, const struct sample *sample);
-/* Return addresses of a function and of its hook, as arcs have them. */
+/* Add calls of an arc: the return addresses of the function (`from`) and of its hook (`self`). */
 void interval_add_calls(struct interval *interval, uint64_t from, uint64_t self, uint64_t calls);
 
-/* Whether there are calls in code that no scan has seen; and after another scan, they are looked up again. */
+/* Return whether there are calls in code not scanned yet; the second function resolves them after another scan. */
 bool interval_has_new_calls(const struct interval *interval);
 void interval_look_up_calls(struct interval *interval);
 void interval_sort(struct interval *interval);
 void interval_free(struct interval *interval);
 
-/* Nothing in it that is worth a file. */
+/* Return whether the interval contains nothing worth a file. */
 bool interval_is_empty(const struct interval *interval);
 
-/* The module and link-time address of a place in this process. NULL if nothing known is mapped there. */
+/* Return the module and link-time address of a run-time address in this process. NULL if no known module is mapped
+ * there. */
 const struct module *interval_resolve(uint64_t pc, uint64_t *address);
+
+/* Transfer of a thread's records into the open interval. Collector, under its lock; async-signal-safe. */
+
+/* Take the samples in its ring, and its sample counters. */
+void interval_take_thread(struct interval *interval, struct thread *thread);
+
+/* Take the calls since the previous take. */
+void interval_take_calls(struct interval *interval, struct thread *thread);
 
 #endif

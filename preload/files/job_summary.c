@@ -1,6 +1,6 @@
-/* Who may touch what: nothing is kept. */
+/* Thread safety: no static state. */
 #define _GNU_SOURCE
-#include "job_summary.h"
+#include "closing_line.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 
 #define LONGEST_NS 200000000u
 #define MOST_RECORDINGS 4096
-#define MOST_PROGRAMS 32     /* of which names are kept: further ones are others */
-#define BEGINNING_BYTES 1024 /* the program's name is among the first things that are written */
+#define MOST_PROGRAMS 32     /* of which names are stored; the others are merged */
+#define BEGINNING_BYTES 1024 /* the program's name is near the beginning of a file */
 #define END_BYTES 256
 #define KIND_AT 8
 
@@ -33,7 +33,7 @@ static bool is_recording(const char *name)
     return strncmp(name, "rank-", 5) == 0 && length > 10 && strcmp(name + length - 5, ".gmon") == 0;
 }
 
-/* What follows `key`, or NULL. The text ends with a zero byte, and may hold others. */
+/* Return the text behind `key`, or NULL. The text ends with a zero byte, and may contain others. */
 static const char *find(const char *text, size_t bytes, const char *key)
 {
     const char *found = memmem(text, bytes, key, strlen(key));
@@ -54,7 +54,7 @@ static void read_name(char *name, size_t size, int fd)
     name[length] = '\0';
 }
 
-/* From the image with which a recording ends. False where there is none. */
+/* Read the CPU time from a recording's end image. False if there is none. */
 static bool read_cpu(uint64_t *cpu_ns, int fd)
 {
     char text[END_BYTES + 1];
@@ -84,7 +84,19 @@ static struct job_share *share_of(struct programs *programs, const char *name, s
     return &program->share;
 }
 
-static void add(struct programs *programs, struct job_summary *summary, const char *directory, const char *file)
+/* Return whether a recording is of this rank: rank-00001.gmon, or with a process id rank-00001.4711.gmon. */
+static bool is_of_rank(const char *file, int rank)
+{
+    char beginning[24] = "rank-";
+    if (rank < 0)
+        return true;
+    text_append_number(beginning, sizeof beginning, (uint64_t)rank, 5);
+    text_append(beginning, sizeof beginning, ".");
+    return strncmp(file, beginning, strlen(beginning)) == 0;
+}
+
+static void add(struct programs *programs, struct job_summary *summary, const char *directory, const char *file,
+                int rank)
 {
     char path[PATH_MAX];
     char name[sizeof programs->all[0].name];
@@ -99,14 +111,16 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
     read_name(name, sizeof name, fd);
     struct job_share *share = share_of(programs, name, summary);
     share->processes++;
-    if (read_cpu(&cpu_ns, fd))
-        share->cpu_ns += cpu_ns;
-    else
-        summary->open++;
+    bool has_ended = read_cpu(&cpu_ns, fd);
     sys_close(fd);
+    share->cpu_ns += has_ended ? cpu_ns : 0;
+    if (!is_of_rank(file, rank))
+        return;
+    summary->recorded_ns += has_ended ? cpu_ns : 0;
+    summary->open += !has_ended;
 }
 
-static void add_all(struct programs *programs, struct job_summary *summary, const char *directory)
+static void add_all(struct programs *programs, struct job_summary *summary, const char *directory, int rank)
 {
     _Alignas(8) char entries[4096];
     uint64_t deadline_ns = monotonic_ns() + LONGEST_NS;
@@ -116,7 +130,7 @@ static void add_all(struct programs *programs, struct job_summary *summary, cons
         for (long at = 0; at < got && count < MOST_RECORDINGS && monotonic_ns() < deadline_ns;) {
             const struct sys_directory_entry *entry = (const void *)(entries + at);
             if (is_recording(entry->name)) {
-                add(programs, summary, directory, entry->name);
+                add(programs, summary, directory, entry->name, rank);
                 count++;
             }
             at += entry->length;
@@ -135,12 +149,12 @@ static const struct program *find_leading(const struct programs *programs)
     return leading;
 }
 
-void job_summary_read(struct job_summary *summary, const char *directory)
+void job_summary_read(struct job_summary *summary, const char *directory, int rank)
 {
     struct programs programs;
     programs.count = 0;
     *summary = (struct job_summary){.open = 0};
-    add_all(&programs, summary, directory);
+    add_all(&programs, summary, directory, rank);
     if (programs.count == 0)
         return;
     const struct program *leading = find_leading(&programs);

@@ -1,6 +1,6 @@
-/* Who may touch what: nothing is kept. */
+/* Thread safety: no static state. */
 #define _GNU_SOURCE
-#include "job_time.h"
+#include "closing_line.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define LONGEST_NS 200000000u
 #define MOST_LEVELS 8
-#define TICK_NS 10000000u /* of /proc, whatever the kernel's clock is */
+#define TICK_NS 10000000u /* of /proc, whatever the kernel's HZ */
 #define FIELD_AFTER_NAME 3
 #define CHILDREN_FIELD 16 /* user and system time of the children waited for, in /proc/PID/stat */
 
@@ -32,7 +32,7 @@ static uint64_t of_usage(const struct rusage *usage)
     return seconds * 1000000000u + micros * 1000;
 }
 
-/* Moves on to what follows the number. */
+/* Read a number and advance behind it. */
 static uint64_t read_number(const char **at)
 {
     uint64_t number = 0;
@@ -54,7 +54,7 @@ static uint64_t waited_for_by(const char *stat)
     return (ticks + read_number(&at)) * TICK_NS;
 }
 
-/* Of all children of a thread, `path` below /proc. */
+/* Add all children of a thread; `path` is below /proc. */
 static void add_children(struct walk *walk, const char *path)
 {
     struct buffer text = {0};
@@ -64,7 +64,7 @@ static void add_children(struct walk *walk, const char *path)
     buffer_free(&text);
 }
 
-/* Of all threads of a process, `process` is its name below /proc. */
+/* Add the children of all threads of a process; `process` is its name below /proc. */
 static void add_descendants(struct walk *walk, const char *process)
 {
     _Alignas(8) char entries[1024];
@@ -90,7 +90,7 @@ static void add_descendants(struct walk *walk, const char *process)
         sys_close(fd);
 }
 
-/* What has ended is as its parent will find it; what has not is counted up to now. */
+/* Add a process: its final time if it has ended, else its time so far. */
 static void add_process(struct walk *walk, pid_t pid)
 {
     char process[24] = "", path[32] = "";
@@ -113,7 +113,7 @@ static void add_process(struct walk *walk, pid_t pid)
     walk->level--;
 }
 
-/* Numbers in /proc are those of the process that has mounted it. */
+/* Return whether pids in /proc are of our namespace; they are of the process that has mounted it. */
 static bool are_numbers_ours(void)
 {
     char name[24] = "", own[24] = "";

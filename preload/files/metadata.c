@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
-#include "metadata.h"
+#include "recording.h"
 
+#include "launch.h"
 #include "modules.h"
-#include "process.h"
 
 #ifndef INCPROF_VERSION
 #error "INCPROF_VERSION comes from the build"

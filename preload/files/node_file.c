@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
-#include "node_file.h"
+#include "recording.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "crc32.h"
+#include "buffer.h"
 #include "fixed_text.h"
 #include "sys.h"
 
@@ -21,11 +21,11 @@ struct head {
     uint64_t start_ns;
     uint32_t number, crc, head_crc, zero;
 };
-_Static_assert(sizeof(struct head) == 48, "docs/formats.md");
+_Static_assert(sizeof(struct head) == 48, "docs/reference/formats.md");
 
-/* Nodes may have the same name in containers, and a name may be anything: the kernel's own identity comes behind it.
- * Ranks under one kernel append to one file and under two never do, which file systems of a network are not to be
- * trusted with. */
+/* Append the node's name and the kernel's boot identity, because containers on different nodes may have the same name,
+ * and the name may be anything. So only ranks under one kernel append to the same file; network file systems cannot be
+ * trusted with appends from two. */
 static void append_node(char *path, size_t size)
 {
     struct utsname names;
@@ -48,7 +48,8 @@ static void append_node(char *path, size_t size)
     sys_close(fd);
 }
 
-/* Others may write to the directory: what they have put there under this name is not appended to, nor waited for. */
+/* Return whether the file is our own. Other users may write to the directory: their files of this name are not appended
+ * to, nor waited for. */
 static bool is_ours(int fd)
 {
     struct stat found;

@@ -6,12 +6,11 @@
 #include "fixed_text.h"
 #include "jit_names.h"
 #include "log.h"
-#include "metadata.h"
-#include "snapshot.h"
+#include "modules.h"
 #include "sys.h"
 #include "writer.h"
 
-/* What is larger is waited for, for so long, before it is dropped. */
+/* Data larger than this is dropped only after a wait. */
 #define MUCH_BYTES ((size_t)1 << 20)
 #define PATIENCE_NS 100000000u
 
@@ -31,8 +30,8 @@ static void keep_symbols_of(struct recording *recording, size_t id)
     snapshot_write(recording->launch->directory, module);
 }
 
-/* Of the program and of what counts its calls at once, of a library once a path leads through it: most of those that a
- * program has loaded never come up. */
+/* Copy symbols: of the program and of modules that count calls at once, of a library once it occurs in a path. Most
+ * loaded libraries never do. */
 static void keep_symbols(struct recording *recording, const struct interval *interval, bool is_end)
 {
     for (; recording->modules_seen < modules_count(); recording->modules_seen++)
@@ -46,9 +45,8 @@ static void keep_symbols(struct recording *recording, const struct interval *int
         jit_names_keep(recording->launch->directory, is_end);
 }
 
-/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. Rank 0 does so
- * from its start; the other ranks look when the first interval is behind them, when what they would all write is there.
- */
+/* The interval thread writes them itself, only while no write is pending, because the file system may stall. Rank 0
+ * copies from its start; the other ranks wait until their first interval is complete, when the common files exist. */
 void recording_keep_symbols(struct recording *recording, const struct interval *interval)
 {
     bool early = recording->launch->rank != 0 && recording->intervals < 2;
@@ -61,16 +59,16 @@ static void put_metadata(struct recording *recording)
     metadata_json(&recording->data, recording->config, recording->launch, recording->start_ns, recording->forked);
 }
 
-/* Where the node's file cannot be had, the process has one of its own all the same. */
+/* Open the node's file or, if that fails, a file of the process's own. */
 static long open_file(struct recording *recording)
 {
     if (recording->config->gather == GATHER_NODE && node_file_open(&recording->file, recording->launch) == 0)
         return 0;
-    /* The rank's first name is for the program that it runs, not for what starts that or is started by it. */
+    /* The rank's first file name is for the program that it runs, not for that program's parents or children. */
     return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->opening == OPEN_LATE);
 }
 
-/* What is put between the two is appended as a whole. */
+/* Data between begin_append and end_append is appended as a whole. */
 static void begin_append(struct recording *recording)
 {
     recording->data.length = 0;
@@ -78,7 +76,7 @@ static void begin_append(struct recording *recording)
         node_file_begin_chunk(&recording->data);
 }
 
-/* More than there can ever be room for is written here, once nothing waits. */
+/* Queue the data. Data larger than the queue is written here, once no write is pending. */
 static long hand_over(struct recording *recording)
 {
     const struct buffer *data = &recording->data;
@@ -94,7 +92,7 @@ static long hand_over(struct recording *recording)
     return error != 0 || writer_put(data) ? error : output_append(&recording->file, data);
 }
 
-/* 0 or negative errno: -EAGAIN where there is no room, and nothing has happened. */
+/* Return 0 or negative errno; -EAGAIN if there is no room, and nothing has been done. */
 static long end_append(struct recording *recording)
 {
     if (recording->file.is_shared)
@@ -135,8 +133,8 @@ static void name_gmon(struct recording *recording, char *path, const char *stem,
     name->length = 0;
 }
 
-/* The description comes first, under a name that shows whose the files are: the process's, and of all the programs that
- * it becomes this one's. */
+/* Write the metadata first, under a name that identifies the process, and this one among the programs that it
+ * executes. */
 static long open_gmon(struct recording *recording)
 {
     char path[PATH_MAX];
@@ -204,7 +202,7 @@ static long open_now(struct recording *recording, const struct interval *interva
         return error;
     recording->open = true;
     recording_keep_symbols(recording, interval);
-    /* Whoever records from outside holds nobody up. */
+    /* A recorder outside the process delays no one. */
     bool is_inside = recording->launch->pid == 0;
     recording->has_writer = is_inside && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
     return 0;
@@ -250,7 +248,8 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
         fail(recording, error);
     recording->samples += record->samples;
     recording->lost += record->lost;
-    recording->cpu_ns += record->cpu_ns;
+    /* From outside, the cost is the recorder's, not the process's. */
+    recording->cpu_ns += record->cpu_ns - (recording->launch->pid != 0 ? record->collector_ns : 0);
     return error == 0;
 }
 
@@ -271,7 +270,7 @@ static long append_end(struct recording *recording, uint64_t end_ns)
     return end_append(recording);
 }
 
-/* The end that waits with them is none of them. */
+/* Give up pending intervals; the queued end record does not count. */
 static void give_up(struct recording *recording, uint64_t left)
 {
     char text[32] = "";

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "crc32.h"
+#include "buffer.h"
 
 #define HEADER_BYTES 20
 #define SUM_AT 9
@@ -30,7 +30,7 @@ void stream_end_image(struct buffer *out, size_t start)
         return;
     uint32_t length = (uint32_t)(out->length - start - HEADER_BYTES);
     memcpy(out->data + start + LENGTH_AT, &length, sizeof length);
-    /* 0 is said by those who do not sum up. */
+    /* 0 means no checksum. */
     out->data[start + SUM_AT] = (uint8_t)(crc32(out->data + start, out->length - start) % 255 + 1);
 }
 
@@ -46,7 +46,7 @@ static void put_histogram(struct buffer *out, uint64_t low, uint64_t rate_hz, co
     buffer_bytes(out, bins, BLOCK_BINS * sizeof *bins);
 }
 
-/* Bins have 16 bits: what does not fit goes into further records of the same range, which readers add up. */
+/* Bins have 16 bits: the excess goes into further records of the same range, which readers add up. */
 static void put_block(struct buffer *out, const struct block *block, uint64_t rate_hz)
 {
     uint32_t rest[BLOCK_BINS];
@@ -118,7 +118,7 @@ void stream_profile(struct buffer *out, const struct interval *interval, const s
         put_arc(out, module->low, module->low, 0);
 }
 
-/* Whether the interval has something of this part of the module. */
+/* Return whether the interval contains this part of the module. */
 static bool has_part(const struct interval *interval, const struct module *module, uint32_t library)
 {
     for (size_t i = 0; i < interval->blocks.count; i++) {
@@ -169,7 +169,7 @@ static void put_nodes(struct buffer *out, const struct interval *interval)
         return;
     size_t start = stream_begin_image(out, IMAGE_NODES, 0, interval->number);
     uint64_t before = 0;
-    /* The number of the first one: where an image is damaged, readers still know which nodes follow. */
+    /* The number of the first one, so that readers can number the following nodes after a damaged image. */
     buffer_varint(out, interval->paths_written + 1);
     buffer_varint(out, count - interval->paths_written);
     for (size_t i = interval->paths_written; i < count; i++) {

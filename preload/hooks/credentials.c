@@ -1,6 +1,6 @@
-/* The calls by which a program becomes another user: libc has all threads that it knows go with it, and the interval
- * thread goes at once, too. Every function here is async-signal-safe as far as its real one is; where nothing is
- * recorded, it is that one and nothing else. */
+/* Wrappers of the calls by which a program changes its user. libc changes all threads that it manages; the interval
+ * thread follows at once. Every function here is async-signal-safe as far as libc's is; if nothing is recorded, it only
+ * calls libc's. */
 #define _GNU_SOURCE
 #include <grp.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* The exec family. A program that becomes another one does not pass exit: what it has done is written before.
- * Every function here is async-signal-safe (libc says so of some of them only), as long as its real one is. */
+/* Wrappers of the exec family. A program that executes another one does not pass exit, so its data is written before.
+ * Every function here is async-signal-safe as long as libc's is (libc guarantees it for some only). */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
     BECOME(directory == AT_FDCWD ? path : NULL, envp, NEXT(execveat)(directory, path, argv, envp, flags));
 }
 
-/* Makes `argv` of the words from `first` up to the null pointer, which it holds too. */
+/* Make `argv` of the words from `first` up to the null pointer, which it holds too. */
 #define COLLECT_WORDS(words, argv, first)                                                                              \
     do {                                                                                                               \
         va_list counted;                                                                                               \

@@ -1,5 +1,5 @@
-/* A process with several threads is refused a user namespace of its own, and others: ours leaves for the moment of the
- * call, and comes back into them. Where the program has threads itself, it is refused as ever. */
+/* The kernel refuses a process with several threads a new user namespace, among others. The interval thread therefore
+ * ends before the call, and a new one starts after it. If the program itself has threads, the call fails as usual. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 DECLARE_NEXT(unshare);
 DECLARE_NEXT(setns);
 
-/* The thread that is gone may still be counted for some instructions. */
+/* Return whether to retry: the kernel may still count the ended thread for some instructions. */
 static bool is_worth_another_try(int result)
 {
     const struct timespec pause = {0, 1000000};
@@ -34,7 +34,7 @@ EXPORT int unshare(int flags)
     return result;
 }
 
-/* 0: whatever the file is of. */
+/* 0: any type of namespace. */
 EXPORT int setns(int fd, int type)
 {
     bool is_alone = (type == 0 || (type & (CLONE_NEWUSER | NEW_TIME)) != 0) && collector_leave();

@@ -1,5 +1,6 @@
-/* dlclose: what was recorded in a library is looked up while nothing else is where it was. dlopen is left alone: it
- * asks who has called it. Who may touch what: `known_loads` is atomic. No locks of ours; the loader's is recursive. */
+/* dlclose: addresses recorded in a library are resolved before other code takes its place. dlopen is not wrapped,
+ * because it depends on its caller's address. Thread safety: `known_loads` is atomic. No locks of ours; the loader's is
+ * recursive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -11,7 +12,7 @@
 
 DECLARE_NEXT(dlclose);
 
-/* Objects that the loader has loaded so far, and unloaded. */
+/* The numbers of objects that the loader has loaded and unloaded so far. */
 struct loader {
     unsigned long long loads, unloads;
 };
@@ -22,7 +23,7 @@ static int take_counters(struct dl_phdr_info *info, size_t size, void *into)
 {
     (void)size;
     *(struct loader *)into = (struct loader){info->dlpi_adds, info->dlpi_subs};
-    return 1; /* the first object says it */
+    return 1; /* the first object has the numbers */
 }
 
 static struct loader ask_loader(void)
@@ -32,7 +33,7 @@ static struct loader ask_loader(void)
     return loader;
 }
 
-/* What is known of a map: objects that are there, and those of them that are loaded. */
+/* Objects of a map: all, and those that are loaded. */
 struct known {
     const struct code_map *map;
     size_t ranges, loaded;
@@ -47,8 +48,8 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *into)
     return 0;
 }
 
-/* Ranges of the map that show what is not loaded; what no loader has loaded, or one of another namespace, counts as
- * well. Negative: there is more than the map shows. */
+/* Return the number of the map's ranges whose object is not loaded; includes objects loaded without the loader, or by
+ * one of another namespace. Negative: there are objects that the map lacks. */
 static ptrdiff_t count_gone(const struct code_map *map)
 {
     struct known known = {.map = map};
@@ -58,7 +59,7 @@ static ptrdiff_t count_gone(const struct code_map *map)
     return (ptrdiff_t)known.ranges - (ptrdiff_t)known.loaded;
 }
 
-/* Where calls are counted, one may have come at the very end of a library. */
+/* Return whether calls are counted; then one may have occurred at the very end of a library's life. */
 static bool counts_calls(const struct code_map *map)
 {
     for (size_t i = 0; i < map->count; i++)
@@ -67,7 +68,7 @@ static bool counts_calls(const struct code_map *map)
     return false;
 }
 
-/* Most libraries that are closed have never been looked at: nothing is to be done then. */
+/* Most closed libraries have never been sampled; nothing is to be done then. */
 static void forget_unloaded(bool is_all)
 {
     const struct code_map *map = modules_enter();
@@ -77,7 +78,7 @@ static void forget_unloaded(bool is_all)
         collector_remap(gone > 0 ? (size_t)gone : 0);
 }
 
-/* Thread-safe, as dlclose is. A library that was loaded, used and is closed before any look is looked at now. */
+/* Thread-safe, as dlclose is. A library that was loaded, used and closed between two scans is scanned now. */
 EXPORT int dlclose(void *handle)
 {
     if (!switch_is_on_here())

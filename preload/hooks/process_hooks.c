@@ -1,4 +1,4 @@
-/* Functions that this library puts in front of libc's: glibc's gprof runtime (replaced) and process exit. */
+/* Functions that this library overrides: glibc's gprof runtime (replaced) and process exit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ DECLARE_NEXT(exit);
 DECLARE_NEXT(_exit);
 DECLARE_NEXT(_Exit);
 
-/* glibc's gprof runtime. The bounds do not matter: every module's code is known from the kernel. */
+/* glibc's gprof runtime. The bounds do not matter: every module's code range comes from the kernel. */
 EXPORT void __monstartup(unsigned long low, unsigned long high)
 {
     (void)low, (void)high;
@@ -35,8 +35,8 @@ EXPORT void _mcleanup(void)
     collector_stop();
 }
 
-/* Of several threads that call it at once, libc lets each end the process while another one is in a handler: those
- * after the first have the recording end before. Thread-safe. */
+/* If several threads call it at once, libc lets each end the process while another one is in a handler. So later
+ * threads end the recording first. Thread-safe. */
 EXPORT void exit(int status)
 {
     static int calls;

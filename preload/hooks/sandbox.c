@@ -1,6 +1,6 @@
 /* A program that restricts its own system calls (seccomp) restricts ours with them: a filter may kill the process for
- * one that only the library makes, or leave the interval thread dead and the program waiting for it. What such a filter
- * allows cannot be told, so that the recording ends, whole, just before. */
+ * one that only the library makes, or leave the interval thread dead and the program waiting for it. The filter's
+ * effect cannot be determined, so the recording ends, complete, just before the call. */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 DECLARE_NEXT(prctl);
 DECLARE_NEXT(syscall);
 
-/* The interval thread has no more calls to make when this returns. */
+/* End the recording; the interval thread makes no system calls after this returns. */
 static void end_recording(void)
 {
     if (!switch_is_on_here())

@@ -1,15 +1,15 @@
-/* The calls that set what a signal does. The ticks' signal is kept for the application (own_signal.h); a handler that
- * asks for the signal stack has it where the application has one (signal_stacks.h). */
+/* Wrappers of the calls that set a signal's action. The action for the ticks' signal is stored for the application
+ * (own_signal.h); a handler with SA_ONSTACK runs on the signal stack if the application has one (thread.h). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 
 #include "end_signals.h"
+#include "hooks.h"
 #include "next.h"
 #include "own_signal.h"
-#include "signal_masks.h"
-#include "signal_stacks.h"
+#include "thread.h"
 #include "vfork.h"
 
 /* Old programs use old calls. */
@@ -32,7 +32,8 @@ static int set_action(int number, const struct sigaction *action, struct sigacti
     return result;
 }
 
-/* The action of a signal has been changed by another call: what was there before, for the application. */
+/* Update our handlers after another call has changed a signal's action; return the previous handler for the
+ * application. */
 static sighandler_t changed(int number, sighandler_t before)
 {
     end_signals_follow(number);
@@ -83,7 +84,7 @@ EXPORT sighandler_t ssignal(int number, sighandler_t handler)
     return signal(number, handler);
 }
 
-/* System V's: once, and not blocked while it is handled. */
+/* System V semantics: one-shot, and not blocked during the handler. */
 EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
 {
     return own_signal_keeps(number) ? keep(number, handler, (int)SA_RESETHAND | SA_NODEFER)
@@ -102,7 +103,7 @@ EXPORT int sigignore(int number)
     return keep(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
-/* Sets the action and unblocks the signal, or blocks it and leaves the action; says what was there before. */
+/* Set the action and unblock the signal, or block it and keep the action; return the previous disposition. */
 EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
     if (!own_signal_keeps(number))

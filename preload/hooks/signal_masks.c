@@ -1,7 +1,7 @@
-/* The calls that block signals or wait for them. The ticks' signal stays unblocked, or becomes the application's
- * (own_signal.h). All are as async-signal-safe and thread-safe as libc's own. */
+/* Wrappers of the calls that block signals or wait for them. The ticks' signal stays unblocked, or becomes the
+ * application's (own_signal.h). All are as async-signal-safe and thread-safe as libc's own. */
 #define _GNU_SOURCE
-#include "signal_masks.h"
+#include "hooks.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -23,7 +23,7 @@ DECLARE_NEXT(signalfd);
 
 static const int claimable[] = {SIGURG, SIGWINCH};
 
-/* Threads without a record have no ticks. */
+/* Return the calling thread's record, or NULL: threads without one have no ticks. */
 static struct thread *recorded_thread(void)
 {
     return switch_is_on() ? incprof_tls.self : NULL;
@@ -36,15 +36,15 @@ void signal_masks_follow(void)
         own_signal_follow(&thread->hidden_signal);
 }
 
-/* A claim made elsewhere reaches this thread here, too: its ticks leave a signal before that is blocked or waited for.
- */
+/* Apply another thread's claim here, too: this thread's ticks leave a signal before it is blocked or waited for. */
 static void leave(struct thread *thread, const sigset_t *set)
 {
     if (thread->tick_signal != 0 && thread->tick_signal != own_signal() && sigismember(set, thread->tick_signal) == 1)
         ticker_move(thread, true);
 }
 
-/* In a vfork child, which has a mask of its own, the record is the parent's. Asked for only where it matters. */
+/* Return whether this is a vfork child, which has its own mask but its parent's record. Checked only where it
+ * matters. */
 static bool is_of_parent(const struct thread *thread, const sigset_t *set)
 {
     int ours = own_signal();
@@ -106,7 +106,7 @@ EXPORT int sigrelse(int number)
     return block_one(SIG_UNBLOCK, number);
 }
 
-/* BSD's: a mask of signals 1 to 31 in an int, and of one that is libc's own. */
+/* BSD mask: signals 1 to 31, and one of libc's own, in an int. */
 static int change_bsd_mask(int how, int mask)
 {
     sigset_t set;
@@ -133,7 +133,7 @@ EXPORT int sigsetmask(int mask)
     return change_bsd_mask(SIG_SETMASK, mask);
 }
 
-/* The set that the kernel is given for the application's. */
+/* Return the set to pass to the kernel in place of the application's. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
     struct thread *thread = recorded_thread();

@@ -1,5 +1,5 @@
-/* The calls that start a program by themselves, in a child that passes none of our hooks. As thread-safe as libc's.
- * <spawn.h> is not included: runtime/ has another one. */
+/* Wrappers of the calls that start a program themselves, in a child that runs none of our hooks. As thread-safe as
+ * libc's. <spawn.h> is not included: runtime/ has another one. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include "end_signals.h"
-#include "inherited.h"
 #include "next.h"
 
 DECLARE_NEXT(posix_spawn);
@@ -15,7 +14,7 @@ DECLARE_NEXT(posix_spawnp);
 DECLARE_NEXT(system);
 DECLARE_NEXT(popen);
 
-/* Errno is that of the call. */
+/* errno is set by the call. */
 #define START(type, call)                                                                                              \
     do {                                                                                                               \
         inherited_begin(false);                                                                                        \

@@ -1,12 +1,12 @@
-/* The calls that make threads, put in front of libc's. Every function here is thread-safe, as libc's are. */
+/* Wrappers of libc's calls that create threads. Every function here is thread-safe, as libc's are. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <threads.h>
 
-#include "chosen.h"
+#include "hooks.h"
 #include "next.h"
 #include "switch.h"
-#include "thread_hooks.h"
+#include "thread_life.h"
 
 DECLARE_NEXT(pthread_create);
 DECLARE_NEXT(thrd_create);
@@ -26,7 +26,8 @@ static int run_c11_thread(void *record)
     return ((thrd_start_t)(uintptr_t)thread->routine)(thread->argument);
 }
 
-/* The record of a thread that is about to be made, or NULL. Libraries' constructors may come before ours. */
+/* Return the record for a thread that is about to be created, or NULL. Other libraries' constructors may run before
+ * ours. */
 static struct thread *new_record(void)
 {
     chosen_start();
@@ -40,14 +41,14 @@ EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*rou
         return NEXT(pthread_create)(id, attr, routine, argument);
     thread->routine = routine;
     thread->argument = argument;
-    thread->stack_high = thread_hooks_stack_bytes(attr); /* a size, until the thread knows where its stack is */
+    thread->stack_high = thread_hooks_stack_bytes(attr); /* a size, until the thread sets the address */
     int error = NEXT(pthread_create)(id, attr, run_thread, thread);
     if (error != 0)
         thread_give_back(thread);
     return error;
 }
 
-/* libc's own makes its threads past our pthread_create. */
+/* libc's version creates its threads without calling our pthread_create. */
 EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
 {
     struct thread *thread = new_record();

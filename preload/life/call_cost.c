@@ -1,14 +1,14 @@
-/* Who may touch what: the thread that starts the recording, before main. The entry stubs count in a table of ours
- * meanwhile, so that nothing of it is in the recording. */
+/* Thread safety: only the thread that starts the recording, before main. The entry stubs count in a separate table
+ * meanwhile, so the measurement does not appear in the recording. */
 #define _GNU_SOURCE
-#include "call_cost.h"
+#include "thread_life.h"
 
 #include "arcs.h"
 #include "sys.h"
 #include "thread.h"
 
 #define CALLS 1024
-/* The best of some trials is one that nothing else has disturbed. */
+/* The fastest of the trials is undisturbed. */
 #define TRIALS 32
 
 extern const char call_cost_from[], call_cost_self[];
@@ -25,7 +25,7 @@ static void shorten(uint64_t *shortest, void (*function)(void))
 
 uint64_t call_cost_ps(void)
 {
-    /* A table of one home, where any call finds the arc. */
+    /* A table of one home, in which every call finds the arc. */
     static struct arc arcs[1];
     arcs[0] = (struct arc){.self = (uint64_t)call_cost_self, .from = (uint64_t)call_cost_from};
     uint64_t mask = sys_block_signals();
@@ -33,7 +33,7 @@ uint64_t call_cost_ps(void)
     incprof_tls.arcs = arcs;
     incprof_tls.mask = 0;
     uint64_t counted = UINT64_MAX, plain = UINT64_MAX;
-    for (int trial = 0; trial < TRIALS; trial++) { /* in turn: the processor's speed changes */
+    for (int trial = 0; trial < TRIALS; trial++) { /* alternating, because the processor's speed changes */
         shorten(&counted, call_cost_counted);
         shorten(&plain, call_cost_plain);
     }

@@ -1,16 +1,14 @@
-/* Who may touch what: all of it is the interval thread's, under the collector's lock (collector_lock.h), so that a fork
- * finds it between two changes. (A child whose parent has waited for the lock in vain throws it away all the same.)
- * collection_begin and collection_forget run where there is no such thread. */
+/* Thread safety: only the interval thread uses the state, under the collector's lock (collection.h), so that a fork
+ * finds it consistent. (A child whose parent waited for the lock in vain discards it in any case.) collection_begin and
+ * collection_forget run when there is no such thread. */
 #define _GNU_SOURCE
 #include "collection.h"
 
-#include "burst.h"
 #include "closing_line.h"
 #include "interval.h"
-#include "interval_take.h"
 #include "module_scan.h"
 #include "recording.h"
-#include "suspension.h"
+#include "sampler.h"
 #include "switch.h"
 #include "sys.h"
 #include "thread_life.h"
@@ -82,7 +80,7 @@ void collection_drain(void)
     }
 }
 
-/* Calls made while moncontrol(3) had switched counting off are not kept. */
+/* Take a thread's calls; discard those made while moncontrol(3) had turned counting off. */
 static void take_calls_of(struct thread *thread)
 {
     if (is_paused)
@@ -104,7 +102,7 @@ static void take_all_of(struct thread *thread)
     take_calls_of(thread);
 }
 
-/* Code that dlopen has brought is known by its calls before a sample falls into it. */
+/* Scan for code loaded by dlopen if it made calls; they appear before its first sample. */
 static void look_up_new_calls(void)
 {
     if (!interval_has_new_calls(&interval))
@@ -128,7 +126,7 @@ void collection_look_up(void)
     recording_keep_symbols(&recording, &interval);
 }
 
-/* What has happened so far is looked up by the map that it happened in. */
+/* Resolve the data so far by the map that was valid then. */
 void collection_remap(void)
 {
     take_calls();
@@ -138,14 +136,14 @@ void collection_remap(void)
     recording_keep_symbols(&recording, &interval);
 }
 
-/* One that is late has claimed no run directory before there is something to put into it. False after one line. */
+/* Claim the run directory, if a recording with OPEN_LATE has not done so yet. False after one line on stderr. */
 static bool has_place(void)
 {
     bool is_needed = launch->directory[0] == '\0' && !interval_is_empty(&interval);
     return !is_needed || launch_claim_directory(launch, config->directory, "gmon");
 }
 
-/* All has been taken that happened until `end_ns`. The next interval begins at `next_ns`. */
+/* Close the interval at `end_ns`; its data has been taken. The next interval begins at `next_ns`. */
 static void close_interval(uint64_t end_ns, uint64_t next_ns)
 {
     look_up_new_calls();
@@ -187,7 +185,7 @@ void collection_close_interval(void)
     close_interval(now_ns, now_ns);
 }
 
-/* Samples in between show that it has run, and that this thread alone was late. */
+/* Return whether samples in between show that the process has run, and only this thread was late. */
 static bool has_run(uint64_t from_ns, uint64_t until_ns)
 {
     const uint64_t edge_ns = 20000000; /* two ticks: one that was due, one on the way up */

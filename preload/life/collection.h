@@ -1,7 +1,7 @@
-/* The open interval: taking what threads have recorded into it, and closing it.
+/* The open interval: collecting the threads' data into it, and closing it.
  *
- * Everything here is for the holder of the collector's lock (collector_lock.h), that is, for the interval thread; and
- * for the start and a forked child's, when there is no such thread yet.
+ * Everything here is for the holder of the collector's lock (below): the interval thread, or the start code of a
+ * process or forked child before that thread exists.
  */
 #ifndef INCPROF_COLLECTION_H
 #define INCPROF_COLLECTION_H
@@ -13,62 +13,103 @@
 #include "launch.h"
 #include "recording.h"
 
-/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. */
+/* Begin the recording of this process, and its first interval. `config` and `launch` must stay valid. */
 void collection_begin(const struct config *config, struct launch *launch, bool forked, enum opening opening);
 
-/* When the recording began, on CLOCK_MONOTONIC. */
+/* Return the start time of the recording, on CLOCK_MONOTONIC. */
 uint64_t collection_start_ns(void);
 
-/* Where the file is open, from a thread before this one, it is written to again. */
+/* Resume writing to the file, if an earlier thread has opened it. */
 void collection_go_on(void);
 
-/* Opens the file before there is an interval to write: the copies of the symbols take a while. At the start, or later
- * (`is_start`), as the recording is to be opened. */
+/* Open the file before there is an interval to write, because copying symbols takes a while. `is_start`: at the start,
+ * or later, as the recording's enum opening requires. */
 void collection_open_early(bool is_start);
 
-/* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
+/* Scan for newly loaded code, if requested, and copy its symbols. */
 void collection_scan(void);
 
-/* Empties the rings, and sees to what has come up meanwhile. */
+/* Empty the rings, and handle requests that have arrived meanwhile. */
 void collection_drain(void);
 
-/* Drains, writes the open interval and begins the next one. Where nothing can be written any more, the recording stops.
- */
+/* Drain, write the open interval and begin the next one. The recording stops if writing is no longer possible. */
 void collection_close_interval(void);
 
-/* Closes the open interval at `from_ns`, and begins the next one at `until_ns`: the process stood still in between.
- * False where samples say that it has run. */
+/* Close the open interval at `from_ns`, and begin the next one at `until_ns`: the process was stopped in between. False
+ * if samples show that it has run. */
 bool collection_leave_out(uint64_t from_ns, uint64_t until_ns);
 
-/* Closes the interval now, and ends the recording. */
+/* Close the interval now, and end the recording. */
 void collection_close(void);
 
-/* After that: the line with which a recording ends, if it is this process's to say. */
+/* Print the closing line after that, if this process is the one to print it. */
 void collection_tell(void);
 
-/* The same of a recording that could not go on, when the program ends: it has used CPU time since. */
+/* The same at the end of the program for a recording that had to stop earlier: the program has used CPU time since. */
 void collection_tell_late(void);
 
-/* Without a file, and with nothing to put into it. */
+/* Return whether there is neither a file nor data for one. */
 bool collection_is_blank(void);
 
-/* Code has been loaded, and some may go: it is looked at if anything has happened in it. */
+/* Scan newly loaded code, before some is unloaded, if there is data from it. */
 void collection_look_up(void);
 
-/* Code has been unloaded: another may be where it was. */
+/* Handle unloaded code, which other code may replace. */
 void collection_remap(void);
 
-/* Samples and calls count from here on, or do not (moncontrol). */
+/* Start or stop counting samples and calls (moncontrol). */
 void collection_pause(bool paused);
 
-/* Gives back what is the interval thread's alone: it is about to end, and another one to go on. */
+/* Release the resources of the interval thread, which is about to end and be replaced. */
 void collection_park(void);
 
-/* The file's descriptor among the interval thread's, or -1; and what it is among those of the next one. */
+/* Return the file's descriptor in the interval thread's table, or -1; and set it for the next thread's table. */
 int collection_file(void);
 void collection_set_file(int fd);
 
-/* In a forked child: nothing has been taken. */
+/* In a forked child: discard all collected data. */
 void collection_forget(void);
+
+/* The lock under which the interval thread drains and writes. Other users, such as fork, hold up the application, so
+ * they wait for a limited time: a file system that hangs must not hang the program, and delays it only once.
+ *
+ * Async-signal-safe and thread-safe. It is the first of the collector's locks: only those of the records (thread.c) are
+ * taken under it.
+ */
+
+/* Return how long the application currently waits for the lock or for a request: 0 after it has waited in vain once. */
+uint64_t collector_lock_patience_ns(void);
+
+/* Record that a wait has timed out; valid until the lock is free again. */
+void collector_lock_note_stall(void);
+
+/* Take the lock; false if that takes longer than `longest_ns`. */
+bool collector_lock_take(uint64_t longest_ns);
+void collector_lock_give(void);
+
+/* In a forked child: reset the lock, which no thread holds. */
+void collector_lock_forget(void);
+
+/* The interval thread: it closes each interval, drains the rings in between, and serves requests (requests.h). */
+
+/* Start it, after collection_begin. False if it cannot be created. Not thread-safe. */
+bool interval_thread_start(const struct config *config);
+
+/* Resume writing intervals after the exec announced by REQUEST_EXEC has failed. Async-signal-safe and thread-safe. */
+void interval_thread_go_on(void);
+
+/* Detection of suspensions: the whole process was stopped by a signal (SIGSTOP, Ctrl-Z), by a debugger or in a frozen
+ * cgroup, or the machine slept. For the interval thread alone, whose descriptors are not the application's. */
+
+/* Record how long this thread has waited for a processor so far; once per interval suffices. */
+void suspension_note(void);
+
+/* Return whether the process was stopped before `now_ns`, although this thread was to wake at `due_ns`, and until
+ * when. */
+bool suspension_before(uint64_t due_ns, uint64_t now_ns, uint64_t *until_ns);
+
+/* Return how long the machine has slept since the last call (0 for the first one); CLOCK_MONOTONIC stops meanwhile. Any
+ * thread that holds the collector's lock. */
+uint64_t suspension_slept_ns(void);
 
 #endif

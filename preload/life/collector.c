@@ -1,36 +1,28 @@
-/* Who may touch what: `config`, `launch` and `started` are written before main, or in a forked child that has
- * one thread, and only read from then on. `fork_holds_lock` is the lock holder's. `is_left` is atomic.
+/* Thread safety: `config`, `launch` and `started` are written before main, or in a forked child that has one thread,
+ * and only read from then on. `fork_holds_lock` belongs to the lock's holder. `is_left` is atomic.
  *
- * Locks, in the order in which they are taken: the collector's (collector_lock.h); under it spare_lock of thread.c,
- * which is tried and never waited for. The lock of signal_stacks.c is taken with none of these held, but for a forked
- * child, which may have been born with the first. */
+ * Locks, in the order in which they are taken: the collector's (collection.h); under it spare_lock of thread.c, which
+ * is only tried, without waiting. The lock of signal_stacks.c is taken with none of these held, except in a forked
+ * child, which may have inherited the first. */
 #define _GNU_SOURCE
 #include "collector.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "burst.h"
-#include "call_cost.h"
 #include "closing_line.h"
 #include "collection.h"
-#include "collector_lock.h"
-#include "inherited.h"
 #include "end_signals.h"
-#include "exec_target.h"
 #include "fixed_text.h"
-#include "interval_thread.h"
 #include "libc.h"
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
-#include "rate.h"
 #include "requests.h"
 #include "sampler.h"
-#include "signal_stacks.h"
 #include "switch.h"
 #include "sys.h"
-#include "thread_hooks.h"
+#include "thread.h"
 #include "thread_life.h"
 #include "ticker.h"
 #include "vfork.h"
@@ -40,18 +32,18 @@ static struct config config;
 static struct launch launch;
 static bool started; /* once per process image */
 static enum opening opening;
-static __thread bool is_of_vfork_child; /* what the calling thread forks */
+static __thread bool is_of_vfork_child; /* the calling thread forks in a vfork child */
 static bool fork_holds_lock;            /* set and cleared by the lock's holder */
-static bool is_left;                    /* set for good by the interval thread: the end is yet to be reported */
+static bool is_left;                    /* set once by the interval thread: the end is still to be reported */
 
-/* Whether the interval thread is there, and this process's. */
+/* Return whether the interval thread exists in this process. */
 static bool is_under_way(void)
 {
     return !worker_has_ended() && !vfork_is_child();
 }
 
-/* Has the interval thread do something, and waits for it; or for its end, where another thread has asked for that: of
- * several threads that call exit at once, the first to end the process must not do so in the middle of a write. */
+/* Send a request to the interval thread and wait until it is done, or until the thread ends if another thread has
+ * requested that: if several threads call exit at once, the first must not end the process in the middle of a write. */
 static void ask(enum request request)
 {
     if (is_under_way() && !worker_ask(request, collector_lock_patience_ns()))
@@ -84,7 +76,7 @@ static void begin(bool forked, const char *trouble)
     }
 }
 
-/* No write and no drain is under way while the process is copied. */
+/* Take the lock, so that no write or drain is under way while the process is copied. */
 static void fork_prepare(void)
 {
     is_of_vfork_child = vfork_is_child();
@@ -101,7 +93,7 @@ static void fork_parent(void)
     }
 }
 
-/* Nothing is recorded of it: signals are as the application believes them. */
+/* Do not record the child; restore the signal state that the application sees. */
 static void leave_child_alone(void)
 {
     int none = 0;
@@ -110,8 +102,8 @@ static void leave_child_alone(void)
     incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
 }
 
-/* The child is a process of its own: its file holds what it does from here on. One of a vfork child has that one's
- * signals, of which nothing is known. */
+/* Start the child's own recording, from the fork on. A child of a vfork child inherits that one's signal state, which
+ * is unknown. */
 static void fork_child(void)
 {
     signal_stacks_after_fork();
@@ -141,7 +133,7 @@ static bool is_wanted(void)
     return launch_is_program(config.exe, launch.exe);
 }
 
-/* The run directory, and what is known of the program's code, before it runs. */
+/* Claim the run directory, and scan the program's code, before it runs. */
 static bool look_around(void)
 {
     if (!launch_claim_directory(&launch, config.directory, "gmon"))
@@ -152,14 +144,14 @@ static bool look_around(void)
     return true;
 }
 
-/* The interval thread, which claims the directory of one that is late, has another working directory. */
+/* Make the directory absolute: with OPEN_LATE the interval thread claims it, and has another working directory. */
 static bool has_absolute_directory(void)
 {
     return config.directory != NULL && *config.directory == '/';
 }
 
-/* What the first process cannot write, and has reported, none of those that it starts tries again. In place: neither
- * the environment's size nor main's third argument changes. */
+/* Disable the job: if the first process cannot write, and has reported that, the processes that it starts do not try
+ * again. In place: neither the environment's size nor main's third argument changes. */
 static void give_job_up(void)
 {
     char *value = getenv("INCPROF_LAUNCH");
@@ -188,7 +180,7 @@ static bool prepare(enum start start)
         return false;
     launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
     opening = opening_of(start);
-    /* Files as gprof reads them have the time of libraries without -pg as their callers'. */
+    /* In gmon files, the time of libraries without -pg is charged to their callers. */
     bool libraries_too = start != START_LINKED || config.format == FORMAT_STREAM;
     modules_begin(libraries_too, config.format == FORMAT_STREAM);
     bool is_first = closing_line_take();
@@ -215,7 +207,7 @@ void collector_start(enum start start)
     }
     libc_at_fork(fork_prepare, fork_parent, fork_child);
     begin(false, "cannot start the interval thread, not recording");
-    libc_at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
+    libc_at_quick_exit(collector_stop); /* exit calls _mcleanup itself */
 }
 
 void collector_stop(void)
@@ -272,7 +264,8 @@ static bool is_only_thread(void)
     return count <= 1;
 }
 
-/* The file again, among the application's descriptors for a moment: at least 3, or negative. */
+/* Reopen the file, among the application's descriptors for a moment. Returns a descriptor of at least 3, or a negative
+ * one. */
 static int open_file_again(void)
 {
     char path[80] = "/proc/self/task/";
@@ -292,7 +285,7 @@ static struct absence {
     uint64_t mask;
     int fd;
     bool is_final;
-} absence; /* of the only thread */
+} absence; /* of the application's only thread */
 
 bool collector_leave(void)
 {

@@ -1,4 +1,4 @@
-/* The life of a recording: start, one image per interval from a thread of its own, fork, end. */
+/* The life of a recording: start, one image per interval from a dedicated thread, fork, end. */
 #ifndef INCPROF_COLLECTOR_H
 #define INCPROF_COLLECTOR_H
 
@@ -6,44 +6,42 @@
 #include <stddef.h>
 
 enum start {
-    START_LINKED, /* the program is linked with -pg, and asks for it */
-    START_CHOSEN, /* it does not know (chosen.h): its libraries are its own code, too, but for those that all have */
-    START_OF_JOB  /* so does one of many that a command starts, and nothing is read or written before its first tick */
+    START_LINKED, /* the program is linked with -pg and starts the recording */
+    START_CHOSEN, /* the program was chosen (hooks.h): its libraries are its own code, too, except shared ones */
+    START_OF_JOB  /* the same, as one of a command's many programs: nothing is read or written before its first tick */
 };
 
-/* Reads the environment, claims the run directory and starts to record. Does nothing when called again, when disabled
- * or when this rank or program is not wanted. Not thread-safe: called before main. */
+/* Read the environment, claim the run directory and start to record. Does nothing when called again, when disabled or
+ * when this rank or program is not selected. Not thread-safe: called before main. */
 void collector_start(enum start start);
 
-/* Has the last, open interval written and ends the recording. Async-signal-safe and thread-safe: never waits for more
- * than two seconds, after which the open interval is given up. Does nothing in a vfork child. */
+/* Write the open interval, the last one, and end the recording. Async-signal-safe and thread-safe: never waits for more
+ * than two seconds, after which the open interval is discarded. Does nothing in a vfork child. */
 void collector_stop(void);
 
-/* The same while the program goes on, with one line on stderr that says why. */
+/* The same while the program continues, with one line on stderr that gives the reason. */
 void collector_end(const char *why);
 
-/* The same before an exec, with the signals as the new program is to inherit them; the recording goes on if it fails.
- * `file` is a path, a name to be looked up in PATH, or NULL.
- * What is written between the two calls would cost the clean end, and be torn by the exec. Async-signal-safe and
- * thread-safe. */
+/* The same before an exec, with the signals set as the new program is to inherit them; the recording continues if the
+ * exec fails. `file` is a path, a name to be looked up in PATH, or NULL. Nothing is written between the two calls: it
+ * would follow the end record, and the exec would cut it off. Async-signal-safe and thread-safe. */
 void collector_before_exec(const char *file, char *const envp[]);
 void collector_after_exec(void);
 
-/* Around a call that the kernel refuses to processes with several threads: the interval thread ends, and another one
- * goes on. False, and nothing has happened, where nothing is recorded or the application has several threads itself.
- * Waits for two seconds at most; signals are blocked in between. */
+/* Surround a call that the kernel refuses to processes with several threads: end the interval thread before it, and
+ * start another one after it. Returns false and does nothing if nothing is recorded or the application itself has
+ * several threads. Waits for two seconds at most; signals are blocked in between. */
 bool collector_leave(void);
 void collector_come_back(void);
 
-/* moncontrol(3): sampling and counting off or on again. Thread-safe. */
+/* moncontrol(3): turn sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);
 
-/* Libraries have come, and one may go: what happened in them is looked up. Waits for the interval thread. Thread-safe.
- */
+/* Resolve addresses in newly loaded libraries, before one is unloaded. Waits for the interval thread. Thread-safe. */
 void collector_look_up(void);
 
-/* Libraries have gone: what was recorded so far is looked up before anything else can be in their place. `gone`: how
- * many ranges of the current map they were, if nothing else has changed; 0: not known. Waits for the interval thread.
+/* Resolve the recorded addresses after libraries were unloaded, before other code takes their place. `gone`: number of
+ * ranges of the current map that they had, if nothing else has changed; 0: unknown. Waits for the interval thread.
  * Thread-safe. */
 void collector_remap(size_t gone);
 

@@ -1,14 +1,14 @@
-/* Who may touch what: both words are atomic. `lock` is taken by the interval thread for each drain, write or request,
- * and by a thread that forks. `is_stalled` is set by whoever has waited in vain, and cleared by the next one to give
- * the lock back. */
+/* Thread safety: both words are atomic. `lock` is taken by the interval thread for each drain, write or request, and by
+ * a thread that forks. `is_stalled` is set by a thread that has waited in vain, and cleared by the next release of the
+ * lock. */
 #define _GNU_SOURCE
-#include "collector_lock.h"
+#include "collection.h"
 
 #include "sys.h"
 #include "worker.h"
 
 static int lock;
-static bool is_stalled; /* somebody has waited for the lock, or for an answer, in vain */
+static bool is_stalled; /* a wait for the lock, or for a request, has timed out */
 
 uint64_t collector_lock_patience_ns(void)
 {

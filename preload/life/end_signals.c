@@ -1,4 +1,4 @@
-/* Who may touch what: `before_end` is written before the first thread; `is_in_force` is atomic. */
+/* Thread safety: `before_end` is written before the first thread; `is_in_force` is atomic. */
 #define _GNU_SOURCE
 #include "end_signals.h"
 
@@ -17,7 +17,8 @@ enum { COUNT = sizeof numbers / sizeof *numbers };
 static void (*before_end)(void);
 static bool is_in_force;
 
-/* The kernel keeps such signals from the first process of a container, where they have the default action. */
+/* Return whether this is the first process of a container, to which the kernel does not deliver signals with the
+ * default action. */
 static bool is_first_process(void)
 {
     return SYS0(SYS_getpid) == 1;
@@ -30,12 +31,12 @@ static void on_end_signal(int number)
     if (!is_first_process()) {
         before_end();
         __sigaction(number, &by_default, NULL);
-        SYS3(SYS_tgkill, SYS0(SYS_getpid), SYS0(SYS_gettid), number); /* it comes when this returns */
+        SYS3(SYS_tgkill, SYS0(SYS_getpid), SYS0(SYS_gettid), number); /* delivered when this returns */
     }
     errno = errno_kept;
 }
 
-/* The same for an action that was never set: it lacks libc's restorer. */
+/* The handler for a signal whose action was never set, and so lacks libc's restorer. */
 static void on_untouched_signal(int number)
 {
     on_end_signal(number);
@@ -46,7 +47,7 @@ static bool is_ours(sighandler_t handler)
     return handler == on_end_signal || handler == on_untouched_signal;
 }
 
-/* On a signal stack: the one that is interrupted may be a coroutine's. */
+/* Install our handler, on a signal stack: the interrupted stack may be a coroutine's. */
 static void take(int number)
 {
     struct sigaction action;
@@ -57,7 +58,7 @@ static void take(int number)
     __sigaction(number, &action, NULL);
 }
 
-/* As the kernel has it from the start: by libc it would get a restorer, which sigaction shows. */
+/* Restore the kernel's initial action. libc would add a restorer, which sigaction shows. */
 static void give_back_untouched(int number)
 {
     const struct {

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "interval_take.h"
+#include "interval.h"
 
 #include "arcs.h"
 #include "python.h"
@@ -12,7 +12,7 @@ static uint64_t grown(const uint64_t *counter, uint64_t *taken)
     return more;
 }
 
-/* Samples and ticks are counted as they are taken out. */
+/* Samples and ticks are counted when they are taken out. */
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;

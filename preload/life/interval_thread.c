@@ -1,15 +1,12 @@
-/* Who may touch what: the two periods are written before the thread starts; `is_parked` is its own. `is_leaving` is
- * atomic: the thread sets it, and the application's thread whose exec has failed clears it. The collector's lock is
- * held for each drain, write or request, and not while waiting for the next. */
+/* Thread safety: the two periods are written before the thread starts; `is_parked` belongs to it. `is_leaving` is
+ * atomic: the thread sets it, and the application's thread whose exec has failed clears it. It holds the collector's
+ * lock for each drain, write or request, but not while waiting for the next. */
 #define _GNU_SOURCE
-#include "interval_thread.h"
-
-#include "burst.h"
 #include "collection.h"
-#include "collector_lock.h"
+
 #include "log.h"
 #include "requests.h"
-#include "suspension.h"
+#include "sampler.h"
 #include "switch.h"
 #include "sys.h"
 #include "thread_life.h"
@@ -21,9 +18,9 @@
 
 static uint64_t interval_ns, drain_ns;
 static bool is_parked;
-static bool is_leaving; /* exec is under way: what is written until then stands, and its end */
+static bool is_leaving; /* exec is under way: the data is written, with an end record */
 
-/* A launcher that has restricted itself may still become the program that works. */
+/* Prepare for an exec. A launcher that has restricted itself may still execute the actual program. */
 static void leave(void)
 {
     bool is_blank = collection_is_blank();
@@ -49,7 +46,7 @@ static void serve(uint32_t request)
         thread_stop_all();
         collection_close();
         break;
-    case REQUEST_EXEC: /* which may fail: nothing is stopped. One that only calls it leaves no file. */
+    case REQUEST_EXEC: /* which may fail, so nothing is stopped. A program that only execs leaves no file. */
         __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
         collection_drain();
         if (!collection_is_blank())
@@ -104,7 +101,7 @@ static void close_interval(void)
     suspension_note();
 }
 
-/* Whether the process stood still when this thread was to wake: the open interval has ended then. */
+/* Return whether the process was stopped when this thread was to wake; the open interval has then ended. */
 static bool was_suspended(uint64_t due_ns, uint64_t now_ns)
 {
     uint64_t until_ns;
@@ -112,7 +109,7 @@ static bool was_suspended(uint64_t due_ns, uint64_t now_ns)
            !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED) && collection_leave_out(due_ns, until_ns);
 }
 
-/* Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+/* Deadlines are on a grid; past ones are skipped after the machine slept or was too busy. */
 static void run(void)
 {
     uint64_t grid = collection_start_ns() + interval_ns;
@@ -120,7 +117,7 @@ static void run(void)
     open_early();
     suspension_note();
     while (switch_is_on() && !is_parked) {
-        ticker_give(); /* whoever asked while another request was under way was not heard */
+        ticker_give(); /* nudges during another request are lost */
         uint64_t next = next_drain < grid ? next_drain : grid;
         uint64_t due = next < burst_due_ns() ? next : burst_due_ns();
         uint64_t asleep_since = monotonic_ns();
@@ -152,7 +149,7 @@ static void run(void)
     }
 }
 
-/* Rings are emptied often enough to hold what comes between: some 50 samples of each thread. */
+/* Return the drain period, short enough for the rings to hold the samples in between: some 50 per thread. */
 static uint64_t drain_period_ns(const struct config *config)
 {
     uint64_t period = 50u * (1000000000u / config->rate_hz);

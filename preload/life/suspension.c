@@ -1,6 +1,6 @@
-/* Who may touch what: `asleep_ns` is the lock holder's; all else is the interval thread's. */
+/* Thread safety: `asleep_ns` belongs to the lock's holder, all else to the interval thread. */
 #define _GNU_SOURCE
-#include "suspension.h"
+#include "collection.h"
 
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "sys.h"
 #include "tasks.h"
 
-/* The interval thread sleeps no longer than that: it tells no shorter time apart. */
+/* The interval thread sleeps no longer than this, so shorter suspensions cannot be detected. */
 #define LEAST_NS ((uint64_t)100 * 1000000)
 
 static uint64_t waited_ns;
@@ -17,7 +17,7 @@ static bool is_noted;
 static uint64_t asleep_ns;
 static struct buffer text;
 
-/* The second number of its schedstat. */
+/* The value is the second number of the thread's schedstat. */
 void suspension_note(void)
 {
     const char *digit = task_read("thread-self/schedstat", &text) ? strchr((const char *)text.data, ' ') : NULL;
@@ -27,7 +27,7 @@ void suspension_note(void)
         waited_ns = waited_ns * 10 + (uint64_t)(*digit - '0');
 }
 
-/* A thread that wakes late without having waited for a processor could not run. */
+/* If the thread wakes late without having waited for a processor, it was stopped. */
 bool suspension_before(uint64_t due_ns, uint64_t now_ns, uint64_t *until_ns)
 {
     if (now_ns < due_ns + LEAST_NS)
@@ -44,7 +44,7 @@ uint64_t suspension_slept_ns(void)
     uint64_t running_ns = monotonic_ns();
     uint64_t before_ns = asleep_ns;
     uint64_t now_ns = sys_clock_ns(CLOCK_BOOTTIME) - running_ns;
-    if (before_ns != 0 && now_ns < before_ns + LEAST_NS) /* the clocks are not read at once */
+    if (before_ns != 0 && now_ns < before_ns + LEAST_NS) /* the clocks are not read at the same moment */
         return 0;
     asleep_ns = now_ns;
     return before_ns != 0 ? now_ns - before_ns : 0;

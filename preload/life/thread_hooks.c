@@ -1,21 +1,20 @@
-/* Who may touch what: the key and the two sizes are written before main, and read by all threads from then on. */
+/* Thread safety: the key and the two sizes are written before main, and read by all threads from then on. */
 #define _GNU_SOURCE
-#include "thread_hooks.h"
+#include "thread_life.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
 
 #include "log.h"
-#include "signal_stacks.h"
 #include "sys.h"
-#include "thread_life.h"
+#include "thread.h"
 
 #define MOST_MAIN_STACK ((uint64_t)64 << 20)
 #define STACK_SLACK 8192 /* the TCB is near the top of a thread's stack, not at it */
 
 extern void *__libc_stack_end __attribute__((weak));
 
-/* Thread's end is noticed by the destructor of this key. */
+/* The destructor of this key detects the thread's end. */
 static pthread_key_t thread_key;
 static bool has_key;
 static size_t default_stack, default_guard;
@@ -46,7 +45,7 @@ size_t thread_hooks_stack_bytes(const pthread_attr_t *attr)
     return stack > guard + 2 * STACK_SLACK ? stack - guard : 2 * STACK_SLACK;
 }
 
-/* The main thread's stack can grow down to its limit; what is between rsp and its end is always mapped. */
+/* The main thread's stack can grow down to its limit; the part between rsp and its end is always mapped. */
 void thread_hooks_start_main(void)
 {
     struct rlimit limit = {0, 0};

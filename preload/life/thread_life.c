@@ -1,6 +1,6 @@
-/* Who may touch what: thread.h says which field of a record is whose. Before a thread's number is another's, so are its
- * tid and its time; before its state is. A reader that looks at them the other way round never takes one thread's for
- * another's. */
+/* Thread safety: thread.h gives the owner of each field of a record. When a record is reused, its tid is written before
+ * its number, and its number and start time before its state. A reader that reads them in the opposite order never
+ * mixes two threads. */
 #define _GNU_SOURCE
 #include "thread_life.h"
 
@@ -34,7 +34,7 @@ void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high
     ticker_start_thread(thread);
 }
 
-/* From then on the record may become another thread's. */
+/* After this call the record may be reused for another thread. */
 static void end_life(struct thread *thread)
 {
     uint64_t now_ns = monotonic_ns();
@@ -74,7 +74,7 @@ uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns)
     return all_ns;
 }
 
-/* Threads that have ended without passing our hook, by a bare system call: nobody else knows. */
+/* Find threads that ended by a bare system call, without our hook. */
 static void find_gone(struct thread *thread)
 {
     uint32_t number = number_of(thread);
@@ -106,7 +106,7 @@ void thread_settle(void (*take)(struct thread *))
     }
 }
 
-/* What is in the records is the parent's. */
+/* Discard the record's content, which is the parent's. */
 static void forget_content(struct thread *thread)
 {
     arcs_forget(&thread->table);
@@ -126,7 +126,7 @@ void thread_after_fork(void)
     if (self == NULL)
         return;
     self->timer = self->perf_fd = self->burst_fd =
-        -1; /* timers are not inherited; events are the parent's interval thread's */
+        -1; /* timers are not inherited; events belong to the parent's interval thread */
     self->wants_ticker = false;
     self->memory.count = 0;
     self->python.state = 0;

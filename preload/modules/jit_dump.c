@@ -1,17 +1,17 @@
-/* Who may touch what: all is the caller's. The file is any file: each number in it is checked. */
+/* Thread safety: all state is the caller's. The file is not trusted: each number in it is checked. */
 #define _GNU_SOURCE
-#include "jit_dump.h"
+#include "jit_names.h"
 
 #include "log.h"
 #include "sys.h"
 
 #define MAGIC 0x4a695444u
-#define FLAG_TICKS 1u /* times are a processor's ticks */
+#define FLAG_TICKS 1u /* times are in processor ticks */
 #define LONGEST_NAME 1024
 
 enum { RECORD_LOAD, RECORD_MOVE, RECORD_SOURCE };
 
-/* As the file has them. */
+/* Layout of the file. */
 struct head {
     uint32_t magic, version, size, machine, padding, pid;
     uint64_t time, flags;
@@ -36,7 +36,7 @@ struct source {
     } first;
 };
 
-/* A record's body: so many bytes at this place of the file. */
+/* A record's body: `size` bytes at this offset of the file. */
 struct body {
     int fd;
     uint64_t at;
@@ -48,7 +48,7 @@ static bool read_fixed(const struct body *body, void *into, size_t size)
     return size <= body->size && sys_pread_all(body->fd, into, size, body->at);
 }
 
-/* What follows the fixed part, as far as it may be a name. */
+/* Read the name behind the fixed part. */
 static size_t read_name(const struct body *body, size_t behind, char name[LONGEST_NAME])
 {
     size_t size = body->size - behind < LONGEST_NAME ? body->size - behind : LONGEST_NAME;
@@ -69,7 +69,7 @@ static void take(const struct body *body, uint32_t kind, struct jit_lines *lines
         jit_lines_source(lines, source.address, source.first.line, name, read_name(body, sizeof source, name));
 }
 
-/* Whether there was a whole record. */
+/* Read the next record. Returns whether it was complete. */
 static bool next_record(struct jit_file *file, int fd, uint64_t size, struct jit_lines *lines, uint64_t since_ns)
 {
     struct record record;

@@ -1,6 +1,6 @@
-/* Who may touch what: all is the caller's. */
+/* Thread safety: all state is the caller's. */
 #define _GNU_SOURCE
-#include "jit_file.h"
+#include "jit_names.h"
 
 #include <limits.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "fixed_text.h"
 #include "sys.h"
 
-/* Neither a link nor a pipe nor another user's. */
+/* Return whether the file is neither a link nor a pipe nor another user's. */
 static bool is_usable(const struct stat *status, const struct jit_process *process)
 {
     return S_ISREG(status->st_mode) && status->st_uid == process->owner;
@@ -20,7 +20,7 @@ static bool is_new(const struct jit_file *file, const struct stat *status)
     return status->st_ino != file->inode || (uint64_t)status->st_size < file->read;
 }
 
-/* Looked at first, as most of the time there is nothing new. */
+/* Check the file's status first, because usually there is nothing new. */
 static int open_at(const struct jit_file *file, const struct jit_process *process, const char *path,
                    struct stat *status)
 {
@@ -37,7 +37,7 @@ static int open_at(const struct jit_file *file, const struct jit_process *proces
     return -EACCES;
 }
 
-/* Another process may have a root of its own, as long as it is there. */
+/* Open another process's file, through its root directory while it lives. */
 static int open_of(const struct jit_file *file, const struct jit_process *process, const char *path,
                    struct stat *status)
 {
@@ -51,7 +51,7 @@ static int open_of(const struct jit_file *file, const struct jit_process *proces
     return fd >= 0 || fd == -EAGAIN ? fd : open_at(file, process, path, status);
 }
 
-/* It still begins with what has been read. */
+/* Return whether the file still begins with the data read so far. */
 static bool goes_on(const struct jit_file *file, int fd)
 {
     uint8_t tail[JIT_FILE_TAIL];

@@ -1,6 +1,6 @@
-/* Who may touch what: all is the caller's. */
+/* Thread safety: all state is the caller's. */
 #define _GNU_SOURCE
-#include "jit_lines.h"
+#include "jit_names.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void put_hex(struct buffer *text, uint64_t value)
     buffer_u8(text, ' ');
 }
 
-/* What would end the line is a question mark. */
+/* Characters that would end the line become question marks. */
 static void end_line(struct jit_lines *lines, const char *name, size_t length)
 {
     length = strnlen(name, length);
@@ -33,7 +33,7 @@ void jit_lines_since(struct jit_lines *lines, uint64_t time_ns)
     lines->time_ns = time_ns;
 }
 
-/* Before the first line that has another time than the one before it. */
+/* Write the time, before the first line whose time differs from the previous line's. */
 static void put_time(struct jit_lines *lines)
 {
     if (lines->time_ns == lines->written_ns)

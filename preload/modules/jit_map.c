@@ -1,13 +1,13 @@
-/* Who may touch what: all is the caller's. */
+/* Thread safety: all state is the caller's. */
 #define _GNU_SOURCE
-#include "jit_map.h"
+#include "jit_names.h"
 
 #include "fixed_text.h"
 #include "sys.h"
 
 #define PIECE 16384
 
-/* The bytes of a piece that are whole lines. A line that is longer than a piece is no name. */
+/* Return the length of the whole lines in a piece. A line longer than a piece is no name. */
 static size_t whole_lines(const char *piece, size_t size)
 {
     size_t length = size;

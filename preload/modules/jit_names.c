@@ -1,11 +1,9 @@
-/* Who may touch what: `used` is set by programs of one thread; the rest is the interval thread's. A forked child begins
- * anew. */
+/* Thread safety: `used` is set by single-threaded programs; the rest belongs to the interval thread. A forked child
+ * starts afresh. */
 #define _GNU_SOURCE
 #include "jit_names.h"
 
 #include "fixed_text.h"
-#include "jit_dump.h"
-#include "jit_map.h"
 #include "modules.h"
 #include "sys.h"
 
@@ -36,7 +34,7 @@ void jit_names_file(char name[JIT_NAMES_FILE])
     text_append(name, JIT_NAMES_FILE, ".map");
 }
 
-/* What has no time of its own was not there, or not looked for, when this was called last. */
+/* Entries without a time count as new since the previous call. */
 void jit_names_keep(const char *directory, bool is_end)
 {
     struct jit_names *names = current();

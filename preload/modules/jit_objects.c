@@ -1,21 +1,20 @@
-/* Who may touch what: all is the caller's, but for the list and its objects, which the program may change at any time:
- * they are copied by the kernel, and each number in a copy is checked. */
+/* Thread safety: all state is the caller's, except the list and its objects, which the program may change at any time:
+ * the kernel copies them, and each number in a copy is checked. */
 #define _GNU_SOURCE
-#include "jit_objects.h"
+#include "jit_names.h"
 
 #include <string.h>
 
 #include "elf_file.h"
 #include "modules.h"
-#include "object_file.h"
 #include "peek.h"
 #include "sys.h"
 
 #define LIST "__jit_debug_descriptor"
 #define MOST_BYTES ((uint64_t)64 << 20) /* of an object */
-#define MOST_OBJECTS_AT_ONCE 65536      /* a list that is changed may lead around in circles */
+#define MOST_OBJECTS_AT_ONCE 65536      /* a list that changes may contain cycles */
 
-/* As GDB's manual has them, "JIT Interface". */
+/* Layout from GDB's manual, "JIT Interface". */
 struct head {
     uint32_t version, action;
     uint64_t relevant, first;
@@ -37,7 +36,7 @@ static void look_into(struct jit_objects *objects, const struct module *module)
     elf_close(&elf);
 }
 
-/* Where a function is that an object holds, or 0: sections of one that was not linked say where they were put. */
+/* Return the address of an object's function, or 0. In an unlinked object the section headers hold the addresses. */
 static uint64_t place_of(const struct elf_file *elf, const Elf64_Sym *symbol)
 {
     if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size == 0 || symbol->st_shndx >= elf->section_count ||
@@ -77,7 +76,7 @@ static void take_object(const struct entry *entry, struct jit_lines *lines)
     sys_free(copy, entry->size);
 }
 
-/* New ones are put before all others. */
+/* Read a list. New entries precede all others. */
 static void read_list(struct jit_objects_list *list, struct jit_lines *lines)
 {
     struct head head;

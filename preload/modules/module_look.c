@@ -1,18 +1,17 @@
-/* Interval thread alone, or a program of one thread that looks at other processes: all is in the caller's `code`. */
+/* For the interval thread, or a single-threaded program that observes other processes: all state is in the caller's
+ * `code`. */
 #define _GNU_SOURCE
-#include "module_look.h"
+#include "modules.h"
 
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "elf_file.h"
-#include "object_file.h"
-#include "own_maps.h"
+#include "maps.h"
 #include "python.h"
-#include "shared_code.h"
 #include "sys.h"
 
-/* The kernel shows the same vDSO to all processes of a kind. */
+/* All processes of an ABI have the same vDSO. */
 static bool open_vdso(struct elf_file *elf, const struct mapping *mapping, pid_t pid)
 {
     uint64_t start = pid == 0 ? mapping->start : getauxval(AT_SYSINFO_EHDR);
@@ -28,7 +27,7 @@ static bool open_object(struct elf_file *elf, const struct mapping *mapping, con
     return object_file_open(elf, &file);
 }
 
-/* The segment that the mapping shows: base is its address here minus its link-time address. */
+/* Find the mapping's segment; base is its address here minus its link-time address. */
 static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module, uint64_t *base)
 {
     const uint64_t page = getauxval(AT_PAGESZ) - 1;
@@ -58,8 +57,8 @@ static void find_plt(const struct elf_file *elf, struct module *module)
     }
 }
 
-/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. A copy of it
- * (other names, other namespaces) is the same code. */
+/* Return whether two modules are the same code. An object mapped again elsewhere (dlclose, dlopen) keeps its number,
+ * because addresses are link-time ones; so does a copy of it (other names, other namespaces). */
 static bool is_same(const struct module *one, const struct module *other)
 {
     if (one->low != other->low || one->high != other->high || strcmp(one->build_id, other->build_id) != 0)
@@ -86,15 +85,15 @@ static bool is_called_python(const struct module *module)
     return strncmp(name_of(module), "python", 6) == 0;
 }
 
-/* Extension modules of packages that came ready-made: nobody could tell their functions apart. */
+/* Return whether the object is an extension module of a binary package, whose functions have no symbols. */
 static bool is_nameless_package(const struct elf_file *elf, const char *path)
 {
     return (strstr(path, "/site-packages/") != NULL || strstr(path, "/dist-packages/") != NULL) &&
            elf_section(elf, ".symtab") == NULL;
 }
 
-/* Its own code says nothing of a program: that is in frames which it keeps by itself. An application that has the
- * interpreter in its own executable is more than that. */
+/* Look for Python in the object. The interpreter's own code does not describe the program, whose frames it keeps
+ * itself. An application that embeds the interpreter in its executable has more code than that. */
 static void find_python(struct code *code, const struct elf_file *elf, struct module *module, uint64_t base)
 {
     bool is_library = strncmp(name_of(module), "libpython", 9) == 0;
@@ -103,7 +102,7 @@ static void find_python(struct code *code, const struct elf_file *elf, struct mo
     module->python = true;
     if (is_library || is_called_python(module))
         module->app = false;
-    /* Nobody has read the first map yet, or the program is not Python's own. */
+    /* The first map has not been read yet, or the program is not Python itself. */
     if (is_library && code->current == NULL && is_called_python(code->modules[0]))
         code->modules[0]->app = false;
 }
@@ -116,7 +115,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
     cfi_open(&module->cfi, elf, module->low, module->high, code->pid != 0);
     module->profiler = code->pid == 0 && own_maps_hold_profiler(mapping);
     bool is_instrumented = !module->profiler && elf_calls_mcount(elf);
-    module->counts = is_instrumented && code->pid == 0; /* from outside, none is */
+    module->counts = is_instrumented && code->pid == 0; /* never from outside */
     module->app =
         !module->profiler &&
         (is_first || is_instrumented ||
@@ -129,7 +128,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
     module->begins = module->profiler || module->python || shared_code_begins_threads(module->path);
 }
 
-/* Fills in `fresh`, unless it is one that is known. NULL: there is no code where the mapping says. */
+/* Fill in `fresh`, or return the known module. NULL: the object has no code at the mapping. */
 static struct module *take(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
                            struct module *fresh)
 {

@@ -1,27 +1,26 @@
-/* Who may touch what: the start, and then the interval thread alone, scan: they write the modules, their number and the
- * list of maps. All other threads read the current map only. Modules never change once they are published, and are
+/* Thread safety: only the start code, and then the interval thread, scan: they write the modules, their number and the
+ * list of maps. All other threads only read the current map. Modules never change once they are published, and are
  * never freed while the process is recorded.
  *
- * A map is filled anew when it is not the current one and has no readers. Whoever comes to read counts itself first,
- * and looks then whether the map is still the current one: if not, it has touched nothing but the count. So what holds
- * the count is never freed, and a handler may stand anywhere for as long as it likes. A reader that a fork has left in
- * the parent keeps one map in the child for good.
+ * A map is reused when it is not the current one and has no readers. A reader increments the count first, and then
+ * checks whether the map is still the current one: if not, it has touched only the count. So the memory of the count is
+ * never freed, and a handler may be delayed anywhere for any time. A reader that exists only in the parent after a fork
+ * keeps one map occupied in the child for good.
  *
- * `code` is written by programs of one thread alone, which look at other processes. No locks. */
+ * `code` is written only by single-threaded programs that observe other processes. No locks. */
 #define _GNU_SOURCE
 #include "modules.h"
 
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "module_look.h"
-#include "own_maps.h"
+#include "maps.h"
 #include "sys.h"
 
 static struct code own_code;
 static struct code *code = &own_code;
 
-/* A mapping that the last scan saw too. */
+/* Find a mapping that the last scan contained too. */
 static const struct code_range *find_known(const struct mapping *mapping)
 {
     const struct code_range *range = modules_find(code->current, mapping->start);
@@ -39,7 +38,7 @@ bool modules_append(struct module *module)
     return true;
 }
 
-/* Addresses there are as they are in the process. */
+/* Add the module of JIT code, whose addresses are run-time addresses. */
 static struct module *add_jit(uint64_t *base)
 {
     *base = 0;
@@ -51,7 +50,7 @@ static struct module *add_jit(uint64_t *base)
     memcpy(jit->path, JIT_PATH, sizeof JIT_PATH);
     jit->high = UINT64_MAX;
     jit->jit = true;
-    jit->app = code->libraries_are_own; /* readers leave out what has no name */
+    jit->app = code->libraries_are_own; /* readers leave out unnamed code */
     return jit;
 }
 
@@ -65,14 +64,14 @@ const char *modules_jit_dump(void)
     return code->jit_dump;
 }
 
-/* perf's file of such code, whose head the program has mapped so that it is found: jit-PID.dump. */
+/* Return whether the mapping is perf's file of JIT code, jit-PID.dump, whose head the program maps for detection. */
 static bool is_jit_dump(const char *path)
 {
     const char *name = strrchr(path, '/');
     if (name == NULL || strncmp(name, "/jit-", 5) != 0)
         return false;
     const char *rest = name + 5;
-    while (*rest >= '0' && *rest <= '9') /* strspn is a sanitizer's */
+    while (*rest >= '0' && *rest <= '9') /* sanitizers intercept strspn */
         rest++;
     return rest > name + 5 && strcmp(rest, ".dump") == 0;
 }
@@ -109,7 +108,7 @@ static struct code_map *find_unread(void)
     return map;
 }
 
-/* An empty map with room for so many ranges, or NULL. */
+/* Return an empty map with room for `most` ranges, or NULL. */
 static struct code_map *new_map(size_t most)
 {
     struct code_map *map = find_unread();
@@ -137,8 +136,8 @@ static void add_range(struct code_map *map, const struct mapping *mapping)
         map->ranges[map->count++] = range;
 }
 
-/* `executable_first`: only makes the program itself module 0, whatever the order of the addresses. Where its entry is
- * not known, it lies below its libraries. */
+/* `executable_first`: only make the program itself module 0, whatever the order of the addresses. If its entry point is
+ * unknown, the program is the object below its libraries. */
 static void fill_map(struct code_map *map, const char *text, bool executable_first)
 {
     uint64_t entry = code->entry;
@@ -191,7 +190,7 @@ bool modules_have_counts(void)
     return false;
 }
 
-/* Whether it is another one than the current. */
+/* Publish the map; return whether it differs from the current one. */
 static bool publish(struct code_map *map)
 {
     const struct code_map *old = code->current;
@@ -209,7 +208,7 @@ static bool is_mapped(const struct code_range *range)
     return SYS3(SYS_mincore, range->start, 1, &is_resident) != -ENOMEM;
 }
 
-/* The current map without what is not in memory any more, or NULL. */
+/* Return the current map without the ranges no longer in memory, or NULL. */
 static struct code_map *without_gone(void)
 {
     const struct code_map *old = code->current;
@@ -258,7 +257,7 @@ bool modules_scan_text(const char *text)
     for (const char *at = text; *at != '\0'; at++)
         lines += *at == '\n';
     if (lines > 0)
-        map = new_map(lines + 1); /* the last line may have no end */
+        map = new_map(lines + 1); /* the last line may be unterminated */
     if (map == NULL)
         return false;
     if (code->count == 0)

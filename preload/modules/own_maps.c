@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "own_maps.h"
+#include "maps.h"
 
 #include "sys.h"
 
@@ -21,7 +21,7 @@ static bool read_file(struct buffer *text, const char *path)
     return !text->failed;
 }
 
-/* This library is the one whose code holds this function. */
+/* The library is recognised by the address of this function. */
 bool own_maps_hold_profiler(const struct mapping *mapping)
 {
     uint64_t self = (uint64_t)(uintptr_t)&own_maps_read;
@@ -40,8 +40,8 @@ static bool shows_profiler(const struct buffer *text)
     return false;
 }
 
-/* Not /proc/self at first: that is empty once the main thread has called pthread_exit. An emulator (qemu-user) shows
- * the program's memory there alone, and its own elsewhere. */
+/* /proc/self comes second: it is empty once the main thread has called pthread_exit. An emulator (qemu-user) shows the
+ * program's memory only there, and its own elsewhere. */
 bool own_maps_read(struct buffer *text)
 {
     return (read_file(text, "/proc/thread-self/maps") && shows_profiler(text)) || read_file(text, "/proc/self/maps");

@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
-#include "start_code.h"
+#include "modules.h"
 
 #include <string.h>
 
-#include "go_table.h"
+#include "cfi.h"
 #include "sys.h"
 
-/* glibc's, musl's, and those of Go's run-time, which is in every Go program. */
+/* Start functions of glibc, of musl, and of Go's run-time, which is in every Go program. */
 static const char *const names[] = {"__libc_start_main",
                                     "__libc_start_main_impl",
                                     "__libc_start_call_main",
@@ -49,7 +49,7 @@ static void take(struct start_code *start, const Elf64_Sym *symbol, const char *
         add(start, &range);
 }
 
-/* What stripping leaves of a Go program's names. */
+/* Find them in the table of names that survives the stripping of a Go program. */
 static void find_in_go_table(struct start_code *start, const struct elf_file *elf)
 {
     struct go_table go;

@@ -63,7 +63,8 @@ static bool read_headers(struct elf_file *elf)
     return true;
 }
 
-/* A driver's device may be mapped executable too, and may do anything when it is opened. */
+/* Return whether the path is a regular file. A driver's device may be mapped executable too, and may do anything when
+ * opened. */
 static bool is_file(const char *path)
 {
     struct stat status;
@@ -132,7 +133,7 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-/* Where any of the names is among the strings, or NULL. */
+/* Return the first occurrence of any of the names among the strings, or NULL. */
 static const char *find_any(const char *strings, size_t size, const char *const *wanted, size_t count)
 {
     const char *found = NULL;
@@ -141,8 +142,8 @@ static const char *find_any(const char *strings, size_t size, const char *const 
     return found;
 }
 
-/* Where the first of the names is in a section of strings, or UINT64_MAX. Most objects lack the names altogether: their
- * symbols need not be read, and their strings not be kept. Pieces overlap by what a name may have in the one before. */
+/* Return the position of the first name found in a string section, or UINT64_MAX. Most objects contain none of the
+ * names: then the symbols need not be read, nor the strings kept. Pieces overlap by the length of a name. */
 static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strings, const char *const *wanted,
                              size_t count)
 {
@@ -162,7 +163,7 @@ static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strin
     return UINT64_MAX;
 }
 
-/* The value of the symbol in one of the tables, or 0. A table may be large: it is read in pieces. */
+/* Return the value of the symbol in one of the tables, or 0. A table may be large, so it is read in pieces. */
 static uint64_t value_in(const struct elf_file *elf, const char *table_name, const char *strings_name, const char *name)
 {
     Elf64_Sym piece[512];
@@ -188,7 +189,7 @@ uint64_t elf_value(const struct elf_file *elf, const char *name)
     return value != 0 ? value : value_in(elf, ".symtab", ".strtab", name);
 }
 
-/* Goes through the dynamic symbols that have one of the names; false as soon as `use` says so. */
+/* Visit the dynamic symbols with one of the names; false as soon as `use` returns false. */
 struct symbol_use {
     bool (*use)(struct symbol_use *self, const Elf64_Sym *symbol, size_t which);
     Elf64_Sym *exports;
@@ -221,7 +222,7 @@ static bool note_import(struct symbol_use *self, const Elf64_Sym *symbol, size_t
     return !self->found;
 }
 
-/* Whether any of the names is an undefined dynamic symbol. */
+/* Return whether any of the names is an undefined dynamic symbol. */
 static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
 {
     struct symbol_use user = {.use = note_import};

@@ -7,10 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "buffer.h"
 
 #define ELF_MOST_SEGMENTS 64
 #define ELF_MOST_SECTIONS 65000
-#define ELF_MOST_BYTES ((uint64_t)1 << 30) /* of what is loaded at once: files with holes claim to be of any size */
+#define ELF_MOST_BYTES ((uint64_t)1 << 30) /* limit of one load; sparse files may claim any size */
 
 struct elf_file {
     int fd;                /* -1: an image in memory */
@@ -25,35 +28,61 @@ struct elf_file {
     size_t section_names_size;
 };
 
-/* Async-signal-safe (raw system calls only), not thread-safe per object. False if it is no ELF object of this
- * processor's. */
+/* Async-signal-safe (raw system calls only), not thread-safe per object. Open an ELF object; false if the file is none
+ * for this processor. */
 bool elf_open(struct elf_file *elf, const char *path);
 bool elf_open_memory(struct elf_file *elf, const void *image, size_t size);
 void elf_close(struct elf_file *elf);
 
-/* Reads a range of the file. False if it lies outside. */
+/* Read a range of the file. False if it lies outside. */
 bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t offset);
 
-/* As elf_read into new memory, to be given back by sys_free(result, bytes + 1); a NUL follows. NULL on failure. */
+/* Read a range into new memory, with a NUL behind it; free it with sys_free(result, bytes + 1). NULL on failure. */
 void *elf_load(const struct elf_file *elf, uint64_t offset, uint64_t bytes);
 
 const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name);
 const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section);
 const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type);
 
-/* The build-id as lower-case hex into text[size]; the empty string when there is none. */
+/* Write the build-id as lower-case hex into text[size]; the empty string if there is none. */
 void elf_build_id(const struct elf_file *elf, char *text, size_t size);
 
-/* Whether the object has an undefined dynamic symbol of this name. */
+/* Return whether the object has an undefined dynamic symbol of this name. */
 bool elf_imports(const struct elf_file *elf, const char *name);
 
-/* The dynamic symbols that the object defines, by name; those that it does not are left as they are. */
+/* Look up dynamic symbols by name; entries of symbols that the object does not define are left unchanged. */
 void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols);
 
-/* The value of a symbol that the object defines, for others or for itself; 0 where it has none of this name. */
+/* Return the value of a symbol that the object defines, global or local; 0 if there is none of this name. */
 uint64_t elf_value(const struct elf_file *elf, const char *name);
 
-/* Whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */
+/* Return whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */
 bool elf_calls_mcount(const struct elf_file *elf);
+
+/* The file of an ELF object that this or another process has mapped. */
+struct object_file {
+    const char *path; /* as the process names it */
+    pid_t pid;        /* the process, or 0: this one */
+    uint64_t inode;   /* of the file that was mapped */
+    bool is_program;  /* the process's executable */
+};
+
+/* Open it. Another process may have another file system (a container). False if the file no longer exists.
+ * Async-signal-safe. */
+bool object_file_open(struct elf_file *elf, const struct object_file *file);
+
+/* Function sizes from the records in .eh_frame: a tenth of its bytes, and all that symbol resolution needs. */
+
+/* The section type of a copied .eh_frame_hdr whose entries hold the function's size in place of its record's position;
+ * size 0 if the record does not have the usual form. The copy has no .eh_frame, and the type keeps tools from reading
+ * the section as an .eh_frame_hdr. */
+#define SHT_UNWIND_SIZES (SHT_LOUSER + 0x696e6370)
+
+/* Return the section of an object that is copied in this form; NULL if there is none. Async-signal-safe, as all
+ * here. */
+const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf);
+
+/* Append the replacement of its contents: the same number of bytes. */
+void unwind_sizes_put(struct buffer *out, const struct elf_file *elf);
 
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "maps_line.h"
+#include "maps.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static uint64_t parse_hex(const char **text)
     }
 }
 
-/* " dev inode", in decimal; 0 without a file. */
+/* Parse " dev inode"; return the inode, 0 without a file. */
 static uint64_t parse_inode(const char *line, const char *end)
 {
     uint64_t inode = 0;
@@ -28,7 +28,7 @@ static uint64_t parse_inode(const char *line, const char *end)
     return inode;
 }
 
-/* Without a name, or in a file of memory. */
+/* Return whether the mapping is JIT code: without a name, or in a memory file. */
 static bool is_made_by_program(const char *line, const char *end, const char *path)
 {
     static const char memory[] = "/memfd:";
@@ -37,8 +37,8 @@ static bool is_made_by_program(const char *line, const char *end, const char *pa
     return memchr(line, '[', (size_t)(end - line)) == NULL;
 }
 
-/* "start-end perms offset dev inode   path"; false where it is neither code from a file nor the vDSO nor made by the
- * program. */
+/* Parse "start-end perms offset dev inode   path"; false if it is neither code from a file nor the vDSO nor JIT
+ * code. */
 static bool parse_mapping(const char *line, size_t length, struct mapping *mapping)
 {
     const char *end = line + length;

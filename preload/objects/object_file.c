@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "object_file.h"
+#include "elf_file.h"
 
 #include <limits.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool open_in_process(struct elf_file *elf, pid_t pid, const char *place, 
     return elf_open(elf, name);
 }
 
-/* Whose process has ended is found by its path here, if that is the same file. */
+/* Open the file of a process that has ended by its path in our file system, if that is the same file. */
 static bool open_here(struct elf_file *elf, const struct object_file *file)
 {
     struct stat status;
@@ -31,7 +31,7 @@ static bool open_here(struct elf_file *elf, const struct object_file *file)
 
 bool object_file_open(struct elf_file *elf, const struct object_file *file)
 {
-    /* The program's file may have been replaced or removed since it was started. */
+    /* The program's file may have been replaced or removed since the start. */
     if (file->pid == 0)
         return elf_open(elf, file->path) || (file->is_program && elf_open(elf, "/proc/self/exe"));
     return open_in_process(elf, file->pid, "/root", file->path) ||

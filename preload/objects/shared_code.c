@@ -1,12 +1,12 @@
-/* Who may touch what: there is nothing but constants. */
-#include "shared_code.h"
+/* Thread safety: constants only. */
+#include "modules.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* A name, or the beginning of several with *; what follows `lib` and comes before the first dot or the version. */
+/* A name, or a prefix with *: the part between `lib` and the first dot or the version. */
 static const char *const names[] = {
-    /* the C library, and what comes with it */
+    /* the C library and its companions */
     "c", "m", "mvec", "pthread", "dl", "rt", "util", "resolv", "nsl", "nss_*", "crypt", "anl", "thread_db",
     "BrokenLocale",
     /* run-times of compilers */
@@ -14,7 +14,7 @@ static const char *const names[] = {
     "ubsan", "lsan", "unwind", "gnat", "gnarl", "gphobos", "gdruntime", "phobos2*", "druntime*", "objc", "ifcore*",
     "ifport*", "imf", "svml", "intlc", "irc", "irc_s", "flang*", "pgmath", "nvc", "nvf", "nvomp", "nvcpumath*", "tbb*",
     "cilkrts",
-    /* MPI, and what it stands on */
+    /* MPI, and its transports and launchers */
     "mpi*", "mpich*", "fmpich*", "open-rte", "open-pal", "prrte", "pmix", "pmi*", "hwloc", "event*", "ucp", "ucs",
     "uct", "ucm", "ucc", "fabric", "ibverbs", "rdmacm", "psm*", "munge", "numa", "nccl", "rccl",
     /* linear algebra, transforms, file formats of numbers */
@@ -30,7 +30,7 @@ static const char *const names[] = {
     "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cublas*", "cufft*", "nvidia-*", "amdhip64", "hsa-runtime64",
     "OpenCL"};
 
-/* The name's end: at the dot, or at a version such as -2.36 or -v1. */
+/* Return the length of the name up to the dot, or to a version such as -2.36 or -v1. */
 static size_t stem_length(const char *name)
 {
     size_t length = strcspn(name, ".");
@@ -73,7 +73,7 @@ bool shared_code_is(const char *path)
     const char *name = name_in(path);
     if (*name == '[' || strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0 || strncmp(name, "mca_", 4) == 0)
         return true;
-    /* Python's own extension modules, and what cffi's modules call through */
+    /* Python's own extension modules, and the backend of cffi's modules */
     if (strstr(path, "/lib-dynload/") != NULL || strncmp(name, "_cffi_backend.", 14) == 0)
         return true;
     if (strncmp(name, "lib", 3) != 0)

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "snapshot.h"
+#include "modules.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -8,14 +8,12 @@
 #include "buffer.h"
 #include "elf_file.h"
 #include "log.h"
-#include "object_file.h"
 #include "output.h"
 #include "sys.h"
-#include "unwind_sizes.h"
 
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
-#define MOST_NAMES 16 /* descriptors of the interval thread's that stay open */
+#define MOST_NAMES 16 /* descriptors of the interval thread that stay open */
 
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
@@ -29,7 +27,7 @@ static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
 {
     static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab", ".note.gnu.build-id",
                                         ".comment"};
-    /* What tells functions apart where there is no .symtab. */
+    /* Sections that identify functions if there is no .symtab. */
     static const char *const instead[] = {".gnu_debugdata", ".eh_frame", ".eh_frame_hdr", ".gopclntab",
                                           ".data.rel.ro.gopclntab"};
     const char *name = elf_section_name(elf, section);
@@ -42,7 +40,7 @@ static bool is_debug(const struct elf_file *elf, const Elf64_Shdr *section)
     return strncmp(elf_section_name(elf, section), ".debug_", 7) == 0;
 }
 
-/* Unwind tables of which sizes are kept. */
+/* Return whether the section is an unwind table, replaced by function sizes. */
 static bool is_replaced(const struct elf_file *elf, const Elf64_Shdr *section)
 {
     return strcmp(elf_section_name(elf, section), ".eh_frame") == 0 && unwind_sizes_section(elf) != NULL;
@@ -54,7 +52,7 @@ static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, bool 
            (is_symbols(elf, section) || (with_debug && is_debug(elf, section)));
 }
 
-/* Sections of a sound object do not overlap: together they are no larger than the object. */
+/* Return whether the sections are valid: without overlap they are together no larger than the object. */
 static bool is_sound(const struct elf_file *elf, bool with_debug)
 {
     uint64_t left = elf->size < MOST_BYTES ? elf->size : MOST_BYTES;
@@ -89,7 +87,8 @@ static void put_section(struct buffer *out, const struct elf_file *elf, const El
     out->length += section->sh_size;
 }
 
-/* Header, program headers and section headers first: their sizes are known; then what is kept. */
+/* Append the file: header, program headers and section headers, whose sizes are fixed, then the contents that are
+ * kept. */
 static void put_file(struct buffer *out, const struct elf_file *elf)
 {
     bool with_debug = debug_fits(elf);
@@ -139,7 +138,7 @@ static void append_hash(char *name, size_t at, uint64_t hash)
     name[at + 16] = '\0';
 }
 
-/* The build-id; for a module that has none, the hash of its path. */
+/* Write the module's name: its build-id, or else the hash of its path. */
 static void name_of(const struct module *module, char *name)
 {
     if (module->build_id[0] != '\0') {
@@ -150,9 +149,10 @@ static void name_of(const struct module *module, char *name)
     append_hash(name, 5, hash_of(0xcbf29ce484222325u, module->path));
 }
 
-/* Of the processes of a node, the first one to come sees to a file: it has taken a name of sockets, which the kernel
- * knows once and gives back when the process ends. To the others the file system is not asked. Where paths may mean
- * other files (in containers), names are others as well. A descriptor, or negative errno. */
+/* Claim a file for this process, so that the first process on a node handles it. The claim is an abstract socket name,
+ * which the kernel assigns once and releases when the process ends. The other processes need no file system access.
+ * Where paths may mean other files (in containers), the names differ as well. Returns a descriptor, or negative
+ * errno. */
 static int take_name(const char *path)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
@@ -169,8 +169,8 @@ static int take_name(const char *path)
     return (int)error;
 }
 
-/* The first ones are of what all ranks start with. Of what comes later, such as libraries that a program makes and
- * loads, there may be any number: whoever comes next finds the file. */
+/* Keep the first claims, for modules that all ranks load at the start. Release later ones, because the number of later
+ * modules, such as libraries that a program generates and loads, is unlimited; the next process finds the file. */
 static void leave_name(int name)
 {
     static int kept;
@@ -178,7 +178,7 @@ static void leave_name(int name)
         sys_close(name);
 }
 
-/* The file may be another build's by now, which has come in the place of the module's. */
+/* Open the module's file, unless another build has replaced it. */
 static bool open_module(struct elf_file *elf, const struct module *module)
 {
     char build_id[sizeof module->build_id];

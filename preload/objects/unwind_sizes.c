@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "unwind_sizes.h"
+#include "elf_file.h"
 
 #include <string.h>
 
@@ -12,14 +12,14 @@ struct entry {
     int32_t low, record;
 };
 
-/* A function's record in .eh_frame, in the usual form: `low` is a distance from where it stands. */
+/* A function's record in .eh_frame, in the usual form: `low` is relative to its own position. */
 struct record {
     uint32_t length, common;
     int32_t low;
     uint32_t size;
 };
 
-/* Version 1, and the ways of writing that all linkers use. */
+/* Return whether the header has version 1 and the encodings that all linkers use. */
 static bool is_usual(const struct elf_file *elf, const Elf64_Shdr *header)
 {
     static const uint8_t expected[] = {1, 0x1b, 0x03, 0x3b};

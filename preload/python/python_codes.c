@@ -1,5 +1,5 @@
-/* Who may touch what: python_code_slot is the thread's own, in the handler of its ticks; the rest is the interval
- * thread's, under the collector's lock. `forget` is atomic. */
+/* Thread safety: python_code_slot runs in the thread itself, in its tick handler; the rest in the interval thread,
+ * under the collector's lock. `forget` is atomic. */
 #define _GNU_SOURCE
 #include "python.h"
 
@@ -8,7 +8,7 @@
 #include "modules.h"
 #include "peek.h"
 
-#define CODE_BYTES 168 /* that hold all fields which are read; there are more */
+#define CODE_BYTES 168 /* enough for all fields read; the object is larger */
 #define MOST_NAME 240
 #define MOST_FILE 480
 #define MOST_LINES 65536 /* bytes of a line table */
@@ -22,14 +22,14 @@ struct code_words {
     uint32_t first;
 };
 
-/* The characters of a string, as far as they are wanted: of a name the beginning, of a path the end. */
+/* The required characters of a string: the beginning of a name, the end of a path. */
 struct text {
     uint64_t from; /* the object */
-    uint32_t span; /* bytes from there on to the last character */
+    uint32_t span; /* bytes from there to the last character */
     uint16_t bytes;
     uint8_t width; /* bytes of a character */
     uint8_t is_ascii;
-    uint32_t at; /* of the first wanted character, from the object's beginning */
+    uint32_t at; /* offset of the first required character in the object */
 };
 
 static uint64_t mixed(uint64_t hash, uint64_t word)
@@ -65,7 +65,7 @@ static uint64_t print_of(const struct code_words *words)
     return mixed(mixed(hash, words->lines), words->first);
 }
 
-/* The bits of a string's state are where the version puts them: kind (1, 2 or 4), compact, ASCII. */
+/* Read a string's state, whose bit positions depend on the version: kind (1, 2 or 4), compact, ASCII. */
 static bool read_state(uint32_t state, uint8_t *width, bool *is_ascii)
 {
     static const unsigned int places[] = {2, 8, 16};
@@ -114,7 +114,7 @@ static size_t home_of(uint64_t code)
 
 _Static_assert(CODE_BYTES + MOST_NAME + MOST_FILE <= PYTHON_CHECKED_BYTES, "room for the largest");
 
-/* The code and both strings: as many bytes as `known` says. Whether they are what was told of. */
+/* Return whether the bytes of the code object and both strings, with the sizes in `known`, match the report. */
 static bool is_what_was_told(const struct python *python, const struct python_code *known, const uint8_t *bytes)
 {
     const struct code_words words = words_of(&python->layout, bytes);
@@ -128,7 +128,7 @@ static size_t bytes_of(const struct python_code *known)
     return CODE_BYTES + known->name_span + known->file_span;
 }
 
-/* What lies one after the other in memory that is asked for at once. */
+/* Add the pieces of memory to read with one call. */
 static void add_pieces(struct iovec *pieces, const struct python_code *known)
 {
     pieces[0] = (struct iovec){(void *)known->address, CODE_BYTES};
@@ -187,7 +187,7 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
     }
 }
 
-/* Reads what there is to be told of a code object, and tells it. */
+/* Read a code object's record and report it. */
 static bool tell(const struct python *python, struct python_thread *mine, int slot, uint64_t address)
 {
     uint8_t code[CODE_BYTES];
@@ -228,7 +228,7 @@ static bool tell(const struct python *python, struct python_thread *mine, int sl
 int python_code_slot(const struct python *python, struct python_thread *mine, uint64_t code)
 {
     size_t home = home_of(code);
-    int place = -1; /* of a new one: the one that was used longest ago, but not in this sample, whose frames say it */
+    int place = -1; /* slot of a new one: the least recently used, but none of this sample, whose frames refer to it */
     uint32_t oldest = 0;
     for (size_t i = 0; i < PROBES; i++) {
         int slot = (int)((home + i) & (PYTHON_CODES - 1));
@@ -255,7 +255,7 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
     return place;
 }
 
-/* As UTF-8, which has at most three bytes for one of Latin-1's or two of UCS-2's, and four for four. */
+/* Append a character as UTF-8: at most three bytes for one byte of Latin-1 or two of UCS-2, and four for four. */
 static size_t put_character(uint8_t *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -282,7 +282,7 @@ static void to_utf8(char *out, const uint8_t *bytes, uint64_t shape)
     out[length] = '\0';
 }
 
-/* The line table, if the code object is still there. */
+/* Read the line table, if the code object still exists. */
 static size_t read_lines(const struct python *python, const uint64_t *told, uint8_t *lines)
 {
     const struct python_layout *layout = &python->layout;
@@ -290,7 +290,7 @@ static size_t read_lines(const struct python *python, const uint64_t *told, uint
     uint8_t head[64];
     uint64_t type;
     uint64_t size;
-    for (int time = 0; time < 2; time++) { /* before the table is read, and after */
+    for (int time = 0; time < 2; time++) { /* check before and after the table is read */
         if (!peek(code, told[1], sizeof code) || !peek(head, told[4], layout->object_size + 8))
             return 0;
         const struct code_words words = words_of(layout, code);

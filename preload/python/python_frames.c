@@ -1,4 +1,4 @@
-/* Who may touch what: the thread itself, in the handler of its ticks; from outside, the one thread that there is. */
+/* Thread safety: only the thread itself, in its tick handler; from outside, the only thread. */
 #define _GNU_SOURCE
 #include "python.h"
 
@@ -7,32 +7,31 @@
 #include "peek.h"
 
 #define MOST_FRAMES 100000
-/* Of one call, in search of its end: what two windows hold. A sample's time is over soon behind as many. */
+/* Frames of one call to follow in search of its end: those in two windows. A sample's time budget ends soon after. */
 #define MOST_SEARCHED 256
 /* From outside no deadline ends a walk. Python's own limit is 1000 frames (sys.setrecursionlimit), each of which is
- * followed in search of the end of its call, and when it is given. */
+ * followed twice: in the search of its call's end, and when it is returned. */
 #define MOST_SEARCHED_OUTSIDE 1024
 #define MOST_FRAMES_OUTSIDE (2 * MOST_SEARCHED_OUTSIDE)
 #define MOST_INTERPRETERS 64
 #define MOST_STATES 256
-#define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last; this is no handler */
+#define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last; not in a handler */
 #define LONGEST_PAUSE 64         /* samples */
-/* From 3.12 on a call of the interpreter has a frame of its own at its end, with an owner that no other has. */
+/* From 3.12 on an interpreter call has a frame of its own at its end, with a unique owner. */
 #define LEAST_CALL_OWNER 3
 #define FIRST_WINDOW 8192
 #define MOST_AHEAD 64
 #define MOST_LOOKS 4
-#define FRAME_BYTES 112 /* no field is further away from the beginning */
+#define FRAME_BYTES 112 /* all fields read are within these bytes */
 #define HIGHEST ((uint64_t)1 << 56)
 
 struct frame_words {
     uint64_t code, previous;
-    uint64_t at; /* bytes from the first instruction on */
+    uint64_t at; /* offset from the first instruction in bytes */
     uint8_t owner;
 };
 
-/* Of the frames of a thread, the next one mostly lies below: the page of this one, and what comes before it; of a deep
- * stack more and more. */
+/* Read the frame's page and memory below it, where the next frame usually is; more and more for a deep stack. */
 static bool fill_window(struct python_walk *walk, uint64_t address)
 {
     uint8_t *window = walk->mine->window;
@@ -80,7 +79,7 @@ static bool is_among(uint64_t code, const uint64_t *codes, size_t count)
     return false;
 }
 
-/* Verifies the code objects of the frames that are held now, from the present one on. */
+/* Verify the code objects of the frames in the window, from the current one on. */
 static void look_ahead(const struct python_walk *walk)
 {
     uint64_t codes[PYTHON_CHECKED];
@@ -111,7 +110,7 @@ static bool peek_word(uint64_t address, uint64_t *value)
     return address >= 4096 && address < HIGHEST && peek(value, address, sizeof *value);
 }
 
-/* What lies on the thread's stack above the innermost frame is there: the kernel need not be asked. */
+/* Read a word of the thread's stack. Above the innermost frame it is mapped, so no system call is needed. */
 static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_t *value)
 {
     const struct python_stack *stack = &walk->stack;
@@ -122,7 +121,7 @@ static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_
     return true;
 }
 
-/* The struct of a C call of the interpreter, and the frame that it runs. */
+/* Enter a C call of the interpreter by its struct, and the frame that it runs. */
 static void enter_call(struct python_walk *walk, uint64_t call)
 {
     walk->call = walk->boundary = 0;
@@ -130,7 +129,7 @@ static void enter_call(struct python_walk *walk, uint64_t call)
         walk->call = walk->boundary = call;
 }
 
-/* Where the call that runs the frame is, is not known: it is the next one whose part of the stack is left. */
+/* Enter a frame whose interpreter call is unknown: it is the next call whose part of the stack the walk leaves. */
 static void enter_unknown_call(struct python_walk *walk, uint64_t address)
 {
     walk->frame = address;
@@ -138,7 +137,7 @@ static void enter_unknown_call(struct python_walk *walk, uint64_t address)
     walk->is_next = true;
 }
 
-/* The call that runs this frame is where the frame at its end lies. */
+/* Enter a frame. Its interpreter call is located by the frame at that call's end. */
 static void enter_frame(struct python_walk *walk, uint64_t address)
 {
     struct frame_words frame;
@@ -160,7 +159,7 @@ static void enter_frame(struct python_walk *walk, uint64_t address)
     }
 }
 
-/* Whether a state is the thread's, as far as the thread is known, and what it is running. */
+/* Return whether a state belongs to the thread, as far as the thread is identified, and the frame that it runs. */
 static bool read_state(const struct python_walk *walk, uint64_t state, uint64_t *running)
 {
     const struct python_layout *layout = &walk->python->layout;
@@ -176,7 +175,7 @@ static bool read_state(const struct python_walk *walk, uint64_t state, uint64_t 
     return walk->stack.self == 0 || id == walk->stack.self;
 }
 
-/* The call of the interpreter that comes after the present one. */
+/* Enter the interpreter call after the current one. */
 static void enter_next_call(struct python_walk *walk)
 {
     uint64_t call;
@@ -190,8 +189,8 @@ static void enter_next_call(struct python_walk *walk)
         walk->boundary = 0;
 }
 
-/* From outside, calls have to be on the stack. The thread has gone on meanwhile: those below what is looked at are new.
- */
+/* From outside: return whether the call is on the copied stack. The thread has continued meanwhile; calls below the
+ * copy are new. */
 static bool is_on_stack(struct python_walk *walk)
 {
     while (walk->boundary != 0 && walk->boundary < walk->stack.low && walk->left > 0) {
@@ -201,7 +200,7 @@ static bool is_on_stack(struct python_walk *walk)
     return walk->boundary != 0 && walk->boundary < walk->stack.high;
 }
 
-/* Where the thread with this state is now, if the state is that thread's. */
+/* Enter the current frame of the thread with this state, if the state belongs to the thread. */
 static bool enter_state(struct python_walk *walk, uint64_t state)
 {
     uint64_t running;
@@ -225,8 +224,8 @@ static void go_to_call(struct python_walk *walk, const struct python_walk *there
     walk->is_next = there->is_next;
 }
 
-/* Of the thread's states (one for each of the interpreters that it runs), the one whose innermost call is the first at
- * or above `floor`: the walk is there then. The lists may be changing meanwhile: then it is not found, or later. */
+/* Find, among the thread's states (one per interpreter), the one whose innermost call is the first at or above `floor`,
+ * and enter it. If the lists change meanwhile, it is found later or not at all. */
 static uint64_t find_state(struct python_walk *walk, uint64_t floor)
 {
     const struct python *python = walk->python;
@@ -292,7 +291,7 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
     }
 }
 
-/* From outside, the thread runs on: what is being put up or taken down is looked at again. */
+/* From outside, the thread keeps running: retry states that are being created or destroyed. */
 static void look_from_outside(struct python_walk *walk)
 {
     struct frame_words frame;
@@ -305,8 +304,8 @@ static void look_from_outside(struct python_walk *walk)
     }
 }
 
-/* The thread is known by its number, so that no other one's frames need be followed, unless the process has numbers of
- * its own, as in a container. */
+/* Find the thread by its kernel thread id, so that no other thread's frames need be followed, unless the process has
+ * its own numbering, as in a container. */
 static void find_from_outside(struct python_walk *walk)
 {
     struct python_found *found = python_used();
@@ -337,7 +336,7 @@ static void find_beginning(struct python_walk *walk)
     look_for_state(walk, walk->stack.low);
 }
 
-/* The frame that comes after the last one of this call is the first of another call. */
+/* Leave a call. The frame after its last one is the first of another call. */
 static void leave_call(struct python_walk *walk, uint64_t end, uint64_t previous)
 {
     const struct python_layout *layout = &walk->python->layout;
@@ -357,7 +356,7 @@ static void leave_call(struct python_walk *walk, uint64_t end, uint64_t previous
         look_for_state(walk, floor);
 }
 
-/* Whether the present call is run by the frame of C at `pc` that ends below `end`, or by one further in. */
+/* Return whether the current call is run by the C frame at `pc` that ends below `end`, or by one further in. */
 static bool is_run_by(const struct python_walk *walk, uint64_t pc, uint64_t end)
 {
     bool is_loop = pc >= walk->python->loop_low && pc < walk->python->loop_high;
@@ -366,13 +365,13 @@ static bool is_run_by(const struct python_walk *walk, uint64_t pc, uint64_t end)
     return end == UINT64_MAX || (is_loop && end != walk->last_end);
 }
 
-/* Of the frames that a call runs, the last one; it is the program's. */
+/* Return whether the frame is the last program frame that a call runs. */
 static bool is_last(const struct python_layout *layout, const struct frame_words *frame)
 {
     return layout->has_objects || (layout->has_entry_mark && frame->owner != 0);
 }
 
-/* What comes after them all, where the call has a frame of its own. */
+/* Return whether the frame is the call's own, which follows all others. */
 static bool is_end(const struct python_layout *layout, const struct frame_words *frame)
 {
     return !layout->has_objects && !layout->has_entry_mark && frame->owner >= LEAST_CALL_OWNER;

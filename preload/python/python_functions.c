@@ -1,4 +1,4 @@
-/* Who may touch what: all of it is the interval thread's, under the collector's lock. */
+/* Thread safety: all of it belongs to the interval thread, under the collector's lock. */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "python.h"
 #include "sys.h"
 
-/* Programs that make code as they run could have any number of functions. */
+/* Programs that generate code at run time could have any number of functions. */
 #define MOST_FUNCTIONS 8192
 
 struct entry {
@@ -29,7 +29,7 @@ static uint64_t hash_of(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-/* Two sums of 64 bits: no two functions of a program have both. */
+/* Make a key of two 64-bit hashes, unique for each function of a program. */
 static void make_key(uint64_t *key, const char *file, const struct module_function *function)
 {
     key[0] = hash_of(hash_of(0xcbf29ce484222325u ^ function->line, file), function->name);
@@ -44,7 +44,7 @@ struct module *modules_find_function(const char *file, const struct module_funct
     return entry != NULL ? entry->module : NULL;
 }
 
-/* One mapping for the module, what is known of the function, its name and its line table. */
+/* Create the module, in one mapping with the function's record, its name and its line table. */
 static struct module *make(const char *file, const struct module_function *function, uint32_t version)
 {
     size_t name_bytes = strlen(function->name) + 1;

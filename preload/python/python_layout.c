@@ -1,5 +1,4 @@
-/* Who may touch what: what was found is the interval thread's (or the start's) to write, once; `published` is atomic.
- */
+/* Thread safety: the interval thread (or the start code) writes python_found, once; `published` is atomic. */
 #define _GNU_SOURCE
 #include "python.h"
 
@@ -10,13 +9,13 @@
 #include "peek.h"
 
 #define VERSION(minor) (0x0300u + (minor))
-/* Fields of a code object are read at once. */
+/* The fields of a code object are read with one call. */
 #define MOST_CODE_BYTES 168
 
 static struct python_found own;
 static struct python_found *found = &own;
 
-/* Versions whose fields are where they are for good: patch releases do not move them. */
+/* Versions with a fixed layout: patch releases do not move the fields. */
 static const struct python_layout layouts[] = {
     {.version = VERSION(9),
      .interpreters = 32,
@@ -133,14 +132,14 @@ const struct python *python_current(void)
     return __atomic_load_n(&found->published, __ATOMIC_ACQUIRE);
 }
 
-/* From outside, frames that are objects do not say on which stack they are. */
+/* From outside: return whether the layout can be read. Frames that are objects do not show on which stack they are. */
 static bool is_seen(const struct python_layout *layout)
 {
     return peek_process == 0 || !layout->has_objects;
 }
 
-/* Since 3.13 the runtime's first words say where the fields are: groups of offsets, each led by its structure's size.
- * Groups were added and grew between releases: they are found by what is in them. */
+/* Since 3.13 the runtime's first words hold the field offsets, in groups that each begin with the structure's size.
+ * Groups were added and grew between releases, so they are identified by their contents. */
 enum { OFFSET_WORDS = 128, FIRST_GROUP = 3 };
 
 struct offsets {
@@ -165,7 +164,7 @@ static bool is_code(const uint64_t *group)
            group[5] < group[1] && group[9] > group[4];
 }
 
-/* Behind the code's comes the group of what all objects have: size, type. */
+/* Return whether the group is the one of all objects (size, type), which follows the code objects' group. */
 static bool is_object(const uint64_t *group)
 {
     return (group[0] == 16 && group[1] == 8) || (group[0] == 32 && group[1] == 24);
@@ -233,7 +232,8 @@ static bool find_layout(struct python_layout *layout, uint64_t runtime, uint32_t
     return (version == VERSION(13) || version == VERSION(14)) && read_offsets(layout, runtime, version);
 }
 
-/* 3.11 and later say so; before, there is only the file's name, such as libpython3.10.so.1.0. */
+/* Return the version: 3.11 and later store it; earlier ones show it only in the file's name, such as
+ * libpython3.10.so.1.0. */
 static uint32_t version_of(const Elf64_Sym *symbol, const char *path, uint64_t base)
 {
     uint64_t version;
@@ -247,7 +247,7 @@ static uint32_t version_of(const Elf64_Sym *symbol, const char *path, uint64_t b
     return VERSION(minor);
 }
 
-/* One that is gone cannot be read either: that is nothing to be said. */
+/* Return whether the process's memory is readable. A process that has ended counts as readable: it needs no message. */
 static bool is_readable(uint64_t runtime)
 {
     uint64_t word;

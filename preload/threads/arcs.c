@@ -1,7 +1,7 @@
-/* Who may touch what: a table's owner, with signals blocked or by the entry stubs' single instruction, writes `from`,
- * then `self` (release), and adds to `count`. The collector reads `self` (acquire) and `count`, and it alone writes
- * `seen`. A larger table is published by a release store to *newest; the older ones stay where they are as long as the
- * record does. No locks. */
+/* Thread safety: a table's owner, with signals blocked or by the entry stubs' single instruction, writes `from`, then
+ * `self` (release), and adds to `count`. The collector reads `self` (acquire) and `count`, and it alone writes `seen`.
+ * A larger table is published by a release store to *newest; the older ones stay in place as long as the record does.
+ * No locks. */
 #define _GNU_SOURCE
 #include "arcs.h"
 
@@ -25,7 +25,7 @@ static struct arc_table *new_table(size_t homes, struct arc_table *older)
     return table;
 }
 
-/* As the entry stubs find it. */
+/* Return the arc's home, as the entry stubs compute it. */
 static size_t home_of(const struct arc_table *table, uint64_t from, uint64_t self)
 {
     return (size_t)((((from << ARC_FROM_SHIFT) + self) >> ARC_SHIFT) & (table->homes - 1));
@@ -41,7 +41,7 @@ static struct arc *find_slot(struct arc_table *table, uint64_t from, uint64_t se
     return NULL;
 }
 
-/* At most half of the homes are used, so that a look-up seldom needs a second probe. */
+/* Claim a slot. At most half of the homes are used, so that a look-up rarely needs a second probe. */
 static struct arc *claim_slot(struct arc_table **newest, uint64_t from, uint64_t self)
 {
     for (;;) {
@@ -51,7 +51,7 @@ static struct arc *claim_slot(struct arc_table **newest, uint64_t from, uint64_t
             return arc;
         struct arc_table *larger = new_table(table->homes * 2, table);
         if (larger == NULL)
-            return arc; /* no memory: fill this one up */
+            return arc; /* out of memory: fill this one up */
         __atomic_store_n(newest, larger, __ATOMIC_RELEASE);
     }
 }

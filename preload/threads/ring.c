@@ -1,5 +1,5 @@
-/* Who may touch what: the thread itself, in the handler of its ticks or with signals blocked at its end, writes words
- * and then `head` (release); the collector reads them (acquire) and alone writes `tail` (release). No lock. */
+/* Thread safety: the thread itself, in its tick handler or with signals blocked at its end, writes words and then
+ * `head` (release); the collector reads them (acquire) and alone writes `tail` (release). No lock. */
 #define _GNU_SOURCE
 #include "ring.h"
 

@@ -1,4 +1,4 @@
-/* Samples on their way from a thread's signal handler to the interval thread: one writer, one reader, no lock. */
+/* Ring of samples from a thread's signal handler to the interval thread: one writer, one reader, no lock. */
 #ifndef INCPROF_RING_H
 #define INCPROF_RING_H
 
@@ -8,7 +8,7 @@
 
 #include "thread.h"
 
-/* docs/formats.md, kind 7 */
+/* docs/reference/formats.md, kind 7 */
 enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN, KIND_CODE /* in a ring: no sample */ };
 
 /* A sample in a thread's ring: four words and the frames. */
@@ -18,23 +18,23 @@ enum { SAMPLE_ELIDED = 1, SAMPLE_BROKEN = 2 };
 struct sample {
     uint64_t time_ns;
     uint64_t leaf_pc;
-    uint32_t thread; /* its number: the record may be another's by now */
-    uint32_t weight; /* in ticks; 0 of a look (burst.h) */
+    uint32_t thread; /* its number, because the record may belong to another thread by now */
+    uint32_t weight; /* in ticks; 0 in a dense sampling window (sampler.h) */
     uint16_t frame_count;
     uint8_t kind; /* enum sample_kind */
     uint8_t flags;
     uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
 };
 
-/* Puts a sample with the frames of thread->path into the thread's ring; where there is no room, it is counted as lost.
- * By the thread itself, async-signal-safe. */
+/* Put a sample with the frames of thread->path into the thread's ring; if the ring is full, count it as lost. By the
+ * thread itself, async-signal-safe. */
 void ring_put(struct thread *thread, const struct sample *sample);
 
 /* python_tell (python.h) puts a record of a code object into the ring, of at most as many words as a sample has frames;
- * false where there is no room. */
+ * false if the ring is full. */
 
-/* Takes the oldest sample out of the ring. False when it is empty. What is no sample (thread.h says how that can be) is
- * thrown away with all behind it, and counted in `lost`. Collector. */
+/* Take the oldest sample out of the ring. False if it is empty. An invalid sample (thread.h gives the cause) is
+ * discarded with all behind it, and counted in `lost`. Collector. */
 bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost);
 
 #endif

@@ -1,16 +1,16 @@
-/* Who may touch what: `rules` and the actions asked for change under `lock`; `rules` is read without it where nothing
- * but its being 0 matters. `tick_signals` is written before the first thread. A thread's application_stack is its own.
- * The lock is held with all signals blocked, and no other is taken under it. */
+/* Thread safety: `rules` and the application's actions change under `lock`; `rules` is read without it where only its
+ * being 0 matters. `tick_signals` is written before the first thread. A thread's application_stack is its own. The lock
+ * is held with all signals blocked, and no other lock is taken under it. */
 #define _GNU_SOURCE
-#include "signal_stacks.h"
+#include "thread.h"
 
 #include "next.h"
 #include "sys.h"
 #include "vfork.h"
 
-/* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 3. */
+/* A signal frame takes 3.6 KiB with AVX-512, our handler another 3. */
 #define SMALLEST_STACK 8192
-/* Room for a handler of the application's, both frames, and ours. */
+/* Room for an application handler, both frames, and our handler. */
 #define ROOMY_STACK 65536
 
 #define SA_RESTORER 0x04000000 /* the kernel's */
@@ -23,12 +23,12 @@ typedef int (*set_function)(int, const struct sigaction *, struct sigaction *);
 DECLARE_NEXT(sigaction);
 DECLARE_NEXT(sigaltstack);
 
-/* What is done to handlers that ask for a signal stack. Rules come and stay. */
+/* Treatment of handlers with SA_ONSTACK. Rules are added and never removed. */
 enum { IN_FORCE = 1, HAS_STACKS = 2, HAS_SMALL_STACKS = 4 };
 static unsigned int rules;
 static sigset_t tick_signals;
 
-/* Guarded by `lock`: the actions that the application asked for, where the kernel has others. */
+/* Guarded by `lock`: the application's actions where the kernel's differ. */
 static int lock;
 static struct sigaction asked[SIGNALS + 1];
 static uint64_t changed;
@@ -42,7 +42,7 @@ static uint64_t acquire(void)
 {
     uint64_t mask = sys_block_signals();
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
-        struct timespec pause = {0, 20000}; /* asleep: the holder may be of a lower real-time priority */
+        struct timespec pause = {0, 20000}; /* sleep, because the holder may have a lower real-time priority */
         SYS2(SYS_nanosleep, &pause, NULL);
     }
     return mask;
@@ -59,7 +59,7 @@ static bool concerns_us(const struct sigaction *action)
     return (action->sa_flags & SA_ONSTACK) != 0 && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* What the kernel is to have for what the application asked for. */
+/* Return the action for the kernel that corresponds to the application's. */
 static struct sigaction by_the_rules(const struct sigaction *action)
 {
     struct sigaction result = *action;
@@ -70,8 +70,8 @@ static struct sigaction by_the_rules(const struct sigaction *action)
     return result;
 }
 
-/* What the application has asked for, where the kernel has `now`: whatever is changed past sigaction (libc's own
- * signal) is as the kernel says. */
+/* Return the application's action for the kernel's action `now`. Actions changed without sigaction (libc's own signal)
+ * are returned as in the kernel. */
 static struct sigaction as_asked(int number, const struct sigaction *now)
 {
     bool is_kept = number >= 1 && number <= SIGNALS && (changed & bit_of(number)) != 0 &&
@@ -79,14 +79,14 @@ static struct sigaction as_asked(int number, const struct sigaction *now)
     if (!is_kept)
         return *now;
     struct sigaction result = asked[number];
-    result.sa_flags |= now->sa_flags & SA_RESTORER; /* libc's, and the kernel's idea of what can be blocked */
+    result.sa_flags |= now->sa_flags & SA_RESTORER; /* libc's; sa_mask without unblockable signals */
     result.sa_restorer = now->sa_restorer;
     sigdelset(&result.sa_mask, SIGKILL);
     sigdelset(&result.sa_mask, SIGSTOP);
     return result;
 }
 
-/* Under the lock. `set`: who is asked, as other libraries watch what the application does by sigaction of their own. */
+/* Set an action, under the lock. `set`: the function to call, because other libraries wrap sigaction too. */
 static int set_action(set_function set, int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before;
@@ -110,7 +110,7 @@ static int set_action(set_function set, int number, const struct sigaction *acti
     return 0;
 }
 
-/* A vfork child has no ticks, and its parent's memory. */
+/* Set an action in a vfork child, which has no ticks, and its parent's memory. */
 static int set_action_of_child(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before;
@@ -132,12 +132,12 @@ int signal_stacks_action(int number, const struct sigaction *action, struct siga
     return result;
 }
 
-/* Handlers that are installed already follow a rule before anybody can rely on it. Under the lock. */
+/* Add a rule, under the lock, and apply it to installed handlers before any caller relies on it. */
 static void add_rule(unsigned int rule)
 {
     if ((rules & rule) == rule)
         return;
-    int kept = errno; /* some numbers are libc's own and refused */
+    int kept = errno; /* some numbers are reserved for libc and refused */
     rules |= rule;
     for (int number = 1; number <= SIGNALS; number++) {
         struct sigaction action;
@@ -162,7 +162,7 @@ void signal_stacks_after_fork(void)
 {
     if (lock == 0)
         return;
-    lock = 0; /* the thread that held it is not here; what it was at may be half done */
+    lock = 0; /* the thread that held it does not exist here; its work may be half done */
     unsigned int all = rules;
     rules &= IN_FORCE;
     uint64_t mask = acquire();
@@ -184,10 +184,10 @@ void signal_stacks_start_thread(struct thread *thread)
         use_ours(thread);
 }
 
-/* What the kernel is asked for, and the application's stack where it has had ours. Negative errno on failure. */
+/* Set the stack in the kernel; return the application's stack instead of ours. Negative errno on failure. */
 static long ask_kernel(const struct thread *thread, const stack_t *stack, stack_t *before)
 {
-    long error = SYS2(SYS_sigaltstack, stack, before); /* the kernel judges what it is asked for */
+    long error = SYS2(SYS_sigaltstack, stack, before); /* the kernel checks the arguments */
     if (error == 0 && thread != NULL && before->ss_sp == thread->signal_stack) {
         int on_it = before->ss_flags & SS_ONSTACK;
         *before = thread->application_stack;
@@ -196,7 +196,8 @@ static long ask_kernel(const struct thread *thread, const stack_t *stack, stack_
     return error;
 }
 
-/* Under the lock: no signal may come between the kernel's change and ours. Negative errno on failure. */
+/* Change the stack under the lock: no signal may arrive between the kernel's change and ours. Negative errno on
+ * failure. */
 static long change_stack(const stack_t *stack, stack_t *old)
 {
     struct thread *thread = incprof_tls.self;
@@ -232,7 +233,7 @@ static long set_stack(const stack_t *stack, stack_t *old)
     return error;
 }
 
-/* Our signal stack is not the application's business: it sees none, and may set one of its own. */
+/* Our signal stack is invisible to the application, which may set one of its own. */
 EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     if (__atomic_load_n(&rules, __ATOMIC_RELAXED) == 0)

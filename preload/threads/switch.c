@@ -1,4 +1,4 @@
-/* Who may touch what: both words are atomic. The start, a forked child and the interval thread write them; all read. */
+/* Thread safety: both words are atomic. The start, a forked child and the interval thread write them; all read. */
 #include "switch.h"
 
 #include "vfork.h"

@@ -1,14 +1,13 @@
-/* Who may touch what: `records` and `ended` are pushed to by any thread (compare and swap). Nothing is taken out of
- * `records`, which everybody therefore walks without a lock; `ended` is taken whole. `queue` is guarded by queue_lock,
- * which is waited for a few turns of a loop: whoever finds it taken then does without, so that it can be needed in a
- * handler. `next_number` and `made` are atomic. incprof_tls is each thread's own. thread.h says which field of a record
- * is whose. */
+/* Thread safety: any thread pushes to `records` and `ended` (compare and swap). Nothing is removed from `records`, so
+ * it is walked without a lock; `ended` is taken as a whole. `queue` is guarded by queue_lock, for which a thread spins
+ * a limited number of iterations and then continues without, so that a handler can take it. `next_number` and `made`
+ * are atomic. incprof_tls is each thread's own. thread.h gives the owner of each field of a record. */
 #define _GNU_SOURCE
 #include "thread.h"
 
 #include "sys.h"
 
-/* Threads without a record find a free slot at once, and so take the slow path, which decides. */
+/* Threads without a record find a free slot at once, and so take the slow path. */
 static struct arc no_arcs[1];
 
 __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec"))) = {.arcs = no_arcs};
@@ -18,13 +17,13 @@ __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec")))
 #define ARCS_BYTES (sizeof(struct arc_table) + ARCS_SLOTS(ARCS_FIRST_HOMES) * sizeof(struct arc))
 #define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + MACHINE_PAGE - 1) / MACHINE_PAGE * MACHINE_PAGE)
 
-/* Of the records that nobody has, so many are looked at for one that can be used. */
+/* Number of unused records to try for one that can be reused. */
 #define MOST_LOOKS 4
-#define PATIENCE 1000 /* turns of a loop: the lock is held for less, by whoever is not kept from running */
+#define PATIENCE 1000 /* spin iterations: a running holder keeps the lock for less */
 
 static struct thread *records;
 static struct thread *ended; /* newest first */
-static struct thread *queue; /* what was taken from there, oldest first */
+static struct thread *queue; /* taken from `ended`, oldest first */
 static int queue_lock;
 static uint32_t next_number, made;
 
@@ -69,7 +68,8 @@ bool thread_is_gone(pid_t tid)
     return tid == 0 || SYS3(SYS_tgkill, SYS0(SYS_getpid), tid, 0) == -ESRCH;
 }
 
-/* The thread is gone, and its ring has room for another's samples beside what the collector has not taken yet. */
+/* Return whether the record can be reused: its thread has ended, and its ring has room besides the samples not yet
+ * taken. */
 static bool is_usable(const struct thread *thread)
 {
     uint64_t waiting = thread->head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE);
@@ -88,7 +88,7 @@ static struct thread *take_ended(void)
     return NULL;
 }
 
-/* Its first table of arcs lies behind the record itself. */
+/* Return the record's first table of arcs, which lies behind it. */
 static struct arc_table *first_table(struct thread *thread)
 {
     return (struct arc_table *)(thread + 1);
@@ -110,7 +110,7 @@ static void set_up(struct thread *thread)
         ;
 }
 
-/* The first of some new ones, which are zero; nobody has the others. */
+/* Create a group of zeroed records; return the first, and add the others to the unused ones. */
 static struct thread *make_group(size_t count)
 {
     uint8_t *group = sys_alloc_untouched(count * RECORD_BYTES);
@@ -128,7 +128,7 @@ static struct thread *make_group(size_t count)
 
 struct thread *thread_new(void)
 {
-    size_t count = 1; /* while another thread is looking for one, which may make many */
+    size_t count = 1; /* another thread is searching, and may create many */
     struct thread *thread = NULL;
     if (take_lock()) {
         uint32_t so_far = __atomic_load_n(&made, __ATOMIC_RELAXED);
@@ -166,7 +166,7 @@ struct thread *thread_first(void)
     return __atomic_load_n(&records, __ATOMIC_ACQUIRE);
 }
 
-/* Sanitizers give a child a thread before we hear of it. */
+/* Return whether the record is of a thread of the forked child: sanitizers create one before our fork hook. */
 static bool is_of_child(const struct thread *thread)
 {
     return thread->state == THREAD_NEW || (thread->state == THREAD_LIVE && !thread_is_gone(thread->tid));

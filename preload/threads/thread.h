@@ -1,9 +1,10 @@
 /* One record per application thread: its arc tables, its sample ring, its timer.
  *
- * A record is found by the thread that creates the thread (pthread_create hook) or, for threads made behind our back,
- * by the thread itself at its first instrumented call: one whose thread is gone, as the kernel says, or a new one. It
- * stays in the list for good. What the collector has not taken of one life it takes in the next: calls are counted on,
- * samples say whose they are. So a thread storm costs no memory, however seldom the collector gets to run.
+ * The creating thread assigns the record (pthread_create hook). A thread that was created without the hook assigns one
+ * itself at its first instrumented call. The record is that of a thread which has ended according to the kernel, or a
+ * new one. Records stay in the list for good. The collector takes the remaining data of an ended thread together with
+ * the next one's: call counts continue, and samples carry their thread's number. So a burst of threads needs no extra
+ * memory, however rarely the collector runs.
  */
 #ifndef INCPROF_THREAD_H
 #define INCPROF_THREAD_H
@@ -22,52 +23,52 @@
 #define RING_WORDS 16384 /* a power of two */
 #define SIGNAL_STACK ((size_t)64 << 10)
 
-/* What the handler of the ticks saves up at most, and starts with (sampler.c). */
+/* The tick handler's maximum and initial credit (sampler.c). */
 #define FULL_CREDIT_NS 1000000
 
-/* Of a record that nobody has, of one that is somebody's who has yet to start, and of a running thread's. */
+/* State of a record: unused, assigned to a thread that has not started yet, or in use by a running thread. */
 enum thread_state { THREAD_ENDED, THREAD_NEW, THREAD_LIVE };
 
-/* A thread's record: one mapping without guards, which would be three for the kernel (vm.max_map_count). The signal
- * stack comes first and has the ring at its lower end: a handler of the application's that needs more than SIGNAL_STACK
- * spoils samples, which are read with care, and nothing else. */
+/* A thread's record: one mapping without guard pages, with which the kernel would count three (vm.max_map_count). The
+ * signal stack comes first, with the ring at its lower end: an application handler that needs more than SIGNAL_STACK
+ * overwrites only samples, which the reader validates. */
 struct thread {
     union {
         uint64_t ring[RING_WORDS];
         uint8_t signal_stack[RING_WORDS * sizeof(uint64_t) + SIGNAL_STACK];
     };
     struct thread *next;       /* of all records */
-    struct thread *next_ended; /* of those that nobody has */
+    struct thread *next_ended; /* of the unused records */
     struct arc_table *table;
     pid_t tid;
     uint32_t number;  /* in order of appearance, per process; written after `tid` */
-    uint64_t settled; /* 1 + the number of the thread that is gone and has left nothing to take (collector) */
+    uint64_t settled; /* 1 + the number of the ended thread whose data has all been taken (collector) */
     int state;
     uint64_t start_ns;
-    uint64_t lived_ns;   /* by the record's threads so far, but for the running one */
-    uint64_t counted_ns; /* what has been reported of that (collector) */
+    uint64_t lived_ns;   /* by the record's threads so far, except the running one */
+    uint64_t counted_ns; /* the reported part of that (collector) */
 
     /* Sampling. Due times are on the thread's CPU clock. */
-    int tick_signal;      /* that its ticks come by, or 0 */
-    int hidden_signal;    /* that the application believes blocked here, or 0 (own_signal.h) */
+    int tick_signal;      /* the signal of its ticks, or 0 */
+    int hidden_signal;    /* the signal that the application regards as blocked here, or 0 (own_signal.h) */
     int timer;            /* kernel timer id, or -1 */
-    int perf_fd;          /* of the interval thread's descriptors, or -1 */
-    int burst_fd;         /* of the last burst's event, or -1 (burst.h) */
-    uint64_t burst_ticks; /* delivered when that began (collector) */
-    pid_t perf_tid;       /* whose ticks that makes: of the running thread, or of one before it (collector) */
+    int perf_fd;          /* in the interval thread's descriptor table, or -1 */
+    int burst_fd;         /* of the last dense sampling window's event, or -1 (sampler.h) */
+    uint64_t burst_ticks; /* ticks delivered when that began (collector) */
+    pid_t perf_tid;       /* thread of the perf event: the running one, or one before it (collector) */
     bool wants_ticker;    /* from the interval thread */
     uint64_t period_ns, first_due_ns, delivered;
-    int64_t credit_ns; /* what the handler may spend; in debt it skips (sampler.c) */
-    uint64_t held;     /* ticks skipped, which the next sample stands for too */
-    uint64_t start_pc; /* the start routine: what a thread too short to be sampled is charged to */
+    int64_t credit_ns; /* the handler's time budget; below 0 it skips ticks (sampler.c) */
+    uint64_t held;     /* skipped ticks, added to the next sample's weight */
+    uint64_t start_pc; /* the start routine, charged for a thread too short to be sampled */
     uint64_t stack_low, stack_high;
     stack_t application_stack; /* the signal stack that the application has set */
 
-    /* What pthread_create was asked to run (thread_hooks.c). */
+    /* The start routine given to pthread_create (thread_hooks.c). */
     void *(*routine)(void *);
     void *argument;
 
-    /* Written by the thread (thread_add), read by the collector, which keeps what it has taken in `taken`. */
+    /* Written by the thread (thread_add), read by the collector, which stores the values taken so far in `taken`. */
     struct thread_counters {
         uint64_t samples, ticks, lost, broken, handler_ns, skipped;
     } counters, taken;
@@ -81,7 +82,8 @@ struct thread {
     struct python_thread python;
 };
 
-/* What the entry stubs and the signal handler find their thread by. The stubs know the offsets of the first two. */
+/* The entry stubs and the signal handler find their thread by this block. The offsets of the first two fields are fixed
+ * in the stubs. */
 struct tls_block {
     struct arc *arcs;
     uint64_t mask; /* (homes - 1) * sizeof(struct arc) */
@@ -89,31 +91,61 @@ struct tls_block {
 };
 extern __thread struct tls_block incprof_tls;
 
-/* Adds to one of the calling thread's own counters, which the collector may be reading. Async-signal-safe. */
+/* Add to one of the calling thread's own counters, which the collector may be reading. Async-signal-safe. */
 static inline void thread_add(uint64_t *counter, uint64_t more)
 {
     __atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
 }
 
-/* A record for a thread that is yet to start, or NULL. Thread-safe and async-signal-safe. */
+/* Return a record for a thread that has not started yet, or NULL. Thread-safe and async-signal-safe. */
 struct thread *thread_new(void);
 
-/* The record is nobody's any more: for others, as soon as the thread is gone. Thread-safe and async-signal-safe. */
+/* Release the record for reuse as soon as the thread has ended. Thread-safe and async-signal-safe. */
 void thread_give_back(struct thread *thread);
 
-/* Whether the kernel knows no such thread: it has run its last instruction. Async-signal-safe. */
+/* Return whether the kernel has no such thread: it has run its last instruction. Async-signal-safe. */
 bool thread_is_gone(pid_t tid);
 
-/* The record is the calling thread's: it has its tid, and the next number. Thread-safe and async-signal-safe. */
+/* Make the record the calling thread's: set its tid and the next number. Thread-safe and async-signal-safe. */
 void thread_sign(struct thread *thread);
 
-/* All records, newest first. Thread-safe. */
+/* Return the list of all records, newest first. Thread-safe. */
 struct thread *thread_first(void);
 
-/* In a forked child: gives the memory of all records back but of this one (may be NULL) and of threads of its own. */
+/* In a forked child: free all records except this one (may be NULL) and those of the child's own threads. */
 void thread_forget_others(const struct thread *mine);
 
-/* The stubs count in the calling thread's newest table from here on. Async-signal-safe. */
+/* Make the stubs count in the calling thread's newest table. Async-signal-safe. */
 void thread_use_arcs(const struct thread *thread);
+
+/* Signal stacks, on which signal handlers run.
+ *
+ * Our handler uses the signal stack (SA_ONSTACK), and every thread without one gets one of ours, because coroutine
+ * stacks may be too small for a signal frame. The kernel has one signal stack per thread, so the application's handlers
+ * would run on ours too, and a stack that the application sets replaces ours. Therefore:
+ *   - until the application has set a signal stack in any thread, its handlers run on the interrupted stack, as they
+ *     would without us (SA_ONSTACK is stored but not passed to the kernel);
+ *   - a stack below 8 KiB is only stored: its handlers run on ours;
+ *   - a stack that a handler sets is undone by the kernel when the handler returns, if the thread had ours: queries
+ *     return the application's stack, and its handlers run on ours;
+ *   - once the application has a stack below 64 KiB, ticks do not interrupt handlers on signal stacks but wait until
+ *     they return.
+ *
+ * Everything here is async-signal-safe and thread-safe except signal_stacks_begin. The internal lock is held with all
+ * signals blocked, for a few system calls, and no other lock is taken under it.
+ */
+
+/* Enable these rules, also for handlers that are already installed. Before this call, all functions below forward to
+ * libc. `ticks`: the signals blocked during handlers on small stacks. Once, before the first thread starts. */
+void signal_stacks_begin(const sigset_t *ticks);
+
+/* Make the calling thread's handlers run on our stack until the application sets another. */
+void signal_stacks_start_thread(struct thread *thread);
+
+/* In a forked child: release the lock and complete a half-done change. Before any other function of ours. */
+void signal_stacks_after_fork(void);
+
+/* sigaction for the application, for any signal except the ticks'. */
+int signal_stacks_action(int number, const struct sigaction *action, struct sigaction *old);
 
 #endif

@@ -1,35 +1,35 @@
-/* Who may touch what: all is the collector's, but a thread's `burst_fd`, which its handler reads. It keeps the number
- * after the event is closed, so that a signal that is still on its way is known. No locks. */
+/* Thread safety: all state is the collector's, except a thread's `burst_fd`, which its handler reads. It keeps its
+ * value after the event is closed, to identify signals still in flight. No locks. */
 #define _GNU_SOURCE
-#include "burst.h"
+#include "sampler.h"
 
 #include "modules.h"
 #include "own_signal.h"
-#include "perf_event.h"
 #include "switch.h"
 #include "sys.h"
 #include "ticker.h"
 
-/* A second apart in the mean, at moments that no program keeps step with: 2.4 % of the time is looked at, for a quarter
- * more samples. Where perf's clock costs most (50 us a tick in virtual machines), that is 0.12 % of one processor. */
+/* Windows are a second apart on average, at random times that no program can be in step with. They cover 2.4 % of the
+ * time, for a quarter more samples. Where perf's clock costs most (50 us per tick in virtual machines), that is 0.12 %
+ * of one processor. */
 #define LEAST_GAP_NS 500000000u
 #define MORE_GAP_NS 1000000000u
 #define LOOKS 24
 #define LOOK_EVERY_NS 1000000u
-/* Who is sampled as often as that anyway needs no bursts. */
+/* At this rate and above no dense sampling windows are needed. */
 #define FAST_HZ 500
 #define NEVER_NS (UINT64_MAX / 4)
 
 static uint64_t half_second; /* of a thread's CPU time, in ticks */
 static uint64_t due_ns;
-static struct thread *last; /* that was looked at */
-static int event_fd = -1;   /* of the interval thread's descriptors */
+static struct thread *last; /* the thread of the last window */
+static int event_fd = -1;   /* in the interval thread's descriptor table */
 
 void burst_begin(const struct config *config)
 {
     last = NULL;
     half_second = config->rate_hz / 2;
-    event_fd = -1; /* of a forked child's parent */
+    event_fd = -1; /* it belongs to the forked child's parent */
     due_ns = config->rate_hz < FAST_HZ && config->format == FORMAT_STREAM ? 0 : NEVER_NS;
 }
 
@@ -38,8 +38,8 @@ uint64_t burst_due_ns(void)
     return due_ns;
 }
 
-/* In turn: threads that have run for half a second since they were looked at. Another thread may have had the record.
- */
+/* Return the next thread in turn that has run for half a second since its last window. The record may have been another
+ * thread's. */
 static struct thread *next_thread(void)
 {
     struct thread *thread = last;
@@ -72,7 +72,7 @@ void burst_go_on(uint64_t now_ns)
     if (now_ns < due_ns)
         return;
     if (event_fd >= 0)
-        sys_close(event_fd); /* of a thread that has slept since, perhaps */
+        sys_close(event_fd); /* perhaps of a thread that has slept since */
     event_fd = -1;
     due_ns = now_ns + LEAST_GAP_NS + ticker_random_below(MORE_GAP_NS);
     int number = own_signal();

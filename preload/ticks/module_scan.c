@@ -1,6 +1,5 @@
-/* Who may touch what: `wanted`, `next_ns` and `expected` are atomic; any thread sets the first and the last, and reads
- * the second. The rest, and all
- * of modules_scan, is the interval thread's, under the collector's lock. */
+/* Thread safety: `wanted`, `next_ns` and `expected` are atomic; any thread sets the first and the last, and reads the
+ * second. The rest, and all of modules_scan, belongs to the interval thread, under the collector's lock. */
 #define _GNU_SOURCE
 #include "module_scan.h"
 
@@ -16,7 +15,7 @@
 static bool wanted;
 static uint64_t next_ns;             /* not before, on CLOCK_MONOTONIC */
 static uint64_t pause_ns;            /* interval thread */
-static size_t expected;              /* ranges that are gone */
+static size_t expected;              /* unmapped ranges */
 static bool was_unreadable, is_said; /* interval thread */
 
 static bool is_time(void)
@@ -52,7 +51,7 @@ static bool look(void)
 {
     bool changed = modules_scan();
     was_unreadable = was_unreadable || modules_are_unreadable();
-    /* Where there are no descriptors left, none may be left to say so. */
+    /* Without free descriptors the message may have to wait. */
     if (was_unreadable && !is_said)
         is_said =
             log_warn("cannot read /proc/thread-self/maps (see ulimit -n): calls and samples in code that was loaded "

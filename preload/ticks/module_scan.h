@@ -1,31 +1,31 @@
-/* When to look for modules that the program has loaded: soon after something unknown was seen, ever less often if in
- * vain.
- */
+/* Schedule of scans for newly loaded modules: soon after a sample in unknown code, and less and less often if scans
+ * find nothing. */
 #ifndef INCPROF_MODULE_SCAN_H
 #define INCPROF_MODULE_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A path, or a call, ended in unknown code: look soon. Async-signal-safe and thread-safe. */
+/* Request a scan soon: a call path, or a call, ended in unknown code. Async-signal-safe and thread-safe. */
 void module_scan_request(void);
 
-/* Whether somebody has, and nobody has looked since. */
+/* Return whether a request is pending. */
 bool module_scan_is_wanted(void);
 
-/* The next look may come at once. Before the interval thread is there. */
+/* Allow the next scan at once. Before the interval thread starts. */
 void module_scan_begin(void);
 
-/* Looks, whenever the last look was. Interval thread, under the lock. */
+/* Scan now, whenever the last scan was. Interval thread, under the lock. */
 void module_scan_now(void);
 
-/* The loader has unloaded what so many ranges of the current map show; 0: it is not known. Thread-safe. */
+/* Record that the loader has unloaded objects with `gone` ranges of the current map; 0: number not known.
+ * Thread-safe. */
 void module_scan_expect(size_t gone);
 
-/* After that: leaves out what is gone, or looks. Interval thread, under the lock. */
+/* After an unload: drop the unmapped ranges, or scan. Interval thread, under the lock. */
 void module_scan_after_unload(void);
 
-/* Looks, if somebody has asked and it is time to: some 50 us. Interval thread, under the lock. */
+/* Scan if a request is pending and due; takes some 50 us. Interval thread, under the lock. */
 void module_scan_if_wanted(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* Who may touch what: `tick_handler` is written before the first thread. `current` is atomic and only ever grows. An
- * action of the application's is written by the thread that sets it, to a place that it has taken for itself (`count`,
- * atomic), and published by a release store to `latest`; readers take the latest. No locks: all of it runs in handlers
- * too. */
+/* Thread safety: `tick_handler` is written before the first thread. `current` is atomic and only ever grows. A thread
+ * that sets an action of the application writes it to a slot that it has reserved (`count`, atomic), and publishes it
+ * by a release store to `latest`; readers use the latest. No locks: all of it runs in handlers too. */
 #define _GNU_SOURCE
 #include "own_signal.h"
 
@@ -20,7 +19,7 @@ static const int candidates[CANDIDATES] = {SIGURG, SIGWINCH};
 static int current = -1; /* index of the ticks' signal; those before it have been claimed; -1 before the start */
 static signal_handler tick_handler;
 
-/* The application's actions. A new version goes to a new place: a handler may be reading the one before. */
+/* The application's actions. A new version goes to a new slot, because a handler may be reading the previous one. */
 static struct kept {
     struct sigaction versions[VERSIONS];
     uint32_t count; /* versions made */
@@ -69,8 +68,8 @@ static bool does_nothing(const struct sigaction *action)
     return action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN;
 }
 
-/* Our handler in the kernel: as the ticks need it, or with the application's mask and flags, which then mean what the
- * application meant by them. SA_RESETHAND is left to pass_on: a late tick must not use it up. */
+/* Install our handler: as the ticks need it, or with the application's mask and flags, which then have their usual
+ * effect. SA_RESETHAND is left to pass_on: a late tick must not use it up. */
 static int install(int i, const struct sigaction *application, struct sigaction *before)
 {
     struct sigaction action = {.sa_sigaction = tick_handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -83,13 +82,13 @@ static int install(int i, const struct sigaction *application, struct sigaction 
     return __sigaction(candidates[i], &action, before);
 }
 
-/* Makes candidate `i` the ticks' signal, unless the application has a handler for it. */
+/* Make candidate `i` the ticks' signal, unless the application has a handler for it. */
 static bool take(int i)
 {
     struct sigaction before;
     if (__sigaction(candidates[i], NULL, &before) != 0)
         return false;
-    if (before.sa_sigaction == tick_handler) /* another thread is at it */
+    if (before.sa_sigaction == tick_handler) /* another thread is installing it */
         return true;
     keep(i, &before);
     return does_nothing(&before) && install(i, NULL, NULL) == 0;
@@ -110,7 +109,7 @@ bool own_signal_begin(signal_handler on_tick)
     return false;
 }
 
-/* The application wants candidate `i`, which is the ticks'. */
+/* Give candidate `i`, the ticks' signal, to the application. */
 static void give_away(int i)
 {
     int next = i + 1;
@@ -121,7 +120,8 @@ static void give_away(int i)
     errno = errno_kept;
 }
 
-/* What sigaction shows afterwards: with the restorer that libc adds, without what cannot be blocked. */
+/* Complete the action as sigaction returns it: with the restorer that libc adds, without signals that cannot be
+ * blocked. */
 static void complete(int i, struct sigaction *action)
 {
     struct sigaction ours;
@@ -208,8 +208,7 @@ void own_signal_follow(int *hidden)
     *hidden = 0;
 }
 
-/* Whether the kernel has our handler for candidate `i`: in a vfork child, until that has been given the
- * application's. */
+/* Return whether the kernel has our handler for candidate `i`: in a vfork child, until own_signal_hand_over. */
 static bool is_installed(int i)
 {
     struct sigaction now;
@@ -237,7 +236,7 @@ void own_signal_end(int *hidden)
     __atomic_store_n(&current, -1, __ATOMIC_RELEASE);
 }
 
-/* The kernel throws away what waits to be delivered when a signal is ignored, blocked or not. */
+/* Ignore the signal. The kernel then discards pending instances, blocked or not. */
 static void ignore(int number, const struct sigaction *action)
 {
     const struct timespec none = {0, 0};
@@ -249,7 +248,7 @@ static void ignore(int number, const struct sigaction *action)
         own_signal_send_again(number, &info);
 }
 
-/* Of the actions, a program inherits only that a signal is ignored. */
+/* Of the actions, a program inherits only ignored signals. */
 void own_signal_before_exec(int hidden)
 {
     int errno_kept = errno;

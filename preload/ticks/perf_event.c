@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "perf_event.h"
+#include "ticker.h"
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>

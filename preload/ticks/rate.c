@@ -1,22 +1,21 @@
 #define _GNU_SOURCE
-#include "rate.h"
+#include "ticker.h"
 
 #include "buffer.h"
 #include "log.h"
 #include "own_signal.h"
-#include "perf_event.h"
 #include "sys.h"
 
 #define NANO 1000000000u
-/* Nobody's rate is lowered below this. */
+/* No rate is lowered below this. */
 #define USUAL_HZ 1000
-/* A trial: half a millisecond alone, and as long with ticks every 100 us. The median of some is one that nothing else
- * has disturbed: beside other busy programs, a processor goes twice as fast for a while where its core is its own. */
+/* A trial: half a millisecond alone, and as long with ticks every 100 us. The median is free of disturbances: next to
+ * other busy programs, a hardware thread runs twice as fast while it has its core to itself. */
 #define TRIAL_PERIOD_NS 100000
 #define TRIAL_STEPS 10
 #define TRIALS 15 /* an odd number */
 
-/* What the kernel's coarse clocks advance by is its tick, 1 / HZ. */
+/* Return the kernel's tick, 1 / HZ: the step of its coarse clocks. */
 static uint64_t kernel_tick_ns(void)
 {
     struct timespec tick = {0, 0};
@@ -30,14 +29,14 @@ static uint64_t cpu_ns(void)
     return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Work of some 50 us that no compiler takes away. */
+/* Work for some 50 us, in a form that compilers do not remove. */
 static void work(void)
 {
     for (unsigned int i = 0; i < 50000; i++)
         __asm__ volatile("" : : "r"(i));
 }
 
-/* CPU time of a trial's half. */
+/* Return the CPU time of half a trial. */
 static uint64_t half_ns(void)
 {
     uint64_t start = cpu_ns();
@@ -46,7 +45,8 @@ static uint64_t half_ns(void)
     return cpu_ns() - start;
 }
 
-/* What a tick costs the thread, its handler aside. The clock of the thread stands still while another one runs. */
+/* Return the CPU time that a tick costs the thread, without its handler. The thread's clock stops while another one
+ * runs. */
 static uint64_t tick_cost_ns(int fd)
 {
     uint64_t sorted[TRIALS];
@@ -98,7 +98,7 @@ void rate_choose(struct config *config)
             log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
                      "kernel.perf_event_paranoid): the rate will be lower than asked for",
                      NULL);
-        return; /* who asked for perf's clock is told by the first thread that cannot have it */
+        return; /* if perf's clock was set explicitly, the first thread that cannot use it reports that */
     }
     config->clock = CLOCK_PERF;
     if (config->rate_hz > USUAL_HZ && config->overhead < (uint64_t)100 * NANO)

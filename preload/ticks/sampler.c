@@ -4,20 +4,19 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 
-#include "burst.h"
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
 #include "python.h"
-#include "signal_stacks.h"
 #include "switch.h"
 #include "sys.h"
+#include "thread.h"
 #include "ticker.h"
 #include "vfork.h"
 
-/* The handler may take one part in fifty of the thread's CPU time, of which it saves up a millisecond, and 50 us at a
- * stretch: a walk that needs more is cut (path.h), and ticks that find the credit used up are counted with the next
- * sample. It pays for what it has used of the thread's CPU clock, whatever that went into. */
+/* The handler may use one fiftieth of the thread's CPU time. It accumulates up to one millisecond of credit and uses up
+ * to 50 us at a time: a longer walk is cut (path.h), and ticks without credit are added to the next sample. It is
+ * charged by the thread's CPU clock, whatever the time was used for. */
 #define SHARE 50
 #define LONGEST_NS 50000
 
@@ -30,7 +29,8 @@ static enum sample_kind kind_of_leaf(const struct cursor *cursor)
     return path_is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
 }
 
-/* Without a frame of the application's: a thread that a library started for itself is that library's. */
+/* Set the home of a path without application frames: a thread that a library started for itself belongs to that
+ * library. */
 static void set_home(struct sample *sample, const struct path *path, bool was_started)
 {
     sample->kind = was_started && path->home != 0 ? KIND_LIBRARY : KIND_UNKNOWN;
@@ -46,7 +46,7 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
     unwind_start(&cursor, map, context, thread->stack_low, thread->stack_high, thread->window, &thread->cache);
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
-    bool is_unknown = cursor.range == NULL; /* though a search may find who called it */
+    bool is_unknown = cursor.range == NULL; /* although a search may find its caller */
     const struct python *python = python_current();
     struct python_walk frames;
     const struct python_stack stack = {.low = cursor.sp,
@@ -68,7 +68,7 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
     ring_put(thread, &sample);
 }
 
-/* Whether the handler may look at the stack at this tick. */
+/* Return whether the handler may walk the stack at this tick. */
 static bool earn(struct thread *thread, uint64_t ticks)
 {
     uint64_t earned = ticks * (thread->period_ns / SHARE);
@@ -97,7 +97,8 @@ static void take_paid_sample(struct thread *thread, const ucontext_t *context, u
     thread_add(&thread->counters.handler_ns, spent_ns);
 }
 
-/* In a process of a job, the first tick has the interval thread look for code: of the others, few ever come so far. */
+/* In a process of a job, the first tick makes the interval thread scan for code; few of a job's processes ever get that
+ * far. */
 static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *context)
 {
     thread->held += ticks;
@@ -143,7 +144,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return;
     }
     uint64_t ticks = ticker_weight(thread, info);
-    if (number != own_signal()) { /* with the application's mask in force: another tick could come in between */
+    if (number != own_signal()) { /* with the application's mask in force, another tick could arrive in between */
         thread->held += ticks;
         ticker_move(thread, false);
     } else if (ticks > 0 && switch_is_sampling()) {
@@ -165,7 +166,8 @@ bool sampler_start(void)
     return false;
 }
 
-/* What became due after the last expiry that the kernel noticed: for a thread shorter than a kernel tick, all. */
+/* Account for the ticks due after the last expiry that the kernel detected: all, for a thread shorter than a kernel
+ * tick. */
 static void account_for_rest(struct thread *thread)
 {
     uint64_t overdue = ticker_overdue(thread);
@@ -190,7 +192,7 @@ static void account_for_rest(struct thread *thread)
 
 void sampler_end_thread(struct thread *thread)
 {
-    /* A signal that is still on its way must not write into the ring at the same time. */
+    /* A signal still in flight must not write into the ring at the same time. */
     uint64_t mask = sys_block_signals();
     account_for_rest(thread);
     sys_set_signal_mask(mask);

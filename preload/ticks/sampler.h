@@ -1,16 +1,39 @@
-/* Where each thread's CPU time goes: the handler of the ticks, which unwinds the stack and puts a sample into the ring.
- */
+/* CPU-time sampling: the tick handler, which unwinds the thread's stack and puts a sample into its ring. */
 #ifndef INCPROF_SAMPLER_H
 #define INCPROF_SAMPLER_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "config.h"
 #include "ring.h"
+#include "thread.h"
 
-/* Installs the signal handler. False after one line on stderr. Once, before the first thread starts. */
+/* Install the signal handler. Returns false after one line on stderr. Once, before the first thread starts. */
 bool sampler_start(void);
 
-/* Takes the thread's last sample and its timer away. Async-signal-safe; called by the thread itself. */
+/* Take the thread's last sample and delete its timer. Async-signal-safe; called by the thread itself. */
 void sampler_end_thread(struct thread *thread);
+
+/* Dense sampling windows: from time to time a thread is sampled every millisecond, to show steps shorter than its tick
+ * period. These samples stand for no time (weight 0); ticks continue unchanged. Only where calls are not counted, and
+ * where perf's clock is permitted. */
+
+/* Before the first thread starts, of the process or of a forked child. Not thread-safe. */
+void burst_begin(const struct config *config);
+
+/* Return when the next window is due, on CLOCK_MONOTONIC. Collector. */
+uint64_t burst_due_ns(void);
+
+/* Open a window if it is due and the previous one has ended. Collector. */
+void burst_go_on(uint64_t now_ns);
+
+/* Return whether the signal belongs to a dense sampling window of the thread; thread may be NULL. Async-signal-safe and
+ * thread-safe. */
+bool burst_is_look(const struct thread *thread, const siginfo_t *info);
+
+/* Close the event, before the interval thread ends. Collector. */
+void burst_park(void);
 
 #endif

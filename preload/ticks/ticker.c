@@ -1,14 +1,13 @@
-/* Who may touch what: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is
- * each record's wants_ticker. A thread's timer is its own, until it asks the interval thread for a ticker: that opens,
- * aims and closes its perf event, or makes a timer in its place. The interval thread also deletes the timers of threads
- * that are gone, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
- * trouble_said is the interval thread's. No locks. */
+/* Thread safety: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is each
+ * record's wants_ticker. A thread owns its timer until it requests a ticker from the interval thread, which opens, aims
+ * and closes its perf event, or creates a timer in its place. The interval thread also deletes the timers of ended
+ * threads, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite; trouble_said
+ * belongs to the interval thread. No locks. */
 #define _GNU_SOURCE
 #include "ticker.h"
 
 #include "log.h"
 #include "own_signal.h"
-#include "perf_event.h"
 #include "requests.h"
 #include "sys.h"
 #include "worker.h"
@@ -16,10 +15,10 @@
 static uint64_t period_ns;
 static enum clock_source clock_source;
 static char cookie;     /* its address marks our timers' signals */
-static uint32_t wanted; /* threads that wait for the interval thread to give them a ticker */
+static uint32_t wanted; /* number of threads that wait for a ticker from the interval thread */
 
-/* What some thread could not have: said once, by the interval thread. A thread may start in the entry stub, where code
- * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
+/* A ticker that some thread could not get: reported once, by the interval thread. A thread may start in the entry stub,
+ * where libc code with vector registers would overwrite the arguments of the function being entered. */
 static const char *trouble, *trouble_said;
 
 static bool perf_is_refused;
@@ -29,7 +28,8 @@ static void note(const char *what)
     __atomic_store_n(&trouble, what, __ATOMIC_RELAXED);
 }
 
-/* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
+/* xorshift: the first expiry is uniform over the period, so that short threads are sampled in proportion to their
+ * time. */
 uint64_t ticker_random_below(uint64_t bound)
 {
     static uint64_t state;
@@ -59,7 +59,8 @@ void ticker_begin(const struct config *config)
     wanted = 0;
 }
 
-/* The handler knows the event's signals by its descriptor: that is set before there can be any. 0 or negative errno. */
+/* Start the perf event. The handler identifies its signals by its descriptor, which is set before the first one.
+ * Returns 0 or negative errno. */
 static int start_perf(struct thread *thread, int number)
 {
     int fd = perf_event_open(thread->tid, thread->period_ns);
@@ -96,7 +97,8 @@ static long start_timer(struct thread *thread, int number)
     return error;
 }
 
-/* A perf event is a descriptor: it is the interval thread's, so that the application's table stays its own. */
+/* Request a ticker. A perf event is a descriptor, which the interval thread holds to leave the application's table
+ * alone. */
 static void want(struct thread *thread, bool wait)
 {
     if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
@@ -107,13 +109,14 @@ static void want(struct thread *thread, bool wait)
         worker_nudge(REQUEST_TICKERS);
 }
 
-/* What a container's filter of system calls says no to; where memory is short, the kernel says something else. */
+/* Return whether the error is a denial, such as by a container's system call filter; lack of memory has other
+ * errors. */
 static bool is_refusal(long error)
 {
     return error == -EPERM || error == -EACCES || error == -ENOSYS;
 }
 
-/* The other clock takes the place of one that is not permitted. */
+/* Start a timer, in place of the other clock if that is not permitted. */
 static void set_timer(struct thread *thread, int number)
 {
     thread->tick_signal = number;
@@ -178,7 +181,7 @@ void ticker_resume(struct thread *thread)
         set_timer(thread, own_signal());
 }
 
-/* Fewer descriptors than threads: the others are sampled by timers. */
+/* Open a perf event; if there are fewer descriptors than threads, the remaining threads use timers. */
 static void give_perf(struct thread *thread, int number)
 {
     int error = start_perf(thread, number);
@@ -252,7 +255,7 @@ uint32_t ticker_weight(struct thread *thread, const siginfo_t *info)
     if (thread->perf_fd < 0) {
         ticks += info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
     } else {
-        /* perf gives no count, and none inside the kernel: the CPU clock knows what has become due. */
+        /* perf reports no count, and no ticks inside the kernel, so the due ticks are computed from the CPU clock. */
         ticks = ticker_overdue(thread);
     }
     thread->delivered += ticks;

@@ -5,13 +5,13 @@
 
 #include "machine.h"
 #include "python.h"
-#include "return_search.h"
 #include "sys.h"
+#include "unwind.h"
 
 #define ENTRY_BYTES 64
-/* Frames between two looks at the clock: some 2 us, in which a look costs 30 ns. */
+/* Frames between two readings of the clock: some 2 us; a reading costs 30 ns. */
 #define CLOCK_FRAMES 64
-/* Stacks with fewer frames are walked whole and leave nothing behind. */
+/* Stacks with fewer frames are walked completely and not remembered. */
 #define DEEP INNER_FRAMES
 #define STRIDE 64 /* frames from mark to mark */
 
@@ -22,8 +22,8 @@ struct walk {
     struct path_memory *memory;
     struct cursor *cursor;
     uint64_t *outer;
-    int64_t passed;   /* the number of the next frame of the application's, as in `outer` */
-    size_t next_mark; /* of the memory's: those before it are further in */
+    int64_t passed;   /* number of the next application frame, as in `outer` */
+    size_t next_mark; /* in the memory: earlier marks are further in */
     uint64_t deadline_ns;
     struct python_walk *python; /* or NULL */
 };
@@ -53,7 +53,8 @@ static uint64_t gap_without(const struct path *path, size_t i)
     return path->marks[i + 1].frame.sp - path->marks[i - 1].frame.sp;
 }
 
-/* When there is no room left, the mark goes that leaves the smallest gap: they stay spread over the whole stack. */
+/* Add a mark. When there is no room left, remove the mark that leaves the smallest gap, so that they stay spread over
+ * the whole stack. */
 static void add_mark(struct path *path, const struct path_mark *mark)
 {
     if (path->mark_count == PATH_MARKS) {
@@ -67,7 +68,8 @@ static void add_mark(struct path *path, const struct path_mark *mark)
     path->marks[path->mark_count++] = *mark;
 }
 
-/* The return address is where it was. Read directly: marks lie on the thread's own stack. */
+/* Return whether the return address is still in place. It is read directly, because marks are on the thread's own
+ * stack. */
 static bool is_in_place(const struct path_mark *mark, const struct stack *stack)
 {
     uint64_t address = mark->frame.return_at;
@@ -83,8 +85,8 @@ static bool is_unchanged(const struct path_memory *memory, size_t first, const s
     return memory->result != UNWIND_CALLER || is_in_place(&memory->edge, stack);
 }
 
-/* The cursor is at a frame from which on the memory has the rest: the path's inner frames are complete, and all that
- * it shows of the outer ones lie beyond. */
+/* Return whether the memory holds all frames from the cursor on: the path's inner frames are complete, and all its
+ * outer frames lie beyond. */
 static bool is_known(struct walk *walk)
 {
     const struct path_memory *memory = walk->memory;
@@ -98,7 +100,7 @@ static bool is_known(struct walk *walk)
            memory->edge.passed - mark->passed >= OUTER_FRAMES && is_unchanged(memory, walk->next_mark, &cursor->stack);
 }
 
-/* Code that says nothing of its frame has a search of its own, where it is the leaf. */
+/* Step to the caller. For a leaf without unwind rules, search for the return address. */
 static enum unwind_result step(struct cursor *cursor)
 {
 #if !MACHINE_HAS_LINK_REGISTER
@@ -130,8 +132,8 @@ static bool is_late(const struct walk *walk)
     return walk->path->walked % CLOCK_FRAMES == CLOCK_FRAMES - 1 && monotonic_ns() >= walk->deadline_ns;
 }
 
-/* In place of the frame of C whose part of the stack has just been left, and ends below `end`: the functions of Python
- * that it runs. Whether it runs any. */
+/* Add the Python functions that a C frame runs, in its place; the walk has just left its part of the stack, which ends
+ * below `end`. Returns whether it runs any. */
 static bool add_python(struct walk *walk, uint64_t pc, uint64_t end)
 {
     uint64_t frame;
@@ -145,7 +147,7 @@ static bool add_python(struct walk *walk, uint64_t pc, uint64_t end)
     return any;
 }
 
-/* Where the way through the frames of C is lost, those of Python still lead out to the beginning. */
+/* Add the remaining Python frames, which lead to the outermost frame even if the C frames cannot be unwound. */
 static void add_rest_of_python(struct walk *walk)
 {
     if (walk->path->result == UNWIND_BROKEN && add_python(walk, 0, UINT64_MAX) && python_has_ended(walk->python)) {
@@ -154,8 +156,8 @@ static void add_rest_of_python(struct walk *walk)
     }
 }
 
-/* Outwards until the stack's end, the deadline (UNWIND_CALLER) or, where it is asked for, a frame that is known (true).
- */
+/* Walk outwards until the stack's end, the deadline (UNWIND_CALLER) or, unless `is_new`, a remembered frame (returns
+ * true). */
 static bool advance(struct walk *walk, bool is_new)
 {
     struct path *path = walk->path;
@@ -187,7 +189,7 @@ static bool advance(struct walk *walk, bool is_new)
     return false;
 }
 
-/* Marks and edge become the memory's. */
+/* Copy marks and edge into the memory. */
 static void remember(struct walk *walk)
 {
     struct path_memory *memory = walk->memory;
@@ -198,7 +200,7 @@ static void remember(struct walk *walk)
     memory->result = path->result;
 }
 
-/* From a known frame: its number in the memory becomes this walk's, and where the memory ends the walk goes on. */
+/* Continue from a remembered frame: adopt the memory's frame numbers, and resume the walk at the memory's edge. */
 static void go_on_from_memory(struct walk *walk)
 {
     struct path *path = walk->path;

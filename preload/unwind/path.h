@@ -1,11 +1,11 @@
-/* The call path of a sample: the frames of the application's, innermost first, found within a budget.
+/* The call path of a sample: the application's frames, innermost first, unwound within a time budget.
  *
- * A deep stack costs more to walk than a sample may. What was seen of it is remembered from one sample of the thread to
- * the next: a walk that comes to a frame which was there before (same place, same return address, same frame pointer,
- * and the return addresses further out unchanged as well) takes the rest from memory, and goes on where the walk before
- * had to stop. So a stack of any depth is known after some samples, as long as its outer part stays.
+ * Walking a deep stack costs more than a sample may take. Frames are therefore remembered from one sample of the thread
+ * to the next. A walk that reaches a remembered frame (same address, same return address, same frame pointer, and
+ * unchanged return addresses further out) takes the rest from memory, and continues where the previous walk had to
+ * stop. A stack of any depth is therefore complete after some samples, as long as its outer part stays.
  *
- * Async-signal-safe; for the thread itself, in the handler of its ticks.
+ * Async-signal-safe; for the thread itself, in its tick handler.
  */
 #ifndef INCPROF_PATH_H
 #define INCPROF_PATH_H
@@ -20,7 +20,7 @@
 #define OUTER_FRAMES 64
 #define PATH_MARKS 128
 
-/* A frame on the way out. `passed`: frames of the application's inside it. */
+/* A visited frame. `passed`: number of application frames inside it. */
 struct path_mark {
     struct frame frame;
     int64_t passed;
@@ -29,10 +29,9 @@ struct path_mark {
 struct path_memory {
     struct path_mark marks[PATH_MARKS]; /* innermost first */
     size_t count;
-    struct path_mark edge;     /* how far out the stack is known */
-    enum unwind_result result; /* there. UNWIND_CALLER: it goes on */
-    uint64_t
-        outer[OUTER_FRAMES]; /* the last frames of the application's before the edge: number n at n % OUTER_FRAMES */
+    struct path_mark edge;        /* the outermost remembered frame */
+    enum unwind_result result;    /* at the edge. UNWIND_CALLER: the stack continues */
+    uint64_t outer[OUTER_FRAMES]; /* the last application frames before the edge: number n at n % OUTER_FRAMES */
 };
 
 struct path {
@@ -41,24 +40,25 @@ struct path {
     struct path_mark marks[PATH_MARKS];
     size_t mark_count;
     int64_t frames;            /* of the application's */
-    size_t walked;             /* of any kind, by this walk */
-    uint64_t home;             /* the outermost frame in a library that is more than where threads begin, or 0 */
-    bool from_memory;          /* the outer frames are the memory's */
-    bool has_gap;              /* between the frames of C that could be told and the outermost of Python */
-    enum unwind_result result; /* UNWIND_END: the path is whole */
+    size_t walked;             /* frames of any kind that this walk visited */
+    uint64_t home;             /* the outermost frame in a library that does not merely start threads, or 0 */
+    bool from_memory;          /* the outer frames are in path_memory */
+    bool has_gap;              /* between the resolved C frames and the outermost Python frame */
+    enum unwind_result result; /* UNWIND_END: the path is complete */
 };
 
 struct python_walk;
 struct sample;
 struct thread;
 
-/* Walks from the cursor outwards until the stack's end, or the deadline (CLOCK_MONOTONIC). `python`: its frames come in
- * between, and nothing is remembered: the same calls of the interpreter may run other functions by the next sample. Or
- * NULL. */
+/* Walk from the cursor outwards until the stack's end, or the deadline (CLOCK_MONOTONIC). `python`: the thread's Python
+ * frames, or NULL. With them nothing is remembered: the same interpreter calls may run other functions at the next
+ * sample. */
 void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, struct python_walk *python,
                uint64_t deadline_ns);
 
-/* Outer frames that the path has beside its inner ones, and the one with this number among them, innermost first. */
+/* Return the number of outer frames that the path has in addition to its inner ones, and one of them by number,
+ * innermost first. */
 static inline size_t path_outer_count(const struct path *path)
 {
     int64_t beyond = path->frames - INNER_FRAMES;
@@ -72,11 +72,11 @@ static inline uint64_t path_outer(const struct path *path, const struct path_mem
     return frames[(end - (int64_t)path_outer_count(path) + (int64_t)number) % OUTER_FRAMES];
 }
 
-/* Where the program starts: its entry point is no frame of anybody's. Before the first walk in it. */
+/* Set the program's entry point, which is not reported as a frame. Before the program's first walk. */
 void path_begin(uint64_t entry);
 
-/* Whether the frame is the application's: code of the executable, or of a library that calls mcount, but no linkage
- * stub. */
+/* Return whether the frame is the application's: code of the executable, or of a library that calls mcount, but no
+ * linkage stub. */
 bool path_is_application(const struct cursor *cursor);
 
 #endif

@@ -1,23 +1,23 @@
 #define _GNU_SOURCE
-#include "return_search.h"
+#include "unwind.h"
 
 #include <string.h>
 #include <sys/uio.h>
 
-#include "registers_x86_64.h"
+#include "registers.h"
 #include "sys.h"
 
 /* Six saved registers, and locals. */
 #define NEAR_WORDS 32
-/* A buffer of the function's own, which it has aligned. */
+/* The function's own aligned buffer. */
 #define FAR_BYTES ((uint64_t)1 << 20)
 #define TRIAL_FRAMES 8
 #define LEAST_FRAMES 2
-#define MOST_TRIALS 32 /* so that no stack, however strange, takes long */
+#define MOST_TRIALS 32 /* limits the time for any stack */
 
 #define CALL_BYTES 7 /* the longest */
 
-/* How long an instruction's operand is, from its ModRM byte on. */
+/* Return the length of an instruction's operand, from its ModRM byte on. */
 static size_t operand_length(const uint8_t *modrm)
 {
     unsigned int mode = modrm[0] >> 6;
@@ -27,13 +27,13 @@ static size_t operand_length(const uint8_t *modrm)
     return 1 + has_index + displacement;
 }
 
-/* Whether these CALL_BYTES end with a call of an address. */
+/* Return whether these CALL_BYTES end with a call of an address. */
 static bool is_direct(const uint8_t *code)
 {
     return code[CALL_BYTES - 5] == 0xe8;
 }
 
-/* By a register or memory: opcode ff, /2. */
+/* Return whether they end with a call through a register or memory: opcode ff, /2. */
 static bool is_indirect(const uint8_t *code)
 {
     for (size_t length = 2; length <= CALL_BYTES; length++) {
@@ -44,7 +44,7 @@ static bool is_indirect(const uint8_t *code)
     return false;
 }
 
-/* The CALL_BYTES before `pc`, which is in code; its library may have been closed since. */
+/* Read the CALL_BYTES before `pc`, which is in code; its library may have been unloaded since. */
 static bool read_call(const struct cursor *cursor, uint64_t pc, uint8_t *code)
 {
     const struct code_range *range = modules_find(cursor->map, pc - 1);
@@ -58,11 +58,11 @@ static bool read_call(const struct cursor *cursor, uint64_t pc, uint8_t *code)
 
 static bool is_return(const struct cursor *cursor, uint64_t pc)
 {
-    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to go on */
+    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to continue */
     return read_call(cursor, pc, code) && (is_direct(code) || is_indirect(code));
 }
 
-/* Whether code without rules, or a stub for it, is at `target`; code between it and the leaf that has rules would show
+/* Return whether `target` is code without rules, or a stub for it. Code with rules between it and the leaf would show
  * that it is another function. */
 static bool may_begin(const struct cursor *cursor, uint64_t target)
 {
@@ -79,11 +79,11 @@ static bool may_begin(const struct cursor *cursor, uint64_t target)
     return row.cfa == CFA_NONE && row.pc == cursor->row.pc;
 }
 
-/* Whether the call before `pc` may have been of the function that the leaf is in. Who else was called has returned,
- * and its return address is an old one. */
+/* Return whether the call before `pc` may have called the leaf's function. Any other callee has returned, and its
+ * return address is stale. */
 static bool is_return_of_leaf(const struct cursor *cursor, uint64_t pc)
 {
-    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to go on */
+    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to continue */
     int32_t distance;
     if (!read_call(cursor, pc, code))
         return false;
@@ -95,7 +95,7 @@ struct search {
     struct cursor *cursor;
     struct frame caller;
     int trials;    /* that are left */
-    uint64_t kept; /* where a frame on the way is, or 0 */
+    uint64_t kept; /* address of a frame on the way, or 0 */
 };
 
 static bool is_near(uint64_t low, uint64_t at)
@@ -103,8 +103,8 @@ static bool is_near(uint64_t low, uint64_t at)
     return at >= low && at - low < 8 * (uint64_t)NEAR_WORDS;
 }
 
-/* Whether rules lead on from the caller, up the stack, and every address that they find follows a call: to the stack's
- * end, a handler's beginning, or for some frames. Where code without rules has called, two will do. */
+/* Return whether rules unwind from the caller up the stack, with every address after a call: to the stack's end, a
+ * handler's beginning, or for some frames. If the caller has no rules, two frames suffice. */
 static bool leads_on(struct search *search)
 {
     struct cursor trial = *search->cursor;
@@ -124,19 +124,19 @@ static bool leads_on(struct search *search)
         is_through = is_through || is_near(search->kept, trial.return_at);
         steps++;
     }
-    search->cursor->stack = trial.stack; /* both have read into the same window */
+    search->cursor->stack = trial.stack; /* both read into the same window */
     return is_through && (result == UNWIND_END || (result == UNWIND_CALLER && steps >= LEAST_FRAMES));
 }
 
-/* A value that the function may have saved of the frame pointer: registers are pushed right below the return address,
- * or stored at the bottom; old values lie between. */
+/* Read a candidate for the saved frame pointer: registers are pushed right below the return address, or stored at the
+ * bottom; stale values lie between. */
 static bool read_saved(struct search *search, uint64_t low, uint64_t at, uint64_t n)
 {
     uint64_t saved = n % 2 == 0 ? at - 8 - 8 * (n / 2) : low + 8 * (n / 2);
     return unwind_read_word(search->cursor, saved, &search->caller.fp);
 }
 
-/* Whether the return address is at `at`. A frame pointer that rules use shows what is further out. */
+/* Return whether the return address is at `at`. A frame pointer that rules use leads further out. */
 static bool is_at(struct search *search, uint64_t low, uint64_t at)
 {
     struct cursor *cursor = search->cursor;
@@ -158,7 +158,8 @@ static bool is_above(struct search *search, uint64_t low)
     return false;
 }
 
-/* A function that aligns its stack keeps what it was in a register that calls preserve. */
+/* Search above a saved stack pointer: a function that aligns its stack keeps the old value in a callee-saved
+ * register. */
 static bool is_above_kept(struct search *search)
 {
     static const uint8_t kept[] = {3, DWARF_FP, 12, 13, 14, 15};
@@ -173,8 +174,9 @@ static bool is_above_kept(struct search *search)
     return false;
 }
 
-/* Of a stack pointer that begins a page. What lies right above it is a buffer, with old return addresses in it; unless
- * it is there by chance, and the register is of a function further out: then rules lead from above to that one. */
+/* Search above a page-aligned stack pointer. Usually a buffer with stale return addresses lies right above it. But the
+ * alignment may be by chance, and the saved register may be that of a function further out: then rules lead from above
+ * to that function. */
 static bool is_above_page(struct search *search)
 {
     bool found = is_above_kept(search);

@@ -5,14 +5,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#if defined(__aarch64__)
-#include "registers_aarch64.h"
-#else
-#include "registers_x86_64.h"
-#endif
+#include "registers.h"
 #include "sys.h"
 
-/* Fills the window from `address` on, as far as memory is mapped. */
+/* Fill the window from `address` on, as far as memory is mapped. */
 static bool copy_window(struct stack *stack, uint64_t address)
 {
     struct iovec local = {stack->copy, UNWIND_WINDOW};
@@ -63,7 +59,7 @@ static void fill(struct unwind_place *place, const struct code_map *map, uint64_
     place->high = high < range->end ? high : range->end;
 }
 
-/* Which object the cursor's frame is in, and which rule leads out of it. */
+/* Look up the object of the cursor's frame, and the rule that unwinds it. */
 static void look_up(struct cursor *cursor)
 {
     uint64_t pc = unwind_lookup_pc(cursor);
@@ -108,7 +104,7 @@ void unwind_only_copy(struct cursor *cursor, uint64_t bytes)
     stack->is_all = true;
 }
 
-/* `return_at`: where the address was read, or 0. */
+/* `return_at`: stack address of the return address, or 0. */
 static enum unwind_result arrive(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t return_at)
 {
     cursor->pc = machine_address(pc);
@@ -127,7 +123,7 @@ static bool is_code(const struct cursor *cursor, uint64_t pc)
     return modules_find(cursor->map, machine_address(pc) - 1) != NULL;
 }
 
-/* Code without call frame information (JIT, hand-written assembly): trust a frame pointer that makes sense. */
+/* Code without call frame information (JIT, hand-written assembly): use the frame pointer if it is plausible. */
 static enum unwind_result step_by_frame_pointer(struct cursor *cursor)
 {
     uint64_t pc;
@@ -137,12 +133,12 @@ static enum unwind_result step_by_frame_pointer(struct cursor *cursor)
         !is_code(cursor, pc))
         return UNWIND_BROKEN;
     enum unwind_result result = arrive(cursor, pc, cursor->fp + 16, fp, cursor->fp + 8);
-    cursor->is_exact = !MACHINE_HAS_LINK_REGISTER; /* the two words are anywhere in a frame there */
+    cursor->is_exact = !MACHINE_HAS_LINK_REGISTER; /* with one, the two words may be anywhere in a frame */
     return result;
 }
 
-/* The interrupted code may run on another stack than its handler: whichever it is, it is read through the kernel
- * unless it is the thread's own. */
+/* The interrupted code may run on another stack than its handler. Any stack but the thread's own is read through the
+ * kernel. */
 static enum unwind_result step_signal_frame(struct cursor *cursor)
 {
     uint64_t pc;
@@ -166,8 +162,9 @@ static enum unwind_result step_signal_frame(struct cursor *cursor)
 }
 
 #if MACHINE_HAS_LINK_REGISTER
-/* What a handler returns to has no rules here. The kernel puts a frame record before it, and points the handler's
- * frame pointer there: the two registers that it holds are those in the signal frame. */
+/* Return whether the cursor is at a signal frame. The handler's return trampoline has no rules here. The kernel puts a
+ * frame record before it, and points the handler's frame pointer there; the record's two registers equal those in the
+ * signal frame. */
 static bool is_signal_frame(struct cursor *cursor)
 {
     struct stack *stack = &cursor->stack;
@@ -185,8 +182,8 @@ static bool has_rules(const struct cursor *cursor, uint64_t pc)
     return rule_at(modules_find(cursor->map, pc), pc).cfa != CFA_NONE;
 }
 
-/* A leaf routine of that kind (assembly, linkage stubs) has usually saved nothing, and its caller is compiled code.
- * Where a compiler was told to write no rules, the link register may be left from a call that has returned. */
+/* A leaf routine without rules (assembly, linkage stubs) has usually saved nothing, and its caller is compiled code. In
+ * code compiled without rules, the link register may be stale, from a call that has returned. */
 static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     if (is_signal_frame(cursor))
@@ -196,11 +193,11 @@ static enum unwind_result step_without_rules(struct cursor *cursor)
     return step_by_frame_pointer(cursor);
 }
 #else
-/* A leaf routine of that kind has its return address on top, or not far (return_search.h). */
+/* A leaf routine without rules has its return address on top of the stack, or nearby (return_search). */
 static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     uint64_t pc;
-    /* What a run-time makes keeps frame pointers, where it is to be looked at at all. */
+    /* JIT code keeps frame pointers if it supports profiling at all. */
     if (cursor->range != NULL && cursor->range->module->jit && step_by_frame_pointer(cursor) == UNWIND_CALLER)
         return UNWIND_CALLER;
     if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && is_code(cursor, pc))
@@ -282,8 +279,8 @@ struct frame unwind_frame(const struct cursor *cursor)
                           .is_exact = cursor->is_exact};
 }
 
-/* Where a function begins and none ends no call has come from: whoever made the stack has put the address there, as
- * makecontext does for a coroutine. To be asked where no rules are before the address. */
+/* Return whether the frame is outermost. No call returns to an address at which a function begins and none ends: the
+ * stack's creator has put it there, as makecontext does for a coroutine. For addresses without rules before them. */
 static bool is_outermost(const struct cursor *cursor)
 {
     return !cursor->leaf && rule_at(cursor->range, cursor->pc).cfa != CFA_NONE;

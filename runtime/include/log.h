@@ -1,6 +1,6 @@
 /* Messages to the user: one line each on stderr, by one write, `<library>: <what>[: <detail>]`. A program that was
- * started without stderr, or that has closed it or put something else in its place, gets none, but for what is said
- * right after that (log_keep_stderr). What is not printable in UTF-8 is shown as question marks. */
+ * started without stderr, or that has closed or replaced it, gets none, except for messages right after that
+ * (log_keep_stderr). Unprintable and invalid UTF-8 is shown as question marks. */
 #ifndef RUNTIME_LOG_H
 #define RUNTIME_LOG_H
 
@@ -8,35 +8,46 @@
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 
-/* Remembers who speaks. Once, before the first message. What stderr is, is known since before main. */
+/* Set the library's name. Once, before the first message. The original stderr has been recorded before main. */
 void log_start(const char *library);
 
 void log_set_level(enum log_level level);
 
-/* Many programs close stderr as the last thing that they do (coreutils', xz). For what is said after that, the thread
- * that detaches keeps a copy, in this process and not in its children. Before that thread is started. */
+/* Keep a copy of stderr in the detached thread, in this process and not in its children, for messages after the program
+ * has closed it, as many do last (coreutils, xz). Before that thread is started. */
 void log_keep_stderr(void);
 
-/* By that thread, before it closes what it has from the application: the copy's number, at least 3, or negative. */
+/* For that thread, before it closes the application's descriptors: return the copy's number, at least 3, or a negative
+ * one. */
 int log_copy_stderr(void);
 
-/* By that thread, ten times a second: gives the copy back a second after the program has closed its stderr, or has put
- * another one in its place, so that whoever reads it until its end is not kept waiting. On a busy machine a program
- * that ends may come to its next instruction late. */
+/* For that thread, ten times a second: close the copy one second after the program has closed or replaced its stderr,
+ * so that a reader of stderr reaches the end of file. On a busy machine an ending program may reach its next
+ * instruction late. */
 void log_follow_stderr(void);
 
-/* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
+/* Declare that the calling thread has its own descriptor table: its messages go to the other threads' stderr. */
 void log_detach(void);
 
-/* By any other thread: what the detached one had no descriptor to say it by. Async-signal-safe and thread-safe. */
+/* For any other thread: print the messages for which the detached one had no descriptor. Async-signal-safe and
+ * thread-safe. */
 void log_say_what_is_left(void);
 
-/* Both are async-signal-safe and thread-safe. `detail` may be NULL. False: there was no descriptor to say it by, and
- * more is left already. */
+/* Print a message. `detail` may be NULL. False: there was no descriptor, and the buffer for unprinted messages was in
+ * use. Like log_error, async-signal-safe and thread-safe. */
 bool log_warn(const char *what, const char *detail);
 void log_debug(const char *what, const char *detail);
 
-/* As log_warn, with the kernel's error (negative errno) in words. */
+/* Print a message as log_warn does, with the text of the kernel's error (negative errno). */
 void log_error(const char *what, const char *detail, long error);
+
+/* Texts of the kernel's errors. */
+
+/* Return the text of libc's strerror for a negative errno that the libraries can encounter, or else its number,
+ * formatted in `number`. Async-signal-safe and thread-safe. */
+const char *reason_of(long error, char number[32]);
+
+/* Return the name: "EACCES" for -EACCES, "unknown error" for numbers in no table. Async-signal-safe. */
+const char *reason_name(long error);
 
 #endif

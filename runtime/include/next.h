@@ -1,8 +1,7 @@
-/* The next definition of a function that this library puts itself in front of: libc's, or that of a library that was
- * preloaded behind this one.
+/* The next definition of a function that this library wraps: libc's, or that of a library preloaded behind this one.
  *
- * NEXT is thread-safe and async-signal-safe: what DECLARE_NEXT names is looked up in a constructor, before a signal
- * handler or a forked child of the program's can ask for it.
+ * NEXT is thread-safe and async-signal-safe: functions named by DECLARE_NEXT are looked up in a constructor, before a
+ * signal handler or a forked child of the program can need them.
  */
 #ifndef RUNTIME_NEXT_H
 #define RUNTIME_NEXT_H

@@ -1,53 +1,80 @@
-/* Files of the run directory. Descriptors are those of the interval thread, which has a table of its own: what the
- * application opens and closes is out of reach, and the other way round. Async-signal-safe; called by that thread. */
+/* Files of the run directory. Descriptors are in the interval thread's own table, separate from the application's.
+ * Async-signal-safe; called by that thread. */
 #ifndef RUNTIME_OUTPUT_H
 #define RUNTIME_OUTPUT_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "buffer.h"
 #include "launch.h"
+#include "sys.h"
 
 /* An append-only file. */
 struct output {
     int fd;
-    uint64_t length; /* what is in it, always whole images */
-    bool is_torn;    /* and what could not be cut off */
-    bool is_shared;  /* others append to it as well: nothing is cut off, and `length` is not kept */
+    uint64_t length; /* length of the whole images in it */
+    bool is_torn;    /* followed by a partial image that could not be cut off */
+    bool is_shared;  /* other processes append to it as well: nothing is cut off, and `length` is not maintained */
 };
 
-/* Creates a file that does not exist yet. 0 or negative errno. */
+/* Create a file, which must not exist. Returns 0 or negative errno. */
 long output_create(struct output *output, const char *path);
 
-/* What tells the files of a rank's processes, and of the programs that a process becomes, from each other: puts
- * nothing,
- * .<pid>, .<pid>-2, ... behind the name, for attempts 0, 1, 2, ... below OUTPUT_MOST_NAMES. */
+/* Append a suffix that distinguishes the files of a rank's processes, and of the programs that a process executes:
+ * nothing, .<pid>, .<pid>-2, ... for attempts 0, 1, 2, ... below OUTPUT_MOST_NAMES. */
 void output_append_process(char *name, size_t size, const struct launch *launch, uint64_t attempt);
 
 #define OUTPUT_MOST_NAMES 10000u
 
-/* Creates the file of a rank in its run directory: rank-00000<suffix>, or where that is taken or for `another` process
- * of the rank rank-00000.<pid><suffix>, rank-00000.<pid>-2<suffix>, ... 0 or negative errno. */
+/* Create the file of a rank in its run directory: rank-00000<suffix>, or, if that exists or for `another` process of
+ * the rank, rank-00000.<pid><suffix>, rank-00000.<pid>-2<suffix>, ... Returns 0 or negative errno. */
 long output_create_for_rank(struct output *output, const struct launch *launch, const char *suffix, bool another);
 
-/* Appends by one write. On failure the file is cut back to what it held, and the error is returned. In a shared file,
- * what was written in part stays there: it is followed by all of it, or by what others append. */
+/* Append by one write. On failure the file is cut back to its previous length, and the error is returned. In a shared
+ * file a partial write stays: it is followed by the complete data, or by other processes' data. */
 long output_append(struct output *output, const struct buffer *data);
 
-/* Cuts the file back to `length` bytes. 0 or negative errno. */
+/* Cut the file back to `length` bytes. Returns 0 or negative errno. */
 long output_cut(struct output *output, uint64_t length);
 
-/* Writes a file whole: under a name of its own first, then renamed. An existing one is kept if `keep` (-EEXIST). 0 or
- * negative errno. */
+/* Write a complete file, first under a temporary name, then renamed. An existing one is kept if `keep` (-EEXIST).
+ * Returns 0 or negative errno. */
 long output_write_file(const char *path, const struct buffer *data, bool keep);
 
-/* What writing it would meet before there is anything to write, as far as that can be known. 0 or negative errno. */
+/* Return the error that writing the file would have, as far as it can be determined in advance: 0 or negative errno. */
 long output_try_file(const char *path);
 
-/* directory + "/" + name (+ "." + number for each number >= 0) + suffix into path[PATH_MAX]. */
+/* Write directory + "/" + name + suffix into path[PATH_MAX]. */
 void output_name(char *path, const char *directory, const char *name, const char *suffix);
+
+/* Blocking of SIGXFSZ and SIGPIPE, which the kernel sends to the writing thread for file limits and broken pipes: a
+ * program that has not written anything must not receive them. Async-signal-safe and thread-safe. */
+#define QUIET_SIGNALS ((uint64_t)1 << (SIGXFSZ - 1) | (uint64_t)1 << (SIGPIPE - 1))
+
+struct quiet {
+    uint64_t mask, pending; /* the previous state */
+};
+
+static inline struct quiet quiet_begin(void)
+{
+    const uint64_t ours = QUIET_SIGNALS;
+    struct quiet quiet = {0, 0};
+    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &quiet.mask, sizeof ours);
+    SYS2(SYS_rt_sigpending, &quiet.pending, sizeof quiet.pending);
+    return quiet;
+}
+
+static inline void quiet_end(struct quiet quiet)
+{
+    const struct timespec none = {0, 0};
+    const uint64_t ours = QUIET_SIGNALS & ~quiet.pending;
+    while (ours != 0 && SYS4(SYS_rt_sigtimedwait, &ours, NULL, &none, sizeof ours) > 0)
+        ;
+    sys_set_signal_mask(quiet.mask);
+}
 
 #endif

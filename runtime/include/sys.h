@@ -1,5 +1,5 @@
-/* Raw system calls, usable where libc is not: in the signal handler and in the interval thread, which has no
- * errno and nothing else that libc keeps per thread.
+/* Raw system calls, usable without libc: in the signal handler and in the interval thread, which has no errno and no
+ * other per-thread data of libc.
  *
  * Everything here is async-signal-safe and thread-safe. Results are the kernel's: negative errno on failure.
  */
@@ -16,7 +16,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "vdso.h"
+/* The vDSO's clock_gettime, which reads a clock without a system call. libc's wrapper needs libc's thread-local memory:
+ * before glibc 2.31 for the pointer guard; a sanitizer's wrapper needs it for its thread. */
+
+/* Return 0 or negative errno, as the kernel's clock_gettime. It is looked up when the library is loaded; until then,
+ * and without a vDSO, it is a system call. Async-signal-safe and thread-safe. */
+extern int (*vdso_clock_gettime)(clockid_t clock, struct timespec *now);
 
 #if defined(__x86_64__)
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
@@ -56,7 +61,7 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 #define SYS5(n, a, b, c, d, e) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define SYS6(n, a, b, c, d, e, f) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* What SYS_getdents64 fills a buffer with. */
+/* An entry in a buffer filled by SYS_getdents64. */
 struct sys_directory_entry {
     uint64_t inode;
     int64_t offset;
@@ -75,7 +80,7 @@ static inline int sys_openat(int dir, const char *path, int flags, int mode)
     return (int)SYS4(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
 }
 
-/* Newer architectures have only the calls that end with at. */
+/* Newer architectures have only the calls whose names end in `at`. */
 static inline long sys_unlink(const char *path)
 {
     return SYS3(SYS_unlinkat, AT_FDCWD, path, 0);
@@ -96,14 +101,14 @@ static inline void sys_close(int fd)
     SYS1(SYS_close, fd);
 }
 
-/* Anonymous zeroed memory, or NULL. */
+/* Allocate anonymous zeroed memory; NULL on failure. */
 static inline void *sys_alloc(size_t bytes)
 {
     long at = SYS6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
-/* The same, not even touched under mlockall(MCL_FUTURE): memory that few threads use whole. */
+/* The same, without populating it under mlockall(MCL_FUTURE): for memory that most threads use only in part. */
 static inline void *sys_alloc_untouched(size_t bytes)
 {
     long at = SYS6(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -122,7 +127,7 @@ static inline void sys_free(void *memory, size_t bytes)
         SYS2(SYS_munmap, memory, bytes);
 }
 
-/* Blocks all signals in the calling thread, libc's own too; the mask of before. */
+/* Block all signals in the calling thread, including libc's own; return the previous mask. */
 static inline uint64_t sys_block_signals(void)
 {
     const uint64_t all = ~(uint64_t)0;
@@ -136,7 +141,7 @@ static inline void sys_set_signal_mask(uint64_t mask)
     SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
 }
 
-/* A thread's CPU clock, by the kernel's numbering. */
+/* Return the id of a thread's CPU clock, by the kernel's numbering. */
 static inline clockid_t sys_thread_clock(pid_t tid)
 {
     return (clockid_t)(~(unsigned int)tid << 3 | 6);
@@ -150,7 +155,7 @@ static inline uint64_t sys_clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC, which never fails. */
+/* Return the time of CLOCK_MONOTONIC, which never fails. */
 static inline uint64_t monotonic_ns(void)
 {
     struct timespec now;
@@ -158,7 +163,7 @@ static inline uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Reads exactly `bytes` at `offset`, or fails. */
+/* Read exactly `bytes` at `offset`, or fail. */
 static inline bool sys_pread_all(int fd, void *into, size_t bytes, uint64_t offset)
 {
     char *at = into;
@@ -173,6 +178,30 @@ static inline bool sys_pread_all(int fd, void *into, size_t bytes, uint64_t offs
         offset += (uint64_t)got;
     }
     return true;
+}
+
+/* A time by two clocks: CLOCK_MONOTONIC and the processor's counter. Async-signal-safe and thread-safe. */
+#define MOMENT_ATTEMPTS 5
+
+struct moment {
+    uint64_t ns, ticks;
+};
+
+/* Return the pair that was read in the shortest time, without an interruption between its halves. */
+static inline struct moment moment_now(uint64_t (*counter)(void))
+{
+    struct moment best = {0, 0};
+    uint64_t shortest = UINT64_MAX;
+    for (int attempt = 0; attempt < MOMENT_ATTEMPTS; attempt++) {
+        uint64_t before = counter();
+        uint64_t ns = monotonic_ns();
+        uint64_t after = counter();
+        if (after - before >= shortest)
+            continue;
+        shortest = after - before;
+        best = (struct moment){ns, before + shortest / 2};
+    }
+    return best;
 }
 
 #endif

@@ -1,14 +1,14 @@
-/* The interval thread's frame: a thread that libc does not know, with files of its own, that serves requests.
+/* Framework of the interval thread: a thread unknown to libc, with its own descriptor table, that serves requests.
  *
- * It is made by clone, so that libc goes on as for a program without it (and ends the process when the application's
- * last thread ends). It shares neither the table of descriptors nor the working directory, root and umask with the
- * application: a program that closes every descriptor, counts on the lowest number being free, waits for the end of a
- * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It has
- * an empty thread block, not libc's: what libc keeps per thread is not to be used, errno least of all.
+ * It is created by clone, so that libc behaves as without it (and ends the process when the application's last thread
+ * ends). It shares neither the descriptor table nor the working directory, root and umask with the application. A
+ * program that closes every descriptor, relies on the lowest free number, waits for the end of a pipe, or changes its
+ * root therefore does not affect the thread, nor the thread the program. All signals are blocked in it. It has an empty
+ * thread block instead of libc's: libc's per-thread data, such as errno, must not be used.
  *
- * Twice a second it looks what has become of the application. Where its threads have all ended behind
- * libc's back, the recording ends, and the process with it, as they have left it. Where they have become another user,
- * so does this thread, before it opens another file.
+ * Twice a second it checks the application. If all its threads have ended without libc, the recording ends, and the
+ * process with it, with the application's exit status. If they have changed their user, this thread changes its own
+ * before it opens another file.
  */
 #ifndef RUNTIME_WORKER_H
 #define RUNTIME_WORKER_H
@@ -17,53 +17,52 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How long the application waits for the thread, at most. */
+/* The longest time that the application waits for the thread. */
 #define LONGEST_WAIT_NS 2000000000u
 
-/* Starts the thread, which the kernel shows as `name`, and waits until it has files of its own. False if there can be
- * none. Not thread-safe. */
+/* Start the thread, with `name` as its name in the kernel, and wait until it has its own descriptor table. False if it
+ * cannot be created. Not thread-safe. */
 bool worker_start(const char *name, void (*run)(void));
 
-/* This descriptor of the application's, at least 3, is not closed in the thread that is started next; -1: none is. */
+/* Keep this descriptor of the application, at least 3, open in the next thread that is started; -1: none. */
 void worker_keep_file(int fd);
 
-/* Once `run` returns: waits until the kernel knows the thread no more, for so long at most. Whether it has gone, and
- * the writer with it. */
+/* After `run` has returned: wait until the thread no longer exists in the kernel, for `longest_ns` at most. Returns
+ * whether the thread and the writer have ended. */
 bool worker_is_gone(uint64_t longest_ns);
 
-/* In a forked child, or after worker_is_gone: there is no such thread here. */
+/* Forget the thread, in a forked child or after worker_is_gone. */
 void worker_forget(void);
 
-/* Asks for something (not 0) and waits until it is done, for so long at most (under Valgrind thirty times as long).
+/* Send a request (not 0) and wait until it is done, for `longest_ns` at most (under Valgrind thirty times as long).
  * False if it was not done, or if the thread has ended. Async-signal-safe and thread-safe. */
 bool worker_ask(uint32_t request, uint64_t longest_ns);
 
-/* Asks for something that may be forgotten: nothing when there is another request. Never waits. Async-signal-safe and
+/* Send a request that may be lost: it is dropped during another request. Never waits. Async-signal-safe and
  * thread-safe. */
 void worker_nudge(uint32_t request);
 
-/* The application's threads have another user, other groups or capabilities from here on: the thread takes them at
- * once, and the caller waits for it, for so long at most. Does nothing where there is no such thread, and in a vfork
- * child. Async-signal-safe and thread-safe. */
+/* Make the thread adopt the new user, groups and capabilities of the application's threads at once, and wait for that,
+ * for `longest_ns` at most. Does nothing if there is no such thread, and in a vfork child. Async-signal-safe and
+ * thread-safe. */
 void worker_follow(uint64_t longest_ns);
 
-/* Whether there is no such thread, or none any more, without a system call. Async-signal-safe and thread-safe. */
+/* Return whether the thread does not exist, or has ended, without a system call. Async-signal-safe and thread-safe. */
 bool worker_has_ended(void);
 
 pid_t worker_tid(void);
 
-/* CPU time that the thread and the writer (writer.h) have taken, or 0 where there is none. Async-signal-safe and
- * thread-safe. */
+/* Return the CPU time of the thread and the writer (writer.h), or 0 without them. Async-signal-safe and thread-safe. */
 uint64_t worker_cpu_ns(void);
 
-/* What worker_wait says when nobody has asked, and the recording has to end all the same: `run` returns. Below it is
- * one that no caller of worker_ask may use either. */
+/* The result of worker_wait if the recording has to end without a request: `run` returns. The number below it is also
+ * reserved: no caller of worker_ask may use it. */
 #define WORKER_END UINT32_MAX
 
-/* For the thread itself: waits for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 when there is none. */
+/* For the thread itself: wait for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 if there is none. */
 uint32_t worker_wait(uint64_t deadline_ns);
 
-/* For the thread itself: the request is done. */
+/* For the thread itself: mark the request as done. */
 void worker_done(void);
 
 #endif

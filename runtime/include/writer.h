@@ -1,9 +1,9 @@
-/* A thread that writes to a file what the interval thread hands over, so that a file system which stands still holds up
- * neither that one nor the application. What waits to be written is in memory of a fixed size.
+/* The writer thread, which writes the interval thread's data to a file, so that a stalled file system delays neither
+ * that thread nor the application. Pending data is in memory of a fixed size.
  *
- * Made like the interval thread (worker.h), with the same descriptors. Where there can be no such thread (under
- * Valgrind and emulators, where the process may have no more threads or little address space), the interval thread
- * writes itself. All functions are for that thread, unless it says otherwise.
+ * It is created like the interval thread (worker.h), with the same descriptors. If it cannot be created (under Valgrind
+ * and emulators, at the thread limit, or with little address space), the interval thread writes itself. All functions
+ * are for the interval thread, unless noted otherwise.
  */
 #ifndef RUNTIME_WRITER_H
 #define RUNTIME_WRITER_H
@@ -14,36 +14,36 @@
 #include "buffer.h"
 #include "output.h"
 
-#define WRITER_NAME "incprof-write" /* as the kernel shows it */
+#define WRITER_NAME "incprof-write" /* its name in the kernel */
 
-/* What may wait, with 8 bytes for each `writer_put`; less where the address space is limited below 1 GiB. */
+/* Limit of the pending data, with 8 bytes for each `writer_put`; less if the address space is limited below 1 GiB. */
 #define WRITER_MOST_BYTES ((uint64_t)16 << 20)
 
-/* Starts the thread. `output` is its own until `writer_end` says that it has gone. False if there can be none. */
+/* Start the thread. It owns `output` until `writer_end` returns true. False if it cannot be created. */
 bool writer_start(struct output *output);
 
-/* Appends a copy of the data to what waits. Each is written as output_append does. False if there is no room. */
+/* Append a copy of the data to the queue. Each entry is written as by output_append. False if there is no room. */
 bool writer_put(const struct buffer *data);
 
-/* The error that writing has met, after which nothing is written any more, or 0. */
+/* Return the write error after which nothing more is written, or 0. */
 long writer_error(void);
 
-/* How many are not written yet, the one under way included. */
+/* Return the number of entries not written yet, including the current one. */
 uint32_t writer_waiting(void);
 
-/* Waits until all is written, or cannot be, or until the deadline (CLOCK_MONOTONIC); whether it was in time. */
+/* Wait until all is written or has failed, or until the deadline (CLOCK_MONOTONIC). Returns whether it was in time. */
 bool writer_flush(uint64_t deadline_ns);
 
-/* The interval thread has become another user: the writer goes with it, at once if it is not held up. */
+/* Make the writer adopt the interval thread's new user, at once unless it is stalled. */
 void writer_follow(void);
 
-/* Ends the thread, once it has written what it is at. Whether it has gone, or there is none. */
+/* End the thread after its current write. Returns whether it has ended, or does not exist. */
 bool writer_end(void);
 
-/* In a forked child: there is no such thread here. */
+/* Forget the thread, in a forked child. */
 void writer_forget(void);
 
-/* CPU time that the thread has taken, or 0 where there is none. Async-signal-safe and thread-safe. */
+/* Return the thread's CPU time, or 0 without a thread. Async-signal-safe and thread-safe. */
 uint64_t writer_cpu_ns(void);
 
 #endif

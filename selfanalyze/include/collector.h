@@ -1,6 +1,5 @@
-/* What preload/hooks/exec.c, the wrappers of the exec family, calls first and, where they fail, last; here as in
- * libincprof.
- */
+/* Functions that preload/hooks/exec.c, the wrappers of the exec family, calls before an exec and after a failed one, as
+ * in libincprof. */
 #ifndef SELFANALYZE_COLLECTOR_H
 #define SELFANALYZE_COLLECTOR_H
 

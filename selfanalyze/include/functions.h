@@ -1,8 +1,10 @@
-/* The functions that hold parallel regions, by address, and where they lie in their files. Libraries come and go: what
- * lay at an address may be another function by now. */
+/* The functions that contain parallel regions, by address, and their positions in their files. Libraries are loaded and
+ * unloaded, so an address may belong to another function later. */
 #ifndef SELFANALYZE_FUNCTIONS_H
 #define SELFANALYZE_FUNCTIONS_H
 
+#include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,23 +16,47 @@ struct module {
     char build_id[72]; /* hexadecimal; empty without one */
 };
 
-/* `value` is the same in every run of the same program: it is made of the module's build-id and the link-time address.
- * All of it is written before the function is first seen by another thread. */
+/* `value` is the same in every run of the same program: it is computed from the module's build-id and the link-time
+ * address. All of it is written before the function is visible to another thread. */
 struct function {
-    uint64_t address; /* at link time; in this process where the module is unknown */
+    uint64_t address; /* at link time; in this process if the module is unknown */
     int64_t value;
-    uint32_t id, module; /* module: index, or MOST_MODULES where it is unknown */
+    uint32_t id, module; /* module: index, or MOST_MODULES if unknown */
 };
 
-/* FNV-1a, as in `value`. Pure. */
+/* Return the FNV-1a hash, as in `value`. Pure. */
 uint64_t functions_hash(const char *text);
 
-/* For the watched thread. There is one for every address: the last of MOST_FUNCTIONS stands for all later ones. */
+/* Return the function at an address; never NULL: the last of MOST_FUNCTIONS stands for all later ones. For the watched
+ * thread. */
 const struct function *functions_find(const void *address);
 
 /* Any thread. */
 size_t functions_count(void);
 const struct function *functions_get(size_t id);
 const struct module *functions_module(size_t id);
+
+/* A program or library loaded into the process. */
+struct object {
+    const char *path; /* the loader's own text: empty for the program; valid while the object is loaded */
+    uint64_t base;    /* the load offset */
+    uint64_t start, end;
+    const ElfW(Phdr) * segments;
+    int count;
+};
+
+/* Find the object that contains `address`; false if it is in no file. Takes the loader's lock for the list of
+ * objects. */
+bool object_at(uint64_t address, struct object *object);
+
+/* Validity of cached data about loaded code: the addresses of a closed library may be reused. */
+
+/* Return a non-zero number that changes with each unload: cached data about running code is valid while it stays the
+ * same. Takes no system call or lock, except during a dlclose: then it takes the loader's lock for the list of objects,
+ * which is not held while destructors run, because those may wait for the caller. Thread-safe. */
+uint64_t closes_epoch(void);
+
+/* dlclose for the handle of an object that stays loaded: the number does not change. */
+int closes_nothing(void *handle);
 
 #endif

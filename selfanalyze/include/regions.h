@@ -1,4 +1,4 @@
-/* Iterative regions and what is known of their iterations. One thread writes (the watched one), another one copies. */
+/* Iterative regions and the statistics of their iterations. The watched thread writes, another one copies. */
 #ifndef SELFANALYZE_REGIONS_H
 #define SELFANALYZE_REGIONS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define MOST_REGIONS 512
-#define MOST_MEMBERS 64 /* functions of a region's period that are listed */
+#define MOST_MEMBERS 64 /* limit of the listed functions of a region's period */
 
 /* Times of iterations, in nanoseconds. */
 struct times {
@@ -17,50 +17,85 @@ struct times {
 
 struct region {
     uint64_t hash;   /* of the set of functions in it; of the name in an explicit one */
-    uint32_t length; /* of an explicit one, where the program gives it; else 0 */
+    uint32_t length; /* of an explicit one, if the program gives it; otherwise 0 */
     bool is_explicit;
-    uint32_t depth; /* loops that were seen around it, the most at a time */
+    uint32_t depth; /* largest number of loops around it */
     uint32_t member_count;
     uint16_t members[MOST_MEMBERS]; /* functions of one iteration, in order */
     char name[96];                  /* of an explicit one */
 
-    int32_t threads, fewest_threads; /* the most and the fewest that its parallel regions asked for */
-    uint32_t tries;                  /* measurements with fewer threads that were begun */
+    int32_t threads, fewest_threads; /* largest and smallest number that its parallel regions requested */
+    uint32_t tries;                  /* number of measurements with fewer threads begun */
     uint64_t visits, iterations, expected;
-    uint64_t period, longest_period; /* parallel regions in an iteration, the fewest and the most; 0: not known */
+    uint64_t period, longest_period; /* fewest and most parallel regions in an iteration; 0: unknown */
     uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC: begin of the first iteration, end of the last parallel region */
-    uint64_t span_ns;           /* from begin to end of all visits that have ended */
-    uint64_t visit_ns;          /* of the one that has not */
-    uint64_t self_ns;           /* in visits, but in no loop that was found within them */
-    uint64_t parallel_ns;       /* inside of its parallel regions */
-    struct times times;         /* with the threads that the program wants */
-    struct times fewer;         /* with fewer, when asked to measure that */
+    uint64_t span_ns;           /* sum of all ended visits, from begin to end */
+    uint64_t visit_ns;          /* of the open visit */
+    uint64_t self_ns;           /* in visits, outside the loops found within them */
+    uint64_t parallel_ns;       /* inside its parallel regions */
+    struct times times;         /* with the program's number of threads */
+    struct times fewer;         /* with fewer, if that measurement is requested */
 };
 
-/* For the watched thread: what it changes lies between the two. They do not nest and never wait. */
+/* For the watched thread: begin and end a change. Changes do not nest and never wait. */
 void regions_begin_change(void);
 void regions_end_change(void);
 
-/* The region with this identity, made if there is none; NULL if there is no room (which is counted). Within a change.
- */
+/* Find or create the region with this identity; NULL if there is no room (which is counted). Within a change. */
 struct region *regions_find(uint64_t hash, uint32_t length, bool is_explicit);
 size_t regions_index(const struct region *region);
 struct region *regions_at(size_t index);
 uint64_t regions_lost(void);
 
-/* Within a change; the region may be NULL. A parallel region of it asks for so many threads. */
+/* Record the number of threads requested by a parallel region of it; the region may be NULL. Within a change. */
 void regions_note_threads(struct region *region, int threads);
 
-/* Within a change: a parallel region of it has ended, in a visit that began at `visit_ns`. */
+/* Record the end of a parallel region of it, in a visit that began at `visit_ns`. Within a change. */
 void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t visit_ns);
 
 void times_add(struct times *times, uint64_t ns);
 
-/* For one other thread: a copy of all, valid until the next call, in *copy. Returns their number, or -1 when they were
- * changed all the time. Async-signal-safe. */
+/* For one other thread: copy all regions, valid until the next call, into *copy. Returns their number, or -1 if they
+ * kept changing. Async-signal-safe. */
 long regions_copy(const struct region **copy);
 
-/* In a forked child: there are none. */
+/* In a forked child: forget all. */
 void regions_forget(void);
+
+/* Measurement of some iterations with fewer threads, at the user's request. For the watched thread.
+ *
+ * Iterations belong to epochs; a change of the number of threads begins a new one, and so does the following iteration,
+ * whose time includes the change. */
+enum epoch_kind { EPOCH_USUAL, EPOCH_SETTLING, EPOCH_FEWER };
+
+/* fewer: number of threads, 0 for never. iterations: number to be timed before, and with fewer threads. */
+void baseline_configure(int fewer, int iterations);
+
+uint32_t baseline_epoch(void);
+
+/* Record the duration of an iteration that was entirely in one epoch. */
+void baseline_account(struct region *region, uint32_t epoch, uint64_t ns);
+
+/* Handle the begin of an iteration of the region; `outermost`: there is no loop around it. `caller`: an address in the
+ * code that last called the run-time, or NULL; it may have been unloaded. */
+void baseline_boundary(struct region *region, bool outermost, const void *caller);
+
+/* Handle the end of the region. */
+void baseline_end(const struct region *region);
+
+/* Return whether the program's own number of threads is in effect, so that the regions' requests count. */
+bool baseline_is_usual(void);
+
+void baseline_forget(void);
+
+/* Identification of a loop by its members. For the watched thread. */
+
+/* Return the region of a loop whose iteration consists of these tokens: functions, and values from MOST_FUNCTIONS on
+ * for regions of inner loops. It is the same for the same set of functions, in any order and number. NULL if an inner
+ * loop contains all of them, or if there is no room. Within a change. */
+struct region *members_region(const uint16_t *tokens, size_t count);
+
+/* In a forked child: forget all. */
+void members_forget(void);
 
 #endif

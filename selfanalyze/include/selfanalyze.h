@@ -1,14 +1,14 @@
-/* Tell incprof selfanalyze about the loops of a program whose source is at hand.
+/* Mark the loops of a program for incprof selfanalyze, if its source is available.
  *
- *     sa_region_begin("time steps", steps);          // steps: 0 where it is not known
+ *     sa_region_begin("time steps", steps);          // steps: 0 if unknown
  *     for (int i = 0; i < steps; i++) {
  *         sa_iteration("time steps");
  *         ...
  *     }
  *     sa_region_end("time steps");
  *
- * A program without the library runs as if the calls were not there. They are for the thread that starts the parallel
- * regions; in others they do nothing. Before glibc 2.34, link with -ldl.
+ * Without the library the calls have no effect. They are for the thread that starts the parallel regions; in others
+ * they do nothing. Before glibc 2.34, link with -ldl.
  */
 #ifndef SELFANALYZE_H
 #define SELFANALYZE_H
@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* The library's function of that name, or NULL. Looked up once per call site's file and name. */
+/* Return the library's function of that name, or NULL. Looked up once per call site's file and name. */
 #define SA_CALL_(name, type, arguments)                                                                                \
     do {                                                                                                               \
         static void *sa_found_;                                                                                        \
@@ -34,26 +34,26 @@ extern "C" {
             ((type)sa_now_) arguments;                                                                                 \
     } while (0)
 
-/* A loop begins. `iterations`: how many there will be in the whole run, or 0. */
+/* Begin a loop. `iterations`: their total number in the run, or 0. */
 static inline void sa_region_begin(const char *name, long iterations)
 {
     SA_CALL_("sa_region_begin", void (*)(const char *, long), (name, iterations));
 }
 
-/* An iteration of it begins, and with it the loop, if it has not. */
+/* Begin an iteration of the loop, and the loop itself if necessary. */
 static inline void sa_iteration(const char *name)
 {
     SA_CALL_("sa_iteration", void (*)(const char *), (name));
 }
 
-/* The loop has ended, and with it its last iteration. */
+/* End the loop, and its last iteration. */
 static inline void sa_region_end(const char *name)
 {
     SA_CALL_("sa_region_end", void (*)(const char *), (name));
 }
 
-/* The paper's call, for those who detect periods themselves: a period of `length` parallel regions begins, of which
- * the first one's function is at `address`. */
+/* The paper's call, for programs that detect periods themselves: begin a period of `length` parallel regions, the first
+ * of which has its function at `address`. */
 static inline void sa_init_parallel_region(const void *address, int length)
 {
     SA_CALL_("sa_init_parallel_region", void (*)(const void *, int), (address, length));

@@ -1,4 +1,4 @@
-/* What was really done: a file that the campaign has made and looks at afterwards (soak/faults_ledger.py). */
+/* What was really done: a file that the campaign has made and looks at afterwards (soak/faults_run.py). */
 #include "host.h"
 
 #include <stdatomic.h>

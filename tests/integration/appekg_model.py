@@ -1,4 +1,4 @@
-"""What a script of beats must be recorded as: the semantics of docs/appekg.md, as plain as can be."""
+"""What a script of beats must be recorded as: the semantics of docs/use/appekg.md, as plain as can be."""
 
 from __future__ import annotations
 

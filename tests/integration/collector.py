@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.launch import find_library
 from incprof.model import BROKEN, ELIDED, PROFILER, ROOT, IntervalProfile
 from incprof.readers import open_run, read_profile
+from incprof.record.launch import find_library
 
 FIXTURES = Path(__file__).parent / "fixtures"
 COMPILER_OF = {".c": "gcc", ".S": "gcc", ".o": "gcc", ".cpp": "g++", ".f90": "gfortran"}

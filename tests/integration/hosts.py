@@ -18,7 +18,7 @@ import pytest
 
 from incprof.model import IntervalProfile
 from incprof.readers import open_run, read_profile
-from tests.integration.collector import Outcome, clean_environment, run, variables
+from tests.integration.collector import Outcome, run, variables
 
 HOSTS = Path(__file__).parent / "lifecycle_fixtures"
 HEADER = struct.Struct("<4sIBBHII")
@@ -150,16 +150,6 @@ def calls(profile: IntervalProfile) -> dict[str, int]:
 def ticks(profile: IntervalProfile) -> int:
     """All ticks of the samples."""
     return int(profile.samples.weight.sum())
-
-
-def incprof(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    import sys
-
-    command = [sys.executable, "-m", "incprof", *map(str, words)]
-    root = str(Path(__file__).parents[2])
-    env = {**clean_environment(), "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, timeout=600)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof.model.mpi import Message, MpiEvent, TraceEnd
-from incprof.readers.trace import find_traces, open_trace
+from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_types import Message, MpiEvent, TraceEnd
+from tests.integration.command_line import incprof
 
 FIXTURES = Path(__file__).parent / "trace_fixtures"
 QUIET = {
@@ -54,9 +55,10 @@ class Mpi:
 
 def run(words: list[str | Path], cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return subprocess.run(
-        words, cwd=cwd, env={**os.environ, **QUIET, **environ}, capture_output=True, text=True, timeout=600
-    )
+    env = {**os.environ, **QUIET, **environ}
+    if tuple(words[: len(INCPROF)]) == INCPROF:
+        return incprof(*words[len(INCPROF) :], cwd=cwd, env=env)
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False)
 
 
 def mpis(built: Path) -> list[Mpi]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof.launch import find_loop_library
-from incprof.model.loops import Loop, LoopRun
-from incprof.readers.loops import read_loops
+from incprof.record.launch import find_loop_library
+from incprof.systems.openmp.loop_types import Loop, LoopRun
+from incprof.systems.openmp.read import read_loops
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "selfanalyze_fixtures"

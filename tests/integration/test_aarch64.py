@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
-from incprof.elf.file import ElfFile
+from incprof.cli.main import main
 from incprof.readers import open_run
-from incprof.readers.symbols.jumps import jumps_of
-from incprof.readers.symbols.machine_code import MachineCode
+from incprof.symbols.elf.file import ElfFile
+from incprof.symbols.jumps import jumps_of
+from incprof.symbols.machine_code import MachineCode
 from tests.integration.collector import judge
 from tests.integration.cross import TRIPLET, Cross
 from tests.integration.cross import cross as cross

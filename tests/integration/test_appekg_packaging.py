@@ -216,7 +216,7 @@ def test_a_library_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 def test_env_starts_without_numpy_and_cffi(built: Built) -> None:
     code = (
-        "import sys; from incprof.cli import main; main(['env', '--cflags', '--libs']); "
+        "import sys; from incprof.cli.main import main; main(['env', '--cflags', '--libs']); "
         "print(sorted({'numpy', 'cffi', '_cffi_backend', 'pandas'} & set(sys.modules)))"
     )
     said = run(sys.executable, "-c", code, cwd=ROOT, env=environment(APPEKG_LIB=built.installation.library))

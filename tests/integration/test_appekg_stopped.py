@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.appekg_scripts import only_file
 from tests.integration.appekg_use import environment

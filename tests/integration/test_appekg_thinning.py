@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.appekg_scripts import Recorded, only_file, run_program, run_script
 

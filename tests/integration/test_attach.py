@@ -16,13 +16,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from incprof.elf.file import open_elf
-from incprof.launch import find_attacher
 from incprof.model import IntervalProfile
 from incprof.readers import open_run, read_profile
-from incprof.readers.symbols.addr2line import look_up
-from incprof.readers.symbols.go_table import go_table
+from incprof.record.launch import find_attacher
+from incprof.symbols.addr2line import look_up
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.go_table import go_table
 from tests.integration.collector import FIXTURES, Recording, clean_environment
+from tests.integration.command_line import incprof
 from tests.integration.conftest import Build
 from tests.integration.hosts import need, need_root, streams
 
@@ -179,10 +180,7 @@ def test_a_program_is_recorded_with_nothing_in_it(kind: str, plain: Path, tmp_pa
 
 def record_verb(place: Path, *arguments: str) -> dict[str, list[dict[str, list[dict[str, str]]]]]:
     """What a verb says of the run, as JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "incprof", *arguments],
-        cwd=place, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-    )  # fmt: skip
+    done = incprof(*arguments, cwd=place)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -214,6 +212,9 @@ def test_a_process_with_what_it_has_started(static: Path, tmp_path: Path) -> Non
     assert run.app == static.name
     assert {"first_phase", "second_phase"} <= {function.name for function in read_profile(run).functions}
     assert not any(process.pid is None for process in run.processes if not process.primary)
+    # It waited: what the recorder has used is not its CPU time.
+    (shell,) = [program for program in run.programs if program.name == "sh"]
+    assert sum(shell.cpu_s) < 0.01
 
 
 def test_a_script_with_what_it_starts(static: Path, tmp_path: Path) -> None:

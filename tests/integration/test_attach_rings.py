@@ -7,8 +7,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_rings_are_looked_at_once_for_all_that_they_hold(tmp_path: Path) -> None:
-    rooms = [ROOT / "attach" / "include", *(path for path in (ROOT / "preload").iterdir() if path.is_dir())]
-    sources = [Path(__file__).parent / "attach_fixtures" / "rings.c", ROOT / "attach" / "events.c"]
+    rooms = [ROOT / "outside" / "include", *(path for path in (ROOT / "preload").iterdir() if path.is_dir())]
+    sources = [Path(__file__).parent / "attach_fixtures" / "rings.c", ROOT / "outside" / "perf_rings.c"]
     includes = [f"-I{room}" for room in [*rooms, ROOT / "runtime"]]
     subprocess.run(["gcc", "-g", "-O1", *includes, *sources, "-o", tmp_path / "rings"], check=True)
     done = subprocess.run([tmp_path / "rings"], capture_output=True, text=True, check=True)

@@ -13,7 +13,8 @@ import pytest
 from incprof.errors import NoDataError
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import run, variables
-from tests.integration.hosts import BuildHost, incprof, need, raw_images
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, need, raw_images
 from tests.recordings.kept import kept
 
 OK, FAILURE, NO_DATA, PARTIAL = 0, 1, 4, 5

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
-from incprof.report.words.counters import bytes_of
+from incprof.cli.main import main
+from incprof.report.words.formatting import decimal_size
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 
@@ -47,7 +47,7 @@ def test_what_can_be_made_again_goes(run: Path, capsys: pytest.CaptureFixture[st
     answer = capsys.readouterr().out
     size = sum(len(held(run)[name]) for name in ("answers.json", "ranks.json", COPY))
     assert cleaned(run) == {"answers.json", "ranks.json", COPY}
-    assert capsys.readouterr().out == f"{run}: removed {bytes_of(size)} in 3 files, with symbols of 1 module\n"
+    assert capsys.readouterr().out == f"{run}: removed {decimal_size(size)} in 3 files, with symbols of 1 module\n"
     main(["phases", str(run)])
     assert capsys.readouterr().out == answer
 

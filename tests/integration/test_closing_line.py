@@ -146,6 +146,18 @@ def test_a_script_says_it_for_all_that_it_starts(host: BuildHost, tmp_path: Path
     assert len(streams(tmp_path / "run")) >= 2
 
 
+def test_scripts_are_called_by_their_names(tmp_path: Path) -> None:
+    """Also where one starts the other, in another language."""
+    (tmp_path / "solve.py").write_text("sum(i * i for i in range(3_000_000)); raise SystemExit(3)")
+    (tmp_path / "job.sh").write_text(f"{shlex.quote(sys.executable)} -X dev solve.py\nexit 3\n")
+    (line,) = lines(tmp_path, "--", "bash", "-e", "job.sh")
+    assert line.startswith("incprof: solve.py in 1 process"), line
+    assert line.endswith("in gmon-job.sh; next: incprof phases gmon-job.sh")
+    (line,) = lines(tmp_path, "--", "env", "A=b", sys.executable, "solve.py")
+    assert line.endswith("next: incprof phases gmon-solve.py")
+    assert {program.name for program in open_run(tmp_path / "gmon-job.sh").programs} <= {"solve.py", "job.sh"}
+
+
 @pytest.mark.parametrize("pg", [False, True])
 def test_a_directory_that_cannot_be_had_is_reported_once(host: BuildHost, tmp_path: Path, pg: bool) -> None:
     """Not by each program that the job starts."""
@@ -234,3 +246,12 @@ def test_the_lowest_of_the_recorded_ranks_speaks(host: BuildHost, tmp_path: Path
         said += lines(tmp_path, "-o", "run", "--", host("simple.c"), **launch)
     (line,) = said
     assert line.endswith(f" of rank {speaker} in run; next: incprof phases run")
+
+
+def test_the_share_of_a_rank_is_without_the_other_ranks(host: BuildHost, tmp_path: Path) -> None:
+    """Their launcher is none of the job, and the CPU time of the others is not the rank's."""
+    for rank in (1, 0):
+        launch = {"PMIX_NAMESPACE": "job", "PMIX_RANK": str(rank)}
+        said = lines(tmp_path, "-o", "run", "--", host("simple.c"), **launch)
+    (line,) = said
+    assert re.match(r"incprof: simple in 2 processes, with \d+ % of the CPU time of rank 0 in run;", line), line

@@ -41,7 +41,7 @@ void worker_nudge(uint32_t request) { (void)request; }
 # With records of threads as they are: what those ask for.
 STANDINS_OF_THREADS = """
 #include "jit_names.h"
-#include "mcount.h"
+#include "hooks.h"
 void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 #include "sampler.h"
 #include "switch.h"

@@ -39,7 +39,7 @@ def accounted_s(recording: Recording) -> float:
 
 
 def agree(found_s: float, expected_s: float, bound: float) -> None:
-    """Compare, unless other work leaves so little that the kernel's timers fire late (docs/collector.md)."""
+    """Compare, unless other work leaves so little that the kernel's timers fire late (recording.md)."""
     if abs(found_s - expected_s) > bound and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
         pytest.skip(f"the machine is too busy for timers of CPU time: {found_s:.3f} of {expected_s:.3f} s")
     assert found_s == pytest.approx(expected_s, abs=bound)

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.command_line import incprof
+
 ROOT = Path(__file__).parents[2]
 STAGES = Path(__file__).parent / "diff_fixtures" / "stages.c"
 SCRIPT = ROOT / "examples" / "diff-ci.sh"
 
 
 def diff(*words):
-    command = [sys.executable, "-m", "incprof", "diff", "--time", "cpu", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return incprof("diff", "--time", "cpu", *words)
 
 
 @pytest.fixture

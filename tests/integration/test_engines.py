@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.simulate_ranks import simulate
 from benchmarks.simulated.story import Options
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import IncprofError
 from incprof.study.engines import dask
 from incprof.study.options import StudyOptions
@@ -153,7 +153,7 @@ def test_a_trace_that_nobody_lives_to_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("incprof.study.signature.find.process_events", events_or_die)
+    monkeypatch.setattr("incprof.systems.mpi.signatures.run_signature.process_events", events_or_die)
     assert main(["signature", str(traced[0] / "traced"), "--jobs", "2"]) == 5
     assert "rank-00002.mpi: left out: the process that read it was killed" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.integration.browser import started
 from tests.integration.viewers import PAGE, PERFETTO, SPEEDSCOPE, TraceProcessor, from_npm, served, speedscope_script
 from tests.unit.ekgfiles import simple_run

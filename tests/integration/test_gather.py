@@ -14,7 +14,8 @@ from incprof.errors import IncprofError
 from incprof.readers import open_run, read_profile
 from incprof.readers.run import open_all
 from tests.integration.collector import clean_environment, run, variables
-from tests.integration.hosts import BuildHost, calls, collector_lines, incprof, need, streams, try_both
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, calls, collector_lines, need, streams, try_both
 
 NODE = {"INCPROF_GATHER": "node"}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from incprof.readers.gmon.credit import filled_bins
 from incprof.readers.gmon.file import read_gmon

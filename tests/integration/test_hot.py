@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.integration.collector import FIXTURES, Recording
 from tests.integration.conftest import Build, Record
 from tests.integration.hosts import need

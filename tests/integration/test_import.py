@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from incprof.readers.foreign.jfr import KEPT
+from tests.integration.command_line import incprof
 from tests.integration.hosts import need
 
 Phases = dict[str, Any]
@@ -156,14 +157,20 @@ def ran(words: Sequence[str | Path], place: Path) -> str:
     return done.stdout
 
 
+def answered(place: Path, *words: str | Path) -> str:
+    """Run a verb in `place` and return what it prints."""
+    done = incprof(*words, cwd=place)
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
 @pytest.fixture
 def answer(tmp_path: Path) -> Answer:
     """What phases says of what was imported."""
 
     def imported(*words: str | Path, status: Sequence[int] = (0,)) -> Phases:
-        tool = [sys.executable, "-m", "incprof"]
-        ran([*tool, "import", *words, "-o", "run"], tmp_path)
-        found: Phases = json.loads(ran([*tool, "phases", "run", "--json"], tmp_path))
+        answered(tmp_path, "import", *words, "-o", "run")
+        found: Phases = json.loads(answered(tmp_path, "phases", "run", "--json"))
         return found
 
     return imported
@@ -201,7 +208,7 @@ def test_perf(tmp_path: Path, answer: Answer) -> None:
     # All that is said of a recording is said of it.
     for verb in (["report", "run"], ["top", "run", "--once"], ["diff", "run", "run"], ["sites", "run"],
                  ["export", "run", "--format", "folded"]):  # fmt: skip
-        ran([sys.executable, "-m", "incprof", *verb], tmp_path)
+        answered(tmp_path, *verb)
     (tmp_path / "perf.data.gz").write_bytes(gzip.compress((tmp_path / "perf.data").read_bytes()))
     shutil.rmtree(tmp_path / "run")
     assert answer("perf.data.gz", "-i", "250ms")["labels"] == found["labels"]
@@ -248,8 +255,7 @@ def test_java(tmp_path: Path, answer: Answer) -> None:
     # Without, whose time it is hangs on what the compiler has inlined.
     ran(["java", recording.format("less.jfr"), "Work"], tmp_path)
     for file, told in (("r.jfr", False), ("less.jfr", True)):
-        command = [sys.executable, "-m", "incprof", "import", file, "-o", f"{file}.run"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        done = incprof("import", file, "-o", f"{file}.run", cwd=tmp_path, check=True)
         assert (KEPT in done.stderr) is told
 
 
@@ -290,9 +296,9 @@ def test_gmon(tmp_path: Path, answer: Answer) -> None:
     for number in range(3):
         ran([program], tmp_path)
         shutil.copy(tmp_path / "gmon.out", series / f"gmon.out-{number}")
-    ran([sys.executable, "-m", "incprof", "import", "series", "--exe", program, "-i", "2s", "-o", "run"], tmp_path)
+    answered(tmp_path, "import", "series", "--exe", program, "-i", "2s", "-o", "run")
     program.unlink()
-    found = json.loads(ran([sys.executable, "-m", "incprof", "phases", "run", "--json"], tmp_path))
+    found = json.loads(answered(tmp_path, "phases", "run", "--json"))
     assert found["run"]["counted"] is True
     assert found["end_s"] == [2, 4, 6]
     assert "assemble" in {f["name"] for phase in found["phases"] for f in phase["functions"]}

@@ -56,7 +56,7 @@ def test_one_wheel_serves_every_python(wheel: Path) -> None:
 
 def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
     names = in_wheel(wheel)
-    wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli.py"}
+    wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli/main.py"}
     assert wanted <= names
     assert {
         "incprof/_lib/incprof-sampler",
@@ -101,7 +101,7 @@ def test_an_installed_wheel_records(wheel: Path, tmp_path: Path) -> None:
     library = run(*incprof, "env", "--libpath", cwd=tmp_path, env=environment).strip()
     assert library == str(site / "incprof/_lib/libincprof.so")
     page = run(*incprof, "help", "phases", cwd=tmp_path, env=environment)
-    assert page == (ROOT / "docs/phases.md").read_text()
+    assert page == (ROOT / "docs/use/phases.md").read_text()
     program = tmp_path / "phases"
     run("gcc", "-O1", "-pg", ROOT / "examples/phases.c", "-o", program)
     run(*incprof, "record", "-i", "0.1", "-o", "run", "--", program, "0.01", cwd=tmp_path, env=environment)

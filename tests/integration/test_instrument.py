@@ -16,7 +16,8 @@ import pytest
 
 from tests.integration.appekg_use import ROOT, environment
 from tests.integration.appekg_use import run as must_run
-from tests.integration.hosts import incprof, need
+from tests.integration.command_line import incprof
+from tests.integration.hosts import need
 from tests.recordings.kept import kept
 
 pytestmark = pytest.mark.slow

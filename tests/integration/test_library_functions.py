@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.model import LIBRARY, IntervalProfile
-from incprof.model.spent import SPENT
+from incprof.model.time_use import SPENT
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.integration.collector import clean_environment, variables
+from tests.integration.command_line import incprof
 from tests.integration.hosts import (
     BuildHost,
     calls,
     ended_cleanly,
-    incprof,
     raw_images,
     ticks,
     try_both,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.hosts import BuildHost, calls, ended_cleanly, incprof, need, ticks, try_both
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, calls, ended_cleanly, need, ticks, try_both
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,8 @@ import pytest
 
 from incprof.readers import read_profile
 from incprof.readers.run import open_all
-from tests.integration.hosts import incprof, ticks
+from tests.integration.command_line import incprof
+from tests.integration.hosts import ticks
 
 POOL = """
 import multiprocessing, sys, time

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.hosts import BuildHost, Trial, calls, incprof, ticks, try_both
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, Trial, calls, ticks, try_both
 
 
 @pytest.fixture(params=["cpu", pytest.param("perf", marks=pytest.mark.slow)])

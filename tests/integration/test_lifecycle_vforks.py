@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 from tests.integration.collector import clean_environment
-from tests.integration.hosts import BuildHost, calls, ended_cleanly, incprof, ticks, try_both
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, calls, ended_cleanly, ticks, try_both
 
 FLAGS = "-Wno-deprecated-declarations"
 # What the library replaces, and the end that runs the parent's handlers, whoever calls it.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import run, variables
 from tests.integration.hosts import BuildHost, calls, small_disk, streams

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.integration.mpi_traces import Mpi, events_of, mpis, run
 
 SOURCES = Path(__file__).parents[2] / "examples" / "mpi"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 from tests.integration.collector import FIXTURES, clean_environment
 
 OUTPUT = "1 1 1 1 1 0\n1\n1998000\n1 0 0\n6\nagain\n4\n"

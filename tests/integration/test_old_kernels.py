@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import appekg
-from incprof.launch import find_sampler
+from incprof.record.launch import find_sampler
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build, Record

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.launch import find_library
+from incprof.record.launch import find_library
 from tests.integration.collector import clean_environment
 from tests.integration.hosts import need, need_root
 

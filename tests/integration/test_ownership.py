@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.hosts import incprof, need
+from tests.integration.command_line import incprof
+from tests.integration.hosts import need
 from tests.integration.test_without_pg import record
 
 PACKAGE = """
@@ -139,8 +140,10 @@ def test_libraries_are_seen_with_and_without_pg(tmp_path: Path, flag: str) -> No
     assert shares["sort_block"] == done.near(0.5), shares
     assert shares["code_block"] == done.near(0.5), shares
     answer = json.loads(incprof("phases", done.directory, "--json").stdout)
-    assert [phase["functions"][0]["name"] for phase in answer["phases"]] == ["sort_block", "code_block"]
-    assert all(phase["functions"][0]["estimated"] for phase in answer["phases"])
+    # On a busy machine there may be a phase of waiting for a processor, which has none.
+    first = [phase["functions"][0] for phase in answer["phases"] if phase["functions"]]
+    assert [function["name"] for function in first] == ["sort_block", "code_block"]
+    assert all(function["estimated"] for function in first)
     assert answer["run"]["counted"] is (flag == "-pg")
 
 

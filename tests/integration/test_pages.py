@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from incprof.verbs import VERBS, verb_parser
+from incprof.cli.parser import VERBS, verb_parser
 from tests.recordings.kept import kept
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MARKDOWN = MarkdownIt().enable("table")
 # How a command begins that is shown without a prompt, by itself or after what it sets in the environment.
 SET, PROGRAM = r"(?:\w+=(?:\$\(.*?\)|\S)* )*", r"incprof(?! trace:)|some-\w+|\./\w+"
@@ -120,7 +120,7 @@ ELSEWHERE = {
     "incprof dna *": "takes counters of several runs: test_cmd_dna.py",
     "incprof clean *": "of a reader's run: test_clean.py",
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
-    "incprof phases run": "of the line before it",
+    "incprof phases run*": "of the line before it",
     "incprof record *-- python3 *": "test_python_programs.py",
     "incprof record -- ./job.sh": "stands for a script of the reader's: test_jobs.py",
     "incprof record -- make *": "stands for a build of the reader's: test_jobs.py",
@@ -137,7 +137,6 @@ ELSEWHERE = {
     "perf record *": "perf is of a kernel: test_import.py",
     "incprof import perf.data *": "of the line before it",
     "strace *": "strace may not be there",
-    "some-*": "stands for a program of the reader's",
     "incprof periods --follow ipc.csv*": "waits for more to come: test_periods_follow.py",
     "incprof completion zsh*": "in a zsh: test_completion.py",
     "incprof diff gmon-a gmon-b --counters*": "asks for a sensor of power: test_energy.py",
@@ -198,11 +197,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = (ROOT / "examples/phases.c").read_text()
     assert source.count(": 1.0;") == 1
     (place / "phases.c").write_text(source.replace(": 1.0;", ": 0.1;"))
-    solver = f"static int sweeps = 3;\nstatic void sweep(int i) {{ (void)i; }}\n{code('appekg', 'c')}"
+    solver = f"static int sweeps = 3;\nstatic void sweep(int i) {{ (void)i; }}\n{code('use/appekg', 'c')}"
     (place / "solver.c").write_text(f"{solver}\nint main(void)\n{{\n    solve();\n}}\n")
     (place / "app.c").write_text((place / "solver.c").read_text())
-    (place / "solver.f90").write_text(code("appekg-fortran", "fortran") + "subroutine assemble()\nend subroutine\n")
+    (place / "solver.f90").write_text(code("use/appekg", "fortran") + "subroutine assemble()\nend subroutine\n")
     (place / "app.f90").write_text((place / "solver.f90").read_text())
+    (place / "driver.py").write_text(code("learn/python-driver", "python"))
     # A recording that is kept: what is asked of it has an answer, however busy this machine is.
     kept("phases", tmp_path_factory.mktemp("kept")).run.rename(place / "gmon-phases")
     (place / ".config/fish/completions").mkdir(parents=True)

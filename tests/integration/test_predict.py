@@ -115,6 +115,16 @@ def test_other_arguments_are_noticed(mpi: Mpi, halo: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_whole_run_of_another_length_is_noticed(mpi: Mpi, halo: Path) -> None:
+    """Its beginning is that of the signature, and another number of steps was accepted."""
+    program, words = mpi.build("neighbours.c"), ("halo", str(STEPS // 2), "64", "input")
+    half = predicted(mpi, halo, program, *words, options=("--full", "--accept", "arguments"))
+    refused(half, "calls in the whole run")
+    same = predicted(mpi, halo, program, "halo", str(STEPS), "64", "input", options=("--full",))
+    assert same.returncode == 0, same
+
+
+@pytest.mark.slow
 def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_path: Path) -> None:
     program = mpi.build("neighbours.c")
     words = ("halo", str(STEPS), "64", "input")
@@ -124,6 +134,11 @@ def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_pa
         (halo / "a.signature").write_text(json.dumps(signature | {"rank": rank}))
         refused(predicted(mpi, halo, program, *words, ranks=RANKS - 1), "2 ranks, the signature is of 3")
     (halo / "a.signature").write_text(json.dumps(signature))
+    # Text has no prediction where nothing was measured.
+    command = [*INCPROF, "predict", "a.signature", "-o", halo / "here", "--", *mpi.launch(RANKS - 1, program, *words)]
+    outcome = run(command, halo)
+    refused(outcome, "2 ranks")
+    assert not outcome.stdout
     # Another build of the same source; and other messages, which no argument shows.
     other = tmp_path / program.name
     compiler = f"mpicc.{mpi.name}"

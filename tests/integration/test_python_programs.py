@@ -17,7 +17,7 @@ from incprof.readers import open_run, read_profile
 from incprof.readers.stream.code_loops import with_code_loops
 from soak.pythons import interpreters
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
-from tests.integration.hosts import incprof
+from tests.integration.command_line import incprof
 
 DRIVER = FIXTURES / "python_driver.py"
 DEPTHS = FIXTURES / "python_depths.py"

@@ -18,8 +18,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import incprof
-from incprof import launch
 from incprof.readers import open_run
+from incprof.record import launch
 from tests.integration.cross import Cross
 from tests.integration.cross import cross as cross
 

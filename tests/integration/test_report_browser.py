@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.model import IntervalProfile, Process, Run
 from incprof.report.page.html import page
 from incprof.study import Study
@@ -21,6 +21,8 @@ from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.synthetic import make_profile
 
+# A browser takes 8 s of CPU time to start and end.
+pytestmark = pytest.mark.slow
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "a&amp b\u2028c"]
 
 
@@ -51,7 +53,6 @@ def test_it_opens_from_disk_without_a_network(browser, plain):
         assert "2 phases over 20 s: solve 50\u00a0%, write_out 50\u00a0%." in seen.texts(".lead")
 
 
-@pytest.mark.slow
 def test_counters_are_lanes_below_the_phases(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     (tmp_path / "c.csv").write_text("time_s,instructions,cycles\n" + "".join(f"{i},{i},2\n" for i in range(1, 21)))
@@ -99,7 +100,6 @@ def test_brushing_with_the_mouse_filters_what_is_below(browser, plain):
         assert {"solve", "write_out"} <= functions_in_flame(seen)
 
 
-@pytest.mark.slow
 def test_brushing_with_a_finger(browser, plain):
     with browser.open(plain, has_touch=True) as seen:
         seen.page.locator("#ribbon").scroll_into_view_if_needed()
@@ -134,7 +134,6 @@ def test_brushing_and_choosing_with_the_keyboard(browser, plain):
         assert seen.texts("#selected") == ["0 s of CPU time in phase 0 solve, 15 to 20 s"]
 
 
-@pytest.mark.slow
 def test_what_is_chosen_stands_in_the_address(browser, plain):
     with browser.open(plain) as seen:
         seen.page.locator(".handle").first.focus()
@@ -158,7 +157,6 @@ def test_what_is_chosen_stands_in_the_address(browser, plain):
         assert seen.messages == []
 
 
-@pytest.mark.slow
 def test_flame_graph_and_tree_by_keyboard(browser, plain):
     with browser.open(plain) as seen:
         seen.page.locator("#flame canvas").focus()
@@ -183,7 +181,6 @@ def test_flame_graph_and_tree_by_keyboard(browser, plain):
         assert seen.page.locator("#tree tr[tabindex='0']").count() == 1
 
 
-@pytest.mark.slow
 def test_what_can_be_reached_by_tab_shows_where_it_is(browser, plain):
     with browser.open(plain) as seen:
         reached = set()
@@ -213,7 +210,7 @@ def test_names_that_are_markup_are_text(browser, tmp_path):
         assert all(number > 2 for number in seen.colours().values())
 
 
-@pytest.mark.parametrize("width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1920))])
+@pytest.mark.parametrize("width", [360, 768, 1920])
 def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
     long = "a_namespace_of_some_length::a_class_with_a_name::" + "a_function_of_a_very_long_name" * 3
     writer = StreamWriter(["main", "solve", long], argv=["/a/very/long/path/" + "x" * 200])
@@ -242,7 +239,6 @@ def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.slow
 def test_dark_light_and_paper(browser, plain):
     with browser.open(plain, color_scheme="dark") as seen:
         assert seen.page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -261,7 +257,6 @@ def test_dark_light_and_paper(browser, plain):
         assert seen.messages == []
 
 
-@pytest.mark.slow
 def test_heartbeats_lie_on_the_same_axis(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     file = EkgFile().beat(1, "solve:loop").beat(2, "other")
@@ -279,7 +274,6 @@ def test_heartbeats_lie_on_the_same_axis(browser, tmp_path):
         assert width == seen.page.evaluate("document.querySelector('#ribbon canvas').clientWidth")
 
 
-@pytest.mark.slow
 def test_512_ranks(browser, tmp_path):
     page = report(two_phase_run(tmp_path / "run", intervals=6, ranks=range(512)))
     assert page.stat().st_size < 5_000_000
@@ -302,7 +296,6 @@ def test_512_ranks(browser, tmp_path):
         assert seen.texts("#ranks-at")[0].startswith("rank 1 \u00b7 ")
 
 
-@pytest.mark.slow
 def test_groups_of_ranks_open_and_ranks_are_found(browser, tmp_path):
     for rank in range(70):
         write_rank(tmp_path / "run", rank, (("master", 12),) if rank % 10 == 9 else (("assemble", 6), ("solve", 6)))
@@ -332,7 +325,6 @@ def test_groups_of_ranks_open_and_ranks_are_found(browser, tmp_path):
             assert wide <= width
 
 
-@pytest.mark.slow
 def test_one_interval(browser, tmp_path):
     writer = StreamWriter()
     writer.interval([Sample("main;solve", weight=90)])
@@ -343,7 +335,6 @@ def test_one_interval(browser, tmp_path):
         assert seen.open_table("ribbon") == [["0 solve", "0", "1", "1"]]
 
 
-@pytest.mark.slow
 def test_no_symbols(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     shutil.rmtree(run / "symbols")
@@ -360,7 +351,6 @@ def written(tmp_path: Path, profile: IntervalProfile) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_no_paths_and_no_calls(browser, tmp_path):
     path = written(tmp_path, rows(*["solve=90 main=10"] * 20, *["write_out=80 main=20"] * 10))
     with browser.open(path) as seen:
@@ -372,7 +362,6 @@ def test_no_paths_and_no_calls(browser, tmp_path):
         assert functions_in_flame(seen) == {"main", "write_out"}
 
 
-@pytest.mark.slow
 def test_100_000_intervals(browser, tmp_path):
     own = np.zeros((100_000, 6))
     own[np.arange(100_000), np.arange(100_000) // 1000 % 5] = 0.9

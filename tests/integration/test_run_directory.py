@@ -12,11 +12,11 @@ import pytest
 
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import clean_environment, run, variables
+from tests.integration.command_line import incprof
 from tests.integration.hosts import (
     BuildHost,
     calls,
     collector_lines,
-    incprof,
     need,
     need_root,
     record_only,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers.series.counters import read_counters
+from incprof.readers.series.counter_series import read_counters
 from tests.integration.sampling import Programs, command, read, sample, until_rows
 from tests.integration.sampling import sampled as sampled
 

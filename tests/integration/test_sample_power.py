@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.readers.nodes import read_nodes
+from incprof.systems.nodes.read import read_nodes
 from tests.integration.hosts import need, need_root
 from tests.integration.sampling import FIXTURES, Machine, command, read, sample
 from tests.integration.sampling import machine as machine

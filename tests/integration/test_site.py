@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from incprof.verbs import VERBS
+from incprof.cli.parser import VERBS
 from tests.integration import browser
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,8 @@ class Page(HTMLParser):
 
 
 def test_every_page_is_there(site: Path) -> None:
-    pages = {path.stem for path in DOCS.glob("*.md")} - {"README"} | {f"man/incprof-{verb}" for verb in VERBS}
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.glob("*/*.md")}
+    pages |= {f"man/incprof-{verb}" for verb in VERBS}
     for page in pages | {"index", "start", "man/incprof", "reference/incprof", "reference/appekg"}:
         assert "<h1>" in (site / f"{page}.html").read_text(), page
     reference = "".join((site / f"reference/{page}.html").read_text() for page in ("incprof", "appekg"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from incprof.analysis.answer.find import find_phases
-from incprof.names import parse
+from incprof.model.names import parse
 from incprof.readers import open_run, read_profile
-from tests.integration.collector import FIXTURES, clean_environment
+from tests.integration.collector import FIXTURES
+from tests.integration.command_line import incprof
 from tests.integration.conftest import Build, Record
 from tests.recordings.kept import kept
 
@@ -37,18 +36,17 @@ def test_the_sites_are_what_a_person_would_name(name: str, tmp_path: Path) -> No
 def test_an_inlined_site_is_placed_and_gets_its_heartbeat(tmp_path: Path) -> None:
     run = kept("path-sites-O2", tmp_path).run
 
-    def incprof(*words: str | Path) -> str:
-        command = [sys.executable, "-m", "incprof", *map(str, words), "--source", str(FIXTURES)]
-        done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)
+    def shown(*words: str | Path) -> str:
+        done = incprof(*words, "--source", FIXTURES)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    found = json.loads(incprof("sites", run, "--json"))
+    found = json.loads(shown("sites", run, "--json"))
     pull = next(site for site in found["sites"] if site["name"] == "pull:body")
     text = (FIXTURES / "path_sites.cpp").read_text().splitlines()
     assert pull["file"] == "path_sites.cpp"
     assert "pull(std::vector<Vec> &at" in text[pull["line"] - 1]
-    patch = incprof("instrument", run)
+    patch = shown("instrument", run)
     assert '"pull:body"' in patch
 
 

@@ -13,7 +13,8 @@ from incprof.readers import open_run, read_profile
 from incprof.readers.run import open_all
 from tests.integration.appekg_build import EKG_FIXTURES
 from tests.integration.collector import Outcome, run, variables
-from tests.integration.hosts import BuildHost, calls, collector_lines, incprof, need
+from tests.integration.command_line import incprof
+from tests.integration.hosts import BuildHost, calls, collector_lines, need
 
 HOLD_MS = 1500
 

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from incprof.readers import open_run, read_profile
+from tests.integration import command_line
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build
 from tests.recordings.kept import kept
@@ -45,8 +45,7 @@ class Recorded:
 
 def incprof(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {**clean_environment(), **{k: v for k, v in os.environ.items() if k == "INCPROF_LIB"}, **variables}
-    command = [sys.executable, "-m", "incprof", *map(str, words)]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=True)
+    return command_line.incprof(*words, env=env, check=True)
 
 
 def answer_of(name: str, place: Path) -> Answer:
@@ -93,6 +92,7 @@ def test_a_time_step_loop(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in lines[1 : len(placed) + 1]] == placed
 
 
+@pytest.mark.slow
 def test_a_time_step_that_is_about_as_long_as_a_tick(tmp_path: Path) -> None:
     """Where both are in step, some of it is never sampled; what there is most of is, and calls are counted anyhow."""
     answer = answer_of("timesteps-slow", tmp_path)

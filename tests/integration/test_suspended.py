@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from incprof.readers import open_run, read_profile
+from tests.integration.command_line import incprof
 from tests.integration.conftest import Build
-from tests.integration.hosts import incprof
 
 
 @pytest.mark.parametrize("flags", [(), ("--external",)], ids=["inside", "outside"])
@@ -24,3 +25,9 @@ def test_stopped_by_a_signal(build: Build, tmp_path: Path, flags: tuple[str, ...
     (line,) = [line for line in profile.warnings if "stopped" in line]
     assert line.endswith(f"the program was stopped, or the machine asleep, for {suspended_s:.1f} s: in no phase")
     assert not profile.damaged
+    answer = incprof("phases", tmp_path / "run").stdout
+    assert "blank: the program was stopped" in answer
+    ribbons = [re.fullmatch(r"[\d.]+( {5,})[\d.]+", line) for line in answer.splitlines()]
+    (ribbon,) = [found for found in ribbons if found]
+    share = suspended_s / float(profile.end_s[-1] - profile.start_s[0])
+    assert len(ribbon[1]) / len(ribbon[0]) == pytest.approx(share, abs=0.1), answer

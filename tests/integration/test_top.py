@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.analysis.views.self_time import innermost_s
+from incprof.model import pooled
 from incprof.readers import open_run, read_profile
-from incprof.study.study import Study
 from tests.integration.collector import clean_environment, variables
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -46,16 +45,16 @@ def test_beside_a_recording_it_sees_what_a_reader_sees_afterwards(build, tmp_pat
     elapsed = [look["processes"][0]["elapsed_s"] for look in looks]
     assert elapsed == sorted(elapsed)
     profile = read_profile(open_run(directory), libs="named", inlined=True)
-    # Where the machine left few samples to an interval, both take several as one.
-    intervals = Study(str(directory)).profile.n_intervals
     last = looks[-1]
     process = last["processes"][0]
+    # Where the machine left few samples to an interval, several are taken as one.
+    intervals = pooled(profile, process["pooled"]).n_intervals
     assert (process["intervals"], process["samples"]) == (intervals, int(profile.counters.samples.sum()))
     assert process["elapsed_s"] == float(profile.end_s[-1])
     assert last["ended"]
     assert not last["killed"]
     assert last["fitted"] == intervals
-    self_s = innermost_s(profile, libraries=True).sum(axis=0)
+    self_s = profile.self_s.sum(axis=0)
     shares = {f.name: float(s) / self_s.sum() for f, s in zip(profile.functions, self_s, strict=True)}
     assert {f["name"]: f["run_share"] for f in last["functions"]} == pytest.approx(
         {name: share for name, share in shares.items() if share}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.model.mpi import MpiEvent
+from incprof.systems.mpi.trace_types import MpiEvent
 from tests.integration.mpi_traces import (
     FIXTURES,
     INCPROF,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof import launch
+from incprof.record import launch
 from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, events_of, mpis, run, sequence
 
 OWN = "incprof trace"

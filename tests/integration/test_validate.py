@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.recordings.beating import BEATING
 from tests.recordings.kept import unpack
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.launch import find_library
 from incprof.model import IntervalProfile
 from incprof.readers import open_run, read_profile
 from incprof.readers.run import open_all
+from incprof.record.launch import find_library
 from tests.integration.collector import clean_environment
+from tests.integration.command_line import incprof
 from tests.integration.conftest import Build
-from tests.integration.hosts import BuildHost, incprof, need, streams
+from tests.integration.hosts import BuildHost, need, streams
 from tests.integration.test_mpi import OPEN_MPI, QUIET, Implementation
 from tests.recordings.kept import kept
 
@@ -267,7 +268,13 @@ def test_program_with_pg_is_what_a_starter_without_starts(plain: Path, host: Bui
     assert streams(done.directory)
 
 
-@pytest.mark.parametrize("mpi", [OPEN_MPI, Implementation("mpich")], ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize(
+    "mpi",
+    [
+        pytest.param(OPEN_MPI, id="openmpi"),
+        pytest.param(Implementation("mpich"), id="mpich", marks=pytest.mark.slow),
+    ],
+)
 def test_ranks(plain: Path, tmp_path: Path, mpi: Implementation) -> None:
     need(f"mpirun.{mpi.name}")
     done = record(tmp_path, *mpi.launch(plain, 2), env=QUIET)
@@ -381,3 +388,44 @@ def test_bursts_of_looks_take_no_time(tmp_path: Path) -> None:
     assert (samples.weight[~samples.is_look] > 0).all()
     # As many bursts as there are half seconds of the run, at most.
     assert int(samples.is_look.sum()) <= 24 * (2 * float(done.profile.end_s[-1]) + 1)
+
+
+DRIVEN = r"""
+#include <stdlib.h>
+static volatile double x;
+__attribute__((noinline)) static void turn(long n)
+{
+    for (long i = 0; i < n; i++)
+        x = x * 0.999 + (double)i;
+}
+__attribute__((noinline)) static void block(long n)
+{
+    turn(n);
+    turn(n / 2);
+}
+__attribute__((noinline)) static void drive(int blocks)
+{
+    for (int b = 0; b < blocks; b++) {
+        block(12000000);
+        for (long i = 0; i < 6000000; i++)
+            x = x * 0.998 + (double)i;
+    }
+}
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        drive(atoi(argv[i]));
+    return 0;
+}
+"""
+
+
+@pytest.mark.slow
+def test_one_call_in_a_loop_below_which_a_loop_goes_on_is_a_driver(tmp_path: Path) -> None:
+    (tmp_path / "driven.c").write_text(DRIVEN)
+    subprocess.run(["gcc", "-O1", "-g", "driven.c", "-o", "driven"], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "driven", "30")
+    answer = json.loads(incprof("phases", done.directory, "--json").stdout)
+    sites = [(site["function"], site["kind"]) for phase in answer["phases"] for site in phase["sites"]]
+    assert sites
+    assert ("drive", "body") not in sites

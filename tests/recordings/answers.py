@@ -111,7 +111,7 @@ def answer(task: tuple[Path, int, Command]) -> tuple[str, list[str | int]]:
     said = [place / "stdout", place / "stderr"]
     for descriptor, path in enumerate(said, start=1):
         os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY), descriptor)
-    from incprof.cli import main as ask
+    from incprof.cli.main import main as ask
 
     status = ask(known)
     sys.stdout.flush()

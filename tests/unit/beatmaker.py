@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from incprof.analysis.beats.results import BeatSeries, BeatSummary
+from incprof.analysis.heartbeats.summaries import BeatSeries, BeatSummary
 
 
 def series(counts, means_s, *, opens=None, pulses=None, interval_s=1.0, rate_factor=1):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.dpd import Rule
-from incprof.analysis.dpd.results import LOOPS, Loops
+from incprof.systems.periods.dpd import Rule
+from incprof.systems.periods.dpd.detector_state import LOOPS, Loops
 
 RUN_MOST = 65534
 LOOPS_KNOWN = 768

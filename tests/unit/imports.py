@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 
 

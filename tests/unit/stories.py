@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.agreement.results import Beats
-from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.phase_result import Phase, PhaseResult, Site
 from incprof.model import FloatArray, IntervalProfile
+from incprof.systems.heartbeats.agreement.validation import Beats
 from tests.unit.synthetic import make_profile
 
 Story = list[tuple[int, float]]  # (phase, seconds) in order; -1: none

@@ -1,4 +1,4 @@
-"""Writes streams as docs/formats.md says, without the collector.
+"""Writes streams as docs/reference/formats.md says, without the collector.
 
     writer = StreamWriter(["main", "solve", "io"])
     writer.interval([Sample("main;solve", weight=90), Sample("main;io", LIBRARY, weight=10)],

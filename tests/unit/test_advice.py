@@ -5,13 +5,13 @@ import json
 import pytest
 
 from incprof.analysis.advice import Setting, by_rule, effects_of
-from incprof.analysis.counters.results import Bound
+from incprof.analysis.counters.phase_counters import Bound
 from incprof.analysis.diff import compare
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import IncprofError
 from incprof.study.advice.advise import _from, thread_counts
 from incprof.study.advice.cpufreq import frequencies
-from incprof.study.advice.runs import Recorded, record_all
+from incprof.study.advice.interleaved_runs import Recorded, record_all
 from incprof.study.listener import SILENT
 from incprof.study.study import Study
 from tests.unit.diffruns import Work, recorded, simulate, slower
@@ -166,7 +166,7 @@ def test_on_a_node_that_others_use_nothing_is_certain(tmp_path, monkeypatch, bus
 
 
 def test_rules_on_what_was_not_used_need_to_know_that_others_did_not_have_it(tmp_path):
-    result = Study(str(two_phase_run(tmp_path / "run"))).confident
+    result = Study(str(two_phase_run(tmp_path / "run"))).phases()
     for alone in (True, False):
         waits = by_rule(result, {0: Bound("waiting", 0.9)}, {}, ["frequency"], alone=alone)
         serial = by_rule(result, {}, {0: (1.02, 4.0), 1: (3.5, 4.0)}, ["threads"], alone=alone)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appekg.reader import read
-from incprof.analysis.agreement import agree
-from incprof.analysis.agreement.results import SILENT, UNSEEN
 from incprof.errors import NoDataError
-from incprof.study.beats.agreement import ProcessBeats, beats_of
+from incprof.study.heartbeats.process import ProcessBeats
 from incprof.study.study import Study
+from incprof.systems.heartbeats.against_phases import beats_of
+from incprof.systems.heartbeats.agreement import agree
+from incprof.systems.heartbeats.agreement.validation import SILENT, UNSEEN
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 from tests.unit.profiles import two_phase_run
 from tests.unit.stories import beaten, bodies, recorded, table
@@ -216,10 +217,10 @@ def test_nothing_to_compare_is_said():
 
 def test_beats_that_stand_for_more_time_than_there_was(tmp_path):
     study = Study(two_phase_run(tmp_path / "run"))
-    site = study.result.phases[0].sites[0]
+    site = study.phases(confidence=False).phases[0].sites[0]
     file = EkgFile(columns=(*COLUMNS, "executions")).beat(1, f"{site.function.name}:{site.kind}").thread(0, 4711)
     file.interval(beats(0, 1, [SECOND // 2], executions=100)).interval(beats(0, 1, [SECOND // 1000], executions=100))
     read_back = read(file.end().save(tmp_path / "rank-00000.ekg"))
-    found = beats_of(ProcessBeats(read_back, 0), study.result)
+    found = beats_of(ProcessBeats(read_back, 0), study.phases(confidence=False))
     assert found.executed.tolist() == [[100, 100]]
     assert found.busy_s == pytest.approx(np.array([[1.0, 0.1]]))

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.agreement import agree
-from incprof.analysis.agreement.align import by_clock, cut
-from incprof.analysis.agreement.warp import FREE, NEAR, PENALTY, warp_path
+from incprof.systems.heartbeats.agreement import agree
+from incprof.systems.heartbeats.agreement.align import FREE, NEAR, PENALTY, by_clock, cut, warp_path
 from tests.unit.stories import beaten, bodies, recorded
 
 SITES, HEARTBEATS = bodies(4)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from incprof.analysis.agreement.expect import expected_share
-from incprof.analysis.agreement.match import match
-from incprof.analysis.phases.results import Phase, Site
+from incprof.analysis.heartbeats.phase_beats import match
+from incprof.analysis.phase_result import Phase, Site
 from incprof.model import Function
 from incprof.readers import open_run, read_profile
+from incprof.systems.heartbeats.agreement import expected_share
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

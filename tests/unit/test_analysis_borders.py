@@ -13,6 +13,6 @@ def test_what_a_library_only_starts_names_the_change(tmp_path):
         path = "main;solve" if i < 30 else f"{STARTER};pairwise"
         writer.interval([Sample(path, weight=25) for _ in range(4)])
     writer.end()
-    (border,) = Study(writer.save(tmp_path / "run")).result.borders
+    (border,) = Study(writer.save(tmp_path / "run")).phases(confidence=False).borders
     assert (border.function.name, border.interval) == ("pairwise", 30)
     assert (border.share_before, border.share_after) == (0.0, 1.0)

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.options.sites import SITES
+from incprof.analysis.options.site_thresholds import SITES
 from incprof.analysis.sites.callers import heaviest_callers
 from incprof.model import PathTree
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from incprof.analysis.phases.kmeans import STARTS, adjusted_rand, fit_k, fit_range, make_fit
-from incprof.analysis.phases.kmeans_runs import KMeansRuns
+from incprof.analysis.phases.kmeans import STARTS, fit_k, fit_range, make_fit
+from incprof.analysis.phases.paper_method import KMeansRuns
 
 
 def ticks_of(groups, n, d, seed, ticks=100):
@@ -60,13 +59,6 @@ def test_the_number_of_threads_changes_no_bit():
         answers.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert len(answers) == 1
     assert len(json.loads(answers.pop())) == 5
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40))
-def test_agreement_is_the_adjusted_rand_index_of_scikit_learn(pairs):
-    one, other = np.array(pairs).T
-    assert adjusted_rand(one, other) == adjusted_rand_score(one, other)
 
 
 def as_tuples(fits):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.options.sites import SITES
-from incprof.analysis.sites.loops import LoopLines, choose_loop
+from incprof.analysis.options.site_thresholds import SITES
+from incprof.analysis.sites.loop_choice import LoopLines, choose_loop
 
 
 def loops(*spans, idle=(), refused=None):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.noise import (
+from incprof.analysis.composition.sampling_noise import (
     effective_dimensions,
     local_shares,
     overdispersion,

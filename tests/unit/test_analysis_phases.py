@@ -50,10 +50,9 @@ def test_a_function_called_or_still_running_is_one_phase():
     merged = find_phases(profile)
     assert split.k == 2
     assert merged.k == 1
-    assert merged.phases[0].clusters == (0, 1)
 
 
-def test_a_border_interval_belongs_to_no_phase():
+def test_a_border_interval_belongs_to_a_phase_beside_it_or_to_none():
     before, after = noisy([A], [20]), noisy([B], [20])
     names = sorted({f.name for f in (*before.functions, *after.functions)})
     own = np.zeros((41, len(names)))
@@ -62,7 +61,7 @@ def test_a_border_interval_belongs_to_no_phase():
             own[at : at + 20, names.index(function.name)] = profile.self_s.toarray()[:, i]
     own[20] = (own[19] + own[21]) / 2
     result = find_phases(make_profile(own, names=names))
-    assert np.flatnonzero(result.labels < 0).tolist() == [20]
+    assert np.delete(result.labels, 20).tolist() == [0] * 20 + [1] * 20
 
 
 def test_waiting_is_a_phase_without_sites():
@@ -171,7 +170,10 @@ def test_many_rare_functions_do_not_matter():
 
 def test_short_intervals_with_few_ticks():
     profile = noisy([A, B], [300, 300], ticks=5)
-    short = replace(profile, metadata=replace(profile.metadata, interval_s=0.05))
+    short = replace(
+        profile, metadata=replace(profile.metadata, interval_s=0.05), start_s=0.05 * profile.start_s,
+        end_s=0.05 * profile.end_s,
+    )  # fmt: skip
     assert find_phases(short).k == 2
 
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from incprof.analysis.ranks.results import Group
+from incprof.analysis.ranks.ranks_result import Group
+from incprof.analysis.views.page_parts import RankMap
 from incprof.analysis.views.quality import quality
 from incprof.analysis.views.rankmap import MOST_ROWS, RankRow, agreement, groups_of_rows, rank_rows
 from incprof.readers import open_run, read_profile
-from incprof.report.page.parts import RankMap
 from incprof.report.page.rankdata import ranks_data
 from incprof.study import Study
 from tests.unit.manyranks import in_phases_of_first

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.options.sites import SITES
-from incprof.analysis.sites.loops import LoopLines
+from incprof.analysis.options.site_thresholds import SITES
+from incprof.analysis.sites.loop_choice import LoopLines
 from incprof.analysis.sites.rates import (
     BeatCost,
     CallLine,

@@ -1,6 +1,6 @@
 """What is too short for a phase: when it was, and what it did."""
 
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.study import Study
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -12,20 +12,21 @@ def result_of(directory, *intervals: tuple[str, ...]) -> PhaseResult:
         arcs = {("solve", "main"): 1} if not number else {}
         writer.interval([Sample(path, weight=4) for path in paths for _ in range(4)], arcs=arcs)
     writer.end()
-    return Study(writer.save(directory)).result
+    return Study(writer.save(directory)).phases(confidence=False)
 
 
 def test_what_comes_at_both_ends_is_not_all_between(tmp_path):
-    end, phases = ("main;set_up",), (("main;solve",),) * 30 + (("main;next",),) * 30
+    end, phases = ("main;set_up",), (("main;solve",),) * 60 + (("main;next",),) * 60
     result = result_of(tmp_path / "run", end, *phases, end)
-    assert [(short.function.name, short.spans) for short in result.short] == [("set_up", ((0, 1), (61, 62)))]
-    assert (result.labels[[0, 61]] == -1).all()
+    (short,) = result.short
+    assert (short.function.name, short.spans[0][0], short.spans[-1][1]) == ("set_up", 0, len(result.labels))
+    assert (result.labels[[0, -1]] == -1).all()
 
 
 def test_it_is_named_by_what_has_most_of_it_however_little_of_the_run(tmp_path):
     last = ("main;solve", "main;report", "main;report", "main;report")
     result = result_of(tmp_path / "run", *(("main;solve",) * 4,) * 99, last)
-    assert [(short.function.name, short.share) for short in result.short] == [("report", 0.75)]
+    assert [(short.function.name, short.share) for short in result.short] == [("report", 1.0)]
 
 
 def test_a_moment_outside_of_the_program_has_no_name_of_it(tmp_path):

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import incprof
-from incprof.analysis.views.tables import OF_RESULT, TABLES
-from incprof.cli import main
+from incprof.analysis.views.pandas_tables import OF_RESULT, TABLES
+from incprof.cli.main import main
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
@@ -155,7 +155,7 @@ def test_unknown_tables_are_refused(run):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_column_is_documented(run, table):
-    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text()
     (row,) = re.findall(rf"^\| `{table}` \| [^|]* \| (.*) \|$", page, re.MULTILINE)
     for column in run.to_pandas(table):
         assert f"`{column}`" in row

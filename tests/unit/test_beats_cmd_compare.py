@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 
 

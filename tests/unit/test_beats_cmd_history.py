@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.ekgfiles import EkgFile, beats
 
 DAY = 86400 * 10**9

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from incprof.analysis.beats.compare import METRICS, compare, differences
-from incprof.analysis.beats.match import match
-from incprof.analysis.beats.results import BeatRun
+from incprof.analysis.heartbeats.summaries import BeatRun
+from incprof.systems.heartbeats.compare import METRICS, compare, differences
+from incprof.systems.heartbeats.pairs import match
 from tests.unit.beatmaker import beat
 
 RUN = BeatRun("app", 1, 1, 1, 40, 1.0, 0.0, 40.0, True, {})

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.beats.compare import METRICS, compare
-from incprof.analysis.beats.gates import UNITS, broken, parse
-from incprof.analysis.beats.match import match
+from incprof.analysis.compare.conditions import UNITS, parse
 from incprof.errors import UsageError
+from incprof.systems.heartbeats.compare import METRICS, compare
+from incprof.systems.heartbeats.pairs import match
+from incprof.systems.heartbeats.two_runs import broken
 from tests.unit.beatmaker import beat
 
 

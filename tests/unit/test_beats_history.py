@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.analysis.beats.history import ALARM, MIN_PAST, assess, figures, keys, p_of
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, figures, keys, p_of
 from tests.unit.beatmaker import beat
 
 NOISE = 0.05

@@ -1,4 +1,4 @@
-from incprof.analysis.beats.match import match
+from incprof.systems.heartbeats.pairs import match
 from tests.unit.beatmaker import beat
 
 

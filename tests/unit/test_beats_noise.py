@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from incprof.analysis.beats.noise import MIN_INTERVALS, adjusted, change, log_mean
+from incprof.analysis.compare.log_mean import MIN_INTERVALS, adjusted, change, log_mean
 
 
 def series(rng, n, correlation, noise=0.1):

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from incprof.analysis.beats.results import BeatRun
-from incprof.cli import main
-from incprof.report.plots.heartbeats import COLOURS, PALE, figure, steps, write_plot
+from incprof.analysis.heartbeats.summaries import BeatRun
+from incprof.cli.main import main
+from incprof.systems.heartbeats.heartbeats_plot import COLOURS, PALE, figure, steps, write_plot
 from tests.unit.beatmaker import beat
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 
@@ -146,7 +146,7 @@ def test_without_matplotlib_there_is_one_line(tmp_path, capsys, monkeypatch):
 
 def test_no_plotting_without_need(tmp_path):
     run = simple_run(tmp_path / "run")
-    code = "import sys; from incprof.cli import main; main(sys.argv[1:]); assert 'matplotlib' not in sys.modules"
+    code = "import sys; from incprof.cli.main import main; main(sys.argv[1:]); assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code, "heartbeats", str(run)], check=True, capture_output=True)
 
 

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 import pytest
 
 from incprof.errors import IncprofError, UsageError
-from incprof.study.beats.store import BeatRow, RunRow, opened
+from incprof.systems.heartbeats.history_store import BeatRow, RunRow, opened
 
 RUN = RunRow("first", "app", "/bin/app", "[]", "node", "job.1", 1000, 2, 2, 4, 10, 1.0, 10.0, 1, 0)
 BEAT = BeatRow(1, "solve", 1, 10, 0, 0.5, 0.4, 0.6, 0.1, 0.4, 0.6, 1.0, 50.0, q99=0.6)

@@ -14,8 +14,7 @@ ROOMS = {
     "runtime": ("runtime", "runtime/include"),
     "appekg": ("appekg/src", "appekg/include"),
     "selfanalyze": ("selfanalyze", "selfanalyze/include"),
-    "sampler": ("sampler", "sampler/include"),
-    "attach": ("attach", "attach/include"),
+    "outside": ("outside", "outside/include"),
     "trace": ("trace", "trace/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }

@@ -95,7 +95,8 @@ def test_inclusive_time_is_that_of_stock_gprof(program, drawn):
     graph = graph_of(ticks, arcs)
     theirs = gprof_totals(program, ticks, arcs)
     ours = {tuple(members): graph.inclusive[i, 0] / 100 for i, members in enumerate(graph.members)}
-    assert theirs
+    # It has no line for a cycle of all functions.
+    assert theirs or len(ours) == 1
     for members, seconds in theirs.items():
         # Each of the two figures that gprof prints is rounded to hundredths.
         assert ours[members] == pytest.approx(seconds, abs=0.0101)

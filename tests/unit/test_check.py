@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incprof.cli import main
-from incprof.config import resolve
-from incprof.elf.preflight import main_program, warning_for
-from incprof.elf.traits import read_traits
+from incprof.cli.main import main
 from incprof.errors import NoDataError
+from incprof.record.settings import resolve
+from incprof.symbols.elf.preflight import main_program, warning_for
+from incprof.symbols.elf.traits import read_traits
 
 SOURCE = """
 #include <stdio.h>

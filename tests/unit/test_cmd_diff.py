@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
-from incprof.study.dna import Source, read_alphabet, write_alphabet
+from incprof.cli.main import main
+from incprof.systems.nodes.answers import Source, read_alphabet, write_alphabet
 from tests.unit.profiles import two_phase_run
 from truth.nodes.cases import known_program, node_case
 

@@ -8,8 +8,8 @@ import pytest
 
 import incprof
 from incprof.analysis.views.calltree import drawn_tree
-from incprof.cli import main
-from incprof.commands.export import FORMATS
+from incprof.cli.main import main
+from incprof.cli.verbs.export import FORMATS
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
 

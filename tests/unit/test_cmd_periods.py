@@ -11,9 +11,9 @@ import threading
 import numpy as np
 import pytest
 
-from incprof.analysis.patterns.synthetic import SHAPES, profile
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
+from tests.unit.made_series import SHAPES, profile
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 

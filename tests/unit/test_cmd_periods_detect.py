@@ -1,13 +1,13 @@
-"""`incprof periods --events` and `--method dpd`."""
+"""`incprof loops`, and `incprof periods` with `--events` and `--method dpd`."""
 
 import json
 
 import numpy as np
 import pytest
 
-from incprof.analysis.dpd import detect
-from incprof.analysis.dpd import values as dpd_values
-from incprof.cli import main
+from incprof.cli.main import main
+from incprof.systems.periods.dpd import detect
+from incprof.systems.periods.dpd import values as dpd_values
 from tests.unit.dpd_streams import TABLE_5
 from tests.unit.profiles import two_phase_run
 from tests.unit.test_dpd_events import TABLE_1
@@ -45,6 +45,19 @@ def test_json_of_table_1(table_1, capsys):
              "odd": 0},
         ],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--json",), ("--json", "--follow", "--idle", 0), ("--tolerance", "--window", 30)]
+)
+def test_loops_answers_as_periods_with_events(table_1, capsys, words):
+    assert main(["loops", str(table_1), *map(str, words)]) == 0
+    assert capsys.readouterr() == answer(capsys, table_1, "--events", *words)[1:]
+
+
+@pytest.mark.parametrize("words", [("--follow", "--range", "1:5"), ("--idle", "-1"), ("--window", "1"), ("--csv", "x")])
+def test_loops_refuses(table_1, words):
+    assert main(["loops", str(table_1), *words]) == 2
 
 
 def test_text_of_table_1(table_1, capsys):

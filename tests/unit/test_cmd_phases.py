@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -151,7 +151,8 @@ def test_several_ranks_are_answered_for_the_lowest(tmp_path, capsys):
 
 def test_k_and_method(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
-    assert json.loads(answer(capsys, run, "--json", "--k", 3)[1])["k"] == 3
+    assert json.loads(answer(capsys, run, "--json", "--k", 1)[1])["k"] == 1
+    assert "only 2 differ" in answer(capsys, run, "--k", 3)[2]
     assert json.loads(answer(capsys, run, "--json", "--method", "paper")[1])["method"] == "paper"
 
 
@@ -216,8 +217,7 @@ def test_one_interval(tmp_path, capsys):
     writer.end()
     status, out, err = answer(capsys, writer.save(tmp_path / "run"))
     assert status == 0
-    assert out.splitlines()[1] == "one phase: too few intervals to tell whether there are more"
-    assert "one interval only" in err
+    assert (out.splitlines()[1], err) == ("one steady phase", "")
 
 
 def test_time_outside_of_the_program_is_not_waiting(tmp_path, capsys):
@@ -234,3 +234,24 @@ def test_time_outside_of_the_program_is_not_waiting(tmp_path, capsys):
     assert "waits" not in out
     first, second = json.loads(answer(capsys, tmp_path / "run", "--json")[1])["phases"]
     assert (first["off_cpu"], second["off_cpu"], second["mostly"], second["sites"]) == (False, False, "work", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--resolution", "-1"), "--resolution -1: expected seconds, 0 or more"),
+        (("--resolution", "nan"), "--resolution nan: expected seconds, 0 or more"),
+        (("--resolution", "inf"), "--resolution inf: expected seconds, 0 or more"),
+        (("--resolution", "2", "--method", "paper"), "--resolution is of the robust method"),
+    ],
+)
+def test_a_resolution_that_cannot_be_meant_is_refused(tmp_path, capsys, arguments, said):
+    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"), *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_a_resolution_joins_what_is_shorter(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    assert answer(capsys, run, "--resolution", 1)[1].splitlines()[1] == "2 phases"
+    assert answer(capsys, run, "--resolution", 15)[1].splitlines()[1] != "2 phases"

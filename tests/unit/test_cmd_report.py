@@ -15,12 +15,12 @@ from scipy.sparse import random_array as sparse_random
 from incprof.analysis.options import OPTIONS
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.analysis.views.calltree import ROOT_FRAME
-from incprof.cli import main
-from incprof.commands.report import default_target
+from incprof.cli.main import main
+from incprof.cli.verbs.report import default_target
 from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page.html import SCRIPTS, asset
-from incprof.report.page.words import why_site
-from incprof.report.words.names import SHORT
+from incprof.report.page.sentences import why_site
+from incprof.report.words.display_names import SHORT
 from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
@@ -90,6 +90,7 @@ def test_the_page_lies_beside_the_directory(run, tmp_path, capsys):
         "Steps of each phase",
         "Hottest functions",
         "Sites",
+        "Parts of the run",
     ]
     assert outline(page).heads == [*wanted, "Why 2 phases", "Recording"]
     status, _, err = report(capsys, run)
@@ -165,7 +166,7 @@ def test_the_page_says_why(run, capsys):
     assert main(["phases", str(run), "--explain"]) == 0
     told = re.sub(r"\n +", " ", capsys.readouterr().out)
     for words in (
-        "k = 2 groups of segments: between every two of them, some function",
+        "k = 2 groups, of samples in time: between every two of them, the share of some",
         "nearest is phase 1, gap ",
         "holds 98 % of the phase, and 100 % of its share in all phases is here",
         "not its caller main: ",
@@ -173,6 +174,25 @@ def test_the_page_says_why(run, capsys):
     ):
         assert words in told
         assert words[0].upper() + words[1:] in page or words in page, words
+
+
+def test_parts_of_the_run_are_a_tree_down_to_the_phases(tmp_path, capsys):
+    writer = StreamWriter(["main", "load", "solve", "sweep", "reduce"])
+    for path, intervals in (("main;load", 20), ("main;solve;sweep", 30), ("main;solve;reduce", 30)):
+        for _ in range(intervals):
+            writer.interval([Sample(path)] * 100)
+    writer.end()
+    _, page, _ = report(capsys, writer.save(tmp_path / "run"), "-o", "-")
+    Outline().feed(page)
+    tree = page[page.index("Parts of the run") : page.index('id="why-title"')]
+    lines = re.findall(
+        r"<span title=.*?>(\w+)</span> ([\d.]+)\s%, ([^<]*\w)(?: <span class=\"chip\" data-phase=\"(\d)\")?", tree
+    )
+    assert [(name, phase) for name, _, _, phase in lines] == [
+        ("main", ""), ("load", "0"), ("solve", ""), ("sweep", "1"), ("reduce", "2")
+    ]  # fmt: skip
+    assert lines[3][1:3] == ("37.5", "20 s to 50 s")
+    assert tree.count("<details open>") == 2
 
 
 def test_a_site_of_several_phases_says_why_in_each():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof import cli
+from incprof.cli import main as cli
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -224,7 +224,7 @@ def test_an_interrupt_is_an_end_without_a_traceback(tmp_path):
 
 @pytest.mark.parametrize("waited_for", [True, False])
 def test_a_process_that_is_gone_was_killed(tmp_path, capsys, monkeypatch, waited_for):
-    monkeypatch.setattr("incprof.study.live.watch.SILENT_S", 0.0)
+    monkeypatch.setattr("incprof.systems.live.watch.SILENT_S", 0.0)
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         os.waitid(os.P_PID, gone.pid, os.WEXITED | (0 if waited_for else os.WNOWAIT))
         _killed(tmp_path, capsys, gone)

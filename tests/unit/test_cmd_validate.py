@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.ekgfiles import SECOND, EkgFile, beats
 from tests.unit.profiles import two_phase_run
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
-from incprof.study.communication import drawn
-from incprof.study.signature import found
+from incprof.cli.main import main
+from incprof.systems.mpi.sections.mpi_page import drawn
+from incprof.systems.mpi.signatures.run_signature import find_signature
 from tests.unit.profiles import two_phase_run
 from tests.unit.test_cmd_report import outline
 from tests.unit.tracefile import (
@@ -41,7 +41,7 @@ def traced(tmp_path: Path) -> Path:
 
 
 def test_a_phase_has_one_number_in_all_ranks_and_messages_are_counted_once(traced: Path) -> None:
-    signature, _ = found(str(traced), jobs=1)
+    signature, _ = find_signature(str(traced), jobs=1)
     shown = drawn(str(traced), signature)
     assert {phase for row in shown.parts.tolist() for phase in row} == {-1, 0}
     assert shown.phases == 1

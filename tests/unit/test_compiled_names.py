@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.readers.symbols.compiled import Compiled, compiled, however_compiled
-from incprof.readers.symbols.perf_map import parse_map
+from incprof.symbols.compiled import Compiled, compiled, however_compiled
+from incprof.symbols.modules import parse_map
 
 SCRIPT = "/home/me/app/run.js"
 
@@ -24,10 +24,11 @@ SCRIPT = "/home/me/app/run.js"
         ("double solver.Grid.relax(int)", Compiled("Grid::relax(int)")),
         ("void solver.Grid$Cell.<init>(double[], int)", Compiled("Grid::Cell::<init>(double[], int)")),
         ("void java.util.ArrayList.add(java.lang.Object)", Compiled("ArrayList::add(java.lang.Object)", shared=True)),
-        ("Interpreter", Compiled("Interpreter")),
+        ("Interpreter", Compiled("<interpreted Java>")),
         ("julia_step_123", Compiled("step")),
-        ("solver::sweep[abi:v1][abi:c8tJTIeFIjx](Array<double, 1, C, mutable, aligned>)", Compiled("solver.sweep")),
-        ("cpython::solver::sweep[abi:v1][abi:c8tJTIeFIjx](long long)", Compiled("solver.sweep")),
+        ("solver::sweep[abi:v1][abi:c8tJTIeFIjx](Array<double, 1, C, mutable, aligned>)", Compiled("solver::sweep")),
+        ("cpython::solver::sweep[abi:v1][abi:c8tJTIeFIjx](long long)", Compiled("solver::sweep")),
+        ("__main__::sweep[abi:v1][abi:c8tJTIeFIjx](long long)", Compiled("sweep")),
         ("", Compiled("")),
     ],
 )

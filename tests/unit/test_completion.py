@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
-from incprof.verbs import VERBS
+from incprof.cli.main import main
+from incprof.cli.parser import VERBS
 
 MAN = Path(__file__).parents[2] / "docs/man"
 BASH = """

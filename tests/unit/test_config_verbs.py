@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from incprof.cli import main
-from incprof.verbs import VERBS, build_parser
+from incprof.cli.main import main
+from incprof.cli.parser import VERBS, build_parser
 from tests.unit.profiles import two_phase_run
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.dna.counters import TABLE1
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.model.counter_names import canonical, canonical_names
-from incprof.readers.nodes import read_nodes
 from incprof.readers.series.columns import Wanted
-from incprof.readers.series.read import read_series
+from incprof.systems.nodes.analyse.paper_counters import TABLE1
+from incprof.systems.nodes.read import read_nodes
+from incprof.systems.periods.read import read_series
 from tests.unit.paper_header import AS_PRINTED, paper_rows, write_paper_file
 
 OF_PERF = (

@@ -9,9 +9,9 @@ from incprof.analysis.counters import MIXED, OUTSIDE, phase_of_rows
 from incprof.analysis.counters.bound import bound_by
 from incprof.analysis.counters.events import Events, plain
 from incprof.analysis.counters.figures import figures_of
-from incprof.analysis.phases.results import Phase
-from incprof.cli import main
-from incprof.readers.series.counters import read_counters
+from incprof.analysis.phase_result import Phase
+from incprof.cli.main import main
+from incprof.readers.series.counter_series import read_counters
 from tests.unit.profiles import two_phase_run
 from tests.unit.synthetic import make_profile
 
@@ -181,7 +181,7 @@ def test_text_and_page_say_it_too(tmp_path, capsys):
     page = capsys.readouterr().out
     assert "Bound by memory: 10 misses" in page
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    lane = next(lane for lane in data["counters"] if lane["key"] == "ipc")
+    lane = next(lane for lane in data["lanes"]["counters"] if lane["key"] == "ipc")
     assert (lane["values"][0], lane["values"][-1], len(lane["values"])) == (0.5, 3.0, 20)
     assert main(["phases", str(run), "--counters", str(path), "--csv"]) == 2
 
@@ -191,5 +191,5 @@ def test_bins_shorter_than_rows_have_the_value_of_their_row(tmp_path, capsys):
     run, path = run_with_counters(tmp_path, rows=rows)
     assert main(["report", str(run), "--counters", str(path), "-o", "-"]) == 0
     data = json.loads(capsys.readouterr().out.split('id="data">')[1].split("</script>")[0])
-    values = data["counters"][0]["values"]
+    values = data["lanes"]["counters"][0]["values"]
     assert set(values) == {1.0, 3.0, None}

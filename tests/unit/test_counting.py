@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
 

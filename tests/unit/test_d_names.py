@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.names import is_entry, parse
-from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.demangler import longest
-from incprof.report.words.names import short
+from incprof.model.names import is_entry, parse
+from incprof.report.words.display_names import short
+from incprof.symbols.demangle import display_names
+from incprof.symbols.demangler import longest
 
 # As gdc 12 and ldc 1.30 have made them, and how D spells them.
 MADE = {
@@ -117,7 +117,7 @@ def test_text_that_looks_like_brackets_is_left_out() -> None:
     [
         "_D", "_DYNAMIC", "_Dmains", "_D1", "_D1aF", "_D1a1fFiZ", "_D1a1fFiZvv", "_D2a", "_D1a1fFQaZv", "_D1a1fFQzZv",
         "_D1a1fFNzZv", "_D1a__T1fTiFZv", "_D1a__T1fVi", "_D1a__T1fVAyaa2_zzzzZ1fFZv", "_D1a22__T1fTiZ1fFZv", "_D0",
-        "_D1a1fF" + "P" * 100_000 + "iZv", "_D1a1fFG9999999999iZv", "_DTi16_D1a1fFZv", "_D1a1fFZv.ä b",
+        "_D1a1fF" + "P" * 100_000 + "iZv", "_DTi16_D1a1fFZv", "_D1a1fFZv.ä b",
     ],
 )  # fmt: skip
 def test_what_is_none_stays_as_it_is(name: str) -> None:

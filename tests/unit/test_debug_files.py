@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from incprof.elf.file import open_elf
 from incprof.model import Module
-from incprof.readers.symbols import addr2line, debug_files
-from incprof.readers.symbols.addr2line import chains
-from incprof.readers.symbols.debug_gaps import gap
-from incprof.readers.symbols.source import binaries, find_symbols
+from incprof.symbols import addr2line, debug_files
+from incprof.symbols.addr2line import chains
+from incprof.symbols.debug_gaps import gap
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.source import binaries, find_symbols
 from tests.integration.hosts import need
 
 SOURCE = """

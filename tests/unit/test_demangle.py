@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from incprof.elf.file import open_elf
-from incprof.readers.symbols import demangle, demangler
-from incprof.readers.symbols.demangle import MOST_ENDS, demangled_apart, display_names
-from incprof.readers.symbols.elf_symbols import read_symbols
+from incprof.symbols import demangle, demangler
+from incprof.symbols.demangle import display_names
+from incprof.symbols.demangler import MOST_ENDS, answered_apart
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -87,7 +88,7 @@ def test_without_another_process_simple_names_are_had(monkeypatch: pytest.Monkey
 
 def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = display_names([doubled(3)])
-    monkeypatch.setattr(demangle, "demangled_apart", lambda names: [b"again"] * len(names))
+    monkeypatch.setattr(demangler, "answered_apart", lambda names: [b"again"] * len(names))
     assert display_names([doubled(3), doubled(3)]) == [name, name]
 
 
@@ -100,7 +101,7 @@ def test_both_ways_say_the_same() -> None:
     here = demangler.load()
     expected = [here(name) for name in names]
     assert sum(map(bool, expected)) > 0.9 * len(names) > 1000
-    assert demangled_apart(names) == expected
+    assert answered_apart(names) == expected
     assert display_names(name.decode() for name in names) == [
         (found or name).decode() for name, found in zip(names, expected, strict=True)
     ]

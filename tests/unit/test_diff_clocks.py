@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from incprof.analysis.diff import compare
-from incprof.analysis.diff.from_run_to_run import ALONE, SHARED
 from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.analysis.diff.run_variation import ALONE, SHARED
 from incprof.errors import UsageError
 from incprof.report.words.diff import sure, verdict
 from tests.unit.diffruns import Work, recorded, simulate, slower

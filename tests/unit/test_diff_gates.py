@@ -1,8 +1,8 @@
 import pytest
 
-from incprof.analysis.beats.noise import Change
+from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.diff.diff_result import Comparison, Figure, PhaseRow, Row
 from incprof.analysis.diff.gates import broken, parse
-from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row
 from incprof.errors import UsageError
 
 

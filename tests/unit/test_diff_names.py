@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from incprof.analysis.diff.diff_result import Figure, Row
 from incprof.analysis.diff.phase_names import name_groups
-from incprof.analysis.diff.results import Figure, Row
 from incprof.analysis.diff.same_functions import same_functions, several_of_a_name
 from incprof.model import Function
-from incprof.readers.symbols.demangle import display_names
 from incprof.report.words.diff import named
-from incprof.report.words.names import SHORT
+from incprof.report.words.display_names import SHORT
+from incprof.symbols.demangle import display_names
 
 PROJECT = "double ns::project<L1, Mesh<Quadratic> >(Mesh<Quadratic> const&)"
 

@@ -9,24 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from incprof.analysis.dna.align import align
-from incprof.analysis.dna.changes import changes
-from incprof.analysis.dna.crowding import crowded
-from incprof.analysis.dna.decode import most_probable, plain_most_probable
-from incprof.analysis.dna.energy import estimate
-from incprof.analysis.dna.graph import graph
-from incprof.analysis.dna.groups import group
-from incprof.analysis.dna.learn import common_counters, decoded, learn
-from incprof.analysis.dna.live import Live
-from incprof.analysis.dna.match import match
-from incprof.analysis.dna.names import name_of, told_apart
-from incprof.analysis.dna.place import ENDED, Places
-from incprof.analysis.dna.power import fit, lag_of, moved
-from incprof.analysis.dna.rates import counters_of, filled, is_stepwise
-from incprof.analysis.dna.results import KnownRun, NodeStates, Stretch
-from incprof.analysis.dna.under import under
 from incprof.errors import NoDataError
 from incprof.model.nodes import NodeSeries
+from incprof.systems.nodes.analyse.align import align
+from incprof.systems.nodes.analyse.changes import changes
+from incprof.systems.nodes.analyse.comparable_rates import counters_of, filled, is_stepwise
+from incprof.systems.nodes.analyse.crowding import crowded
+from incprof.systems.nodes.analyse.decode import most_probable, plain_most_probable
+from incprof.systems.nodes.analyse.energy_forecast import estimate
+from incprof.systems.nodes.analyse.graph import graph
+from incprof.systems.nodes.analyse.learn import common_counters, decoded, group, learn
+from incprof.systems.nodes.analyse.live import Live
+from incprof.systems.nodes.analyse.match import match
+from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Stretch
+from incprof.systems.nodes.analyse.place import ENDED, Places
+from incprof.systems.nodes.analyse.power import fit, lag_of, moved
+from incprof.systems.nodes.analyse.state_names import name_of, told_apart
+from incprof.systems.nodes.analyse.states_in_phases import under
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.dna.letters import as_set
-from incprof.analysis.dna.paper import Phase
-from incprof.analysis.dna.prediction import energies, folds, next_letters
-from incprof.analysis.dna.rows import NodeRows
-from incprof.analysis.dna.spelling import Spelling, as_sets, spell, windows
-from incprof.analysis.dna.transitions import predicted, transitions
-from incprof.cli import main
+from incprof.cli.main import main
+from incprof.systems.nodes.analyse.letters import as_set
+from incprof.systems.nodes.analyse.node_input import NodeRows
+from incprof.systems.nodes.analyse.paper import Phase
+from incprof.systems.nodes.analyse.prediction import energies, folds, next_letters
+from incprof.systems.nodes.analyse.spelling import Spelling, as_sets, spell, windows
+from incprof.systems.nodes.analyse.transitions import predicted, transitions
 from tests.unit.paper_header import paper_rows, write_paper_file
 
 A, B, C = 17692, 293, 348

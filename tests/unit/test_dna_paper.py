@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from incprof.analysis.dna import idle, paper
-from incprof.analysis.dna.counters import TABLE1, number_of
-from incprof.analysis.dna.letters import as_set, decode, encode, letter_of
-from incprof.analysis.dna.relevant import by_correlation, by_regression
-from incprof.analysis.dna.transitions import predicted, probability, transitions
+from incprof.systems.nodes.analyse import idle, paper
+from incprof.systems.nodes.analyse.letters import as_set, decode, encode, letter_of
+from incprof.systems.nodes.analyse.paper_counters import TABLE1, number_of
+from incprof.systems.nodes.analyse.relevant import by_correlation, by_regression
+from incprof.systems.nodes.analyse.transitions import predicted, probability, transitions
 
 
 def test_letters_of_the_paper():

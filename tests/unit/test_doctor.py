@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof import machine
-from incprof.cli import main
+from incprof.cli.main import main
+from incprof.record import machine
 
 
 def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

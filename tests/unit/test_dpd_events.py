@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from incprof.analysis.dpd import Dpd, Rule, detect
-from incprof.analysis.dpd.results import LOOPS, Loops
 from incprof.errors import UsageError
+from incprof.systems.periods.dpd import Dpd, Rule, detect
+from incprof.systems.periods.dpd.detector_state import LOOPS, Loops
 from tests.unit.dpd_nests import Nest, rotated
 from tests.unit.dpd_reference import DpdReference
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive

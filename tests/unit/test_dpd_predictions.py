@@ -18,8 +18,8 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from incprof.analysis.dpd import Dpd, detect
 from incprof.errors import UsageError
+from incprof.systems.periods.dpd import Dpd, detect
 
 MOST = 60_000
 

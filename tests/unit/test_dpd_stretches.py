@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.dpd.stretches import PeriodStream
-from incprof.analysis.dpd.values import detect
 from incprof.errors import UsageError
+from incprof.systems.periods.dpd.changing_period import PeriodStream
+from incprof.systems.periods.dpd.values import detect
 
 WINDOW = 60
 

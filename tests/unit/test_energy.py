@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from incprof.analysis.counters.energy import power_by_phase
+from incprof.analysis.diff.diff_result import EnergyRow
 from incprof.analysis.diff.gates import broken, parse, unsure
-from incprof.analysis.diff.results import EnergyRow
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.model.series import Power
-from incprof.readers.series.counters import read_counters
+from incprof.readers.series.counter_series import read_counters
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.test_diff_gates import a_row, comparison

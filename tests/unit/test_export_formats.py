@@ -19,10 +19,10 @@ from incprof.analysis.views.stack_slices import placed, thread_slices
 from incprof.analysis.views.stack_tree import DEEPEST, stack_tree
 from incprof.analysis.views.stacks import Frame, StackSeries
 from incprof.analysis.views.tracks import stretches
-from incprof.cli import main
-from incprof.printable import printable_lines
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from incprof.report.files.csv_cells import cell
+from incprof.safe.printable import printable_lines
 from tests.unit.ekgfiles import simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run

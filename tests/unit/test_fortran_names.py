@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from incprof.names import parse, without_marks
-from incprof.readers.symbols.demangle import display_names
-from incprof.report.words.names import Names
+from incprof.model.names import parse, without_marks
+from incprof.report.words.display_names import Names
+from incprof.symbols.demangle import display_names
 from tests.integration.hosts import need
 
 SOURCE = """

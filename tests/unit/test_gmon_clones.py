@@ -7,7 +7,7 @@ import pytest
 
 from incprof.readers.stream.as_gmon import GmonTotals
 from incprof.readers.stream.gmon_clones import at_originals
-from incprof.readers.symbols.table import build_table
+from incprof.symbols.table import build_table
 
 
 def of(*names: str) -> object:

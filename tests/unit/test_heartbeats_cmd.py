@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.ekgfiles import SECOND, EkgFile, beats, simple_run
 
 MOST = 2**63 - 1

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.beats import deviation, summarise
-from incprof.analysis.beats.grid import Grid, Span
+from incprof.analysis.heartbeats import deviation, summarise
+from incprof.analysis.heartbeats.grid import Grid, Span
 from tests.unit.ekgfiles import beats
 
 FIELDS = ("process", "interval", "thread", "id", "count", "pulses", "sum_ns", "min_ns", "max_ns", "open", "open_ns",

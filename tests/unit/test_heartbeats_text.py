@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from incprof.cli import main
-from incprof.report.words import numbers as words
+from incprof.cli.main import main
+from incprof.report.words import formatting as words
 from tests.unit.ekgfiles import COLUMNS, EkgFile, beats, simple_run
 
 MS = 1_000_000

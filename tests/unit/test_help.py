@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
-from incprof.config_verbs import options
-from incprof.helping import EXIT_STATUSES, is_expert
-from incprof.verbs import GROUPS, VERBS, verb_parser
+from incprof.cli.main import main
+from incprof.cli.parser import GROUPS, VERBS, verb_parser
+from incprof.cli.verb_defaults import options
+from incprof.command.helping import EXIT_STATUSES, hide_expert_options, is_expert
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,9 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 
 def shown_options(text: str) -> set[str]:
-    return {word.strip("[],") for word in text.split() if word.startswith(("--", "[--"))}
+    """Return the long options that have a line in a help text: its prose may name others."""
+    lines = [line.split("  ")[1] for line in text.splitlines() if line.startswith("  -")]
+    return {word.strip(",") for line in lines for word in line.split() if word.startswith("--")}
 
 
 def test_incprof_alone_starts_somebody(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +74,7 @@ def test_expert_options_are_behind_help_all(verb: str, capsys: pytest.CaptureFix
     ("verb", "hidden", "there"),
     [
         ("phases", ["--seed", "--jobs", "--method", "--set"], ["--rank", "--k", "--explain", "--json"]),
-        ("periods", ["--window", "--theta", "--shuffles", "--exact", "parameters:"], ["--column", "--events"]),
+        ("periods", ["--window", "--theta", "--shuffles", "--exact", "--events"], ["--column", "--follow"]),
         ("record", ["--clock", "--format"], ["--interval", "--rate", "--output", "--log"]),
     ],
 )
@@ -127,7 +129,7 @@ def test_every_verb_has_a_page(verb: str, capsys: pytest.CaptureFixture[str]) ->
 def test_other_pages(capsys: pytest.CaptureFixture[str]) -> None:
     names = said(capsys, "help", "pages")[1].split()
     assert {"thresholds", "formats", "collector", "phases-algorithm"} <= set(names)
-    assert said(capsys, "help", "formats")[1] == (ROOT / "docs/formats.md").read_text()
+    assert said(capsys, "help", "formats")[1] == (ROOT / "docs/reference/formats.md").read_text()
 
 
 def test_the_pages_that_help_texts_name_are_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +145,9 @@ def test_the_pages_that_help_texts_name_are_there(capsys: pytest.CaptureFixture[
 
 
 def test_help_imports_little() -> None:
-    code = "import sys; from incprof.cli import main; main(['help', 'phases']); print(*sys.modules, file=sys.stderr)"
+    code = (
+        "import sys; from incprof.cli.main import main; main(['help', 'phases']); print(*sys.modules, file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert not loaded & {"numpy", "scipy", "pandas", "rich", "jinja2", "difflib", "pydoc"}
@@ -158,3 +162,12 @@ def test_words_that_people_know_from_elsewhere(word: str, capsys: pytest.Capture
 
 def test_config_needs_no_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert "are required: show (see" in said(capsys, "config")[2]
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_help_shows_twelve_options_at_most(verb: str) -> None:
+    parser = verb_parser(verb)
+    hidden = hide_expert_options(parser)
+    shown = [action for action in parser._actions if action.option_strings and action.help != argparse.SUPPRESS]
+    assert len(shown) <= 12
+    assert not hidden or parser.help_all.help != argparse.SUPPRESS

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.imports import bring, paths, put

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incprof.cli import main
-from incprof.commands.importing import FORMATS as NAMED
+from incprof.cli.main import main
+from incprof.cli.verbs.importing import FORMATS as NAMED
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers import open_run, read_profile
 from incprof.readers.foreign import formats, wire
@@ -21,7 +21,7 @@ from incprof.readers.foreign.files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.run import open_all
-from incprof.readers.symbols.lines import locate
+from incprof.symbols.source_lines import locate
 from tests.unit.imports import bring, message, paths, put, seconds, varint
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.test_import_firefox import processed

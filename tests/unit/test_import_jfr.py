@@ -2,7 +2,7 @@
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.unit.imports import bring, paths, put, seconds
 
 
@@ -76,3 +76,24 @@ def test_periods(period, tmp_path):
         each["values"]["samplingPeriod"] = period
     profile = bring(tmp_path, recorded(tmp_path, *samples))
     assert profile.metadata.rate_hz == (1 if period == "PT1M" else 50)
+
+
+def test_stacks_that_jfr_has_cut_off(tmp_path, capsys):
+    """Unless told otherwise, jfr prints the innermost frames alone: those of Java's library, of many programs."""
+    deep = [frame("java/util/TimSort", f"step{at}") for at in range(5)]
+    bring(tmp_path, recorded(tmp_path, *(cpu(20 * at, deep) for at in range(20))))
+    assert "no stack has more than 5 frames: print with --stack-depth 2048" in capsys.readouterr().err
+
+
+def test_a_recording_is_printed_with_whole_stacks(tmp_path, monkeypatch, capsys):
+    printed = recorded(tmp_path, *(cpu(20 * at, [STEP, MAIN]) for at in range(20)))
+    tool, recording = tmp_path / "bin/jfr", tmp_path / "r.jfr"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\ncase "$*" in *"--stack-depth 2048"*) exec cat {printed} ;; esac\nprintf "{{}}"\n')
+    tool.chmod(0o755)
+    recording.write_bytes(b"FLR\0")
+    monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
+    assert paths(bring(tmp_path, recording)) == {"W::main;W::step": 0.2}
+    printed.write_text('{"recording": {"events": []}}')
+    assert main(["import", str(recording), "-o", str(tmp_path / "none")]) == 4
+    assert f"{recording}: no jdk.ExecutionSample" in capsys.readouterr().err

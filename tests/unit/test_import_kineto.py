@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run
-from incprof.report.words.names import short
+from incprof.report.words.display_names import short
 from tests.unit.imports import bring, paths, put, seconds
 
 HOST, SPANS = 4242, "Spans"

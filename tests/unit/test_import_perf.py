@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from tests.unit.imports import bring, paths, put
 

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
 from tests.unit.imports import bring, message, paths, put
 

@@ -16,8 +16,8 @@ from incprof.readers.foreign.shared import BEGINNINGS, WHOLE, is_shared
 from incprof.readers.foreign.ticks import in_ticks
 from incprof.readers.foreign.timeline import Frame, Paths, Timeline, place_series, regular_edges
 from incprof.readers.foreign.write import write_timeline
-from incprof.readers.symbols.lines import line_weights, locate
 from incprof.study import Study
+from incprof.symbols.source_lines import line_weights, locate
 
 PREFERENCES = Path(__file__).parents[2] / "preload/objects/shared_code.c"
 MAIN = Frame("", "main", "app.c", 40, "", 38)
@@ -139,7 +139,9 @@ def test_a_series_is_in_no_order(tmp_path):
     assert profile.end_s.tolist() == pytest.approx([0.5, 1.0, 1.5, 2.0])
     assert table(profile)["solve"] == [0.2, 0.2, 0.0, 0.2]
     assert profile.counters.samples.tolist() == [50, 50, 40, 50]
-    seen = {top.function.name: top.estimated for top in Study(tmp_path / "run").result.phases[0].functions}
+    seen = {
+        top.function.name: top.estimated for top in Study(tmp_path / "run").phases(confidence=False).phases[0].functions
+    }
     # In how many intervals it is there after one without it; of its duration nothing is known.
     assert (seen["solve"].seen, seen["solve"].high) == (2, None)
     assert seen["output"].seen == 1

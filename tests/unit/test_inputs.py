@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appekg.opening import open_file
-from incprof.inputs import LARGEST_HOLE, inside, next_data, open_input, read_input
+from incprof.safe.inputs import LARGEST_HOLE, inside, next_data, open_input, read_input
 from tests.unit.places import PLACES, a_circle, a_hole, patience, put
 
 Opener = Callable[..., object]

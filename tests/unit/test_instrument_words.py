@@ -2,7 +2,7 @@
 
 import pytest
 
-from incprof.commands.instrument import refuse, tell
+from incprof.cli.verbs.instrument import refuse, tell
 from incprof.errors import NoDataError
 from incprof.study.sites.placed import UNKNOWN_RATE, PlacedSite
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof import kept_answers
-from incprof.cli import main
-from incprof.inputs import TICK_NS
+from incprof.cli import kept_answers
+from incprof.cli.main import main
+from incprof.safe.inputs import TICK_NS
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 
@@ -48,7 +48,7 @@ class Asked:
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
         self._capsys, self.made = capsys, 0
-        from incprof.commands import phases
+        from incprof.cli.verbs import phases
 
         made = phases.run
 
@@ -75,6 +75,17 @@ def test_the_same_question_has_the_same_answer(run: Path, ask: Asked) -> None:
     assert "main" in first[1]
     assert [ask(run, "--details"), ask(run, "--details")] == [first, first]
     assert ask.made == 1
+
+
+def test_an_answer_is_kept_although_its_own_caches_were_just_written(run: Path, ask: Asked) -> None:
+    # What importing scikit-learn sets in the environment is set before the first question.
+    ask(run, "--method", "paper", "--k", "1")
+    (run / "kmeans.json").unlink()
+    rest()
+    first = ask(run, "--method", "paper")
+    assert (run / "kmeans.json").exists()
+    assert ask(run, "--method", "paper") == first
+    assert ask.made == 2
 
 
 def test_warnings_and_exit_status_are_a_part_of_it(run: Path, tmp_path: Path, ask: Asked) -> None:

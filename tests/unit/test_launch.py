@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof import launch
-from incprof.config import resolve
 from incprof.errors import IncprofError, UsageError
+from incprof.record import launch
+from incprof.record.settings import resolve
 
 
 @pytest.fixture

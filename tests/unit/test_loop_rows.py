@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from incprof.model.loops import Loop, LoopRun, RegionCode
-from incprof.study.loops import Analyst
+from io import StringIO
+
+from incprof.systems.openmp.loop_answer import Analyst
+from incprof.systems.openmp.loop_types import Loop, LoopRun, RegionCode
+from incprof.systems.openmp.sections import write_text
 
 
 def loop(number: int, functions: tuple[int, ...], depth: int, iterations: int, visits: int, self_s: float) -> Loop:
@@ -54,6 +57,18 @@ def test_iterations_are_those_of_the_loop_that_they_fit() -> None:
     assert counted(50, ten, one) == (0, 0)
     assert counted(400, ten, one, wanted="0x0") == (1, 0)
     assert counted(400, ten, one, wanted="nothing") == (0, 1)
+
+
+def test_the_table_has_loops_below_those_around_them() -> None:
+    """Also where the iterations of an inner one are counted, which is the first one in JSON."""
+    ten, one = loop(0, (2, 0, 1), 0, 10, 1, 2.0), loop(1, (0, 1), 1, 100, 10, 1.9)
+    code = tuple(RegionCode(16 * i, None, None) for i in range(4))
+    run = LoopRun("x.sa", "x", 0, 1, False, 0, code, (ten, one), 1, 0, 0, 9.0, True, 0, ())
+    answer, out = Analyst(None, 100, None).answer(run, "x", None), StringIO()
+    assert answer.loops[0].loop.id == 1
+    write_text(answer, out)
+    rows = [line for line in out.getvalue().splitlines() if line.lstrip().startswith("0x")]
+    assert [row.startswith(" ") for row in rows[:2]] == [False, True], rows
 
 
 def test_a_loop_around_another_one_is_the_main_one_though_found_later() -> None:

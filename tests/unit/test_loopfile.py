@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.readers.loops import LONGEST_LINE, LoopReader, read_loops
+from incprof.systems.openmp.read import LONGEST_LINE, LoopReader, read_loops
 
 START = {"type": "start", "format": "incprof-selfanalyze", "version": 1, "app": "app", "rank": 0, "pid": 7}
 FUNCTION = {"type": "function", "id": 0, "address": "0x10", "module": "/nowhere/app", "build_id": None}

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.readers.symbols.made_code import ELSEWHERE, MadeCode, Piece, made_code
-from incprof.readers.symbols.perf_map import parse_map
+from incprof.symbols.made_code import ELSEWHERE, MadeCode, Piece, made_code
+from incprof.symbols.modules import parse_map
 
 PIECES = st.lists(
     st.builds(Piece, st.integers(0, 9), st.integers(0, 30), st.integers(1, 12), st.sampled_from("abc")), max_size=8

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from incprof.model import LIBRARY, OWN
 from incprof.readers.stream.made_paths import MadePaths
-from incprof.readers.stream.nodes import Nodes
+from incprof.readers.stream.path_nodes import Nodes
 from incprof.readers.stream.samples import RawSamples
-from incprof.readers.symbols.made_code import MadeCode, Piece, made_code
+from incprof.symbols.made_code import MadeCode, Piece, made_code
 
 MADE = 3
 PIECES = st.lists(
@@ -26,6 +26,11 @@ Path = list[tuple[int, str | int]]
 def held(pieces: list[Piece], address: int, time: int) -> str | None:
     """What was at an address: of what came later than the time, the first."""
     here = [p for p in pieces if p.start <= address < p.start + p.size]
+    # The end of a function that has become smaller is free, where nothing else has been.
+    last = {p.start: p for p in pieces}
+    ends = [last[p.start].start + last[p.start].size for p in here]
+    if len({p.name for p in here}) == 1 and max(ends) <= address:
+        return None
     before = [p.name for p in here if p.since <= time]
     return (before or [p.name for p in here[:1]] or [None])[-1]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incprof.model import Function
 from incprof.model.joining import joined, some_intervals
-from incprof.model.reindex import key_of, on_functions, union
+from incprof.model.reindex import key_of, keys_of, on_functions, union
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -125,3 +125,14 @@ def test_some_intervals(profiles):
     for of in (self_by_name, arcs_by_name, stacks_by_name):
         assert dict(Counter(of(some)) + Counter(of(rest))) == pytest.approx(of(profile))
     assert some.counters.cpu_s.tolist() == profile.counters.cpu_s[use].tolist()
+
+
+def test_static_functions_of_one_name_stay_two():
+    """One that a process never ran is still another one."""
+    one, other = Function("app", "kernel", "kernel", 64), Function("app", "kernel", "kernel", 128)
+    both = [Function("app", "main", "main", 0), one, other]
+    assert union([both, both[::-1]]) == tuple(both)
+    assert union([[one], both]) == (one, both[0], other)
+    assert union([[one], [replace(one, address=65)]]) == (one,)
+    assert keys_of(both) == [("app", "main"), ("app", "kernel@40"), ("app", "kernel@80")]
+    assert keys_of([one]) == [key_of(one)]

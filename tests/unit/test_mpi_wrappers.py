@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.mpi_wrappers import Wrappers, variable, wrappers_for_all
+from incprof.record.mpi_wrappers import Wrappers, variable, wrappers_for_all
 
 # Compiles as an MPI's compiler does, with a library of that name for MPI, and notes that it did.
 COMPILER = """#!/bin/sh

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.names import begins_inside, is_entry, parse, region_of, without_marks
+from incprof.model.names import begins_inside, is_entry, parse, region_of, without_marks
 
 # What a name is in the source: with what encloses it, and alone where that is no more than its last part.
 WRITTEN = {

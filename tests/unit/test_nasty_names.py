@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli import main
-from incprof.commands.output import write_bytes
-from incprof.printable import printable, printable_lines
+from incprof.cli.main import main
+from incprof.command.output import write_bytes
+from incprof.safe.printable import printable, printable_lines
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 from tests.unit.test_loopfile import FUNCTION, REGION, START, state

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from incprof.analysis.phases.interval import Proposal
-from incprof.analysis.phases.results import Rest, Step
+from incprof.analysis.phase_result import Rest, Step
 from incprof.model import Function
 from incprof.report.words.next_steps import next_steps
 from incprof.report.words.remainder import remainder
@@ -19,22 +18,13 @@ def step(name="solve", mean_s=0.004, period_s=0.02, cpu=0.5, **more):
     return Step(0, function, "body", 0.5, 100, mean_s, period_s=period_s, cpu=cpu, **more)
 
 
-def commands(monkeypatch, found, sites=(), argv=("./my app", "-n", "3")):
-    monkeypatch.setattr("incprof.report.words.next_steps.proposed", lambda run, result: found)
-    phase, metadata = SimpleNamespace(steps=(), sites=sites), SimpleNamespace(raw={"argv": list(argv)})
-    result = SimpleNamespace(phases=[phase])
-    return [
-        command for _, command in next_steps(SimpleNamespace(interval_s=1.0), result, metadata, "gmon my-app", None)
-    ]
-
-
-def test_commands_can_be_typed(monkeypatch):
+def test_commands_can_be_typed():
     sites = (SimpleNamespace(heartbeat=1), SimpleNamespace(heartbeat=2))
-    first, patch, *_ = commands(monkeypatch, Proposal(2.0, 250.0, "main", 0.9), sites)
-    assert first == "incprof record -i 2 -r 250 -- './my app' -n 3"
-    assert patch == "incprof instrument 'gmon my-app' --source . --patch beats.patch"
-    said = commands(monkeypatch, None)
-    assert not any("instrument" in command or "record" in command for command in said)
+    result = SimpleNamespace(phases=[SimpleNamespace(steps=(), sites=sites)])
+    first, *_ = [command for _, command in next_steps(result, "gmon my-app", None)]
+    assert first == "incprof instrument 'gmon my-app' --source . --patch beats.patch"
+    none = SimpleNamespace(phases=[SimpleNamespace(steps=(), sites=())])
+    assert not any("instrument" in command for _, command in next_steps(none, "gmon my-app", None))
 
 
 @pytest.mark.parametrize(

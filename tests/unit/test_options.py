@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.analysis.options import OPTIONS
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.study import Study, StudyOptions
 from tests.unit.streamwriter import Sample, StreamWriter
@@ -38,7 +38,7 @@ def test_each_is_declared_with_all_it_needs(room, one):
     assert one.evidence
     assert one.without is None or one.low <= one.without <= one.high
     row = f"| `{room}.{one.name}` | {one.default:g} | {one.unit} |"
-    assert row in (ROOT / "docs" / "thresholds.md").read_text()
+    assert row in (ROOT / "docs" / "reference" / "thresholds.md").read_text()
 
 
 def test_each_is_used_somewhere():
@@ -84,15 +84,14 @@ def test_what_cannot_be_meant_is_refused(run, setting, said, capsys):
 
 
 def test_a_setting_decides_and_is_told(run, capsys):
-    assert Study(run).result.k > 1
-    far = Study(run, options=StudyOptions(settings=("phases.distinct=1",)))
-    assert far.result.k == 1
-    assert far.result.options == replace(OPTIONS, phases=replace(OPTIONS.phases, distinct=1.0))
-    assert far.explain().run.joined[0].rule == "not distinct"
-    assert main(["phases", run, "--explain", "--set", "phases.distinct=1"]) == 0
+    assert Study(run).phases(confidence=False).k > 1
+    far = Study(run, options=StudyOptions(settings=("phases.penalty=1000",)))
+    assert far.phases(confidence=False).k == 1
+    assert far.phases(confidence=False).options == replace(OPTIONS, phases=replace(OPTIONS.phases, penalty=1000.0))
+    assert main(["phases", run, "--explain", "--set", "phases.penalty=1000"]) == 0
     out, err = capsys.readouterr()
-    assert "phases.distinct=1 (usually 0.5)" in " ".join(out.split())
-    assert err == "incprof: thresholds are not as usual: phases.distinct=1\n"
+    assert "phases.penalty=1000 (usually 3)" in " ".join(out.split())
+    assert err == "incprof: thresholds are not as usual: phases.penalty=1000\n"
 
 
 def test_json_has_them_all(run, capsys):

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.views.tables import intervals_table
-from incprof.cli import main
+from incprof.analysis.views.pandas_tables import intervals_table
+from incprof.cli.main import main
 from incprof.study import Study
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter, arc, histogram

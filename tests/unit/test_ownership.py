@@ -1,9 +1,19 @@
 """Whose code it is: by where it was installed from, and by the names of Rust."""
 
+import numpy as np
 import pytest
 
-from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.ownership import is_rusts_own, is_shared_code, is_shared_module, is_shared_source
+from incprof.model import Module
+from incprof.symbols.demangle import display_names
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.modules import parse_map
+from incprof.symbols.ownership import (
+    is_runtimes_own,
+    is_rusts_own,
+    is_shared_code,
+    is_shared_module,
+    is_shared_source,
+)
 
 HASH = "17h0123456789abcdefE"
 
@@ -55,6 +65,34 @@ def test_sources(file: str, shared: bool) -> None:
 )  # fmt: skip
 def test_modules(path: str, program: str, shared: bool) -> None:
     assert is_shared_module(path, program) is shared
+
+
+@pytest.mark.parametrize(
+    ("path", "program", "own"),
+    [
+        ("/usr/bin/node", "/usr/bin/node", True), ("/home/me/.nvm/v20/bin/node", "/home/me/.nvm/v20/bin/node", True),
+        ("/home/me/jdk/lib/server/libjvm.so", "/home/me/jdk/bin/java", True),
+        ("/usr/lib/jvm/java-17/lib/server/libjvm.so", "/usr/lib/jvm/java-17/bin/java", True),
+        ("/home/me/addon/build/Release/sweep.node", "/usr/bin/node", False),
+        ("/usr/local/lib/libmesh.so", "/usr/local/bin/node", False), ("/home/me/solve", "/home/me/solve", False),
+        ("/usr/lib/postgresql/15/bin/postgres", "/usr/lib/postgresql/15/bin/postgres", False),
+    ],
+)  # fmt: skip
+def test_what_runs_the_programs_of_others(path: str, program: str, own: bool) -> None:
+    assert is_runtimes_own(path, program) is own
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_run_time_is_no_program_where_what_it_runs_has_names(named: bool) -> None:
+    maps = {0: b"1000 40 Builtins_Call\n", 1: b"1000 40 JS:~sweep /home/me/run.js:3:1\n"}
+    node = Module(0, "/usr/bin/node", None, 0x1000, 0x2000, app=True)
+    made = Module(1, "[jit]", None, 0x1000, 0x2000, app=True, map="perf-7.map")
+    space = FunctionSpace([node, *([made] if named else [])], lambda module: parse_map(maps[module.id]))
+    modules = np.arange(1 + named)
+    functions = space.describe(space.resolve(modules, np.full(len(modules), 0x1000, dtype=np.uint64)))
+    assert [(f.name, f.is_library) for f in functions] == [("Builtins_Call", named), ("run.js:sweep", False)][
+        : 1 + named
+    ]
 
 
 @pytest.mark.parametrize(

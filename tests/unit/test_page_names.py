@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import Function
-from incprof.names import parse
-from incprof.report.words.names import Names, clean, short, shorten, shorten_beat
-from incprof.report.words.numbers import cell_len
+from incprof.model.names import parse
+from incprof.report.words.display_names import Names, clean, short, shorten, shorten_beat
+from incprof.report.words.formatting import cell_len
 from incprof.report.words.phase_names import phase_names
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns.results import PatternOptions
-from incprof.analysis.patterns.synthetic import SHAPES, Part, profile, stretch
+from incprof.systems.periods.patterns import find_patterns
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from tests.unit.made_series import SHAPES, Part, profile, stretch
 
 
 def letters(text):

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.patterns import cluster as patterns_cluster
-from incprof.analysis.patterns import dtw
-from incprof.analysis.patterns.cluster import Heights, clusters, cut_of
-from incprof.analysis.patterns.forest import Forest
-from incprof.analysis.patterns.results import PatternOptions
+from incprof.systems.periods.patterns import cluster as patterns_cluster
+from incprof.systems.periods.patterns import dtw
+from incprof.systems.periods.patterns.cluster import Forest, Heights, clusters, cut_of
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
 
 
 def families(draw, shapes, members, noise, length=24):

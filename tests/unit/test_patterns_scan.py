@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis._native import ffi, native
-from incprof.analysis.patterns.dtw import doubles
-from incprof.analysis.patterns.groups import length_groups
-from incprof.analysis.patterns.plain import base_period, carriers, lags
-from incprof.analysis.patterns.results import PatternOptions
-from incprof.analysis.patterns.scan import fast_size, lags_fft, noise_level, scan
-from incprof.analysis.patterns.synthetic import SHAPES, profile
-from incprof.analysis.patterns.tune import coverage, estimated_coverage, parts_of, tune, window_grid
+from incprof.systems.periods.patterns.dtw import doubles
+from incprof.systems.periods.patterns.groups import length_groups
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.patterns.plain import base_period, carriers, lags
+from incprof.systems.periods.patterns.scan import fast_size, lags_fft, noise_level, scan
+from incprof.systems.periods.patterns.tune import coverage, estimated_coverage, parts_of, tune, window_grid
+from tests.unit.made_series import SHAPES, profile
 
 # The package has a function of this name.
 tuning = sys.modules[tune.__module__]

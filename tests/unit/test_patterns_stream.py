@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns.dtw import plain
-from incprof.analysis.patterns.nodes import agreements, mean_step, turned
-from incprof.analysis.patterns.results import PatternOptions
-from incprof.analysis.patterns.stream import FIRST, PatternStream
-from incprof.analysis.patterns.synthetic import SHAPES, instance, profile, shape
+from incprof.systems.periods.patterns import find_patterns
+from incprof.systems.periods.patterns.dtw import plain
+from incprof.systems.periods.patterns.node_agreement import agreements, mean_step, turned
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.patterns.stream import FIRST, PatternStream
+from tests.unit.made_series import SHAPES, instance, profile, shape
 
 
 def test_a_stream_comes_to_what_the_whole_series_says():

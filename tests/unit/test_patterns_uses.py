@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.patterns import dtw, find_patterns
-from incprof.analysis.patterns.forecast import forecast
-from incprof.analysis.patterns.matching import KnownPattern, matches
-from incprof.analysis.patterns.results import PatternOptions
-from incprof.analysis.patterns.segments import level_changes
-from incprof.analysis.patterns.subprofiles import compare_sub_profiles
-from incprof.analysis.patterns.subsequence import place_in
-from incprof.analysis.patterns.synthetic import SHAPES, profile
+from incprof.systems.periods.patterns import dtw, find_patterns
+from incprof.systems.periods.patterns.forecast import forecast
+from incprof.systems.periods.patterns.matching import KnownPattern, matches, place_in
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.patterns.segments import level_changes
+from incprof.systems.periods.patterns.subprofiles import compare_sub_profiles
+from tests.unit.made_series import SHAPES, profile
 
 SHORT = st.lists(st.integers(-3, 3), min_size=1, max_size=6).map(lambda values: np.array(values, dtype=float))
 LONGER = st.lists(st.integers(-3, 3), min_size=1, max_size=9).map(lambda values: np.array(values, dtype=float))

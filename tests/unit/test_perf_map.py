@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers.symbols import perf_map
-from incprof.readers.symbols.perf_map import map_table
+from incprof.symbols import modules
+from incprof.symbols.modules import map_table
 
 LINE = "1000 20 made\n"
 
@@ -18,7 +18,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that stands for /tmp, beside the run directory `run`."""
     (tmp_path / "run" / "symbols").mkdir(parents=True)
     (tmp_path / "place").mkdir()
-    monkeypatch.setattr(perf_map, "PLACE", tmp_path / "place")
+    monkeypatch.setattr(modules, "PLACE", tmp_path / "place")
     return tmp_path / "place"
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from incprof.commands import phases as verb
+from incprof.cli.verbs import phases as verb
 from incprof.errors import IncprofError
 from incprof.model import Process, Run
 from incprof.study import Study, StudyOptions
@@ -27,10 +27,10 @@ def answers(seed, directory, *, full=True):
         study = Study(run, profile=profile, options=StudyOptions(method=method, jobs=1))
         try:
             if method == "paper" or not full:  # How sure it is takes twelve times as long, by the same way.
-                study.__dict__["confident_model"] = study.model
+                study.__dict__["_confident"] = study.phases(confidence=False)
             for json in (False, True)[: 1 + full]:
                 with redirect_stdout(io.StringIO()) as out:
-                    verb.write(study, Namespace(**vars(ASKED), json=json), None)
+                    verb.write(study, Namespace(**vars(ASKED), json=json), [])
                 yield out.getvalue()
         except IncprofError as error:
             yield str(error)

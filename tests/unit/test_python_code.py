@@ -8,13 +8,13 @@ from types import CodeType
 
 import pytest
 
-from incprof.jsonstore import JsonStore
 from incprof.model import Code
-from incprof.names import parse
-from incprof.readers.symbols import python_loops
-from incprof.readers.symbols.perf_map import parse_map
-from incprof.readers.symbols.python_code import display_name, label, line_at, mangled_name
-from incprof.readers.symbols.python_loops import KeptLoops, loops_of
+from incprof.model.names import parse
+from incprof.safe.jsonstore import JsonStore
+from incprof.symbols import python_loops
+from incprof.symbols.modules import parse_map
+from incprof.symbols.python_code import display_name, label, line_at, mangled_name
+from incprof.symbols.python_loops import KeptLoops, loops_of
 
 VERSION = sys.version_info[0] << 8 | sys.version_info[1]
 SOURCE = '''

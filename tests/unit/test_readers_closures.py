@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.elf.file import open_elf
-from incprof.readers.symbols import closures
-from incprof.readers.symbols.addr2line import Chain, chains
-from incprof.readers.symbols.closures import CALL, with_lambdas
+from incprof.symbols import closures
+from incprof.symbols.addr2line import Chain, chains
+from incprof.symbols.closures import CALL, with_lambdas
+from incprof.symbols.elf.file import open_elf
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 

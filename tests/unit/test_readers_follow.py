@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.live import LiveRun
 from incprof.errors import NoDataError
 from incprof.model import Process, pooled
 from incprof.readers import open_run, read_profile
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow_run import RunFollower
+from incprof.systems.live.analyse import LiveRun
 from tests.unit.streamwriter import LIBRARY, MODULES, PROFILER, UNKNOWN, Sample, StreamWriter, image, module
 
 

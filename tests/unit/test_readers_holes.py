@@ -6,7 +6,7 @@ import pytest
 
 from incprof.model import BROKEN, ROOT
 from incprof.readers import open_run, read_profile
-from incprof.readers.symbols.function_space import NO_FRAME
+from incprof.symbols.function_space import NO_FRAME
 from tests.unit.streamwriter import LIBRARY, NODES, PROFILER, UNKNOWN, Sample, StreamWriter, image, varint
 
 # One for each interval. Their nodes: 1 2, then 3, then 4, then 5, then none that is new.

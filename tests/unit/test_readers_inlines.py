@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
 from incprof.readers.run import choose_process
 from incprof.readers.stream.callsites import read_call_sites
-from incprof.readers.symbols import addr2line
-from incprof.readers.symbols.addr2line import Frame
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.inlines import CodeReader, FunctionCode
-from incprof.readers.symbols.levels import Level
+from incprof.readers.stream.function_code import CodeReader, FunctionCode
+from incprof.readers.stream.inline_levels import Level
+from incprof.symbols import addr2line
+from incprof.symbols.addr2line import Frame
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.streamwriter import LIBRARY, OWN_TIME, Sample, StreamWriter, arc, image, module
 
 SOURCE = """\
@@ -78,9 +78,7 @@ def test_the_whole_chain_innermost_first(program, tools, monkeypatch):
     which = shutil.which
     if not all(map(which, tools)):
         pytest.skip(f"{', '.join(tools)} is not installed")
-    monkeypatch.setattr(
-        "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None
-    )
+    monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None)
     found = addr2line.chains(str(path), list(expected))
     kinds = {tuple(lines(chain)) for chain in found}
     assert (("inner", 5), ("middle", 10), ("solve", 16)) in kinds
@@ -99,15 +97,13 @@ def test_a_section_table_out_of_this_world(program, tmp_path, monkeypatch, offse
     which = shutil.which
     if not which("addr2line"):
         pytest.skip("addr2line is not installed")
-    monkeypatch.setattr(
-        "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if "add" in name else None
-    )
+    monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: which(name) if "add" in name else None)
     assert addr2line.chains(str(damaged), [where["solve"][0]]) == [()]
 
 
 def test_without_tools_there_are_places_without_names(program, monkeypatch):
     path, where, _, _ = program
-    monkeypatch.setattr("incprof.readers.symbols.addr2line.shutil.which", lambda name: None)
+    monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: None)
     (chain,) = addr2line.chains(str(path), [where["solve"][0]])
     assert [frame.function for frame in chain] == [""]
     assert chain[0].line in (14, 15)
@@ -167,7 +163,7 @@ def test_calls_by_line(recorded, program):
 
 def test_what_was_looked_up_travels_with_the_run(recorded, monkeypatch):
     first = code_of(recorded, [0, 0])
-    monkeypatch.setattr("incprof.readers.symbols.lines.chains", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("incprof.symbols.source_lines.chains", lambda *_: pytest.fail("asked again"))
     again = code_of(recorded, [0, 0])
     assert (again.chains, again.call_chains) == (first.chains, first.call_chains)
 

@@ -7,11 +7,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
-from incprof.readers.symbols import addr2line
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.lines import line_weights, lines_of, locate
+from incprof.symbols import addr2line
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.source_lines import line_weights, lines_of, locate
 from tests.unit.streamwriter import LIBRARY, Sample, StreamWriter, module
 
 SOURCE = """\
@@ -65,7 +65,7 @@ def test_functions_get_the_line_at_which_they_begin(run, program):
 def test_answers_travel_with_the_run(run, program, monkeypatch):
     profile = read_profile(run)
     first = locate(run, profile, profile.functions)
-    monkeypatch.setattr("incprof.readers.symbols.lines.chains", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("incprof.symbols.source_lines.chains", lambda *_: pytest.fail("asked again"))
     assert locate(run, profile, profile.functions) == first
 
 
@@ -117,9 +117,7 @@ def test_every_way_to_ask_agrees(program, tools, monkeypatch):
     which = shutil.which
     if not all(map(which, tools)):
         pytest.skip(f"{', '.join(tools)} is not installed")
-    monkeypatch.setattr(
-        "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None
-    )
+    monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None)
     source = str(path.with_name("app.c"))
     places = addr2line.look_up(str(path), [address["solve"], address["main"], address["main"] + 5, 1])
     assert places == [(source, 3), (source, 8), (source, 9), None]
@@ -146,9 +144,7 @@ def test_inlined_code_is_on_the_line_where_the_function_uses_it(tmp_path, tool, 
     which = shutil.which
     if which(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    monkeypatch.setattr(
-        "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name == tool else None
-    )
+    monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: which(name) if name == tool else None)
     (tmp_path / "inlined.c").write_text(INLINED)
     command = ["gcc", "-g", "-O1", "-fno-inline-functions-called-once", "inlined.c", "-o", "inlined"]
     subprocess.run(command, cwd=tmp_path, check=True)

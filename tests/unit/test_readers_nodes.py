@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import NodeSeries
-from incprof.readers.nodes import read_nodes
+from incprof.systems.nodes.read import read_nodes
 
 OWN = """# incprof sample 1: a row for each interval of 1 s
 # of: the whole machine

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.series.columns import Wanted
-from incprof.readers.series.read import read_series
-from incprof.readers.series.rows import Rows
-from incprof.readers.series.text import PIECE
+from incprof.systems.periods.read import read_series
+from incprof.systems.periods.row_batches import Rows
+from incprof.systems.periods.text_file import PIECE
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
 
@@ -37,7 +37,7 @@ PERF_X = """     0.005060130,5.01,msec,cpu-clock,5010000,100.00,1.0,CPUs utilize
 
 
 def read(text, column=None, **more):
-    from incprof.readers.series.text import read_text
+    from incprof.systems.periods.text_file import read_text
 
     return read_text(io.StringIO(text), "x.csv", Wanted(column, **more))
 

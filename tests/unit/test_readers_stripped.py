@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.elf.file import open_elf
 from incprof.errors import NoDataError
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.embedded import unpacked
-from incprof.readers.symbols.unwind_ranges import unwind_ranges
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols, unpacked
+from incprof.symbols.unwind_ranges import unwind_ranges
 from tests.integration.hosts import need
 
 SOURCE = """

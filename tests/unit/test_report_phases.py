@@ -7,8 +7,8 @@ from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.ribbon import badge, cells, runs, sign, stretched
 from incprof.report.text.phases import write_text
-from incprof.report.words.figures import duration
-from incprof.report.words.names import shorten
+from incprof.report.words.display_names import shorten
+from incprof.report.words.formatting import duration
 from tests.unit.profiles import noisy, rows
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from incprof.analysis.views.site_rows import SiteRow
 from incprof.report.json.sites import _site
-from incprof.report.sites_answer import SiteRow
 
 
 @pytest.mark.parametrize(

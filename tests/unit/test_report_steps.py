@@ -6,7 +6,7 @@ import pytest
 
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.phases.results import Step
+from incprof.analysis.phase_result import Step
 from incprof.model import Function, Samples
 from incprof.report.json.phases import as_dict
 from incprof.report.text.phases import write_text

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.views.ribbon import stretched
+from incprof.analysis.views.ribbon import SUSPENDED, sign, stretched, with_suspensions
 
 
 def test_an_interval_is_as_wide_as_it_is_long():
@@ -35,3 +35,12 @@ def test_a_phase_has_its_part_of_the_line_but_for_its_ends(intervals: list[tuple
         part = width * seconds[labels == label].sum() / seconds.sum()
         # Each of its intervals may gain or lose a cell at either end.
         assert abs(line[label] - part) <= 2 * np.count_nonzero(labels == label)
+
+
+def test_a_suspension_is_a_gap() -> None:
+    """No cell of it has the phase before it, or behind it."""
+    labels, ends = with_suspensions(np.array([3, 3, 4]), np.array([1.0, 2.0, 8.0]), np.array([[2.0, 7.0]]))
+    cells = stretched(labels, 8, ends)
+    assert cells == [3, 3, *[SUSPENDED] * 5, 4]
+    assert "".join(map(sign, cells)) == "33     4"
+    assert stretched(*with_suspensions(np.array([3]), np.array([1.0]), np.empty((0, 2)))[:1], 3) == [3, 3, 3]

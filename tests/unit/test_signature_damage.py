@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import IncprofError
-from incprof.study.signature import read_signature
-from incprof.study.signature.predict import predict
+from incprof.systems.mpi.read.signature_file import read_signature
+from incprof.systems.mpi.signatures.prediction import predict
 from tests.unit.tracefile import write_run
 
 VALUES: list[Any] = [

@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.signature.elsewhere import KnownPhase, phases_known, predicted_elsewhere, ratio
-from incprof.analysis.signature.phases import robust_phases
-from incprof.analysis.signature.predicted import Predicted, predicted
 from incprof.model import FloatArray
+from incprof.systems.mpi.analyse.extrapolation import (
+    KnownPhase,
+    phases_known,
+    predicted_by_equation,
+    predicted_elsewhere,
+    ratio,
+)
+from incprof.systems.mpi.analyse.predicted_time import Predicted, predicted
+from incprof.systems.mpi.analyse.robust_phases import robust_phases
 from tests.unit.test_signature_phases import OPTIONS, solver
 
 
@@ -57,6 +63,17 @@ def test_a_ratio_needs_something_to_compare() -> None:
     only = ratio(np.array([2.0]), np.ones(5), 1)
     assert only is not None
     assert only.range() == (2.0, 2.0)
+
+
+def test_one_occurrence_varies_as_those_of_the_whole_run() -> None:
+    """The ratio has an occurrence of each run, equation 1 of this one alone."""
+    times = np.random.default_rng(1).normal(1.0, 0.1, 400)
+    phase = KnownPhase(0, True, 400, 400.0, times)
+    by_ratio = predicted_elsewhere([phase], [times[:1]], 0.0, 1.0, 0)
+    by_equation = predicted_by_equation([phase], [times[:1]], 1.0, 0)
+    for guess, variation in ((by_ratio, 0.1 * np.sqrt(2)), (by_equation, 0.1)):
+        assert guess.high_s - guess.pet_s == pytest.approx(1.96 * variation * guess.pet_s, rel=0.1)
+        assert guess.high_s - guess.pet_s == pytest.approx(guess.pet_s - guess.low_s)
 
 
 def test_what_was_not_seen_is_as_much_slower_as_the_rest() -> None:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.signature.modes import modes
-from incprof.analysis.signature.paper import paper_phases
-from incprof.analysis.signature.results import SignatureOptions
-from incprof.analysis.signature.work import Work
 from incprof.model import FloatArray, IntArray
+from incprof.systems.mpi.analyse.epas import modes
+from incprof.systems.mpi.analyse.event_phases import SignatureOptions
+from incprof.systems.mpi.analyse.mpi_events import Work
+from incprof.systems.mpi.analyse.paper_phases import paper_phases
 
 
 def drawn(seed: int, levels: IntArray, noise: float, ratio: float) -> FloatArray:

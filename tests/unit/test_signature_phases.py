@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.analysis.signature.phases import robust_phases
-from incprof.analysis.signature.predicted import predicted
-from incprof.analysis.signature.results import ProcessPhases, SignatureOptions
 from incprof.model import FloatArray, IntArray
+from incprof.systems.mpi.analyse.event_phases import ProcessPhases, SignatureOptions
+from incprof.systems.mpi.analyse.predicted_time import predicted
+from incprof.systems.mpi.analyse.robust_phases import robust_phases
 
 OPTIONS = SignatureOptions()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from incprof.analysis.signature.scales import variation
-from incprof.cli import main
+from incprof.cli.main import main
+from incprof.systems.mpi.analyse.scale_comparison import variation
 from tests.unit.tracefile import steady, trace, write_run
 
 

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from incprof.analysis.signature.find import PARTS
 from incprof.study import Study
-from incprof.study.signature.within import within
+from incprof.systems.mpi.analyse.signature import PARTS
+from incprof.systems.mpi.signatures.run_signature import profile_phases
 from tests.unit.manyranks import STORY, write_rank
 
 
@@ -25,8 +25,8 @@ def test_each_rank_in_its_own_intervals(tmp_path):
     write_rank(tmp_path, 0, [*STORY, ("master", 40)], start_mono_ns=5)
     write_rank(tmp_path, 1, [("assemble", 18), ("output", 12)], start_mono_ns=5)
     for rank, seconds in ((0, 100.0), (1, 30.0)):
-        labels = Study(str(tmp_path), rank=rank).result.labels
-        found = within(str(tmp_path), process(rank, 5, seconds, 5))
+        labels = Study(str(tmp_path), rank=rank).phases(confidence=False).labels
+        found = profile_phases(str(tmp_path), process(rank, 5, seconds, 5))
         pieces = np.split(labels, 5)
         assert [each and each[0] for each in found] == [np.bincount(piece[piece >= 0]).argmax() for piece in pieces]
         assert all(each[1] > 0.7 for each in found)

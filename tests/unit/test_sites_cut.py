@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from incprof.analysis.options.sites import SITES
-from incprof.analysis.phases.features import build_features
+from incprof.analysis.composition.features import build_features
+from incprof.analysis.options.site_thresholds import SITES
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.cut import cut, limits
 from incprof.analysis.sites.of_phases import SURE, at_least
@@ -242,6 +242,26 @@ def test_a_thread_that_begins_in_the_standard_library_has_its_own_sites(tmp_path
     other = ({"main;write": 100}, {("main", "write"): 4})
     profile = recorded(tmp_path, ["main", start, "crew", "work", "write"], crew, other)
     assert chosen(profile, 2)[0] == [("work", "body")]
+
+
+def test_a_thread_lives_as_long_as_its_samples_go_however_few_they_are(tmp_path):
+    # Ten seconds, of which `main` has 0.6 on the processor: it was there all the time.
+    writer = StreamWriter(["main", "make", "crew"])
+    for i in range(10):
+        samples = [Sample("main;make", weight=3), Sample("crew", weight=60, thread=1), Sample("main;make", weight=3)]
+        writer.interval(samples, arcs={("main", "make"): 40} | ({("", "main"): 1, ("", "crew"): 1} if i == 0 else {}))
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    assert chosen(profile, 1) == [[("crew", "loop"), ("make", "body")]]
+
+
+@pytest.mark.parametrize("kind", ["<listcomp>", "<genexpr>", "<lambda>"])
+def test_a_part_of_a_statement_is_no_site(tmp_path, kind):
+    inner = f"load.{kind}"
+    load = ({f"main;load;{inner};parse": 20, f"main;load;{inner}": 60, "main;load": 20}, {("main", "load"): 3})
+    other = ({"main;write": 100}, {("main", "write"): 4})
+    profile = recorded(tmp_path, ["main", "load", inner, "parse", "write"], load, other)
+    assert chosen(profile, 2)[0] == [("load", "body")]
 
 
 @pytest.mark.parametrize(

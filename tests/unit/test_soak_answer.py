@@ -7,9 +7,8 @@ import time
 import pytest
 
 from soak import answer, readers
-from soak.answer import Answer, troubles
+from soak.answer import Answer, Capture, troubles
 from soak.budget import Budget
-from soak.capture import Capture
 from soak.finding import Keeper
 from soak.mutate import mutate_binary
 from soak.subject import Subject, draw
@@ -110,7 +109,7 @@ def test_what_a_reader_does_is_seen(reader, wrong, monkeypatch, tmp_path):
 
 
 def test_a_reader_without_end_is_ended(monkeypatch, tmp_path):
-    monkeypatch.setattr("soak.limits.LIMIT_CPU_S", 0)
+    monkeypatch.setattr("soak.answer.LIMIT_CPU_S", 0)
     worker = Worker([subject("kind", burn, monkeypatch)], 1, tmp_path)
     try:
         results = worker.run("kind", 0, 1)

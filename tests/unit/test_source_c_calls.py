@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError
-from incprof.source.c.calls import call_insertions, calls_refusal
 from incprof.source.c.macros import leaving_macros, macros_of
 from incprof.source.c.marks import strip_c
+from incprof.source.c.paired_calls import call_insertions, calls_refusal
 from incprof.source.c.parse import parse_c
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat
@@ -205,8 +205,8 @@ def test_whatever_is_not_refused_can_be_taken_out_again(tokens: list[str]) -> No
 
 
 def test_nesting_and_length_have_no_limit() -> None:
-    deep = "int f(int a) { " + "if (a) { while (a) { " * 3000 + "return a; " + "} } " * 3000 + "return 1; }"
-    wide = "int f(int a) { " + "while (a) { if (a) break; } " * 3000 + "return 1; }"
+    deep = "int f(int a) { " + "if (a) { while (a) { " * 1000 + "return a; " + "} } " * 1000 + "return 1; }"
+    wide = "int f(int a) { " + "while (a) { if (a) break; } " * 1000 + "return 1; }"
     for source in (deep, wide):
         made = with_calls(source, Beat(1, 0))
         assert made.count("ekg_end(1)") == (2 if source is deep else 1)

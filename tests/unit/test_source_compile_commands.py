@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
+from incprof.source.compile_check import sources_that_include
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.compile_words import compiler_words, syntax_words
-from incprof.source.includers import sources_that_include
 
 GOOD = {"directory": "build", "file": "../a.c", "command": "gcc -DNAME='a b' -c ../a.c -o a.o"}
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from incprof.errors import NoDataError
 from incprof.source.c.parse import parse_c
-from incprof.source.locate import agree, functions_named
+from incprof.source.locate import agree, find_function, functions_named
+from incprof.source.model import SourceFile
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,12 @@ def test_what_encloses_a_function_is_compared_as_far_as_it_has_a_name(recorded):
 def test_a_main_program_that_was_inlined_has_its_own_name():
     assert agree("halo", "Halo", "fortran", is_main=True)
     assert not agree("relax", "halo", "fortran", is_main=True)
+
+
+@pytest.mark.parametrize("kind", ["<listcomp>", "<genexpr>"])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_comprehension_is_refused_as_what_it_is(kind: str, moved: bool) -> None:
+    """It is a function to older versions of Python, and none in the file."""
+    file = SourceFile("app.py", "python", b"", ())
+    with pytest.raises(NoDataError, match="a comprehension has no statements"):
+        find_function(file, 3, f"app.py:load.{kind}", moved=moved)

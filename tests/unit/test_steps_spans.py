@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.results import Step
+from incprof.analysis.phase_result import Step
 from incprof.analysis.steps import find_steps
 from incprof.analysis.steps.spans import spans_of
 from tests.unit.machine import Machine

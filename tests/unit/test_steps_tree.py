@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.results import Step, all_steps
+from incprof.analysis.phase_result import Step, all_steps
 from incprof.analysis.steps import find_steps
 from incprof.model import IntervalProfile
 from tests.unit.machine import Machine

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.readers import open_run
 from incprof.readers.gmon.file import read_gmon
-from incprof.readers.loops import LoopReader
 from incprof.readers.stream.window import Source
-from incprof.readers.symbols.hidden_symbols import LARGEST, without_symbols
-from incprof.source.includers import sources_that_include
+from incprof.source.compile_check import sources_that_include
 from incprof.source.languages import read_source
+from incprof.symbols.hidden_symbols import LARGEST, without_symbols
+from incprof.systems.openmp.read import LoopReader
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.places import PLACES, a_hole, patience, put
 from tests.unit.profiles import two_phase_run
@@ -41,15 +41,13 @@ def run(tmp_path: Path) -> Path:
     return two_phase_run(tmp_path / "run", ranks=(0, 1))
 
 
-@pytest.mark.parametrize(
-    ("verb", "wanted"), [(["phases"], 5), (["report", "-o", "-"], 5), (["export", "--format", "gprof"], 4)]
-)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_stream(place: Place, verb: list[str], wanted: int, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stream(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Phases are those of the ranks that can be read; what shows one rank has none to show."""
     put(place, run / "rank-00000.gmon")
-    status, _, err = told(capsys, *verb, run)
-    assert (status, "rank-00000.gmon" in err) == (wanted, True)
+    for verb, wanted in ((["phases"], 5), (["report", "-o", "-"], 5), (["export", "--format", "gprof"], 4)):
+        status, _, err = told(capsys, *verb, run)
+        assert (status, "rank-00000.gmon" in err) == (wanted, True)
     status, out, err = told(capsys, "top", "--once", run)
     assert (status, "rank 1" in out, "rank-00000.gmon" in err) == (0, True, True)
     assert told(capsys, "phases", run, "--rank", 1)[0] == 5
@@ -68,11 +66,11 @@ def test_the_program_in_the_run(place: Place, run: Path, capsys: pytest.CaptureF
     assert (status, str(snapshot) in err) == (4, True)
 
 
-@pytest.mark.parametrize("name", ["sources.json", "beat-cost.json", "symbols/{}.json", "symbols/{}.jumps.json"])
 @pytest.mark.parametrize("place", PLACES)
-def test_an_answer_beside_the_run(place: Place, name: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_beside_the_run(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (snapshot,) = (run / "symbols").iterdir()
-    put(place, run / name.format(snapshot.stem))
+    for name in ("sources.json", "beat-cost.json", "symbols/{}.json", "symbols/{}.jumps.json"):
+        put(place, run / name.format(snapshot.stem))
     (run.parent / "src").mkdir()
     (run.parent / "src/app.c").write_text("int main(void)\n{\n\treturn 0;\n}\n")
     assert told(capsys, "sites", run, "--source", run.parent / "src")[0] == 0

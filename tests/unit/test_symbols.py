@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.elf.file import open_elf
-from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
-from incprof.readers.symbols.cache import cached_symbols
-from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.table import NOWHERE
+from incprof.symbols.cache import cached_symbols
+from incprof.symbols.demangle import display_names
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf.traits import read_traits
+from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.table import NOWHERE
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes
 
 TEXT = (0x1000, 0x2000)

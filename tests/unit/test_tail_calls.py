@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from incprof.model import LIBRARY, OWN, Module, PathTree, Samples
 from incprof.readers.stream.lost_frames import _Grown
-from incprof.readers.symbols.flow import ANYWHERE, Control, Range
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.machine_code import AddressArray, _targets
-from incprof.readers.symbols.table import SymbolTable, build_table
-from incprof.readers.symbols.tail_calls import MOST_JUMPS, OUTSIDE, Chain, Frame, TailCalls
+from incprof.symbols.flow import ANYWHERE, Control, Range
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.machine_code import AddressArray, _targets
+from incprof.symbols.table import SymbolTable, build_table
+from incprof.symbols.tail_calls import MOST_JUMPS, OUTSIDE, Chain, Frame, TailCalls
 
 SIZE, SITE = 64, 0x10_0000
 MODULE = Module(0, "/program", None, 0, 2**32, True)

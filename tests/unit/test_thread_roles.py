@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from incprof import cli
 from incprof.analysis.roles.alike import MOST, alike
+from incprof.cli import main as cli
 from tests.unit.streamwriter import Sample, StreamWriter
 
 FUNCTIONS = ["main", "serial", "team", "assemble", "relax", "log_writer", "flush", "late"]

@@ -6,14 +6,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from incprof.analysis.views.self_time import innermost_s
-from incprof.elf.file import open_elf
 from incprof.readers import open_run
-from incprof.readers.symbols.elf_symbols import read_symbols
-from incprof.readers.symbols.lines import chains_of
-from incprof.study.live import watch as watching
-from incprof.study.live.watch import Watch
 from incprof.study.study import Study
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.source_lines import chains_of
+from incprof.systems.live import watch as watching
+from incprof.systems.live.watch import Watch
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -87,8 +86,8 @@ def mixed(places, share, shift=0):
     """An interval: ticks by function, each spread over some of its addresses."""
     return [
         Sample(tuple((0, address) for address in places[name][(i + shift) % len(places[name])]), weight=ticks // 10)
-        for name, ticks in share.items()
         for i in range(10)
+        for name, ticks in share.items()
     ]
 
 
@@ -108,12 +107,12 @@ def test_on_a_run_that_is_over_it_says_what_the_others_say(job, tmp_path):
     view = watch.view()
     assert not list(directory.rglob("*.json"))
     study = Study(directory)
-    own = np.asarray(innermost_s(study.profile, libraries=True).sum(axis=0)).ravel()
+    own = np.asarray(study.profile.self_s.sum(axis=0)).ravel()
     expected = {f.name: float(s) / own.sum() for f, s in zip(study.profile.functions, own, strict=True) if s > 0}
     assert {"smooth", "reduce", "norm"} == set(expected)
     assert {f.function.name: f.run_share for f in view.front.functions} == pytest.approx(expected)
-    assert view.front.labels.tolist() == study.result.labels.tolist()
-    sites = [(phase.sites[0].function, phase.sites[0].kind) for phase in study.clustered.phases]
+    assert view.front.labels.tolist() == study.phases(confidence=False).labels.tolist()
+    sites = [(phase.sites[0].function, phase.sites[0].kind) for phase in study.phases(confidence=False).phases]
     assert [(phase.found.sites[0].function, phase.found.sites[0].kind) for phase in view.phases] == sites
     assert [function.name for function, _ in sites] == ["smooth", "reduce", "norm"]
 
@@ -167,7 +166,7 @@ def test_what_is_known_is_not_asked_for_again(job, tmp_path, monkeypatch):
     run = Growing(job, tmp_path, monkeypatch)
     run.goes_on(STORY)
     asked = []
-    chains = "incprof.readers.symbols.lines.chains"
+    chains = "incprof.symbols.source_lines.chains"
     monkeypatch.setattr(chains, lambda binary, addresses: asked.append(addresses) or [()] * len(addresses))
     fits = run.fits
     run.goes_on(STORY * 2)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.report.text.top import frame, log_line
-from incprof.report.words.top import BeatLine
-from incprof.study.live.watch import Watch
+from incprof.systems.live.top_text import frame, log_line
+from incprof.systems.live.top_words import BeatLine
+from incprof.systems.live.watch import Watch
 from tests.unit.streamwriter import Sample, StreamWriter
 
 BEATS = [BeatLine(i, f"solve{i}:body", 99.1 * i, 0.00123, 88.8, 1500 * i, i % 2) for i in range(1, 8)]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from incprof.model.mpi import Call, TraceEnd
-from incprof.readers.trace import open_trace
-from incprof.study.signature.columns import columns
+from incprof.systems.mpi.read.trace_file import open_trace
+from incprof.systems.mpi.signatures.process_events import columns
+from incprof.systems.mpi.trace_types import Call, TraceEnd
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,

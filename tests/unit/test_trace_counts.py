@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.signature.work import work_of
-from incprof.cli import main
-from incprof.readers.trace import open_trace
-from incprof.readers.trace.counts import counts_of
-from incprof.study.signature.events import process_events
+from incprof.cli.main import main
+from incprof.systems.mpi.analyse.mpi_events import work_of
+from incprof.systems.mpi.read.trace_file import counts_of, open_trace
+from incprof.systems.mpi.signatures.process_events import process_events
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,

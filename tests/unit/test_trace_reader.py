@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.cli import main
+from incprof.cli.main import main
 from incprof.errors import IncprofError, NoDataError
-from incprof.model.mpi import MpiEvent, TraceEnd
-from incprof.readers.trace import find_traces, open_trace
+from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,

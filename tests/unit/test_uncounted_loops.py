@@ -8,17 +8,17 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.seen import CallsSeen
+from incprof.analysis.answer.call_estimates import CallsSeen
 from incprof.analysis.sites.times import chain_times
 from incprof.analysis.steps import find_steps
 from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
-from incprof.analysis.uncounted.known import calls_are_bounded
+from incprof.analysis.uncounted.sampled_calls import calls_are_bounded
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
-from incprof.readers.symbols.always import always_run
-from incprof.readers.symbols.blocks import Blocks
-from incprof.readers.symbols.flow import ANYWHERE, Control
-from incprof.readers.symbols.loop_body import loop_nest, with_code
+from incprof.symbols.backjumps import always_run
+from incprof.symbols.basic_blocks import Blocks
+from incprof.symbols.flow import ANYWHERE, Control
+from incprof.symbols.loop_body import loop_nest, with_code
 from truth.record import Path, Recorder
 
 # Loop 2 lies in loop 1, and 3 beside it.

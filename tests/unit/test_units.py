@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from incprof import units
-from incprof.commands import sample
-from incprof.commands.heartbeats.filters import seconds
-from incprof.config import resolve
+from incprof.cli.verbs import sample
 from incprof.errors import UsageError
+from incprof.record import units
+from incprof.record.settings import resolve
+from incprof.systems.heartbeats.filters import seconds
 
 
 @pytest.mark.parametrize(

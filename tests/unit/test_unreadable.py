@@ -3,7 +3,7 @@
 import numpy as np
 
 from incprof.readers import open_run, read_profile
-from incprof.report.words.names import Names, short
+from incprof.report.words.display_names import Names, short
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
 
 ONE, OTHER = "libcudart_static_" + "3f7a" * 10, "libcudart_static_" + "9c0d" * 10

@@ -1,4 +1,4 @@
-"""Writes traces of MPI calls as libincprof_mpi does (docs/formats.md), from the events that they stand for."""
+"""Writes traces of MPI calls as libincprof_mpi does (formats.md), from the events that they stand for."""
 
 from __future__ import annotations
 

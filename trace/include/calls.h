@@ -1,5 +1,6 @@
 /* MPI functions without counts: CALL(name, lower-case name, kind, (parameters), (arguments), before, after), as in
  * counted_calls.h. */
+
 /* clang-format off */
 
 CALL(Init, init, "init", (int *argc, char ***argv), (argc, argv), , started())
@@ -9,8 +10,8 @@ CALL(Finalize, finalize, "finalize", (void), (), incprof_mpi_finalizing(e); desc
 CALL(Abort, abort, "abort", (MPI_Comm comm, int errorcode), (comm, errorcode), on(e, comm); value(e, errorcode);
      incprof_mpi_aborting(e), )
 
-/* What follows the level is passed on as it came, for a tool behind: all that can be in registers, which named
- * parameters share with unnamed ones, and two words of the stack, which the caller's frame has in any case. */
+/* The arguments after the level are passed on unchanged, for a tool behind this one: all that can be in registers,
+ * which named and unnamed parameters share, and two words of the stack, which always exist in the caller's frame. */
 #define WORDS(type, name) type name##0, type name##1, type name##2, type name##3, type name##4
 #define WORDS_GIVEN(name) name##0, name##1, name##2, name##3, name##4
 CALL(Pcontrol, pcontrol, "control",
@@ -21,7 +22,7 @@ CALL(Pcontrol, pcontrol, "control",
 #undef WORDS
 #undef WORDS_GIVEN
 
-/* Messages that have been seen but not received. */
+/* Probed messages, not received yet. */
 CALL(Probe, probe, "probe", (int source, int tag, MPI_Comm comm, MPI_Status *status), (source, tag, comm, status),
      probe(e, source, tag, comm);
      OWN_STATUS(status), received(e, status))

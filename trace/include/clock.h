@@ -1,5 +1,5 @@
-/* The time of CLOCK_MONOTONIC at half its price: from the processor's counter, where the kernel itself keeps time by
- * it. The writing thread holds the two together.
+/* CLOCK_MONOTONIC at half the cost: computed from the processor's counter, if the kernel itself uses that as its clock
+ * source. The writing thread keeps the two synchronised.
  *
  * clock_now_ns is async-signal-safe and thread-safe. */
 #ifndef TRACE_CLOCK_H
@@ -9,7 +9,7 @@
 
 #include "sys.h"
 
-/* A stretch of time in which a tick of the counter has one length. */
+/* A segment of time with a constant length of the counter's tick. */
 struct stretch {
     uint64_t ticks, ns; /* at its beginning */
     uint64_t length;    /* of a tick, in 2^-32 ns */
@@ -38,14 +38,14 @@ static inline uint64_t clock_now_ns(void)
     return stretch == NULL ? monotonic_ns() : clock_ns_of(stretch, clock_counter());
 }
 
-/* Before main: looks whether the counter can be used, and begins to measure it. Not thread-safe. */
+/* Before main: check whether the counter is usable, and start to calibrate it. Not thread-safe. */
 void clock_prepare(void);
 
-/* Some time later: uses it from here on. Not thread-safe. */
+/* Some time later: start to use it. Not thread-safe. */
 void clock_use_counter(void);
 
-/* By the writing thread, several times a second: a new stretch, in which what the last one was wrong by is made good;
- * or the end of using the counter. */
+/* For the writing thread, several times a second: begin a new segment that corrects the error of the last one, or stop
+ * using the counter. */
 void clock_adjust(void);
 
 #endif

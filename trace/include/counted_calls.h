@@ -1,8 +1,9 @@
 /* MPI functions that take counts: CALL(name, lower-case name, kind, (parameters), (arguments), before, after).
  *
- * Included twice, with COUNT, DISPLACEMENT and C() for the functions of old and for the large-count ones of MPI-4. What
- * is done before and after the call is a function of a header of mpi/, in which `e` is the event. Parameters have the
- * names of the standard. */
+ * Included twice, with COUNT, DISPLACEMENT and C() for the classic functions and for the large-count ones of MPI-4.
+ * `before` and `after` are calls of functions in mpi/'s headers, with `e` as the event. Parameters have the standard's
+ * names. */
+
 /* clang-format off */
 
 #define SEND(N, n)                                                                                                     \
@@ -170,7 +171,7 @@ COLLECTIVE(Exscan, exscan,
            (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, datatype, op, comm), collective(e, count, datatype, comm))
 
-/* How many neighbours there are is not asked: bytes are those for each. */
+/* The number of neighbours is not queried: bytes are per neighbour. */
 COLLECTIVE(Neighbor_allgather, neighbor_allgather,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),

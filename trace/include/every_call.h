@@ -1,5 +1,6 @@
-/* Both tables of MPI functions, row by row: CALL_(name, lower-case name, kind, ...) is the reader's. The large-count
- * twins of MPI-4 come with the same rows: MPI_Count instead of int. IF_FOUR(...) is what only MPI-4 has. */
+/* Both tables of MPI functions, row by row: the including file defines CALL_(name, lower-case name, kind, ...). The
+ * large-count versions of MPI-4 use the same rows, with MPI_Count instead of int. IF_FOUR(...) marks functions of MPI-4
+ * only. */
 #ifndef IF_FOUR
 #define IF_FOUR(...) __VA_ARGS__
 #endif

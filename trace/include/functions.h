@@ -1,4 +1,4 @@
-/* The numbers of the functions that are traced, in the order of the two tables. */
+/* Numbers of the traced functions, in the order of the two tables. */
 #ifndef TRACE_FUNCTIONS_H
 #define TRACE_FUNCTIONS_H
 

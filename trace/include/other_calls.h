@@ -1,6 +1,7 @@
-/* The functions of mpi.h that are not traced: OTHER(name). They are forwarded, so that a program that asks for MPI by
- * name finds all of it or, where a call fails, an error; never a part. Up to MPI 5.0, with those that older versions
- * had. Not among them: the functions that are only passed to MPI (MPI_DUP_FN ...), which it may know by address. */
+/* The functions of mpi.h that are not traced: OTHER(name). They are forwarded, so that a program that looks up MPI by
+ * name finds all of it or, if a call fails, an error; never a part. Up to MPI 5.0, including functions removed since
+ * older versions. Not included: functions that are only passed to MPI (MPI_DUP_FN ...), which it may compare by
+ * address. */
 OTHER(Abi_get_fortran_booleans)
 OTHER(Abi_get_fortran_info)
 OTHER(Abi_get_info)

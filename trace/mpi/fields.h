@@ -1,4 +1,4 @@
-/* What a call says of its messages: ranks, tags, bytes. */
+/* The messages of a call: ranks, tags, bytes. */
 #ifndef INCPROF_TRACE_FIELDS_H
 #define INCPROF_TRACE_FIELDS_H
 
@@ -36,7 +36,7 @@ static void value(struct event *e, int value)
     e->fields |= HAS_VALUE;
 }
 
-/* The datatype of a count of 0 may be anything. */
+/* Set the bytes. The datatype of a count of 0 may be anything. */
 static void bytes(struct event *e, int64_t count, MPI_Datatype datatype)
 {
     e->message.bytes = count != 0 ? (uint64_t)count * size_of(datatype) : 0;
@@ -72,14 +72,15 @@ static void collective(struct event *e, int64_t count, MPI_Datatype datatype, MP
     bytes(e, count, datatype);
 }
 
-/* What is here for collectives reads no argument that the standard calls insignificant: it may be anything. */
+/* Functions for collectives read no argument that the standard calls insignificant, because it may be anything. */
 static void rooted(struct event *e, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     collective(e, count, datatype, comm);
     peer(e, root);
 }
 
-/* Between two groups, MPI_PROC_NULL is the root for whoever takes no part, and MPI_ROOT for the root itself. */
+/* On an intercommunicator, the root is MPI_PROC_NULL for processes that take no part, and MPI_ROOT for the root
+ * itself. */
 static void from_root(struct event *e, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     rooted(e, root != MPI_PROC_NULL ? count : 0, datatype, root, comm);
@@ -90,14 +91,14 @@ static void to_root(struct event *e, int64_t count, MPI_Datatype datatype, int r
     rooted(e, root != MPI_PROC_NULL && root != MPI_ROOT ? count : 0, datatype, root, comm);
 }
 
-/* The following ask MPI: arrays of the program are never read by what is remembered of a handle. */
+/* The following query MPI, because the program's arrays must never be read by cached properties of a handle. */
 static bool is_between_groups(MPI_Comm comm)
 {
     int is_inter = 0;
     return comm != MPI_COMM_NULL && use_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter;
 }
 
-/* -1 where it has none. */
+/* Return the own rank; -1 if there is none. */
 static int own_rank(MPI_Comm comm)
 {
     int rank = -1;
@@ -113,13 +114,13 @@ static int partners(MPI_Comm comm)
     return error == MPI_SUCCESS ? size : 0;
 }
 
-/* Between two groups, a process of the other one may have the root's number. */
+/* On an intercommunicator, a process of the other group may have the root's number. */
 static bool is_root(int root, MPI_Comm comm)
 {
     return root == MPI_ROOT || (root >= 0 && !is_between_groups(comm) && root == own_rank(comm));
 }
 
-/* So many for each of them. */
+/* Set the bytes: `count` for each process. */
 static void for_each(struct event *e, int64_t count, MPI_Datatype datatype, MPI_Comm comm)
 {
     bytes(e, count * partners(comm), datatype);

@@ -1,4 +1,4 @@
-/* Communicators, windows and files: told once each, with their members, when a call first names them. */
+/* Communicators, windows and files: described once each, with their members, when a call first uses them. */
 #ifndef INCPROF_TRACE_HANDLES_H
 #define INCPROF_TRACE_HANDLES_H
 
@@ -7,15 +7,15 @@
 #include "event.h"
 #include "used.h"
 
-#define MOST_MEMBERS 1000000 /* in words of a communicator's members; of more, only rank and size are kept */
+#define MOST_MEMBERS 1000000 /* in words of a communicator's members; for larger ones, only rank and size are kept */
 
-/* Between MPI_Init and MPI_Finalize; a program with sessions alone has no world. Written by the thread that makes these
- * calls. */
+/* True between MPI_Init and MPI_Finalize; a program that uses only sessions has no world. Written by the thread that
+ * makes these calls. */
 static bool is_up;
 static int comm_key = MPI_KEYVAL_INVALID, win_key = MPI_KEYVAL_INVALID;
 
-/* Each communicator and window that is described has an attribute, and is forgotten when MPI deletes that: wherever it
- * is freed, also by a function that is not traced or within another call. */
+/* Each described communicator and window has an attribute, and is forgotten when MPI deletes the attribute, wherever
+ * the object is freed, also by an untraced function or within another call. */
 static int comm_is_gone(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)key, (void)value, (void)extra;
@@ -46,7 +46,7 @@ static void describe_no_more(void)
     use_Win_free_keyval(&win_key);
 }
 
-/* Members of a group in the world, in stretches. What is none of this world has rank -1. */
+/* Describe the members of a group by ranges of ranks in the world. Processes outside this world have rank -1. */
 static int describe_group(MPI_Group group, int size, struct members **found)
 {
     MPI_Group world;
@@ -106,7 +106,7 @@ static void on(struct event *e, MPI_Comm comm)
         describe_comm(e, comm);
 }
 
-/* The event keeps the communicator that it was called with. */
+/* Add a new communicator; the event keeps the one that it was called with. */
 static void new_comm(struct event *e, const MPI_Comm *comm)
 {
     struct event made = *e;

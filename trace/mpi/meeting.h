@@ -1,5 +1,5 @@
-/* Where all processes agree whether they end together. For wrappers.c alone. Who may touch what: the thread that calls;
- * until.c lets one in at a time. */
+/* Agreement of all processes on whether they end together. For wrappers.c alone. Thread safety: for one thread at a
+ * time, which until.c ensures. */
 #ifndef INCPROF_TRACE_MEETING_H
 #define INCPROF_TRACE_MEETING_H
 
@@ -18,7 +18,7 @@ static bool meeting_is_over(void)
     return use_Test(&meeting_request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over;
 }
 
-/* A process that is not traced never comes: it is waited for, but not for ever. */
+/* Set up the meeting. A process that is not traced never joins, so the wait is limited. */
 static bool meeting_make(unsigned patience_s)
 {
     const struct timespec step = {.tv_nsec = 1000000};

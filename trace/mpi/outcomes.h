@@ -1,4 +1,4 @@
-/* What came, and which requests have ended. */
+/* Received messages and completed requests. */
 #ifndef INCPROF_TRACE_OUTCOMES_H
 #define INCPROF_TRACE_OUTCOMES_H
 
@@ -6,7 +6,7 @@
 #include "fields.h"
 #include "used.h"
 
-/* The calls want to know what came: where the program does not, the status is ours. */
+/* The wrappers need the status: if the program passes none, they use their own. */
 #define OWN_STATUS(status)                                                                                             \
     if ((status) == MPI_STATUS_IGNORE) {                                                                               \
         (status) = incprof_mpi_room(e, 1, sizeof(MPI_Status));                                                         \
@@ -52,7 +52,7 @@ static void start(struct event *e, int count, const MPI_Request *requests)
         incprof_mpi_start(e, BITS(requests[i]));
 }
 
-/* Handles change when their requests end: they are kept before. */
+/* Save the handles before the call, because they change when their requests complete. */
 static void hold(struct event *e, int count, const MPI_Request *requests)
 {
     uint64_t *held = count > 0 ? incprof_mpi_room(e, 0, (uint64_t)count * sizeof *held) : NULL;
@@ -93,14 +93,14 @@ static void some_ended(struct event *e, int count, const int *indices, const MPI
         end_one(e, held, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
 }
 
-/* The call has failed, but there are statuses: each has the error of its request. */
+/* Return whether a failed call has set statuses, each with the error of its request. */
 static bool has_statuses(const struct event *e, int error)
 {
     int class = MPI_SUCCESS;
     return e->held_count > 0 && use_Error_class(error, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
 }
 
-/* Of a call that has failed otherwise: requests that are gone have ended. */
+/* After a call that has failed otherwise: requests whose handles are gone have completed. */
 static void some_are_gone(struct event *e)
 {
     const uint64_t *held = incprof_mpi_room(e, 0, 0);

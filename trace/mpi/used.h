@@ -1,4 +1,5 @@
-/* What the wrappers themselves call: not seen by anybody. For wrappers.c alone, as all here that includes mpi.h. */
+/* MPI functions that the wrappers themselves call, invisible to other tools. For wrappers.c alone, like all files here
+ * that include mpi.h. */
 #ifndef INCPROF_TRACE_USED_H
 #define INCPROF_TRACE_USED_H
 
@@ -21,7 +22,7 @@
 #define DECLARE_USED(name) static __typeof__(&PMPI_##name) use_##name;
 FOR_EACH_USED(DECLARE_USED)
 
-/* False: this is no MPI 3.0. */
+/* Look up the functions. False: this is not MPI 3.0 or later. */
 static bool find(void *(*look_up)(const char *name))
 {
 #define FIND_USED(name)                                                                                                \

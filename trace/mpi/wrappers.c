@@ -1,7 +1,7 @@
-/* The part of the tracer that knows an MPI: compiled against its mpi.h, by its mpicc, and loaded into programs that
- * use it. There are two wrappers for each function of the tables, as MPI_* and as PMPI_*: C programs call the one, the
- * Fortran bindings call either, and each goes on to the next of its own name, so that another tool between keeps its
- * place. For MPI 3.0 and later. */
+/* The MPI-specific part of the tracer: compiled against an MPI's mpi.h, by its mpicc, and loaded into programs that use
+ * it. Each function of the tables has two wrappers, MPI_* and PMPI_*: C programs call the first, Fortran bindings
+ * either. Each calls the next function of its own name, so that another tool in between keeps its place. For MPI 3.0
+ * and later. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -25,7 +25,7 @@ static void started(void)
     incprof_mpi_started(rank, size, level == MPI_THREAD_MULTIPLE);
 }
 
-/* An exception goes through the wrapper: compiled with -fexceptions. */
+/* Handle an exception that passes through the wrapper, which is compiled with -fexceptions. */
 static inline void unwound(struct stay *stay)
 {
     if (stay->event != NULL)
@@ -60,7 +60,7 @@ static inline void unwound(struct stay *stay)
 #define IF_FOUR(...)
 #endif
 
-/* Whole numbers of an MPI_Pcontrol that come in registers, behind the first: 5, or 7. */
+/* Integer arguments of MPI_Pcontrol in registers, after the first: 5, or 7. */
 #ifdef __x86_64__
 #define IF_SEVEN(...)
 #else

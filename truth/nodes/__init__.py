@@ -1,1 +1,1 @@
-"""Nodes whose states, programs and power are known, and how well the methods of `incprof dna` find them."""
+"""Nodes with known states, programs and power, and the scores of the methods of `incprof dna`."""

@@ -1,4 +1,4 @@
-"""python -m truth.nodes: how often states, what comes next and energy are right on the generated nodes, as tables."""
+"""python -m truth.nodes: how often states, predictions and energy are right on the generated nodes, as tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 def states(split: str) -> Iterable[str]:
-    """Lines of the table of states."""
+    """Return the lines of the table of states."""
     yield "| family | " + " | ".join(f"{m}: ARI | F1 | k right" for m in METHODS) + " |"
     yield "|---|" + "---|---|---|" * len(METHODS)
     cases = list(names(split))
@@ -41,7 +41,7 @@ def states(split: str) -> Iterable[str]:
 
 
 def following(split: str) -> Iterable[str]:
-    """Lines on what comes next."""
+    """Return the lines about predicted states."""
     scores = np.array(_each(next_score, [(number,) for number in known_numbers(split, elsewhere=False)]))
     asked, right, timely = scores.sum(axis=0)
     yield f"{len(scores)} programs, {asked} changes: next state right {100 * right / asked:.1f} %, "
@@ -49,7 +49,7 @@ def following(split: str) -> Iterable[str]:
 
 
 def energy(split: str) -> Iterable[str]:
-    """Lines on energy."""
+    """Return the lines about energy."""
     found = _each(energy_score, [(number,) for number in known_numbers(split, elsewhere=True)])
     ours = np.array([abs(e.energy_j / true - 1) for true, e in found])
     paper = np.array([abs(e.paper_j / true - 1) for true, e in found])
@@ -68,7 +68,7 @@ def _each(function: Callable[..., Result], items: Sequence[tuple[object, ...]]) 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     parser = argparse.ArgumentParser(prog="python -m truth.nodes", description=__doc__)
     parser.add_argument("--split", choices=SPLITS, default="held", help="which half (held)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")

@@ -13,10 +13,10 @@ from truth.nodes.programs import Program, any_program
 from truth.split import half_of, seed_of
 
 NUMBER = 8
-# The most that each counter reaches in any kind of work.
+# The maximum of each counter in any kind of work.
 LARGEST = np.max([*KINDS.values()], axis=0)
 KNOWN_RUNS = 5
-# Of the energy, the interval's coverage is measured: that takes many.
+# For energy, the coverage of the interval is measured, which takes many cases.
 ENERGY_NUMBER = 600
 
 
@@ -57,7 +57,7 @@ def _in_turn(rng: Rng) -> Played:
 
 
 def _mixed(rng: Rng) -> Played:
-    """Two programs at once: a state is what both do."""
+    """Draw two programs at once: a state is a combination of theirs."""
     machine, weather = reference(rng), Weather()
     crowd = []
     for number in range(2):
@@ -67,7 +67,7 @@ def _mixed(rng: Rng) -> Played:
 
 
 def _alike(rng: Rng) -> Played:
-    """States of which each is like the one before but for two counters, which are 1.4 times as large or less."""
+    """Draw states that differ from the previous one in two counters only, by a factor of 1.4 or less."""
     program = _program(rng, states=1)
     works = [program.works[0]]
     large = np.flatnonzero(works[0].rates > 0.1 * LARGEST)
@@ -95,7 +95,7 @@ def _program(rng: Rng, *, states: int = 0, seconds: tuple[float, float] = (12, 8
 
 
 def _days(rng: Rng, programs: list[Program], weather: Weather) -> Played:
-    """Let programs run on a node, two runs of each, with idle time between."""
+    """Run programs on a node, two runs of each, with idle time between."""
     machine = reference(rng)
     stretches = idle(float(rng.uniform(20, 60)))
     for _ in range(2):
@@ -105,7 +105,7 @@ def _days(rng: Rng, programs: list[Program], weather: Weather) -> Played:
 
 
 def names(split: str | None = None) -> Iterator[tuple[str, int]]:
-    """Go through family and number of the cases of states, or those of one half."""
+    """Iterate over family and number of the cases of states, or of those of one half."""
     for family in FAMILIES:
         for number in range(NUMBER):
             if split in (None, half_of(f"node-{family}", number)):
@@ -119,7 +119,14 @@ def node_case(family: str, number: int) -> Played:
 
 @dataclass(frozen=True)
 class Known:
-    """Runs of a program that are known, each alone on a node, and one more of it: on the same machine or another."""
+    """Known runs of a program, each alone on a node, and a further run, on the same machine or another.
+
+    Attributes:
+        runs: the known runs.
+        run: the further run.
+        begins_s: its start, seconds.
+        ends_s: its end, seconds.
+    """
 
     runs: list[Played]
     run: Played
@@ -139,13 +146,13 @@ def known_program(number: int, *, elsewhere: bool) -> Known:
 
 
 def known_numbers(split: str, *, elsewhere: bool) -> list[int]:
-    """The numbers of the cases of one half."""
+    """Return the numbers of the cases of one half."""
     family, count = ("node-energy", ENERGY_NUMBER) if elsewhere else ("node-next", 4 * NUMBER)
     return [number for number in range(count) if half_of(family, number) == split]
 
 
 def _alone(program: Program, machine: Machine, weather: Weather, rng: Rng) -> tuple[Played, float, float]:
-    """Let a program run on a node that is idle before and after; return it, and when the run begins and ends."""
+    """Run a program on a node that is idle before and after; return it, and the start and end of the run."""
     before = float(rng.uniform(10, 30))
     run = run_of(program, machine, weather, rng)
     played = play([[*idle(before), *run, *idle(15.0)]], machine, weather, rng)

@@ -1,4 +1,4 @@
-"""Machines: how fast each kind of work goes on them, and what it costs in watts."""
+"""Machines: the speed of each kind of work, and its power in watts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.dna.counters import TABLE1
 from incprof.model import FloatArray
+from incprof.systems.nodes.analyse.paper_counters import TABLE1
 
 Rng = np.random.Generator
 
-# What a node of 16 cores at 2.5 GHz counts in a second of each kind of work, in the order of Table 1 of the paper:
+# Counts per second of a node of 16 cores at 2.5 GHz for each kind of work, in the order of Table 1 of the paper:
 # cycles, instructions, cache references, stalled cycles, cache misses, bus cycles, branches, branch misses, bytes and
 # packets sent, bytes and packets received, bytes written and read.
 KINDS: dict[str, tuple[float, ...]] = {
@@ -26,9 +26,9 @@ KINDS: dict[str, tuple[float, ...]] = {
     "serial": (2.6e9, 4.1e9, 1e8, 5e8, 6e6, 7e8, 7e8, 4e6, 3e3, 20, 3e3, 20, 4e4, 1e3),
 }
 IDLE = np.array((1.5e8, 7e7, 3e6, 7e7, 4e5, 1.2e8, 1.5e7, 4e5, 1.5e3, 12, 1.8e3, 14, 3e4, 2e2))
-# Watts of dynamic power for a count in each second, about.
+# Dynamic power in watts for a count per second, approximately.
 WATTS_PER = np.array((2.2e-9, 7e-10, 6e-9, 0, 2.2e-8, 0, 0, 1.5e-8, 1e-8, 4e-6, 1e-8, 4e-6, 2e-8, 1.2e-8))
-# Which of the counters follow the clock of the processor, memory, network, disk.
+# Whether each counter scales with the clock of the processor, memory, network, or disk.
 PART_OF = np.array((0, 0, 1, 0, 1, 0, 0, 0, 2, 2, 2, 2, 3, 3))
 BOUND_BY = {
     "compute": 0, "vector": 0, "memory": 1, "branchy": 0, "exchange": 2, "gather": 2, "write": 3, "read": 3,
@@ -38,18 +38,24 @@ BOUND_BY = {
 
 @dataclass(frozen=True)
 class Machine:
-    """speed (4,): of processor, memory, network and disk, 1 on the reference. watts_per (14,). idle_w."""
+    """A machine.
+
+    Attributes:
+        speed: (4,) of processor, memory, network and disk, 1 on the reference.
+        watts_per: (14,) watts for a count per second.
+        idle_w: power of an idle node, watts.
+    """
 
     speed: FloatArray
     watts_per: FloatArray
     idle_w: float
 
     def speed_of(self, kind: str) -> float:
-        """How fast work of a kind goes: mostly at the pace of what bounds it."""
+        """Return the speed of a kind of work: mostly that of its bottleneck."""
         return float(self.speed[BOUND_BY[kind]] ** 0.85 * self.speed[0] ** 0.15)
 
     def rates(self, of_reference: FloatArray, kind: str) -> FloatArray:
-        """Counts in a second (14,): as much is counted for the work, in another time; cycles follow the clock."""
+        """Return counts per second (14,): the work has the same counts in another time; cycles follow the clock."""
         made = of_reference * self.speed_of(kind)
         made[[0, 3]] = of_reference[[0, 3]] * self.speed[0]
         made[5] = of_reference[5]
@@ -57,11 +63,11 @@ class Machine:
 
 
 def reference(rng: Rng) -> Machine:
-    """The machine that programs are known from."""
+    """Return the machine of the known runs."""
     return Machine(np.ones(4), WATTS_PER * rng.lognormal(0, 0.25, len(TABLE1)), float(rng.uniform(70, 180)))
 
 
 def other(rng: Rng, first: Machine) -> Machine:
-    """Another one: its parts are faster or slower, and cost otherwise."""
+    """Return another machine: its parts have other speeds and other power."""
     watts = first.watts_per * rng.lognormal(rng.normal(0, 0.3), 0.12, len(TABLE1))
     return Machine(rng.lognormal(0, 0.2, 4), watts, first.idle_w * float(rng.lognormal(0, 0.25)))

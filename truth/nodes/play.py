@@ -1,4 +1,4 @@
-"""What a node's counters and its power meter say while programs run on it."""
+"""The readings of a node's counters and its power meter while programs run on it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.dna.counters import TABLE1
 from incprof.model import FloatArray, IntArray
 from incprof.model.nodes import NodeSeries
+from incprof.systems.nodes.analyse.paper_counters import TABLE1
 from truth.nodes.machines import IDLE, Machine, Rng
 from truth.nodes.programs import Program
 
@@ -18,11 +18,18 @@ START = 1_700_000_000.0
 
 @dataclass(frozen=True)
 class Weather:
-    """What makes a node hard to read.
+    """Disturbances of a node.
 
-    odd: share of rows in which the system did something else. missing: share of rows that are lost. gap_s: length of
-    a hole. warm: share of power that a warm node takes more, with the time it takes. lag_s: of the power meter.
-    pace: scatter of a step's length. run: scatter of a run's pace. rates: scatter of a step's rates.
+    Attributes:
+        odd: share of rows in which the system ran something else.
+        missing: share of rows that are lost.
+        gap_s: length of a gap, seconds.
+        warm: additional share of power of a warm node.
+        warm_s: time constant of warming up, seconds.
+        lag_s: lag of the power meter, seconds.
+        pace: scatter of a step's length.
+        run: scatter of a run's speed.
+        rates: scatter of a step's rates.
     """
 
     odd: float = 0.002
@@ -38,7 +45,13 @@ class Weather:
 
 @dataclass(frozen=True)
 class Played:
-    """A node's series and the truth on it: state (rows,), -1 where idle. energy_j (rows,): true joules of each row."""
+    """A node's series and its truth.
+
+    Attributes:
+        series: the series.
+        state: (rows,), -1 where idle.
+        energy_j: (rows,) true joules of each row.
+    """
 
     series: NodeSeries
     state: IntArray
@@ -47,7 +60,15 @@ class Played:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Seconds that a node is in one state. kinds of work as in the program; rates and scatter of its rows."""
+    """A time that a node is in one state.
+
+    Attributes:
+        state: its number.
+        seconds: duration.
+        rates: (14,) counts per second.
+        scatter: of its rows, as a share.
+        ripple: as in the program's work.
+    """
 
     state: int
     seconds: float
@@ -57,12 +78,12 @@ class Stretch:
 
 
 def idle(seconds: float) -> list[Stretch]:
-    """A node that does nothing."""
+    """Return an idle segment."""
     return [Stretch(-1, seconds, IDLE, 0.15)]
 
 
 def run_of(program: Program, machine: Machine, weather: Weather, rng: Rng, first: int = 0) -> list[Stretch]:
-    """One run of a program. first: number of its first state."""
+    """Return one run of a program. first: number of its first state."""
     pace = float(rng.lognormal(0, weather.run))
     made = []
     for index, seconds in program.steps:
@@ -76,7 +97,7 @@ def run_of(program: Program, machine: Machine, weather: Weather, rng: Rng, first
 def play(
     crowd: Sequence[Sequence[Stretch]], machine: Machine, weather: Weather, rng: Rng, node: str = "node0"
 ) -> Played:
-    """Let stretches pass on a node, several rows of them at once, and read the counters each second."""
+    """Play several concurrent series of segments on a node, and read the counters each second."""
     rows = int(max(sum(s.seconds for s in each) for each in crowd))
     counted, state = np.zeros((rows, len(TABLE1))), np.zeros(rows, dtype=np.int64)
     for each in crowd:
@@ -103,12 +124,12 @@ def play(
 
 
 def units() -> tuple[str, ...]:
-    """The unit of each counter."""
+    """Return the unit of each counter."""
     return tuple("B/s" if "bytes" in name else "1/s" for name in TABLE1)
 
 
 def _one(stretches: Sequence[Stretch], rows: int, rng: Rng) -> tuple[FloatArray, IntArray]:
-    """Counts (rows, 14) of one row of stretches, idle after its end, and the state of most of each second."""
+    """Return counts (rows, 14) of one series of segments, idle after its end, and the main state of each second."""
     ends = np.cumsum([s.seconds for s in stretches])
     every = [*stretches, Stretch(-1, float(rows), IDLE, 0.15)]
     edges = np.array([0.0, *ends, ends[-1] + rows])
@@ -124,14 +145,14 @@ def _one(stretches: Sequence[Stretch], rows: int, rng: Rng) -> tuple[FloatArray,
 
 
 def _reddened(white: FloatArray) -> FloatArray:
-    """Noise of which a third stays until the next second."""
+    """Return noise of which a third persists until the next second."""
     out = white.copy()
     out[1:] += 0.35 * white[:-1]
     return np.asarray(out / np.sqrt(1 + 0.35**2))
 
 
 def _heat(dynamic: FloatArray, warm_s: float) -> FloatArray:
-    """How warm a node is after each second of such power."""
+    """Return the warmth of a node after each second of such power."""
     from scipy.signal import lfilter
 
     share = 1 / warm_s
@@ -139,7 +160,7 @@ def _heat(dynamic: FloatArray, warm_s: float) -> FloatArray:
 
 
 def _lagged(watts: FloatArray, lag_s: float) -> FloatArray:
-    """What a meter shows that is late and a little slow."""
+    """Return the readings of a slow meter that lags."""
     from scipy.signal import lfilter
 
     whole = int(lag_s)

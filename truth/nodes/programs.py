@@ -1,4 +1,4 @@
-"""Programs: which kinds of work they do, in which order, for how long."""
+"""Programs: their kinds of work, in order, with durations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ import numpy as np
 from incprof.model import FloatArray
 from truth.nodes.machines import KINDS, Rng
 
-# States of one program differ by this factor in two counters that matter, at least.
+# States of one program differ by at least this factor in two relevant counters.
 APART = 1.25
 
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work as one program does it. rates (14,): on the reference. scatter: of a row, as a share."""
+    """A kind of work as one program does it.
+
+    Attributes:
+        kind: its name.
+        rates: (14,) counts per second on the reference.
+        scatter: of a row, as a share.
+        ripple: relative amplitude of a slow oscillation.
+    """
 
     kind: str
     rates: FloatArray
@@ -25,16 +32,21 @@ class Work:
 
 @dataclass(frozen=True)
 class Program:
-    """works, and its steps: (index of the work, seconds on the reference) in order."""
+    """A program.
+
+    Attributes:
+        works: its kinds of work.
+        steps: (index of the work, seconds on the reference) in order.
+    """
 
     works: tuple[Work, ...]
     steps: tuple[tuple[int, float], ...]
 
 
 def any_program(rng: Rng, states: int, seconds: tuple[float, float], *, scatter: float, rounds: int = 0) -> Program:
-    """Draw a program: it starts up, goes round a loop of its states, with a check-point now and then, and ends.
+    """Draw a program: a start, a loop over its states, with occasional checkpoints, and an end.
 
-    states: how many it has, from 1. seconds: range of the lengths of its steps. rounds: of the loop; 0: drawn.
+    states: number of its states, from 1. seconds: range of the lengths of its steps. rounds: of the loop; 0: drawn.
     """
     works: list[Work] = []
     while len(works) < states:
@@ -63,7 +75,7 @@ def any_work(rng: Rng, scatter: float) -> Work:
 
 
 def distinct(a: FloatArray, b: FloatArray) -> bool:
-    """Whether two states differ in at least two counters that are not small in both."""
+    """Return whether two states differ in at least two counters that are not small in both."""
     largest = np.max([*KINDS.values()], axis=0)
     matters = np.maximum(a, b) > 0.03 * largest
     return int(np.sum(matters & (np.abs(np.log(a / b)) > np.log(APART)))) >= 2

@@ -1,4 +1,4 @@
-"""How well states, what comes next and energy are found on the generated nodes."""
+"""Scores of states, predicted states and energy on the generated nodes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from itertools import pairwise
 
 import numpy as np
 
-from incprof.analysis.dna.counters import TABLE1
-from incprof.analysis.dna.energy import Estimate, estimate
-from incprof.analysis.dna.learn import decoded, learn
-from incprof.analysis.dna.live import Live
-from incprof.analysis.dna.paper import phases
-from incprof.analysis.dna.place import ENDED
-from incprof.analysis.dna.rates import counters_of
-from incprof.analysis.dna.results import Alphabet
 from incprof.model import FloatArray, IntArray
 from incprof.model.nodes import NodeSeries
+from incprof.systems.nodes.analyse.comparable_rates import counters_of
+from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
+from incprof.systems.nodes.analyse.learn import decoded, learn
+from incprof.systems.nodes.analyse.live import Live
+from incprof.systems.nodes.analyse.node_states import Alphabet
+from incprof.systems.nodes.analyse.paper import phases
+from incprof.systems.nodes.analyse.paper_counters import TABLE1
+from incprof.systems.nodes.analyse.place import ENDED
 from truth.nodes.cases import known_program, node_case
 from truth.nodes.play import START, Played
 
 TOLERANCE_S = 2.0
-# Rows after a change at which what comes next is asked.
+# Rows after a change at which the next state is predicted.
 ASKED_AFTER = 3
-# Share of a state's length by which the time of its end may be missed.
+# Accepted error of the predicted end of a state, as a share of its length.
 LATE = 0.1
 BEGINNING = 0.2
 XXX = -1
@@ -41,7 +41,7 @@ class StatesScore:
 
 
 def states_score(family: str, number: int, method: str) -> StatesScore:
-    """Find the states of a generated node by a method, and hold them against the truth."""
+    """Find the states of a generated node by a method, and compare them with the truth."""
     from sklearn.metrics import adjusted_rand_score
 
     played = node_case(family, number)
@@ -60,7 +60,7 @@ def _ours(series: NodeSeries) -> IntArray:
 
 
 def _paper(series: NodeSeries) -> IntArray:
-    """The letters of Algorithm 1; sets of the same counters are the same letter."""
+    """Return the letters of Algorithm 1; sets of the same counters are the same letter."""
     found = phases(counters_of(series, TABLE1), np.asarray(series.watts))
     codes: dict[frozenset[int], int] = {}
     label = [codes.setdefault(frozenset(phase.relevant), len(codes)) for phase in found]
@@ -79,7 +79,7 @@ def _changes(labels: IntArray) -> IntArray:
 
 
 def change_f1(true: FloatArray, found: FloatArray, tolerance_s: float = TOLERANCE_S) -> float:
-    """The F1 score of changes that are found within a tolerance, each of one true change; 1 where there are none."""
+    """Return the F1 score of changes found within a tolerance, each matching one true change; 1 without any."""
     if not len(true) and not len(found):
         return 1.0
     hits, at = 0, 0
@@ -92,7 +92,7 @@ def change_f1(true: FloatArray, found: FloatArray, tolerance_s: float = TOLERANC
 
 
 def next_score(number: int) -> tuple[int, int, int]:
-    """Follow a program that is known from five runs: changes, those whose next state was right, and its time too."""
+    """Return the changes of a program with five known runs, the right next states, and those at the right time."""
     known = known_program(number, elsewhere=False)
     alphabet = learn([played.series for played in known.runs], ["program"] * len(known.runs))
     names = _true_names(alphabet_labels(alphabet, known.runs), [played.state for played in known.runs])
@@ -114,12 +114,12 @@ def next_score(number: int) -> tuple[int, int, int]:
 
 
 def alphabet_labels(alphabet: Alphabet, runs: Sequence[Played]) -> list[IntArray]:
-    """The states (rows,) of runs by an alphabet."""
+    """Return the states (rows,) of runs by an alphabet."""
     return [decoded(played.series, alphabet).labels for played in runs]
 
 
 def _true_names(found: Sequence[IntArray], true: Sequence[IntArray]) -> dict[int, int]:
-    """Which true state each found one is, by most of its rows in the known runs."""
+    """Return the true state of each found one, by most of its rows in the known runs."""
     label, state = np.concatenate(found), np.concatenate(true)
     names = {int(each): int(np.bincount(state[label == each] + 1).argmax()) - 1 for each in np.unique(label)}
     return {**names, ENDED: -1}

@@ -1,4 +1,4 @@
-"""How well the phases that were found agree with the true ones, interval by interval.
+"""Agreement of found and true phases, interval by interval.
 
 Labels are phase ids from 0; -1 is a transition in the truth, and an unassigned interval in an answer. The numbers of
 the phases do not matter, only which intervals share one.
@@ -17,12 +17,17 @@ from truth.scores.boundaries import boundary_f1, hausdorff
 
 @dataclass(frozen=True)
 class LabelScores:
-    """Scores of the labels of a run; 1 is perfect, hausdorff (in intervals) excepted.
+    """Scores of the labels of a run; 1 is perfect, except for hausdorff.
 
-    ari, ami, v_measure: over the intervals that are one phase in truth; unassigned ones count as a group of their own.
-    coverage: part of those intervals that has a phase. transitions: part of the others that was handled well, None
-    where there are none. boundary_f1: changes of phase found within one interval. hausdorff: the worst distance of a
-    change, true or found, to the nearest of the other kind; None where one side has none.
+    Attributes:
+        ari: adjusted Rand index over the intervals of one true phase; unassigned ones count as a group of their own.
+        ami: adjusted mutual information over the same intervals.
+        v_measure: over the same intervals.
+        coverage: share of those intervals that has a phase.
+        transitions: share of the other intervals that was handled well, None where there are none.
+        boundary_f1: F1 of changes of phase found within one interval.
+        hausdorff: the largest distance, in intervals, of a change, true or found, to the nearest of the other kind;
+            None where one side has none.
     """
 
     ari: float
@@ -56,7 +61,7 @@ def score_labels(truth: IntArray, found: IntArray) -> LabelScores:
 def adjusted_rand(truth: IntArray, found: IntArray) -> float:
     """Return the adjusted Rand index over the intervals that the truth assigns (labels >= 0); 1 where it assigns none.
 
-    In a run of one phase this is 1 or 0: any interval that is not in the same phase as the others is as bad as many.
+    In a run of one phase this is 1 or 0: a single interval with another label is as bad as many.
     """
     keep = truth >= 0
     return float(adjusted_rand_score(truth[keep], found[keep]))
@@ -75,16 +80,16 @@ def v_measure(truth: IntArray, found: IntArray) -> float:
 
 
 def coverage(truth: IntArray, found: IntArray) -> float:
-    """Return the part of the intervals with a true phase that were given one; 1 where there are none."""
+    """Return the share of the intervals with a true phase that were given one; 1 where there are none."""
     keep = truth >= 0
     return float((found[keep] >= 0).mean()) if keep.any() else 1.0
 
 
 def transition_score(truth: IntArray, found: IntArray) -> float | None:
-    """Return the part of the true transitions that founded no phase of their own; None where there are none.
+    """Return the share of the true transitions that founded no phase of their own; None where there are none.
 
     Such an interval is left unassigned, or has the label of the nearest interval before or after it that is one phase
-    in truth: either is a fair answer.
+    in truth: both are accepted.
     """
     n = len(truth)
     pure = truth >= 0
@@ -99,5 +104,5 @@ def transition_score(truth: IntArray, found: IntArray) -> float | None:
 
 
 def k_is_right(found: int, allowed: tuple[int, ...]) -> bool:
-    """Tell whether a number of phases is among those that are right for a run."""
+    """Return whether a number of phases is among the right ones of a run."""
     return found in allowed

@@ -1,4 +1,4 @@
-"""Changes of phase: where they are in a row of labels, and how many were found."""
+"""Changes of phase: their positions in a row of labels, and how many were found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def boundaries(labels: IntArray) -> list[Range]:
     """Return the changes of phase in order, in units of intervals since the first one's start.
 
     A change lies between the last interval of one phase and the first of the next; unassigned intervals (-1) between
-    them make it a range of several borders. Leaving a phase and coming back to it through -1 is no change.
+    them make it a range. Leaving a phase and returning to it through -1 is no change.
     """
     at = np.flatnonzero(labels >= 0).tolist()
     return [(i + 1.0, float(j)) for i, j in pairwise(at) if labels[i] != labels[j]]
@@ -34,7 +34,7 @@ def boundary_f1(truth: IntArray, found: IntArray, tolerance: float = TOLERANCE) 
         return 1.0
     hits = j = 0
     for low, high in wanted:
-        # Ranges do not overlap and both lists ascend: what is too early for this change is too early for all later.
+        # Ranges do not overlap and both lists ascend: a change too early for this one is too early for all later ones.
         while j < len(got) and got[j] < low - tolerance:
             j += 1
         if j < len(got) and got[j] <= high + tolerance:

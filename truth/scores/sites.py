@@ -1,7 +1,7 @@
-"""How well the sites and steps that were found agree with those that a person chose.
+"""Agreement of found sites and steps with those chosen by a person.
 
-A place is a function and a kind ("body" or "loop"). A true site may have places that are as good: one of them is
-enough. All is asked of the run as a whole, as the published tables are compared.
+A place is a function and a kind ("body" or "loop"). A true site may have equally good places: one of them suffices.
+Sites are scored for the run as a whole, like the published tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ Thing = TypeVar("Thing")
 class Matches:
     """Counts that add up over runs.
 
-    found: what was found, right: how much of that is right. true: what is true, hit: how much of that was found.
+    Attributes:
+        found: number of found items.
+        right: how many of them are right.
+        true: number of true items.
+        hit: how many of them were found.
     """
 
     found: int
@@ -36,12 +40,12 @@ class Matches:
 
     @property
     def precision(self) -> float:
-        """Return the part of what was found that is right; 1 where nothing was found."""
+        """Return the share of the found items that is right; 1 where nothing was found."""
         return self.right / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Return the part of what is true that was found; 1 where nothing is."""
+        """Return the share of the true items that was found; 1 where there are none."""
         return self.hit / self.true if self.true else 1.0
 
     @property
@@ -56,10 +60,13 @@ NOTHING = Matches(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class SiteScores:
-    """Sites of a run.
+    """Scores of the sites of a run.
 
-    functions, places: counted without and with the kind. hops: for each true site (by function) the calls between it
-    and the nearest found function, None where there is no way.
+    Attributes:
+        functions: counts without the kind.
+        places: counts with the kind.
+        hops: for each true site (by function) the calls between it and the nearest found function, None if there is no
+            path.
     """
 
     functions: Matches
@@ -73,7 +80,7 @@ class SiteScores:
 
     @property
     def near_recall(self) -> float:
-        """Return the part of the true sites with a found function at most one call away; 1 where there are none."""
+        """Return the share of the true sites with a found function at most one call away; 1 where there are none."""
         return self.near / len(self.hops) if self.hops else 1.0
 
 
@@ -83,10 +90,10 @@ def score_sites(
     """Compare sites.
 
     Args:
-        true: each true site as the set of places that are as good.
-        found: the places that were found.
+        true: each true site as the set of equally good places.
+        found: the found places.
         graph: call_graph() of the run, under the same names.
-        accepted: places that are neither asked for nor wrong.
+        accepted: places that are neither required nor wrong.
     """
     groups = sorted({frozenset(group) for group in true}, key=sorted)
     names = sorted({frozenset(function for function, _ in group) for group in groups}, key=sorted)
@@ -99,7 +106,7 @@ def score_sites(
 
 
 def match(true: Collection[Set[Thing]], found: Set[Thing], accepted: Set[Thing] = frozenset()) -> Matches:
-    """Count what was found of `true`, each a set of things that are as good."""
+    """Count how much of `true`, each a set of equally good items, was found."""
     right = {thing for group in true for thing in group}
     asked = {thing for thing in found if thing in right or thing not in accepted}
     return Matches(len(asked), len(asked & right), len(true), sum(bool(group & found) for group in true))
@@ -112,17 +119,17 @@ def score_steps(true: Set[str], steps: Set[str], sites: Set[str], accepted: Set[
 
 
 def score_periods(said: Iterable[tuple[float, float]], within: float = 0.1) -> Matches:
-    """Count the periods that are right: (calls that follow from one, calls that were made) of each."""
+    """Count the right periods: (implied calls, actual calls) of each."""
     right = [abs(calls - true) <= within * true for calls, true in said]
     return Matches(len(right), sum(right), 0, 0)
 
 
 def call_graph(profile: IntervalProfile, names: Collection[str]) -> dict[str, set[str]]:
-    """Return who calls whom or is called by whom, from call counts and call paths, both ways.
+    """Return the callers and callees of each function, from call counts and call paths.
 
     Args:
         profile: of f functions.
-        names: (f,) what each function is called; functions of one name are one.
+        names: (f,) name of each function; functions with the same name are one.
     """
     name = list(names)
     graph: dict[str, set[str]] = {own: set() for own in name}
@@ -137,7 +144,7 @@ def call_graph(profile: IntervalProfile, names: Collection[str]) -> dict[str, se
 
 
 def distances_from(functions: Iterable[str], graph: Graph) -> dict[str, int]:
-    """Return the fewest calls from any of some functions to each function that can be reached."""
+    """Return the fewest calls from any of some functions to each reachable function."""
     distance = dict.fromkeys(functions, 0)
     queue = deque(distance)
     while queue:

@@ -1,42 +1,107 @@
-/* A detector of events, as its parts know it. */
+/* Internal definitions of the detector of events. */
 #ifndef DPD_INTERNAL_H
 #define DPD_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "native.h"
-#define DPD_API NATIVE_API
-#include "dpd.h"
-#include "dpd_kernels.h"
-#include "dpd_recall.h"
-#include "dpd_symbols.h"
 
-#define DPD_KNOWN 1024 /* loops that are kept apart; a power of two */
-#define DPD_MENDS 4    /* loops that may wait at the same time whether they go on */
-#define DPD_HYPOTHESES 3
-#define DPD_VISITS 256 /* latest visits that are remembered; a power of two */
+/* Recall beyond the window: a history of samples, and tables of the last end positions of pieces of some lengths. */
+#define RECALL_ORDERS 8
+#define RECALL_LONGEST 256 /* samples in the longest piece */
+#define RECALL_TRUST 7
 
-/* A loop that is there. Segments have phases 0 .. period - 1. */
-struct level {
-    struct dpd_loop loop;
-    int32_t phase;   /* of the sample to come */
-    int32_t mend;    /* index of the mend that decides whether it goes on, or -1 */
-    bool spoilt;     /* the current period has an odd sample */
-    bool hides;      /* kept a lag from becoming a level, which it may be when this one turns out to have ended */
-    uint64_t odd[2]; /* 1 + index of the latest two odd samples; 0: none */
-    bool counts;     /* it went round more than other loops explain; until then it is only watched */
+/* Arrays are in the detector's memory. */
+struct recall {
+    uint32_t size; /* samples of history and entries of each table: a power of two; 0: no recall */
+    uint32_t shift;
+    int64_t *history; /* the sample i at i modulo size */
+    uint32_t *ended;  /* (orders, size): by hash of a piece, 1 + index of its last sample modulo 2^32; 0: none */
+    uint64_t hash[RECALL_ORDERS];  /* of the latest pieces */
+    uint64_t power[RECALL_ORDERS]; /* of the hashes' base, by length */
+    uint32_t lag;                  /* lag of the earlier piece that the latest samples repeat; 0: none */
+    uint32_t trust;                /* 0 .. RECALL_TRUST: how often it was recently right when a loop was wrong */
 };
 
-/* A stretch in which a loop that counts was there. */
+void recall_reset(struct recall *recall);
+
+/* Add the sample `index`. */
+void recall_add(struct recall *recall, int64_t sample, uint64_t index);
+
+/* Return the distance from the latest sample, `count` - 1, to the previous end of the longest recurring piece that is
+ * longer than `least`; 0 if there is none. */
+uint32_t recall_lag(const struct recall *recall, int32_t least, uint64_t count);
+
+/* Update the score of recall and loop with the sample `index`, before recall_add; a loop expects `other`. */
+void recall_judge(struct recall *recall, int64_t sample, int64_t other, uint64_t index);
+
+/* Return the distance from the latest sample to the end of the piece that the latest samples repeat, if it is preferred
+ * to the loop; otherwise 0. */
+uint32_t recall_trusted(const struct recall *recall);
+
+/* Return the sample `back` before the latest one (0: itself). */
+static inline int64_t recall_sample(const struct recall *recall, uint64_t back, uint64_t count)
+{
+    return recall->history[(count - 1 - back) & (recall->size - 1)];
+}
+
+/* Map of 64-bit samples to 16-bit symbols while they are in the window: equal symbols mean equal samples. A hash table
+ * with linear probing; samples that leave the window leave the table. */
+
+/* Arrays are in the detector's memory. */
+struct symbols {
+    int64_t *value;   /* by symbol */
+    uint64_t *latest; /* by symbol: index of its latest sample */
+    uint16_t *spare;  /* unused symbols */
+    uint16_t *slot;   /* the table: symbols, 0 if free */
+    uint32_t spares;  /* in spare */
+    uint32_t mask;    /* slots - 1 */
+    uint32_t shift;   /* 64 - log2(slots) */
+    uint32_t room;    /* symbols 1 .. room */
+};
+
+uint32_t symbols_slots(uint32_t room);
+void symbols_reset(struct symbols *symbols);
+
+/* Return the symbol of a sample, creating it if necessary. There must be room, which the caller's window guarantees. */
+uint16_t symbols_take(struct symbols *symbols, int64_t sample, uint64_t index);
+
+/* Remove the sample `index`; its symbol is freed if no later sample has it. */
+void symbols_leave(struct symbols *symbols, uint16_t symbol, uint64_t index);
+
+#define DPD_API NATIVE_API
+#include "dpd.h"
+#include "dpd_internal.h"
+#include "dpd_kernels.h"
+
+#define DPD_KNOWN 1024 /* distinct loops that are recorded; a power of two */
+#define DPD_MENDS 4    /* loops that may be under mending at the same time */
+#define DPD_HYPOTHESES 3
+#define DPD_VISITS 256 /* number of remembered visits; a power of two */
+
+/* A current loop, with phases 0 .. period - 1. */
+struct level {
+    struct dpd_loop loop;
+    int32_t phase;   /* of the next sample */
+    int32_t mend;    /* index of the mend that decides whether it continues, or -1 */
+    bool spoilt;     /* the current period has an odd sample */
+    bool hides;      /* it kept a lag from becoming a level, which that may be if this one has ended */
+    uint64_t odd[2]; /* 1 + index of the latest two odd samples; 0: none */
+    bool counts;     /* it has more iterations than other loops explain; until then it is only observed */
+};
+
+/* A segment in which a counting loop was present. */
 struct visit {
     uint64_t first, last;
     int32_t period;
 };
 
-/* What a loop waits for after a sample that was not its own: see dpd_mend.c. */
+/* The state of a loop after a sample that was not its own: see dpd_mend.c. */
 struct mend {
     bool used;
-    int32_t phase[DPD_HYPOTHESES]; /* of the sample to come, by hypothesis; -1: refuted */
+    int32_t phase[DPD_HYPOTHESES]; /* of the next sample, by hypothesis; -1: refuted */
     int32_t seen;                  /* samples since the odd one */
     int64_t *pattern;              /* (capacity,) the loop's samples by phase */
 };
@@ -48,14 +113,14 @@ struct known {
 
 struct dpd {
     const struct dpd_kernels *kernels;
-    struct dpd_options options; /* as given, defaults filled in */
+    struct dpd_options options; /* as given, with defaults filled in */
     int32_t window;
     int32_t lags;   /* window - 1: lags 1 .. lags */
     int32_t padded; /* the window in whole blocks */
     uint64_t count; /* samples so far */
 
     /* Lag m is element m - 1. The ring is a buffer that is filled from its end towards its begin, so that past[m - 1]
-     * is the sample m before; at the begin, what is still needed moves to the end. */
+     * is the sample m before; at the begin, the samples still needed move to the end. */
     uint16_t *run, *threshold;
     uint16_t *buffer;
     int32_t head, buffered; /* past is buffer + head */
@@ -64,10 +129,10 @@ struct dpd {
 
     int32_t levels, ended;
     bool look;                      /* runs may have reached their thresholds unseen */
-    int32_t watched;                /* levels that do not count yet */
+    int32_t watched;                /* number of levels that do not count yet */
     struct level level[DPD_LEVELS]; /* the longest period first */
     struct dpd_loop last[DPD_LEVELS];
-    uint32_t visits;                /* ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
+    uint32_t visits;                /* number ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
     struct visit visit[DPD_VISITS]; /* none within another: both ends grow */
     uint32_t loops_known;
     struct known known[DPD_KNOWN];
@@ -79,13 +144,13 @@ static inline const uint16_t *dpd_past(const struct dpd *dpd)
     return dpd->buffer + dpd->head;
 }
 
-/* The sample `back` before the latest one (0: itself); it must be in the window. */
+/* Return the sample `back` before the latest one (0: itself); it must be in the window. */
 static inline int64_t dpd_sample(const struct dpd *dpd, int32_t back)
 {
     return dpd->symbols.value[dpd_past(dpd)[back]];
 }
 
-/* Lag 1 is a period only when it was confirmed once more: two equal samples are no loop. */
+/* Return the matches that a lag needs. Lag 1 needs one more: two equal samples are no loop. */
 static inline int32_t dpd_needed(const struct dpd *dpd, int32_t lag)
 {
     if (dpd->options.rule == DPD_ADAPTIVE)
@@ -93,7 +158,7 @@ static inline int32_t dpd_needed(const struct dpd *dpd, int32_t lag)
     return dpd->options.matches ? dpd->options.matches : dpd->window;
 }
 
-/* The outermost loop that counts, or NULL. */
+/* Return the outermost loop that counts, or NULL. */
 static inline const struct level *dpd_outermost(const struct dpd *dpd)
 {
     for (int32_t i = 0; i < dpd->levels; i++)
@@ -114,12 +179,11 @@ uint64_t dpd_overlap_after(const struct dpd *dpd, uint64_t first);
 int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sample);
 void dpd_levels_end(struct dpd *dpd, int32_t at);
 
-/* dpd_identity.c: gives the loop, whose latest period ends with the latest sample, its hash, id and number of visits.
- */
+/* dpd_identity.c: set hash, id and number of visits of the loop, whose latest period ends with the latest sample. */
 void dpd_identify(struct dpd *dpd, struct dpd_loop *loop);
 
-/* dpd_mend.c. begin: the sample `index` was not the level's own; may the level wait? follow: what the next sample says;
- * while MEND_OPEN and when MEND_DONE, level->phase is that of this sample. */
+/* dpd_mend.c. begin: the sample `index` was not the level's own; return whether mending may start. follow: evaluate the
+ * next sample; with MEND_OPEN and MEND_DONE, level->phase is that of this sample. */
 enum mend_verdict { MEND_OPEN, MEND_DONE, MEND_FAILED };
 bool dpd_mend_begin(struct dpd *dpd, struct level *level, uint64_t index, int64_t sample);
 enum mend_verdict dpd_mend_follow(struct dpd *dpd, struct level *level, int64_t sample);

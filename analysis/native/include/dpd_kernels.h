@@ -1,4 +1,4 @@
-/* The loops over all lags, for whatever vectors the processor has. */
+/* Loops over all lags, for the processor's vector instructions. */
 #ifndef DPD_KERNELS_H
 #define DPD_KERNELS_H
 
@@ -14,11 +14,11 @@
 struct dpd_kernels {
     const char *name;
 
-    /* run[j] counts on where past[j] is the symbol, and starts again from 0 elsewhere; it stays at DPD_RUN_MOST.
-     * Not 0: a run has just come to threshold[j]. */
+    /* Increments run[j] if past[j] is the symbol, and sets it to 0 otherwise; it saturates at DPD_RUN_MOST. Returns
+     * non-zero if a run has just reached threshold[j]. */
     uint16_t (*count)(uint16_t *run, const uint16_t *past, const uint16_t *threshold, uint16_t symbol, size_t n);
 
-    /* Whether run[j] is threshold[j] for any j. */
+    /* Returns whether run[j] equals threshold[j] for any j. */
     uint16_t (*meets)(const uint16_t *run, const uint16_t *threshold, size_t n);
 
     /* Largest of run[0 .. n - 1]. */
@@ -34,10 +34,10 @@ struct dpd_kernels {
     double (*distance)(const double *a, const double *b, size_t n);
 };
 
-/* The best ones for this processor; never NULL. Signal-safe. */
+/* Return the best kernels for this processor; never NULL. Signal-safe. */
 const struct dpd_kernels *dpd_kernels(void);
 
-/* All that this processor can run, ending with NULL: for tests and benchmarks. */
+/* Return the i-th kernels that this processor supports, NULL behind the last: for tests and benchmarks. */
 const struct dpd_kernels *dpd_kernels_at(int i);
 
 #endif

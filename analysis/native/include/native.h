@@ -1,4 +1,4 @@
-/* What every part of libincprof_native shares. */
+/* Definitions shared by all parts of libincprof_native. */
 #ifndef INCPROF_NATIVE_H
 #define INCPROF_NATIVE_H
 

@@ -1,1 +1,1 @@
-"""Profiles of other tools as timelines, which a run directory can be written of (docs/import.md)."""
+"""Profiles of other tools as timelines, from which a run directory can be written (docs/use/import.md)."""

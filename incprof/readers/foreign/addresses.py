@@ -1,4 +1,4 @@
-"""Functions and lines at addresses of a process that an input knows no names of: the files are asked that it ran."""
+"""Look up functions and lines of addresses that an input has no names for, in the files that the process ran."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.elf.file import PT_LOAD, ElfFile, open_elf
 from incprof.errors import NoDataError
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame
-from incprof.readers.symbols.addr2line import Chain, chains
-from incprof.readers.symbols.cache import cached_symbols
-from incprof.readers.symbols.closures import with_lambdas
-from incprof.readers.symbols.elf_symbols import PLT_NAME
+from incprof.symbols.addr2line import Chain, chains
+from incprof.symbols.cache import cached_symbols
+from incprof.symbols.closures import with_lambdas
+from incprof.symbols.elf.file import PT_LOAD, ElfFile, open_elf
+from incprof.symbols.elf_symbols import PLT_NAME
 
 PAGE = 4096
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A file, and where it was: address `start` is the byte at `offset`."""
+    """A mapped file: address `start` holds the byte at `offset`."""
 
     path: str
     start: int
@@ -29,13 +29,13 @@ class Mapped:
 
 
 def frames_at(mapped: Mapped, addresses: Sequence[int], program: str) -> list[list[Frame]]:
-    """The frames at each address, outermost first; one without a name where the file is not here, or does not say."""
+    """Return the frames at each address, outermost first; an unnamed frame if the file or its symbol is missing."""
     offsets = [address - mapped.start + mapped.offset for address in addresses]
     return _frames(mapped.path, program, len(offsets), lambda elf: [_linked(elf, offset) for offset in offsets])
 
 
 def frames_in_image(path: str, distances: Sequence[int], program: str) -> list[list[Frame]]:
-    """The same of addresses by how far they are from where the file's first byte was loaded."""
+    """Return the same for addresses given as distances from where the file's first byte was loaded."""
 
     def linked(elf: ElfFile) -> list[int]:
         first = min((segment.address for segment in elf.segments if segment.type == PT_LOAD), default=0)
@@ -47,7 +47,7 @@ def frames_in_image(path: str, distances: Sequence[int], program: str) -> list[l
 def _frames(
     path: str, program: str, count: int, link: Callable[[ElfFile], list[int]]
 ) -> list[list[Frame]]:  # fmt: skip
-    """The frames at places of a file. link: makes their link-time addresses, of which there are `count`."""
+    """Return the frames at places in a file. link: returns their link-time addresses, `count` of them."""
     module, shared = "" if path == program else path, is_shared(path)
     unknown = [Frame(module, "", shared=shared)]
     try:
@@ -56,7 +56,7 @@ def _frames(
     except NoDataError:
         return [unknown] * count
     index = table.find(np.array(linked, dtype=np.uint64)).tolist()
-    # Lines of what is nobody's own are not asked for: nobody looks at them.
+    # Lines of shared code are not looked up, because nothing uses them.
     asked = [] if shared else linked
     places: list[Chain] = with_lambdas(path, asked, chains(path, asked)) or [()] * len(linked)
     found = []
@@ -73,7 +73,7 @@ def _frames(
 
 
 def _linked(elf: ElfFile, offset: int) -> int:
-    """The link-time address of a byte of a file; 0 for what is no code."""
+    """Return the link-time address of a byte of a file; 0 if it is not code."""
     for section in elf.sections:
         if section.executable and section.offset <= offset < section.offset + section.size:
             return section.address + offset - section.offset

@@ -1,4 +1,4 @@
-"""V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's; and the same in the pieces that a trace has of it."""
+"""V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's; also in the pieces that a trace contains."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 US = 1e-6
 DEFAULT_S = 1e-3
-# V8's own: nothing runs, native code, and its garbage collector.
+# V8's own frames: idle, native code, and its garbage collector.
 ROOT, IDLE, PROGRAM, COLLECTOR = "(root)", "(idle)", "(program)", "(garbage collector)"
 FILE = "file://"
 
 
 def read_cpuprofile(path: str) -> Imported:
-    """Make a timeline of a file.
+    """Read a file as a timeline.
 
-    Raises: NoDataError when it is none.
+    Raises: NoDataError if it is not such a profile.
     """
     return understood(path, "CPU profile of V8", lambda: _imported(document(path), path))
 
@@ -41,15 +41,15 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
 
 
 def add_profile(timeline: Timeline, found: dict[str, Any], times: Sequence[float], thread: int) -> float:
-    """Add the samples of a profile, taken at some times, seconds; return what one of them mostly stands for.
+    """Add the samples of a profile, taken at the given times, seconds; return the typical time of a sample.
 
-    Each stands for the time since the one before it. What was before the first, nobody knows.
+    Each sample stands for the time since the one before it. The time before the first is unknown.
     """
     nodes = {node["id"]: node for node in found["nodes"]}
     above = {child: node["id"] for node in found["nodes"] for child in node.get("children") or ()}
     above |= {node["id"]: node["parent"] for node in found["nodes"] if "parent" in node}
     stacks = {number: _stack(number, nodes, above) for number in nodes}
-    # V8 takes them on several threads.
+    # V8 may record several threads.
     samples = sorted(zip(times, found["samples"], strict=True), key=lambda sample: sample[0])
     tick = usual_distance(np.array([time for time, _ in samples]), np.zeros(len(samples), dtype=np.int64), DEFAULT_S)
     before = samples[0][0] - tick if samples else 0.0
@@ -61,23 +61,23 @@ def add_profile(timeline: Timeline, found: dict[str, Any], times: Sequence[float
 
 
 def times_of(deltas: Sequence[Any], start: float) -> list[float]:
-    """When samples were taken, seconds: each so many microseconds after the one before it, the first after `start`."""
+    """Return the times of samples, seconds: each so many microseconds after the one before, the first after `start`."""
     return (np.cumsum([start, *map(float, deltas)])[1:] * US).tolist()  # type: ignore[no-any-return]
 
 
 def _times(found: dict[str, Any]) -> list[float]:
-    """When samples were taken, seconds. Without times of their own, they lie as far from each other as possible."""
+    """Return the times of samples, seconds. Without recorded times, samples are spread evenly."""
     if "timeDeltas" in found:
         return times_of(found["timeDeltas"], 0.0)
     if "timestamps" in found:
         return [(float(time) - float(found["timestamps"][0])) * US for time in found["timestamps"]]
     lasted, many = float(found["endTime"]) - float(found["startTime"]), len(found["samples"])
-    # Older ones give their beginning and end in seconds.
+    # Older profiles give their start and end in seconds.
     return np.linspace(0.0, lasted * (1.0 if lasted < many else US), many + 1)[1:].tolist()  # type: ignore[no-any-return]
 
 
 def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes of a tree, as V8 wrote it up to 2015: each has its children in it, and its function."""
+    """Return the nodes of a tree, as V8 wrote it up to 2015: each node contains its children and its function."""
     found, left = list[dict[str, Any]](), [head]
     while left:
         node = left.pop()
@@ -87,7 +87,7 @@ def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _stack(number: Any, nodes: dict[Any, Any], above: dict[Any, Any]) -> tuple[Frame, ...]:
-    """The frames of a node, outermost first."""
+    """Return the frames of a node, outermost first."""
     frames: list[Frame] = []
     seen = 0
     while number is not None:
@@ -112,15 +112,15 @@ def _frame(called: dict[str, Any]) -> Frame | None:
         return Frame("[v8]", name, shared=True)
     file = url.removeprefix(FILE)
     own = f"{file}:{line}:{called.get('columnNumber', 0)}"
-    if not name:  # the outermost code of a file has no name either
+    if not name:  # the outermost code of a file is unnamed too
         name = f"(anonymous {PurePosixPath(file).name}:{line})"
-    # Code that was made at run time has no file, but a script.
+    # Code generated at run time has a script in place of a file.
     shared = url.startswith("node:") or not (file or int(called.get("scriptId") or 0))
     return Frame("[v8]" if shared else "", name, file, max(line, 0), own, max(line, 0), shared)
 
 
 def script_of(paths: Paths) -> str:
-    """The file that most paths begin in."""
+    """Return the file in which most paths begin."""
     count: dict[str, int] = {}
     outermost = [0] * len(paths.parent)
     for node, parent in enumerate(paths.parent):

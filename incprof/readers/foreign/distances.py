@@ -1,4 +1,4 @@
-"""How far samples of a thread are from each other: what one stands for, where nothing else says so."""
+"""Typical distance of a thread's samples: the time that one stands for, if the input does not have it."""
 
 from __future__ import annotations
 

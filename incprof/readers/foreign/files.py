@@ -1,4 +1,4 @@
-"""Files that the user named: text by the line, whole ones within limits, packed or not."""
+"""Files that the user named: text by the line, or whole within limits, packed or not."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from incprof.errors import NoDataError
-from incprof.inputs import open_input, open_series
-from incprof.jsontext import parse_json
+from incprof.safe.inputs import open_input, open_series
+from incprof.safe.jsontext import parse_json
 
-# Of a document that is taken as a whole, unpacked; and how much memory it may take for each of its bytes.
+# Most bytes of a document read as a whole, unpacked; and the memory that it may take per byte.
 MOST_BYTES, MOST_TIMES = 256 << 20, 16
-# Of a line.
+# Most bytes of a line.
 LONGEST = 1 << 16
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 20
 DIGITS = re.compile(r"(\d{1,18})")
-# What unpacking a damaged archive ends in.
+# Errors raised while unpacking a damaged archive.
 UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
-# What taking a document to pieces ends in that is not what it should be.
+# Errors raised while interpreting a malformed document.
 HOSTILE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 Answer = TypeVar("Answer")
 
 
 def whole(path: str, most: int = MOST_BYTES) -> bytes:
-    """What a file holds, unpacked.
+    """Return the contents of a file, unpacked.
 
-    Raises: NoDataError when it cannot be read, is damaged, or is larger.
+    Raises: NoDataError if it cannot be read, is damaged, or is larger.
     """
     try:
         with unpacked(path) as source:
@@ -50,9 +50,9 @@ def whole(path: str, most: int = MOST_BYTES) -> bytes:
 
 @contextmanager
 def unpacked(path: str) -> Iterator[io.BufferedReader | gzip.GzipFile]:
-    """A file to read from, unpacked.
+    """Open a file for reading, unpacked.
 
-    Raises: NoDataError when it cannot be read; UNPACKING when it cannot be unpacked.
+    Raises: NoDataError if it cannot be read; UNPACKING if it cannot be unpacked.
     """
     try:
         with open_input(path) as file:
@@ -66,9 +66,9 @@ def unpacked(path: str) -> Iterator[io.BufferedReader | gzip.GzipFile]:
 
 
 def head_of(path: str, size: int = 4096) -> bytes:
-    """The first bytes of a file, unpacked as far as that is possible.
+    """Return the first bytes of a file, unpacked as far as possible.
 
-    Raises: NoDataError when it cannot be read.
+    Raises: NoDataError if it cannot be read.
     """
     data = bytearray()
     with suppress(*UNPACKING), unpacked(path) as file:
@@ -79,9 +79,9 @@ def head_of(path: str, size: int = 4096) -> bytes:
 
 @contextmanager
 def on_disk(path: str) -> Iterator[str]:
-    """A file for tools that do not unpack: the path, or that of an unpacked copy.
+    """Provide a file for tools that do not unpack: the path, or that of an unpacked copy.
 
-    Raises: NoDataError when it cannot be read or unpacked.
+    Raises: NoDataError if it cannot be read or unpacked.
     """
     if not is_packed(path):
         yield path
@@ -97,7 +97,7 @@ def on_disk(path: str) -> Iterator[str]:
 
 
 def is_packed(path: str) -> bool:
-    """Whether a file begins as gzip's do.
+    """Return whether a file begins with gzip's magic number.
 
     Raises: OSError.
     """
@@ -107,9 +107,9 @@ def is_packed(path: str) -> bool:
 
 @contextmanager
 def lines_of(path: str) -> Iterator[Iterator[str]]:
-    """The lines of a text, packed or not; `-` is the standard input. One that is too long is several.
+    """Yield the lines of a text, packed or not; `-` is the standard input. A line that is too long is split.
 
-    Raises: NoDataError when it cannot be opened, or unpacked.
+    Raises: NoDataError if it cannot be opened, or unpacked.
     """
     try:
         with io.BufferedReader(open_series("/dev/stdin")) if path == "-" else unpacked(path) as file:
@@ -121,9 +121,9 @@ def lines_of(path: str) -> Iterator[Iterator[str]]:
 
 
 def document(path: str) -> Any:
-    """What a JSON file says.
+    """Parse a JSON file.
 
-    Raises: NoDataError when it is none, or cannot be read.
+    Raises: NoDataError if it is not JSON, or cannot be read.
     """
     try:
         return parse_json(whole(path), most_times=MOST_TIMES)
@@ -132,9 +132,9 @@ def document(path: str) -> Any:
 
 
 def understood(path: str, what: str, understand: Callable[[], Answer]) -> Answer:
-    """What `understand` makes of a document, which it may take to pieces as if it were right.
+    """Return the result of `understand`, which may assume that the document is well-formed.
 
-    Raises: NoDataError when it is not.
+    Raises: NoDataError if it is not.
     """
     try:
         return understand()
@@ -143,14 +143,14 @@ def understood(path: str, what: str, understand: Callable[[], Answer]) -> Answer
 
 
 def in_order(paths: Sequence[str]) -> list[str]:
-    """Paths in the order of the numbers in their names: 9 before 10."""
+    """Sort paths by the numbers in their names: 9 before 10."""
     return sorted(paths, key=lambda path: [(int(n), "") if n.isdigit() else (-1, n) for n in DIGITS.split(path) if n])
 
 
 def series_of(inputs: Sequence[str]) -> list[str]:
-    """The files of a series: those given, or those in the one directory that is given.
+    """Return the files of a series: those given, or those in the one directory given.
 
-    Raises: NoDataError when there are none.
+    Raises: NoDataError if there are none.
     """
     found = list(inputs)
     if len(found) == 1 and Path(found[0]).is_dir():

@@ -1,6 +1,6 @@
-"""Profiles of Firefox's profiler, as the browser saves them and as its viewer and samply do.
+"""Profiles of Firefox's profiler, as saved by the browser, by its viewer and by samply.
 
-What the browser saves has tables of rows, whose schema says which column is where; processed ones have columns.
+The browser saves tables of rows, with a schema that gives the position of each column; processed profiles have columns.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 MS = 1e-3
 DEEPEST = 1024
 CPU_UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3}
-# Weights that are times; others count samples.
+# Units of weights that are times; other weights count samples.
 WEIGHTS = {"tracing-ms": MS}
 DEFAULT_S = 1e-3
-# Of code without a name, whose address is one.
+# Name of a function without a symbol: its address.
 BARE = re.compile(r"0x[0-9a-f]+")
-# A location that the browser saved: `f (file.js:12:3)`, `g (in libxul.so)`.
+# A location saved by the browser: `f (file.js:12:3)`, `g (in libxul.so)`.
 IN_FILE = re.compile(r"(.*) \(([^()]+?):(\d{1,9})(?::\d{1,9})?\)")
 IN_LIBRARY = re.compile(r"(.*) \(in ([^()]+)\)(?: .*)?")
 NOTHING = Frame("", "")
@@ -38,9 +38,9 @@ Known = defaultdict[str, dict[int, list[Frame]]]
 
 
 def read_firefox(path: str) -> Imported:
-    """Make a timeline of each process in a file, the one with most time first.
+    """Read a timeline for each process in a file, the one with the most time first.
 
-    Raises: NoDataError when it is none.
+    Raises: NoDataError if it is not such a profile.
     """
     return understood(path, "profile of Firefox's profiler", lambda: _imported(document(path), path))
 
@@ -62,7 +62,7 @@ def _imported(found: Document, path: str) -> Imported:
 
 
 def _without_names(known: Known) -> list[str]:
-    """What to report of programs whose functions have no names in the profile, and cannot be looked up."""
+    """Return a note on programs whose functions are unnamed in the profile, and cannot be looked up."""
     bare = [
         library for library, frames in known.items() if not any(one.name for each in frames.values() for one in each)
     ]
@@ -74,7 +74,7 @@ def _without_names(known: Known) -> list[str]:
 
 
 def _threads(found: Document) -> Iterator[tuple[Document, Document, float]]:
-    """Each thread, what is said of all of its process, and when that began after the first, seconds."""
+    """Yield each thread, the metadata of its process, and when that began after the first, seconds."""
     left = [found]
     for process in left:
         meta = process.get("meta") or {}
@@ -84,7 +84,7 @@ def _threads(found: Document) -> Iterator[tuple[Document, Document, float]]:
 
 
 class _Thread:
-    """The tables of a thread; some are shared by all."""
+    """The tables of a thread; some are shared by all threads."""
 
     def __init__(self, thread: Document, whole: Document, meta: Document, known: Known):
         self._thread, self._shared, self._meta, self._known = thread, whole.get("shared") or {}, meta, known
@@ -94,7 +94,7 @@ class _Thread:
         )
 
     def add(self, timeline: Timeline, number: int, begins_s: float, usual_s: float) -> None:
-        """Add the samples of the thread. usual_s: how far they should be from each other, or 0."""
+        """Add the samples of the thread. usual_s: their nominal distance, or 0."""
         samples = self._thread["samples"]
         stacks = _column(samples, "stack")
         times = begins_s + MS * _times(samples)
@@ -112,7 +112,7 @@ class _Thread:
                 timeline.add_at(*places[stack], time, spent, wall_s=max(wall, 0.0), thread=number)
 
     def _cpu(self, samples: Document, usual: float) -> tuple[list[float], bool]:
-        """The CPU seconds of each sample, and whether the operating system has measured them."""
+        """Return the CPU seconds of each sample, and whether the operating system measured them."""
         unit = (self._meta.get("sampleUnits") or {}).get("threadCPUDelta")
         deltas = _column(samples, "threadCPUDelta")
         if unit in CPU_UNITS and any(deltas):
@@ -125,7 +125,7 @@ class _Thread:
         return found
 
     def _frames(self, program: str) -> list[list[Frame]]:
-        """The frames of each row of the table of frames, outermost first."""
+        """Return the frames of each row of the frame table, outermost first."""
         table = self._table("frameTable")
         if "schema" in table:
             return [_of_location(str(self._strings[place])) for place in _column(table, "location")]
@@ -139,7 +139,7 @@ class _Thread:
     def _functions(self) -> Iterator[tuple[Any, ...]]:
         table = self._table("funcTable")
         files = _column(table, "fileName")
-        if "source" in table:  # which is newer
+        if "source" in table:  # the newer form
             names = _column(self._table("sources"), "filename")
             files = [None if source is None else names[source] for source in table["source"]]
         return zip(_column(table, "name"), _column(table, "resource"), files, _column(table, "lineNumber"), strict=True)
@@ -147,7 +147,7 @@ class _Thread:
     def _function(
         self, program: str, name: int, resource: int | None, file: int | None, line: int | None
     ) -> tuple[str, Frame | None]:  # fmt: skip
-        """The library that a function lies in, "" for none, and its frame; None where only its address is known."""
+        """Return the library of a function, "" for none, and its frame; None if only its address is known."""
         called, place = str(self._strings[name]), "" if file is None else str(self._strings[file])
         lib = None if resource is None or resource < 0 else _column(self._table("resourceTable"), "lib")[resource]
         if lib is None:
@@ -158,7 +158,7 @@ class _Thread:
         return library, None if BARE.fullmatch(called) else Frame(module, called, place, shared=is_shared(library))
 
     def _look_up(self, program: str, places: Sequence[tuple[str, int | None]]) -> None:
-        """Find names of code that has none in the profile, where its libraries are here."""
+        """Look up names of code that is unnamed in the profile, in libraries that exist here."""
         asked: defaultdict[str, set[int]] = defaultdict(set)
         for library, address in places:
             if address is not None and address >= 0 and address not in self._known[library]:
@@ -174,12 +174,12 @@ class _Thread:
 
 
 def _is(library: str, program: str) -> bool:
-    """Whether this is the file that a process is called by."""
+    """Return whether this is the file after which a process is named."""
     return library.rpartition("/")[2] == program
 
 
 def _column(table: Mapping[str, Any], name: str) -> list[Any]:
-    """A column of a table; None where a row is too short for it, or there is no such column."""
+    """Return a column of a table; None where a row is too short or the column is missing."""
     if "schema" not in table:
         return table.get(name) or [None] * int(table["length"])
     at = table["schema"].get(name)
@@ -187,14 +187,14 @@ def _column(table: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _times(samples: Mapping[str, Any]) -> Any:
-    """When samples were taken, milliseconds, (s,)."""
+    """Return the times of samples, milliseconds, (s,)."""
     if "timeDeltas" in samples:
         return np.cumsum(np.array(samples["timeDeltas"], dtype=np.float64))
     return np.array(_column(samples, "time"), dtype=np.float64)
 
 
 def _stack(number: int | None, prefix: list[Any], frame: list[Any], frames: list[list[Frame]]) -> list[Frame]:
-    """The frames of a stack, outermost first; of a very deep one, the innermost."""
+    """Return the frames of a stack, outermost first; of a very deep one, only the innermost."""
     found: list[list[Frame]] = []
     while number is not None and len(found) < DEEPEST:
         found.append(frames[frame[number]])

@@ -14,11 +14,11 @@ KERNEL = "_[k]"
 
 
 def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float | None) -> Imported:
-    """Make a timeline of a series: each file is an interval.
+    """Read a series as a timeline: each file is an interval.
 
-    interval_s: how long each is. rate_hz: samples a second of CPU time.
+    interval_s: length of each interval. rate_hz: samples per second of CPU time.
 
-    Raises: NoDataError when there is no stack in any of them.
+    Raises: NoDataError if none of the files contains a stack.
     """
     files, length, tick = series_of(inputs), interval_s or DEFAULT_INTERVAL_S, 1 / (rate_hz or DEFAULT_HZ)
     timeline = Timeline("app", Paths(), tick, edges_s=regular_edges(len(files), length), ordered=False)
@@ -44,7 +44,7 @@ def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float 
 
 
 def _stack(line: str) -> tuple[list[str], float] | None:
-    """The frames of a line, outermost first, and how many samples it has; before the gap may be none, as of py-spy."""
+    """Return the frames of a line, outermost first, and its samples; the frames may be missing, as in py-spy's."""
     stack, gap, count = line.rstrip().rpartition(" ")
     try:
         samples = float(count) if count[:1].isdigit() and len(count) < 20 else -1.0

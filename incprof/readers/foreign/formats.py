@@ -1,4 +1,4 @@
-"""Which format an input has, and who reads it."""
+"""Detect the format of an input, and call its reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from incprof.readers.foreign.firefox import read_firefox
 from incprof.readers.foreign.folded import read_folded
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.gperftools import is_legacy
-from incprof.readers.foreign.jfr import EVENTS, read_jfr
+from incprof.readers.foreign.jfr import EVENTS, MOST_FRAMES, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import read_pprof
 from incprof.readers.foreign.simpleperf import MAGIC, read_simpleperf
@@ -33,7 +33,13 @@ PERF_FIELDS = "comm,pid,tid,time,period,event,ip,sym,dso"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user has said: length of an interval, samples a second of CPU time, the program."""
+    """Options of the user.
+
+    Attributes:
+        interval_s: length of an interval, seconds.
+        rate_hz: samples per second of CPU time.
+        exe: the program.
+    """
 
     interval_s: float | None = None
     rate_hz: float | None = None
@@ -47,7 +53,7 @@ def _perf_script(inputs: Sequence[str], wanted: Wanted) -> Imported:
 
 def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
     package = "linux-perf (Debian), linux-tools (Ubuntu) or perf (Fedora)"
-    # Inlined functions would be looked up at each address, which may take hours.
+    # Otherwise perf looks up inlined functions at each address, which may take hours.
     options = ["--no-inline", "--no-demangle", "--show-lost-events", "-F", PERF_FIELDS]
     with (
         on_disk(inputs[0]) as path,
@@ -59,20 +65,20 @@ def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
 def _jfr(inputs: Sequence[str], wanted: Wanted) -> Imported:
     if not head_of(inputs[0]).startswith(b"FLR\0"):
         return read_jfr(inputs[0])
-    command = ["jfr", "print", "--json", "--events", ",".join(EVENTS), inputs[0]]
+    command = ["jfr", "print", "--json", "--stack-depth", MOST_FRAMES, "--events", ",".join(EVENTS), inputs[0]]
     package = "a JDK, such as default-jdk-headless (Debian, Ubuntu) or java-latest-openjdk-devel (Fedora)"
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8", errors="surrogateescape") as file:
         with _told(command, package, inputs[0]) as lines:
             file.writelines(lines)
         file.flush()
-        return read_jfr(file.name)
+        return read_jfr(file.name, inputs[0])
 
 
 @contextmanager
 def _told(command: Sequence[str], package: str, where: str) -> Iterator[Iterator[str]]:
-    """What a tool prints, by the line.
+    """Yield the output of a tool by the line.
 
-    Raises: IncprofError when it is not installed; NoDataError when it fails.
+    Raises: IncprofError if it is not installed; NoDataError if it fails.
     """
     if shutil.which(command[0]) is None:
         raise IncprofError(f"{where}: {command[0]} is needed to read it: install {package}")
@@ -100,7 +106,7 @@ def _last_line(file: IO[bytes]) -> str:
     return said[-1].strip() if said else "it failed"
 
 
-# Format -> who reads it, and whether it is a series of files.
+# Reader of each format, and whether the input is a series of files.
 READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
     "perf-script": (_perf_script, False),
     "perf.data": (_perf_data, False),
@@ -120,9 +126,9 @@ FRAME_BELOW = re.compile(r"\s+[0-9a-f]{1,16} \S")
 
 
 def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
-    """Read what the inputs hold, which are of one format.
+    """Read inputs of one format.
 
-    Raises: UsageError for several inputs where there is one; NoDataError when they hold nothing of the kind.
+    Raises: UsageError for several inputs if the format takes one; NoDataError if they do not have this format.
     """
     reader, series = READERS[kind]
     if len(inputs) > 1 and not series:
@@ -131,9 +137,9 @@ def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
 
 
 def guess(inputs: Sequence[str]) -> str:
-    """The format of the first input, by what it holds.
+    """Return the format of the first input, by its contents.
 
-    Raises: UsageError when it is none that is known; NoDataError when it cannot be read.
+    Raises: UsageError if the format is unknown; NoDataError if the input cannot be read.
     """
     first = inputs[0]
     if first == "-":
@@ -164,7 +170,7 @@ def _of_directory(path: Path, shown: str) -> str:
 
 
 def _of_bytes(path: str) -> str | None:
-    """The format of a file."""
+    """Return the format of a file."""
     head = head_of(path)
     if head.startswith((b"PERFILE2", b"2ELIFREP")):
         return "perf.data"
@@ -182,7 +188,7 @@ def _of_bytes(path: str) -> str | None:
 
 
 def _of_text(text: str) -> str | None:
-    """The format of a text: perf's has a time in the head of a sample, and frames below, or at least these."""
+    """Return the format of a text: perf's has a time in the head of a sample, and frames below; or at least frames."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if any(TIME.search(line) or FRAME_BELOW.match(line) for line in lines[:8]):
         return "perf-script"
@@ -190,7 +196,7 @@ def _of_text(text: str) -> str | None:
 
 
 def _of_json(path: str, head: bytes) -> str | None:
-    """The format of a JSON file, by the words at its beginning, then by those further on."""
+    """Return the format of a JSON file, by the words at its beginning, then by those further on."""
     for text in (head, head_of(path, 1 << 20)):
         for kind, words in (
             ("speedscope", (b"speedscope.app/file-format-schema",)),

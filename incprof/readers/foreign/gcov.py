@@ -1,7 +1,7 @@
-"""A series of gcov's counters: how often each line was executed, and each function called, in each interval.
+"""A series of gcov's counters: executions of each line, and calls of each function, in each interval.
 
-There is no time in them. Executions of lines stand for it: an interval's time goes to functions by how many lines of
-theirs were executed in it. Calls are what was counted.
+The counters contain no times, so executed lines stand in for time: an interval's time is divided among functions by the
+number of their line executions in it. Calls are as counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Dump:
         self.calls: Counter[Frame] = Counter()
 
     def take(self, found: dict[str, Any]) -> None:
-        """Add what gcov says of one object file."""
+        """Add gcov's counters of one object file."""
         for file in found["files"]:
             path = str(file["file"])
             functions = {}
@@ -55,11 +55,11 @@ def _count(value: Any) -> int:
 
 
 def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) -> Imported:
-    """Make a timeline of a series of dumps: files that `gcov --json-format` wrote, or directories of .gcda with .gcno.
+    """Read a series of dumps as a timeline: output files of `gcov --json-format`, or directories of .gcda with .gcno.
 
-    interval_s: how long each stands for. exe: what the program is called.
+    interval_s: length of each interval. exe: name of the program.
 
-    Raises: NoDataError when there is nothing in it; IncprofError when gcov is needed, and missing.
+    Raises: NoDataError if there are no counters; IncprofError if gcov is needed, and missing.
     """
     if len(inputs) == 1 and Path(inputs[0]).is_dir():
         inside = [str(entry) for entry in Path(inputs[0]).iterdir() if not entry.name.startswith(".")]
@@ -92,7 +92,7 @@ def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) 
 
 
 def _differences(dumps: list[_Dump]) -> tuple[list[_Dump], bool]:
-    """What was counted since the dump before, if no counter ever becomes smaller; else each dump stands for itself."""
+    """Return the differences between successive dumps, if no counter ever decreases; else the dumps themselves."""
     pairs = list(pairwise(dumps))
     grown = bool(pairs) and all(
         after.lines[key] >= count for before, after in pairs for key, count in before.lines.items()
@@ -108,7 +108,7 @@ def _differences(dumps: list[_Dump]) -> tuple[list[_Dump], bool]:
 
 
 def _dump(path: str) -> _Dump:
-    """The counters of one dump."""
+    """Return the counters of one dump."""
     dump = _Dump()
     if not Path(path).is_dir():
         texts = [whole(path)]
@@ -126,7 +126,7 @@ def _dump(path: str) -> _Dump:
 
 
 def _objects(text: bytes) -> list[dict[str, Any]]:
-    """The JSON objects of a text, one after the other."""
+    """Return the concatenated JSON objects of a text."""
     found, at, data = [], 0, text.decode("utf-8", "replace").strip()
     decoder = json.JSONDecoder()
     while at < len(data):
@@ -137,9 +137,9 @@ def _objects(text: bytes) -> list[dict[str, Any]]:
 
 
 def _ask_gcov(files: Sequence[str], where: str) -> bytes:
-    """What gcov says of counters.
+    """Return gcov's output for counter files.
 
-    Raises: IncprofError when it is not installed; NoDataError when it fails.
+    Raises: IncprofError if it is not installed; NoDataError if it fails.
     """
     if shutil.which("gcov") is None:
         raise IncprofError("gcov is not installed: install gcc (the version that built the program)")

@@ -1,4 +1,4 @@
-"""A directory of gmon.out files, one for each interval, as one that names its program (docs/formats.md)."""
+"""Copy a directory of gmon.out files, one per interval, into one that names its program (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 
 from incprof import __version__
-from incprof.elf.file import open_elf
 from incprof.errors import NoDataError, UsageError
-from incprof.inputs import open_input
 from incprof.model import Module
 from incprof.readers.gmon.file import read_gmon
 from incprof.readers.run import files_of, open_run
 from incprof.readers.stream.metadata import DEFAULT_RATE_HZ, VERSION
-from incprof.readers.symbols.source import module_key
+from incprof.safe.inputs import open_input
+from incprof.symbols.elf.file import open_elf
+from incprof.symbols.source import module_key
 
 
 def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: float) -> tuple[str, int, float]:
-    """Copy the files of a series and the program; the program's name, how many intervals, and samples a second.
+    """Copy a series' files and the program. Return the program's name, the number of intervals, and samples per second.
 
-    Raises: UsageError without a program; NoDataError when there is no series; OSError.
+    Raises: UsageError without a program; NoDataError if there is no series; OSError.
     """
     if len(inputs) != 1 or not Path(inputs[0]).is_dir():
         raise UsageError("gmon-dir: give one directory, which holds gmon.out files")

@@ -1,4 +1,4 @@
-"""CPU profiles as gperftools writes them: counted stacks of addresses, and the list of what was mapped where."""
+"""CPU profiles in gperftools' format: counted stacks of addresses, and the list of memory mappings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from incprof.readers.foreign.addresses import Mapped, frames_at
 from incprof.readers.foreign.timeline import Frame
 
-# Words: 0, 3 more, version 0, microseconds between samples, 0; stacks; and a stack of 0 samples with the one frame 0.
+# In words: 0, 3 more, version 0, microseconds between samples, 0; stacks; and a stack of 0 samples with the one frame
+# 0.
 WORD = struct.Struct("<Q")
 HEAD = struct.Struct("<5Q")
 LAST = (0, 1, 0)
@@ -20,7 +21,7 @@ MAPPED = re.compile(rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) ..x. ([0-9a-f]{1,16}) \
 
 @dataclass(frozen=True)
 class _Range:
-    """Addresses of a file."""
+    """Addresses at which a file is mapped."""
 
     low: int
     high: int
@@ -28,7 +29,7 @@ class _Range:
 
 
 def is_legacy(data: bytes) -> bool:
-    """Whether this is such a profile."""
+    """Return whether this is a profile in gperftools' format."""
     if len(data) < HEAD.size:
         return False
     first, words, version, period, zero = HEAD.unpack_from(data)
@@ -36,9 +37,9 @@ def is_legacy(data: bytes) -> bool:
 
 
 def read_legacy(data: bytes, exe: str | None) -> tuple[str, list[tuple[tuple[Frame, ...], float]], float]:
-    """The program, its stacks with CPU seconds, and the seconds between samples.
+    """Return the program, its stacks with CPU seconds, and the seconds between samples.
 
-    Raises: ValueError when it is damaged.
+    Raises: ValueError if it is damaged.
     """
     tick = HEAD.unpack_from(data)[3] * 1e-6
     stacks, end = _stacks(data)
@@ -49,7 +50,7 @@ def read_legacy(data: bytes, exe: str | None) -> tuple[str, list[tuple[tuple[Fra
 
 
 def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
-    """Stacks, innermost address first, their counts, and where the text behind them begins."""
+    """Return the stacks, innermost address first, with their counts; and the offset of the text after them."""
     found, at = list[tuple[tuple[int, ...], int]](), HEAD.size
     while True:
         if at + 2 * WORD.size > len(data):
@@ -62,12 +63,12 @@ def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
         at += depth * WORD.size
         if (count, depth, pcs[0]) == LAST:
             return found, at
-        # Of all but the innermost one, what follows the call.
+        # All but the innermost are return addresses.
         found.append(((pcs[0], *(pc - 1 for pc in pcs[1:] if pc)), count))
 
 
 def _ranges(text: bytes) -> list[_Range]:
-    """What was mapped with code in it; the program comes first."""
+    """Return the executable mappings; the program comes first."""
     found = []
     for low, high, offset, path in (match.groups() for match in map(MAPPED.match, text.splitlines()) if match):
         start = int(low, 16)
@@ -78,7 +79,7 @@ def _ranges(text: bytes) -> list[_Range]:
 
 
 def _frames(stacks: list[tuple[tuple[int, ...], int]], ranges: list[_Range], program: str) -> dict[int, list[Frame]]:
-    """The frames at each address; none where nothing was mapped."""
+    """Return the frames at each address; none if nothing was mapped there."""
     every = sorted({pc for pcs, _ in stacks for pc in pcs})
     first, inside = ranges[0].mapped.path if ranges else "", defaultdict[_Range, list[int]](list)
     for pc in every:
@@ -95,5 +96,5 @@ def _frames(stacks: list[tuple[tuple[int, ...], int]], ranges: list[_Range], pro
 
 
 def _stack(pcs: tuple[int, ...], frames: dict[int, list[Frame]]) -> tuple[Frame, ...]:
-    """A stack's frames, outermost first."""
+    """Return a stack's frames, outermost first."""
     return tuple(frame for pc in reversed(pcs) for frame in frames.get(pc, ()))

@@ -1,25 +1,25 @@
-"""Frames of languages whose functions are known by their files."""
+"""Frames of languages whose functions are identified by their files."""
 
 from __future__ import annotations
 
 import re
 
 from incprof.readers.foreign.timeline import Frame
-from incprof.readers.symbols.ownership import is_shared_code
+from incprof.symbols.ownership import is_shared_code
 
-# As py-spy writes them: `step (run.py:12)`.
+# py-spy's format: `step (run.py:12)`.
 PYTHONS = re.compile(r"\.pyw?$|^<")
 WITH_PLACE = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)")
-# Of a frame that stands for no function.
+# Names of frames that are not functions.
 # A method's class in Go: `(*Mesh).Sweep`.
 RECEIVER = re.compile(r"\(\*([^()]+)\)")
 MARKERS = ("[no application frame]", "[...]", "[path cut off]", "[other]", "(root)", "all")
 
 
 def qualified(name: str) -> str:
-    """A name whose parts are set off by `::`, as anywhere else here: behind a dot a linker has marks of clones.
+    """Return a name with `::` between its parts, the separator used here: a dot would begin a linker's clone mark.
 
-    Of a path to a package, as Go has it, only its last part is taken.
+    Of a package path, as in Go, only the last part stays.
     """
     package, _, rest = name.rpartition("/") if "(" not in name.partition("/")[0] else ("", "", name)
     parts = RECEIVER.sub(r"\1", rest if package else name).replace("<locals>.", "").split(".")
@@ -27,7 +27,7 @@ def qualified(name: str) -> str:
 
 
 def frame_of(name: str, file: str = "", line: int = 0, begins: int = 0) -> Frame | None:
-    """A frame of the program; None for what stands for no function. Its name may have the place behind it."""
+    """Return a frame of the program; None if it is not a function. Its name may end in its place."""
     if name in MARKERS:
         return None
     if not file and (found := WITH_PLACE.fullmatch(name)):

@@ -1,4 +1,4 @@
-"""Java Flight Recorder, as `jfr print --json` tells of it: samples of threads that run Java code."""
+"""Java Flight Recorder, as printed by `jfr print --json`: samples of threads that run Java code."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from incprof.readers.foreign.distances import usual_distance
 from incprof.readers.foreign.files import document, understood
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
-from incprof.readers.symbols.compiled import JAVA
+from incprof.symbols.compiled import JAVA
 
-# Samples of threads that run Java code; of CPU time, since Java 25, and what was lost of these.
+# Samples of threads that run Java code; CPU-time samples, since Java 25, and lost ones.
 SAMPLE, CPU_SAMPLE, CPU_LOST = "jdk.ExecutionSample", "jdk.CPUTimeSample", "jdk.CPUTimeSamplesLost"
-# States in which a thread runs: the JVM's own, and async-profiler's.
+# States of a running thread: the JVM's own, and async-profiler's.
 RUNNING = ("STATE_RUNNABLE", "STATE_DEFAULT")
-# What a JVM needs to know what runs between safepoints. One that was not told has the flag not among those it lists.
+# The option that lets a JVM resolve code between safepoints. If it was not set, it is missing from the listed flags.
 FLAG, KEPT = "jdk.BooleanFlag", "DebugNonSafepoints"
 ADVICE = f"without java -XX:+UnlockDiagnosticVMOptions -XX:+{KEPT}, time of inlined methods may be misplaced"
-# What the JVM's own settings have, where a recording has too few samples to tell, seconds.
+# Defaults of the JVM, seconds, for a recording with too few samples to measure the period.
 DEFAULT_S, LEAST_S, MOST_S = 0.02, 1e-3, 1.0
 NS = 1e-9
+# Default depth of the stacks that jfr prints, innermost frames; and the depth of recorded stacks.
+DEFAULT_FRAMES, MOST_FRAMES = 5, "2048"
 EVENTS = (SAMPLE, CPU_SAMPLE, CPU_LOST, FLAG)
 PERIOD = re.compile(r"PT(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?")
-# async-profiler puts native code into classes that are called as its libraries.
+# async-profiler puts native code into classes named after its libraries.
 NATIVE, LIBRARY = ("Kernel", "C++"), re.compile(r"\.so(?:\.|$)|^$|^\[")
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """A sample. period_s: what it stands for, 0 where it does not say."""
+    """A sample. period_s: the time that it stands for, 0 if not recorded."""
 
     unix_ns: int
     thread: int
@@ -42,12 +44,13 @@ class _Sample:
     period_s: float
 
 
-def read_jfr(path: str) -> Imported:
-    """Make a timeline of what jfr prints.
+def read_jfr(path: str, where: str | None = None) -> Imported:
+    """Read the output of jfr as a timeline; `where` names the recording in messages.
 
-    Raises: NoDataError when there is no sample in it.
+    Raises: NoDataError if it contains no sample.
     """
-    return understood(path, "output of jfr print --json", lambda: _imported(document(path), path))
+    where = where or path
+    return understood(where, "output of jfr print --json", lambda: _imported(document(path), where))
 
 
 def _imported(found: dict[str, Any], path: str) -> Imported:
@@ -72,13 +75,15 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
     notes = [] if said else [f"a sample is taken as {tick:g} s, the distance between those of a thread"]
     if total := sum(count for _, count in lost):
         notes.append(f"{path}: the JVM lost {total} samples")
+    if max(len(sample.frames) for sample in samples) == DEFAULT_FRAMES:
+        notes.append(f"{path}: no stack has more than {DEFAULT_FRAMES} frames: print with --stack-depth {MOST_FRAMES}")
     if not of_cpu and flags and KEPT not in flags:
         notes.append(ADVICE)
     return Imported("jfr", [timeline], notes)
 
 
 def _samples(events: list[dict[str, Any]], kind: str) -> tuple[list[_Sample], list[tuple[int, int]]]:
-    """The samples of a kind of event, and when samples were lost, nanoseconds since 1970, and how many."""
+    """Return the samples of an event kind, and the times, nanoseconds since 1970, and numbers of lost samples."""
     samples, lost = list[_Sample](), list[tuple[int, int]]()
     threads: dict[str, int] = {}
     for event in events:
@@ -99,7 +104,7 @@ def _samples(events: list[dict[str, Any]], kind: str) -> tuple[list[_Sample], li
 
 
 def _seconds(period: Any) -> float:
-    """Seconds of a duration such as PT0.01S; 0 for none."""
+    """Return the seconds of a duration such as PT0.01S; 0 if it is not one."""
     found = PERIOD.fullmatch(period) if isinstance(period, str) else None
     if found is None:
         return 0.0
@@ -108,11 +113,11 @@ def _seconds(period: Any) -> float:
 
 
 def _unix_ns(text: str) -> int:
-    """Nanoseconds since 1970 of a time with nine digits behind the point."""
+    """Return nanoseconds since 1970 of a time with up to nine decimals."""
     whole, _, rest = text.partition(".")
     zone = rest.lstrip("0123456789")
     digits = rest[: len(rest) - len(zone)]
-    if not digits:  # none behind the point
+    if not digits:  # no decimals
         whole = text
     moment = datetime.fromisoformat((whole + zone).replace("Z", "+00:00") if digits else whole.replace("Z", "+00:00"))
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -120,7 +125,7 @@ def _unix_ns(text: str) -> int:
 
 
 def _frame(frame: dict[str, Any]) -> Frame:
-    """A frame: a class knows its source file by name; it is called as its outermost class, as compilers want it."""
+    """Return a frame. A class's source file has the name of its outermost class, as compilers require."""
     method = frame["method"]
     owner = str(method["type"]["name"]).replace("/", ".")
     if frame.get("type") in NATIVE or LIBRARY.search(owner):
@@ -135,7 +140,7 @@ def _frame(frame: dict[str, Any]) -> Frame:
 
 
 def _program(samples: list[_Sample]) -> str:
-    """The class that most samples begin in."""
+    """Return the class in which most samples begin."""
     count: dict[str, int] = {}
     for sample in samples:
         first = next((frame.name.rpartition("::")[0] for frame in sample.frames if not frame.shared), None)

@@ -1,4 +1,4 @@
-"""JSON read one element at a time: documents of gigabytes, and those that were cut before their end."""
+"""JSON read one element at a time, for documents of gigabytes and for truncated ones."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Protocol
 from incprof.readers.foreign.files import UNPACKING
 
 PIECE = 1 << 20
-# Text of one value: what is longer is damaged, such as a string that never ends.
+# Longest text of one value: a longer one is damaged, such as a string without an end.
 LONGEST = 64 << 20
-# Between values. Some writers leave a comma behind the last one.
+# Between values. Some writers leave a comma after the last one.
 BETWEEN = re.compile(r"[\s,]*")
 
 
 class Readable(Protocol):
-    """What bytes come from."""
+    """A source of bytes."""
 
     def read1(self, size: int, /) -> bytes:
-        """Read at most so many; none at the end."""
+        """Read at most so many bytes; none at the end."""
 
 
 class JsonStream:
-    """The members of a JSON object, (name, value), and of some of its lists each element: (name, element).
+    """Members of a JSON object, (name, value); for some of its lists, each element: (name, element).
 
-    Of a document that is a list, the name of each element is "".
+    If the document is a list, the name of each element is "".
 
     Attributes:
-        cut: whether the document ended, or had to be left, before all its values were read.
+        cut: whether the document ended, or had to be abandoned, before all its values were read.
     """
 
     def __init__(self, file: Readable, lists: Collection[str]):
@@ -41,7 +41,7 @@ class JsonStream:
         self._text, self._at, self._more = "", 0, True
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        """Read to the end, or to what is no JSON."""
+        """Read to the end, or to the first invalid JSON."""
         try:
             if self._next() == "[":
                 yield from (("", value) for value in self._list())
@@ -63,14 +63,14 @@ class JsonStream:
                 yield name, self._value()
 
     def _list(self) -> Iterator[Any]:
-        """The elements of a list. Its end may be missing: writers of traces are allowed to leave it out."""
+        """Yield the elements of a list. Its end may be missing: writers of traces may omit it."""
         self._expect("[")
         while (found := self._next()) not in ("]", ""):
             yield self._value()
         self._at += len(found)
 
     def _next(self) -> str:
-        """The next character that stands for something; "" at the end."""
+        """Return the next character that is not blank; "" at the end."""
         while True:
             self._at = BETWEEN.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text) or not self._more:
@@ -87,7 +87,7 @@ class JsonStream:
         while True:
             try:
                 found, end = self._decoder.raw_decode(self._text, self._at)
-                if end < len(self._text) or not self._more:  # else a number may go on
+                if end < len(self._text) or not self._more:  # otherwise a number may continue
                     self._at = end
                     return found
             except ValueError:
@@ -96,7 +96,7 @@ class JsonStream:
             self._fill(max(len(self._text) - self._at, PIECE))
 
     def _fill(self, size: int) -> None:
-        """Read more; what can be read of a damaged archive counts."""
+        """Read more; the readable part of a damaged archive is used."""
         pieces = [self._text[self._at :]]
         while size > 0 and self._more:
             try:

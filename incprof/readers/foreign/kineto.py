@@ -1,4 +1,4 @@
-"""What Kineto, PyTorch's profiler, says in trace events: operators, kernels of devices, marks, Python's functions."""
+"""Trace events of Kineto, PyTorch's profiler: operators, kernels of devices, marks, Python's functions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from incprof.readers.foreign.interpreted import frame_of
 from incprof.readers.foreign.timeline import Frame
-from incprof.readers.symbols.ownership import is_shared_source
+from incprof.symbols.ownership import is_shared_source
 
 OPERATOR, RUNTIME, DEVICE, MARK, PYTHON, LEFT_OUT = range(6)
-# By category, of which older versions have some in capitals. Left out: what spans the whole trace, the profiler's own
-# work, and what says again on a device what a mark says.
+# By category; older versions capitalise some. Left out: slices that span the whole trace, the profiler's own work, and
+# copies of marks on a device.
 KINDS = {
     "cpu_op": OPERATOR, "operator": OPERATOR,
     "cuda_runtime": RUNTIME, "cuda_driver": RUNTIME, "runtime": RUNTIME, "xpu_runtime": RUNTIME, "hip_runtime": RUNTIME,
@@ -22,7 +22,7 @@ KINDS = {
     "trace": LEFT_OUT, "overhead": LEFT_OUT, "gpu_user_annotation": LEFT_OUT,
 }  # fmt: skip
 TORCH, CUDA = "[torch]", "[cuda]"
-# `model.py(12): forward`; where the file lies in a directory of packages, without that.
+# `model.py(12): forward`; a file in a directory of packages is shown without that directory.
 FUNCTION = re.compile(r"(.+)\((\d{1,9})\): (.+)")
 STEP = re.compile(r"ProfilerStep#\d+")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -30,7 +30,7 @@ PACKAGES = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "torchau
 
 
 def kind_of(event: Mapping[str, Any]) -> int | None:
-    """Return the kind of an event; None for one that is none of Kineto's."""
+    """Return the kind of an event; None if it is not Kineto's."""
     kind = KINDS.get(str(event.get("cat")).lower())
     return None if kind == DEVICE and not isinstance(event.get("args"), dict) else kind
 
@@ -41,7 +41,7 @@ def stream_of(event: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
-    """Return the frame of a slice of some kind; None for what stands for no function."""
+    """Return the frame of a slice of the given kind; None if it is not a function."""
     if kind == OPERATOR:
         return Frame(TORCH, name)
     if kind == RUNTIME:
@@ -56,7 +56,7 @@ def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
 
 
 def below_python(frames: Sequence[Frame]) -> list[Frame]:
-    """Return frames with operators as a library's, as they are where the program's own functions are known."""
+    """Return frames with operators as library functions, which they are if the program's own functions are known."""
     return [frame._replace(shared=True) if frame.module == TORCH else frame for frame in frames]
 
 

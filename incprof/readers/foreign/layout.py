@@ -1,7 +1,7 @@
-"""Addresses for functions that have names and lines, but none of their own here.
+"""Assign addresses to functions that have names and lines, but no addresses here.
 
-Each function gets a range in its module: its first address is where it begins, and each pair of a line in it and a
-function of a library called from there has one of the others.
+Each function gets a range of addresses in its module: the first is its beginning; each pair of a line in it and a
+library function called from there has one of the others.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from incprof.elf.symbols import Symbol
 from incprof.readers.foreign.timeline import ELIDED, LONGEST_NAME, Frame, Paths
-from incprof.readers.stream.nodes import ELIDED_MODULE
+from incprof.readers.stream.path_nodes import ELIDED_MODULE
+from incprof.symbols.elf.symbols import Symbol
 
-# Where a module's first function begins, and what the beginnings of functions are multiples of.
+# Address of a module's first function, and the alignment of functions.
 FIRST, ALIGNED = 0x1000, 0x10
 Function = tuple[str, str, str]
 
@@ -23,7 +23,9 @@ Function = tuple[str, str, str]
 class Placed:
     """A module with its functions.
 
-    imports: whom the code at an address calls in a library. chains: name, file and line at an address.
+    Attributes:
+        imports: the library function that the code at an address calls.
+        chains: name, file and line at an address.
     """
 
     path: str
@@ -35,12 +37,12 @@ class Placed:
 
     @property
     def nameless(self) -> str:
-        """What stands for its code without a name."""
+        """The name of its code without symbols."""
         return f"[unknown in {self.path.rpartition('/')[2]}]"
 
     @property
     def build_id(self) -> str:
-        """What tells this very set of functions from any other, 40 hexadecimal digits."""
+        """A hash of this set of functions, 40 hexadecimal digits."""
         said = hashlib.sha1(self.path.encode("utf-8", "replace"), usedforsecurity=False)
         for symbol in self.symbols:
             said.update(f"\0{symbol.name}\0{symbol.address}\0{symbol.size}".encode("utf-8", "replace"))
@@ -50,10 +52,10 @@ class Placed:
 
 
 class Layout:
-    """Places the frames of paths. program: the module that gets number 0. modules: by number."""
+    """Assigns the frames of paths to modules and addresses. program: the module with number 0. modules: by number."""
 
     def __init__(self, paths: Paths, program: str, more: Iterable[Frame] = ()):
-        """more: functions that no path has."""
+        """more: functions that are on no path."""
         self._paths = paths
         self._slots: dict[tuple[int, int], int] = {}
         self.starts: dict[Function, tuple[int, int]] = {}
@@ -75,7 +77,7 @@ class Layout:
         for module in self.modules:
             for function in sorted(found[module.path]):
                 self._place(module, function, found[module.path][function], begins.get(function))
-        if not self.modules[0].symbols:  # readers ask for a program's
+        if not self.modules[0].symbols:  # readers require symbols of a program
             self._place(self.modules[0], ("", "", ""), {}, None)
 
     def _place(
@@ -98,7 +100,7 @@ class Layout:
                 module.imports[address] = called
 
     def node(self, node: int) -> tuple[int, int]:
-        """Module and address of a path node."""
+        """Return module and address of a path node."""
         frame = self._paths.frames[self._paths.frame[node]]
         if frame == ELIDED:
             return ELIDED_MODULE, 0
@@ -107,17 +109,17 @@ class Layout:
 
 
 def function_of(frame: Frame) -> Function:
-    """What makes a frame's function that one, and no other."""
+    """Return the key that identifies a frame's function."""
     return frame.module, symbol_name(frame.name), frame.own
 
 
 def symbol_name(name: str) -> str:
-    """A name as a symbol table can hold it."""
+    """Return a name in a form that a symbol table can hold."""
     return name.replace("\0", "")[:LONGEST_NAME]
 
 
 def _begin(begins: dict[Function, tuple[str, int]], frame: Frame) -> None:
-    """Take note of where a function begins: where that is not said, at the first of its lines that is known."""
+    """Record where a function begins: if that is not known, at its first known line."""
     line = frame.begins or frame.line
     if not frame.file or not line:
         return

@@ -1,11 +1,11 @@
-"""What `perf script` prints, read a line at a time: profiles of some gigabytes are common.
+"""The output of `perf script`, read a line at a time: profiles of some gigabytes are common.
 
     app 4711/4712 [001]  8123.456789:    4000000 task-clock:u:
             55d0c0de11f0 solve+0x20 (/home/me/app)
       solver.c:42
             7f3a2b1c0000 [unknown] (/usr/lib/libm.so.6)
 
-Which fields there are is up to the user: all but the time may be missing.
+The user selects the fields: all but the time may be missing.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
-from incprof.readers.symbols.compiled import compiled, however_compiled
+from incprof.symbols.compiled import compiled, however_compiled
 
-# The head of a sample ends in its time, the number of events that it stands for, and the event's name.
+# The head of a sample ends with its time, the number of events that it stands for, and the event's name.
 TIME = re.compile(r"\s(\d{1,12}\.\d{3,9}):(?:\s|$)")
 BEHIND = re.compile(r"\s*(?:(\d{1,19})\s+)?(\S+?):(?:\s+(.*))?$")
 FRAME = re.compile(r"[0-9a-f]{1,16}\s+(\S.*)")
 LINE = re.compile(r"(\S.*):(\d{1,9})")
 NUMBERS = re.compile(r"(?:\d{1,10}/)?\d{1,10}")
-# What `--show-mmap-events` and the like print between samples; of some, how many samples were lost.
+# Records that `--show-mmap-events` and the like print between samples; some report the number of lost samples.
 RECORD = re.compile(r":\s+PERF_RECORD_\w+\b(?:.*? lost (\d{1,18})\b)?")
 HEXADECIMAL = tuple("0123456789abcdef")
 OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 KERNEL, KERNEL_MODULES = ("[kernel", "[guest.kernel"), (".ko", ".ko.xz", ".ko.zst")
 DELETED = " (deleted)"
-# The file that names what a run-time has compiled, and whose code that is, as in our own recordings.
+# Map files name the code that a run-time compiled; and the module of that code, as in our own recordings.
 MAP, MADE = re.compile(r"(?:^|/)perf-\d+\.map$"), "[jit]"
-# Those that tick by time, and those by the processor's clock; the first of them that there is stands for time.
+# Events that count time, and processor clocks; the first one present is used as time.
 CLOCKS, CYCLES = ("cpu-clock", "task-clock"), ("cycles", "cpu-cycles", "ref-cycles")
 # Lines of a stack.
 DEEPEST = 4096
-# Stacks whose path is remembered.
+# Number of stacks whose path is cached.
 MOST_KNOWN = 100_000
-# Where a file does not say how far samples are from each other, seconds: perf's own default is 4000 a second.
+# Distance of samples in seconds, if a file does not contain it: perf's own default is 4000 a second.
 DEFAULT_S, LEAST_S, MOST_S = 1 / 4000, 1e-5, 1.0
 
 
 @dataclass
 class _Process:
-    """Samples of a process: the event of each, how many events it stands for (0: it does not say)."""
+    """Samples of a process: the event of each, and the number of events that it stands for (0: unknown)."""
 
     comm: str
     timeline: Timeline
@@ -71,19 +71,19 @@ class _Head:
     below: list[str]
 
     def take(self, line: str) -> None:
-        """Take a line below it."""
+        """Add a line below the head."""
         if len(self.below) < DEEPEST:
             self.below.append(line.strip())
 
 
 class _Reader:
-    """Takes samples.
+    """Collects samples.
 
     Attributes:
-        damaged: lines that say nothing where a sample should be.
-        unread: lines before the frames of a sample, by its event. Of tracepoints they may be what these have recorded.
+        damaged: lines that cannot be parsed at the place of a sample.
+        unread: lines before the frames of a sample, by its event. For tracepoints they may be the recorded fields.
         lost: when samples were lost, and how many.
-        frames: lines that are frames of no sample, as those are whose head has no time.
+        frames: frames outside any sample, as below a head without a time.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class _Reader:
         process.period.append(min(head.period, 2**63))
 
     def _place(self, head: _Head) -> tuple[int, str]:
-        """The path of a sample. Most are like one that was there before, but for the addresses."""
+        """Return the path of a sample. Most equal an earlier one, except for the addresses."""
         stack = (head.comm, *(line.partition(" ")[2] if line[:1] in HEXADECIMAL else line for line in head.below))
         known = self._known.get(stack)
         if known is None:
@@ -116,10 +116,10 @@ class _Reader:
         return known
 
     def _frames(self, head: _Head) -> list[Frame]:
-        """The frames of a sample, outermost first.
+        """Return the frames of a sample, outermost first.
 
-        Without what belongs to the function around it: linkage stubs, the kernel, and addresses that nothing is known
-        of. Inlined functions lie in the module of what they were inlined into.
+        Left out is code that belongs to the function around it: linkage stubs, the kernel, and unresolved addresses.
+        Inlined functions belong to the module of the function around them.
         """
         found: list[Frame] = []
         for line in head.below:
@@ -143,9 +143,9 @@ class _Reader:
 
 
 def read_perf_script(lines: Iterable[str], where: str) -> Imported:
-    """Make timelines of the processes that the text of `perf script` tells of, the one with most samples first.
+    """Read the text of `perf script` as timelines of its processes, the one with the most samples first.
 
-    Raises: NoDataError when there is no sample in it.
+    Raises: NoDataError if it contains no sample.
     """
     reader = _Reader()
     for head in _samples(lines, reader):
@@ -168,11 +168,11 @@ def read_perf_script(lines: Iterable[str], where: str) -> Imported:
 
 
 def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
-    """The samples of a text."""
+    """Yield the samples of a text."""
     head: _Head | None = None
-    between = False  # in what stands behind a record that is no sample
+    between = False  # inside the lines of a record that is not a sample
     for line in lines:
-        # Nearly all lines are these.
+        # Nearly all lines are frames.
         if head is not None and line.startswith("\t"):
             head.take(line)
             continue
@@ -196,13 +196,13 @@ def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
 
 
 def _time(line: str) -> float:
-    """The time of a record, 0 where it has none."""
+    """Return the time of a record, 0 if it has none."""
     found = TIME.search(line)
     return float(found[1]) if found else 0.0
 
 
 def _head(line: str) -> _Head | None:
-    """The head of a sample, with the one frame that may stand behind it."""
+    """Parse the head of a sample, with the one frame that may follow on its line."""
     if (time := TIME.search(line)) is None:
         return None
     words = line[: time.start()].split()
@@ -219,7 +219,7 @@ def _head(line: str) -> _Head | None:
 
 
 def _frame(text: str) -> Frame:
-    """A frame from what is said behind its address: `solve+0x20 (/home/me/app)`."""
+    """Parse the part of a frame after its address: `solve+0x20 (/home/me/app)`."""
     name, module = text, ""
     if text.endswith(")"):
         body = text[:-1].removesuffix(DELETED)
@@ -231,13 +231,13 @@ def _frame(text: str) -> Frame:
 
 
 def _made(frame: Frame) -> Frame:
-    """A frame of a function that a run-time has compiled, with what its name says."""
+    """Return the frame of a function that a run-time compiled, with the properties encoded in its name."""
     name, file, line, shared = compiled(frame.name)
     return Frame(MADE, name, file, line, however_compiled(frame.name), line, shared)
 
 
 def _chosen(reader: _Reader) -> tuple[int, list[str]]:
-    """The event that stands for time, and what is to be said of it and the others."""
+    """Choose the event that stands for time. Return it, and notes on it and the others."""
     count = np.zeros(len(reader.events), dtype=np.int64)
     for process in reader.processes.values():
         count += np.bincount(np.frombuffer(process.event, dtype=np.int64), minlength=len(count))
@@ -254,20 +254,20 @@ def _chosen(reader: _Reader) -> tuple[int, list[str]]:
 
 
 def _kind(event: str) -> str:
-    """What an event counts: `cycles` of `cpu_core/cycles/ppp`."""
+    """Return the event without its unit and modifiers: `cycles` for `cpu_core/cycles/ppp`."""
     parts = event.strip(":").split(":")[0].split("/")
     return parts[1] if len(parts) > 1 and parts[1] else parts[0]
 
 
 def _in_order(reader: _Reader, event: int) -> list[_Process]:
-    """The processes of the program that has most samples, in order of their ids; then those of others."""
+    """Return the processes of the program with the most samples, in order of their ids; then the others."""
     many = {pid: process.event.count(event) for pid, process in reader.processes.items()}
     first = reader.processes[max(many, key=lambda pid: (many[pid], -pid))].comm
     return [reader.processes[pid] for pid in sorted(many, key=lambda p: (reader.processes[p].comm != first, p))]
 
 
 def _timeline(process: _Process, reader: _Reader, event: int) -> Timeline | None:
-    """The samples of one event; None where there are none."""
+    """Return the samples of one event; None if there are none."""
     here = np.frombuffer(process.event, dtype=np.int64) == event
     if not here.any():
         return None
@@ -281,7 +281,7 @@ def _timeline(process: _Process, reader: _Reader, event: int) -> Timeline | None
 
 
 def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) -> FloatArray:
-    """CPU seconds of samples: of a clock, nanoseconds were counted; else as many as mostly pass for so many events."""
+    """Return CPU seconds of samples: a clock counts nanoseconds; else the typical time per event times the events."""
     if kind in CLOCKS and period.all():
         return period / 1e9
     order = np.lexsort((time, thread))
@@ -295,7 +295,7 @@ def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) 
 
 
 def _program(process: _Process, timeline: Timeline, node: IntArray) -> str:
-    """The module that most samples begin in: the executable."""
+    """Return the module in which most samples begin: the executable."""
     paths = timeline.paths
     outermost = np.zeros(len(paths.parent), dtype=np.int64)
     parent = np.frombuffer(paths.parent, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""pprof's profiles: protocol buffers of Go, gperftools' legacy files, and those of many others (profile.proto)."""
+"""pprof's profiles: protocol buffers of Go, gperftools' legacy files, and those of many other tools (profile.proto)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ from incprof.readers.foreign.gperftools import is_legacy, read_legacy
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
-from incprof.readers.symbols.ownership import is_shared_code
+from incprof.symbols.ownership import is_shared_code
 
 UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
-# Which of several times is meant; any other comes behind these.
+# Preference among several times; any other comes after these.
 PREFERRED = ("cpu", "wall", "time", "samples")
 DEFAULT_TICK_S, LEAST_S, MOST_S = 0.01, 1e-4, 1.0
-# The file of a function of Go's run-time tells where its own library is.
+# The file of a function of Go's run-time, which locates Go's own library.
 GO_RUNTIME = re.compile(r"(.*/src/)?runtime/[^/]+\.(?:go|s)")
-# Without paths (-trimpath), functions of these packages are told by their names.
+# Without paths (-trimpath), functions of these packages are recognised by their names.
 GO_OWN = re.compile(r"(?:runtime|internal|syscall|sync|reflect)[./]")
 
 
 @dataclass
 class Snapshot:
-    """One profile. stacks: frames, outermost first, and CPU seconds. start_s, length_s: 0 where it does not say."""
+    """One profile.
+
+    Attributes:
+        stacks: frames, outermost first, and CPU seconds.
+        start_s: 0 if not recorded.
+        length_s: 0 if not recorded.
+    """
 
     program: str
     stacks: list[tuple[tuple[Frame, ...], float]]
@@ -43,7 +49,7 @@ class Snapshot:
 
 @dataclass
 class _Raw:
-    """The fields of a profile that are used; texts are numbers of strings."""
+    """The fields of a profile that are used; texts are indices into strings."""
 
     types: list[tuple[int, int]] = field(default_factory=list)
     samples: list[tuple[list[int], list[int]]] = field(default_factory=list)
@@ -57,11 +63,11 @@ class _Raw:
 
 
 def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None) -> Imported:
-    """Make a timeline of a series of profiles, in the order of their times or, without, of the numbers in their names.
+    """Read a series of profiles as a timeline, ordered by their times or, if missing, by the numbers in their names.
 
-    interval_s: how long each is, instead of what it says itself. exe: the program, where its path is another one now.
+    interval_s: length of each, overriding the recorded one. exe: the program, if its path has changed.
 
-    Raises: NoDataError when one of them is none, or has no time.
+    Raises: NoDataError if one of them is not a profile, or has no time.
     """
     files = series_of(inputs)
     found = [understood(path, "profile of pprof", lambda path=path: _snapshot(path, exe)) for path in files]  # type: ignore[misc]
@@ -91,7 +97,7 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
 
 
 def _ends(found: Sequence[Snapshot]) -> FloatArray:
-    """Where each profile ends, after the beginning of the first; what lies between two is part of the second."""
+    """Return the end of each profile, from the beginning of the first; the gap between two belongs to the second."""
     edges = [0.0]
     for each in found:
         edges.append(max(each.start_s + each.length_s - found[0].start_s, edges[-1] + LEAST_S))
@@ -121,7 +127,7 @@ def _of_message(data: bytes, path: str, exe: str | None) -> Snapshot:
 
 
 def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
-    """Which value of a sample is a time, and the seconds of one of it."""
+    """Return which value of a sample is a time, and its unit in seconds."""
     found = [(_text(raw, kind), _text(raw, unit)) for kind, unit in raw.types]
     rank = {kind: place for place, kind in enumerate(PREFERRED)}
     times = [place for place, (_, unit) in enumerate(found) if unit in UNITS]
@@ -137,7 +143,7 @@ def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
 
 
 def _frames(raw: _Raw, program: str) -> dict[int, list[Frame]]:
-    """The frames of each location, outermost first: more than one where functions were inlined."""
+    """Return the frames of each location, outermost first: more than one if functions were inlined."""
     found: dict[int, list[Frame]] = {}
     bare: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     go = _go_library(raw)
@@ -159,7 +165,7 @@ def _frames(raw: _Raw, program: str) -> dict[int, list[Frame]]:
 
 
 def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str | None) -> Frame:
-    """A frame from a line of a location."""
+    """Return a frame for a line of a location."""
     function = raw.functions.get(number, {})
     name = _text(raw, function.get(3, 0)) or _text(raw, function.get(2, 0))
     file = _text(raw, function.get(4, 0))
@@ -167,13 +173,13 @@ def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str |
     of_go = go is not None and (GO_OWN.match(name) is not None if not go else file.startswith(go))
     shared = is_shared(path) or of_go or is_shared_code(file)
     module = "" if path == program else path
-    if go is not None or file.endswith(".py"):  # whose functions are told apart by their files
+    if go is not None or file.endswith(".py"):  # languages whose functions are identified by their files
         return Frame("[library]" if shared else module, qualified(name), file, places[0], file, places[1], shared)
     return Frame(module, name, file, places[0], "", places[1], shared)
 
 
 def _go_library(raw: _Raw) -> str | None:
-    """Where the sources of Go's own library lie, "" where paths are left out; None of programs in other languages."""
+    """Return the directory of Go's own library, "" if paths are left out; None for programs in other languages."""
     for function in raw.functions.values():
         if _text(raw, function.get(2, 0)).startswith("runtime."):
             found = GO_RUNTIME.fullmatch(_text(raw, function.get(4, 0)))
@@ -187,7 +193,7 @@ def _text(raw: _Raw, number: int) -> str:
 
 
 def _parse(data: memoryview) -> _Raw:
-    """The fields of a profile."""
+    """Parse the fields of a profile."""
     raw = _Raw()
     for kind, value in wire.fields(data):
         if kind == 1:
@@ -216,7 +222,7 @@ def _parse(data: memoryview) -> _Raw:
 
 
 def _numbers_of(value: wire.Value) -> dict[int, int]:
-    """The numbers of a message by their fields."""
+    """Return the numbers of a message by their fields."""
     return {kind: wire.number(each) for kind, each in wire.fields(wire.message(value)) if isinstance(each, int)}
 
 
@@ -226,7 +232,7 @@ def _pair(value: wire.Value) -> tuple[int, int]:
 
 
 def _sample(value: wire.Value) -> tuple[list[int], list[int]]:
-    """Locations, innermost first, and values."""
+    """Parse a sample: locations, innermost first, and values."""
     locations, values = list[int](), list[int]()
     for kind, each in wire.fields(wire.message(value)):
         if kind == 1:
@@ -237,7 +243,7 @@ def _sample(value: wire.Value) -> tuple[list[int], list[int]]:
 
 
 def _location(value: wire.Value) -> tuple[int, tuple[int, int, list[tuple[int, int]]]]:
-    """Number, mapping, address and lines, (function, line), innermost first."""
+    """Parse a location: number, mapping, address and lines, (function, line), innermost first."""
     single, lines = dict[int, int](), list[tuple[int, int]]()
     for kind, each in wire.fields(wire.message(value)):
         if kind == 4:

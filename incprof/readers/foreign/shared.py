@@ -1,11 +1,11 @@
-"""Which code is shared by programs of any kind, and no one's own: as the collector says of libraries."""
+"""Code shared by programs of any kind, as the collector classifies libraries."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-# What follows `lib`; names that end in * are beginnings. A test compares this with preload/objects/shared_code.c.
+# Names after `lib`; those that end in * are prefixes. A test compares this with preload/objects/shared_code.c.
 LIBRARIES = """
 c m mvec pthread dl rt util resolv nsl nss_* crypt anl thread_db BrokenLocale
 gcc_s stdc++ c++ c++abi gfortran quadmath gomp omp iomp5 atomic asan tsan ubsan lsan unwind gnat gnarl
@@ -26,7 +26,7 @@ STEM = re.compile(r"[^.]*?(?=-\d|\.|$)")
 
 @cache
 def is_shared(path: str) -> bool:
-    """Whether a module is no program's own."""
+    """Return whether a module is shared code, not a program's own."""
     name = path.rpartition("/")[2]
     if name.startswith(OTHERS):
         return True

@@ -1,4 +1,4 @@
-"""What `simpleperf report-sample --protobuf` writes: Android's perf, with symbols looked up on the device."""
+"""The output of `simpleperf report-sample --protobuf`: Android's perf, with symbols looked up on the device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from incprof.readers.foreign.files import understood, whole
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
-# Magic and version; then records, each behind its size; the last size is 0.
+# Magic and version; then records, each after its size; the last size is 0.
 HEAD, SIZE = struct.Struct("<10sH"), struct.Struct("<I")
 MAGIC = b"SIMPLEPERF"
 SAMPLE, LOST, FILE, THREAD, META = 1, 2, 3, 4, 5
@@ -38,7 +38,7 @@ class _Sample:
 
 @dataclass
 class _Recorded:
-    """What a file holds. files: path and symbols; threads: process and name."""
+    """The contents of a file. files: path and symbols; threads: process and name."""
 
     samples: list[_Sample] = field(default_factory=list)
     files: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class _Recorded:
 
 
 def read_simpleperf(path: str) -> Imported:
-    """Make a timeline of each process, the one with most samples first.
+    """Read a timeline for each process, the one with the most samples first.
 
-    Raises: NoDataError when it is none, or has no samples.
+    Raises: NoDataError if it is not such a file, or has no samples.
     """
     return understood(path, "file of simpleperf report-sample --protobuf", lambda: _imported(_read(whole(path)), path))
 
@@ -93,7 +93,7 @@ def _frame(found: _Recorded, file: int, symbol: int, program: str) -> Frame:
 
 
 def _read(data: bytes) -> _Recorded:
-    """The records of a file."""
+    """Parse the records of a file."""
     found = _Recorded()
     for record in _records(data):
         for kind, value in wire.fields(record):
@@ -153,7 +153,7 @@ def _numbers(body: memoryview) -> dict[int, int]:
 
 
 def _texts(body: memoryview) -> defaultdict[int, list[str]]:
-    """The texts of a message by their fields."""
+    """Return the texts of a message by their fields."""
     found = defaultdict[int, list[str]](list)
     for kind, value in wire.fields(body):
         if not isinstance(value, int):

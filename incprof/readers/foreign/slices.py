@@ -1,4 +1,4 @@
-"""Slices of a track: functions with a beginning and an end, as samples of the stacks that they make."""
+"""Slices of a track, functions with a beginning and an end, converted to samples of the stacks that they form."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ import numpy as np
 
 from incprof.readers.foreign.timeline import Frame, Paths, Timeline
 
-# A tick where nothing else says what one would be: finer than that no interval needs it, seconds.
+# Default tick, seconds: no interval needs a finer one.
 EVENT_S = 1e-3
-# What is deeper counts for the frame at this depth.
+# Time of deeper frames counts for the frame at this depth.
 DEEPEST = 1024
-# Rows that are taken out of their columns at a time.
+# Number of rows converted from columns at a time.
 PART = 1 << 16
 UNNAMED, ALL = -1, float("nan")
 
 
 @dataclass
 class _Open:
-    """A slice that has begun. own_s: its CPU time less that of slices inside it. pieces: when none of these ran."""
+    """An open slice.
+
+    Attributes:
+        own_s: its CPU time minus that of slices inside it.
+        pieces: times in which no inner slice ran.
+    """
 
     stack: int
     end: float
@@ -50,14 +55,14 @@ class Slices:
         self._edges.append((time_s, begins, frame))
 
     def place(self, timeline: Timeline, frames: Sequence[Frame], thread: int) -> None:
-        """Add what each slice spends outside of those inside it, over the time between these."""
+        """Add the time that each slice spends outside its inner slices, spread over the gaps between these."""
         self._pair()
         stacks, inside = _Stacks(timeline.paths, frames), list[_Open]()
         now = 0.0
         for begin, lasts, used, frame in self._in_order():
             end = begin + lasts
             now = _leave(inside, begin, now, timeline, stacks, thread)
-            while inside and inside[-1].end - begin < lasts / 2:  # it comes after that, whose end was rounded
+            while inside and inside[-1].end - begin < lasts / 2:  # it comes after that slice, whose end was rounded
                 inside[-1].end = begin
                 now = _leave(inside, begin, now, timeline, stacks, thread)
             if inside:
@@ -69,9 +74,9 @@ class Slices:
         _leave(inside, float("inf"), now, timeline, stacks, thread)
 
     def _pair(self) -> None:
-        """Make slices of the edges: an end closes the innermost slice of its name, and what is inside it.
+        """Pair the edges into slices: an end closes the innermost slice of its name, and all slices inside it.
 
-        One without a name closes the innermost slice. What has no end lasts to the last edge.
+        An end without a name closes the innermost slice. A slice without an end lasts to the last edge.
         """
         inside, many = list[int](), Counter[int]()
         time = 0.0
@@ -91,7 +96,7 @@ class Slices:
         self._edges.clear()
 
     def _in_order(self) -> Iterator[tuple[float, float, float, int]]:
-        """Begin, duration, CPU time and frame: what is around others comes before them."""
+        """Yield begin, duration, CPU time and frame, an outer slice before those inside it."""
         begin, lasts, used = (np.frombuffer(each, dtype=np.float64) for each in (self._begin, self._lasts, self._used))
         frame = np.frombuffer(self._frame, dtype=np.int64)
         used = np.where(np.isnan(used), lasts, used)
@@ -104,7 +109,7 @@ class Slices:
 def _leave(
     inside: list[_Open], until: float, now: float, timeline: Timeline, stacks: _Stacks, thread: int
 ) -> float:  # fmt: skip
-    """End what ends until then. now: up to when time has been given to a slice; returns the same."""
+    """Close the slices that end by `until`. now: time up to which time has been assigned; return its new value."""
     while inside and inside[-1].end <= until:
         one = inside.pop()
         one.pieces.append((now, one.end))
@@ -128,7 +133,7 @@ class _Stacks:
         self._places: dict[int, tuple[int, str]] = {}
 
     def pushed(self, stack: int, frame: int) -> int:
-        """A stack with a frame more."""
+        """Return the stack with one more frame."""
         depth = self._rows[stack][2] + 1
         if depth > DEEPEST:
             return stack
@@ -138,7 +143,7 @@ class _Stacks:
         return number
 
     def place(self, stack: int) -> tuple[int, str]:
-        """The node of a stack, and the library that it lies in."""
+        """Return the node of a stack, and its library."""
         if stack not in self._places:
             frames, at = list[Frame](), stack
             while at:

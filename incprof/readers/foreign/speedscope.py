@@ -1,4 +1,4 @@
-"""Speedscope's files, of which there are two kinds: sampled ones, with the time of each sample, and evented ones."""
+"""Speedscope's files, of two kinds: sampled ones, with the time of each sample, and evented ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UNNAMED = Frame("", "[unknown]")
 
 
 def read_speedscope(path: str, rate_hz: float | None) -> Imported:
-    """Make a timeline of a file; each of its profiles is a thread.
+    """Read a file as a timeline; each of its profiles is a thread.
 
-    rate_hz: samples a second, of a file that only counts them.
+    rate_hz: samples per second, for a file that only counts them.
 
-    Raises: NoDataError when it is none, or its weights are no times.
+    Raises: NoDataError if it is not such a file, or its weights are not times.
     """
     return understood(path, "speedscope file", lambda: _imported(document(path), path, rate_hz or DEFAULT_HZ))
 
@@ -53,7 +53,7 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
 def _add(
     timeline: Timeline, profile: dict[str, Any], frames: list[Frame | None], unit: float, thread: int
 ) -> list[float]:
-    """Add one profile; returns what its samples stand for."""
+    """Add one profile; return the times that its samples stand for."""
     first = float(profile.get("startValue") or 0) * unit
     if profile["type"] == "evented":
         slices = Slices()
@@ -82,13 +82,13 @@ def _frame(frame: dict[str, Any]) -> Frame | None:
 
 
 def _program(found: dict[str, Any]) -> str:
-    """What the file calls the program."""
+    """Return the file's name for the program."""
     name, exporter = found.get("name"), str(found.get("exporter") or "")
     return name if isinstance(name, str) and name and not exporter.startswith("py-spy") else "python"
 
 
 def _common_tick(seconds: Sequence[float]) -> float:
-    """What all of some times are multiples of, if that is long enough to be a sample; else the usual one of them."""
+    """Return the greatest common divisor of times, if it is long enough for a sample; else their typical value."""
     whole = [round(each * 1e6) for each in seconds if each > 0]
     together = math.gcd(*whole) * 1e-6 if whole else 0.0
     if together >= LEAST_S:

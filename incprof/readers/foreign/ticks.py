@@ -1,7 +1,7 @@
-"""A timeline in ticks: what each sample stands for, as whole numbers, and the interval that it belongs to.
+"""Quantise a timeline: the ticks of each sample, as whole numbers, and the interval that it belongs to.
 
-Of a thread's time, as it adds up, each tick belongs to the sample that its middle lies in. So no time is lost to
-rounding, whatever samples stand for; one that stands for less than a tick may have none.
+Along a thread's accumulated time, each tick belongs to the sample that contains its middle. So rounding loses no time,
+whatever samples stand for; a sample shorter than a tick may get none.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.foreign.timeline import Timeline, regular_edges
 
-# A profile of more would not fit into memory afterwards.
+# A larger profile would not fit into memory afterwards.
 MOST_TICKS, MOST_INTERVALS = 200_000_000, 10_000_000
-# How far an interval's last tick may lie behind its end by rounding, in parts of a tick.
+# Rounding error allowed at the end of an interval's last tick, in parts of a tick.
 ROUNDING = 1e-6
 
 
 class TooLittleError(NoDataError):
-    """There is not as much as one tick in a timeline."""
+    """A timeline holds less than one tick."""
 
 
 @dataclass(frozen=True)
 class Ticks:
     """Samples in order of time, all shape (s,), and intervals, shape (n,). Times are seconds since the first begins.
 
-    lives: of each thread, where its first sample begins and its last one ends, shape (t, 2). lost: samples that were
-    lost in each interval, shape (n,).
+    Attributes:
+        lives: for each thread, the beginning of its first sample and the end of its last one, shape (t, 2).
+        lost: lost samples in each interval, shape (n,).
     """
 
     begins_s: float
@@ -47,9 +48,9 @@ class Ticks:
 
 
 def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None) -> Ticks:
-    """Cut a timeline into intervals of `interval_s`, or its own. tick_s: instead of what its samples stand for.
+    """Cut a timeline into intervals of `interval_s`, or its own. tick_s: overrides the time that its samples stand for.
 
-    Raises: NoDataError when there is nothing in it, or far too much.
+    Raises: NoDataError if it is empty, or far too large.
     """
     tick = tick_s or timeline.tick_s
     time, cpu, wall, thread, node, library = timeline.columns()
@@ -87,14 +88,14 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
 
 
 def _interval(edges: FloatArray, time: FloatArray) -> IntArray:
-    """The interval that each time lies in, (s,); the first or the last one of those outside of all."""
+    """Return the interval of each time, (s,); the first or the last one for times outside of all."""
     return np.clip(np.searchsorted(edges[1:], time, side="left"), 0, len(edges) - 2)
 
 
 def _whole(
     time: FloatArray, cpu: FloatArray, wall: FloatArray, thread: IntArray, tick: float
 ) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-    """Time, thread, row and weight of samples of whole ticks: those that took a while become one for each tick."""
+    """Return time, thread, row and weight of samples of whole ticks: long samples become one for each tick."""
     order = np.argsort(thread, kind="stable")
     total = np.cumsum(np.maximum(cpu[order], 0.0)) / tick
     start = np.concatenate([[0.0], total[:-1]]) if len(total) else total
@@ -116,7 +117,7 @@ def _whole(
 
 
 def _lives(time: FloatArray, thread: IntArray, tick: float) -> FloatArray:
-    """When each thread was first and last seen, shape (t, 2)."""
+    """Return when each thread was first and last seen, shape (t, 2)."""
     lives = np.empty((int(thread.max(initial=-1)) + 1, 2))
     lives[:, 0], lives[:, 1] = np.inf, -np.inf
     np.minimum.at(lives[:, 0], thread, time - tick)

@@ -1,7 +1,7 @@
-"""What importers make of a profile: samples in time of one process, and the call paths that they lie on.
+"""Timelines, the importers' result: samples of one process over time, and their call paths.
 
-A path has frames of the program alone. A library's frames below them are told by the function that was called, as in a
-recording: `MPI_Barrier`, with all that it calls.
+A path has frames of the program only. Library frames below them are represented by the function that was called, as in
+a recording: `MPI_Barrier`, with all that it calls.
 """
 
 from __future__ import annotations
@@ -15,19 +15,23 @@ import numpy as np
 
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# Of a path, as the collector keeps it: the innermost and the outermost ones.
+# Limits on the depth of a path, as in the collector: the innermost and the outermost frames are kept.
 KEPT = 64
-# Of a name, and of all that has to be kept in memory while a profile is read.
+# Limits on the length of a name, and on the memory used while a profile is read.
 LONGEST_NAME, MOST_NODES = 4000, 20_000_000
 
 
 class Frame(NamedTuple):
-    """Code of a function. Functions of one name in a module are told apart by `own`, such as their file.
+    """Code of a function.
 
-    module: "" is the program.
-
-    file, line: where the code is, "" and 0 where that is not known. begins: the line at which the function begins, or
-    0. shared: it is no program's own.
+    Attributes:
+        name: of the function.
+        module: "" is the program.
+        own: distinguishes functions of one name in a module, such as by their file.
+        file: of the code, "" if unknown.
+        line: of the code, 0 if unknown.
+        begins: first line of the function, or 0.
+        shared: it is not the program's own.
     """
 
     module: str
@@ -39,15 +43,19 @@ class Frame(NamedTuple):
     shared: bool = False
 
 
-# Frames left out of a path, between its inner and its outer ones.
+# Stands for the frames left out between the inner and the outer ones.
 ELIDED = Frame("", "", shared=True)
 
 
 class Paths:
     """Call paths as a trie. Node 0 is the root; a parent comes before its children.
 
-    parent, frame: of each node. called: the function of a library that the frame calls there, or -1. frames, names:
-    what these numbers stand for.
+    Attributes:
+        parent: of each node.
+        frame: of each node, an index of `frames`.
+        called: the library function that the frame calls there, an index of `names`, or -1.
+        frames: frames by number.
+        names: names by number.
     """
 
     def __init__(self) -> None:
@@ -59,9 +67,9 @@ class Paths:
         self._node: dict[tuple[int, int, int], int] = {}
 
     def add(self, stack: Sequence[Frame]) -> tuple[int, str]:
-        """The node of a stack, outermost frame first, and the library that its innermost frame lies in, or "".
+        """Return the node of a stack, outermost frame first, and the library of its innermost frame, or "".
 
-        Raises: MemoryError when there are far too many paths.
+        Raises: MemoryError if there are far too many paths.
         """
         last = max((at for at, frame in enumerate(stack) if not frame.shared), default=-1)
         own = [frame for frame in stack[: last + 1] if not frame.shared]
@@ -100,12 +108,18 @@ class Paths:
 class Timeline:
     """Samples of one process, in any order; all shape (s,).
 
-    time_s: when each was taken. cpu_s: the time that it stands for. wall_s: how long it took to spend that, before
-    time_s; 0 for a sample that was taken at a moment. thread: any numbers. library: an index of `libraries`, or -1.
-    tick_s: what one sample of the profile stands for. edges_s: (n + 1,) where its intervals begin and end, if it has
-    any of its own: then their samples are in no order unless `ordered`. calls: calls of functions in each interval,
-    (interval, frame) to count, where they were counted. start_unix_ns: of time 0, or 0. lost: when samples were lost,
-    and how many.
+    Attributes:
+        time_s: when each was taken.
+        cpu_s: the CPU time that it stands for.
+        wall_s: the wall-clock time in which that was spent, before time_s; 0 for a sample taken at an instant.
+        thread: any numbers.
+        library: an index of `libraries`, or -1.
+        tick_s: the time that one sample of the profile stands for.
+        edges_s: (n + 1,) interval boundaries, if the profile has its own: then their samples have no order unless
+            `ordered`.
+        calls: calls of functions in each interval, (interval, frame) to count, if they were counted.
+        start_unix_ns: of time 0, or 0.
+        lost: when samples were lost, and how many.
     """
 
     app: str
@@ -134,7 +148,7 @@ class Timeline:
     def add_at(
         self, node: int, library: str, time_s: float, cpu_s: float, *, wall_s: float = 0.0, thread: int = 0
     ) -> None:
-        """Add a sample at a path that is known, with the library that it lies in, or ""."""
+        """Add a sample at a known path, with its library, or ""."""
         number = self._numbers.setdefault(library, len(self.libraries)) if library else -1
         if number == len(self.libraries):
             self.libraries.append(library)
@@ -150,7 +164,7 @@ class Timeline:
         return len(self._time)
 
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]:
-        """time_s, cpu_s, wall_s, thread, node and library of the samples, in order of time."""
+        """Return time_s, cpu_s, wall_s, thread, node and library of the samples, in order of time."""
         time, cpu, wall = (np.frombuffer(each, dtype=np.float64) for each in (self._time, self._cpu, self._wall))
         thread, node, library = (
             np.frombuffer(each, dtype=np.int64) for each in (self._thread, self._node, self._library)
@@ -159,12 +173,12 @@ class Timeline:
         return time[order], cpu[order], wall[order], thread[order], node[order], library[order]
 
     def as_added(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """time_s, thread and node of the samples, in the order in which they were added."""
+        """Return time_s, thread and node of the samples, in the order in which they were added."""
         thread, node = (np.frombuffer(each, dtype=np.int64) for each in (self._thread, self._node))
         return np.frombuffer(self._time, dtype=np.float64), thread, node
 
     def of(self, keep: BoolArray) -> Timeline:
-        """Some of the samples, (s,) in the order in which they were added."""
+        """Return some of the samples, (s,) in the order in which they were added."""
         numbers = (self._time, self._cpu, self._wall), (self._thread, self._node, self._library)
         seconds = (array("d", np.frombuffer(each, dtype=np.float64)[keep].tobytes()) for each in numbers[0])
         others = (array("q", np.frombuffer(each, dtype=np.int64)[keep].tobytes()) for each in numbers[1])
@@ -182,7 +196,9 @@ class Timeline:
 class Imported:
     """All processes of a profile; the first one is the program.
 
-    notes: what has to be said of it. damaged: a part of the input could not be read.
+    Attributes:
+        notes: remarks for the user.
+        damaged: a part of the input could not be read.
     """
 
     kind: str
@@ -192,12 +208,12 @@ class Imported:
 
 
 def regular_edges(intervals: int, length_s: float) -> FloatArray:
-    """Where intervals of one length begin and end, (n + 1,)."""
+    """Return the boundaries of intervals of one length, (n + 1,)."""
     return length_s * np.arange(intervals + 1, dtype=np.float64)
 
 
 def place_series(timeline: Timeline, stacks: Iterable[tuple[int, str, float]], start_s: float, end_s: float) -> None:
-    """Add an interval's stacks, (node, library, cpu_s), one after the other over its length: no order is known."""
+    """Add an interval's stacks, (node, library, cpu_s), one after the other over its length: their order is unknown."""
     rows = [row for row in stacks if row[2] > 0]
     whole = sum(row[2] for row in rows)
     done = 0.0

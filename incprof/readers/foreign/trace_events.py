@@ -1,4 +1,4 @@
-"""Trace events, of Chrome and of others that write as it does: slices, samples and V8's profiles, by thread."""
+"""Trace events, of Chrome and of others that use its format: slices, samples and V8's profiles, by thread."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from incprof.readers.foreign.slices import ALL, EVENT_S, UNNAMED, Slices
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 US = 1e-6
-# Slices that `incprof export` puts beside those of threads.
+# Slices that `incprof export` writes beside those of threads.
 PHASES = "phases"
 EVENTS, SAMPLES = "traceEvents", "samples"
 NAMELESS = Frame("", "[unknown]")
-# A process and a thread of it.
+# A process and one of its threads.
 Track = tuple[Any, Any]
 
 
 @dataclass
 class _Profile:
-    """One of V8's, as far as its chunks have come."""
+    """A profile of V8, as far as its chunks have been read."""
 
     track: Track
     start_us: float
@@ -40,7 +40,7 @@ class _Profile:
 
 
 class _Reader:
-    """Takes events. damaged: those that say nothing."""
+    """Collects events. damaged: number of malformed ones."""
 
     def __init__(self) -> None:
         self.names: dict[Any, str] = {}
@@ -124,7 +124,7 @@ class _Reader:
             self.samples[track].append((time, "" if stack is None else str(stack), str(event.get("name", ""))))
 
     def stack(self, number: str, name: str) -> list[Frame]:
-        """The frames of a sample, outermost first; without any, what it is called."""
+        """Return the frames of a sample, outermost first; if it has none, one with the sample's name."""
         if not number:
             return [frame] if (frame := frame_of(name)) else []
         found, seen = list[Frame](), set[str]()
@@ -138,9 +138,9 @@ class _Reader:
 
 
 def read_trace_events(path: str) -> Imported:
-    """Make a timeline of each process in a file, the one with most time first.
+    """Read a timeline for each process in a file, the one with the most time first.
 
-    Raises: NoDataError when it cannot be read, or has neither slices nor samples.
+    Raises: NoDataError if it cannot be read, or has neither slices nor samples.
     """
     reader = _Reader()
     with unpacked(path) as file:
@@ -163,7 +163,7 @@ def read_trace_events(path: str) -> Imported:
 
 
 def _timelines(reader: _Reader) -> Iterator[Timeline]:
-    """A timeline for each process."""
+    """Yield a timeline for each process."""
     profiles = {profile.track: profile for profile in reader.profiles.values() if profile.samples}
     threads: defaultdict[Any, list[tuple[int, Track]]] = defaultdict(list)
     for thread, track in enumerate(sorted({*reader.slices, *reader.samples, *profiles}, key=repr)):
@@ -174,7 +174,7 @@ def _timelines(reader: _Reader) -> Iterator[Timeline]:
         timeline = Timeline(name, paths, EVENT_S, pid if isinstance(pid, int) else None)
         ticks = []
         for thread, track in tracks:
-            if track in profiles:  # it says more than the slices around it
+            if track in profiles:  # it is more detailed than the slices around it
                 ticks.append(_add_profile(reader, timeline, profiles[track], thread))
             elif track in reader.slices:
                 reader.slices[track].place(timeline, reader.frames, thread)
@@ -188,7 +188,7 @@ def _timelines(reader: _Reader) -> Iterator[Timeline]:
 
 
 def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
-    """Add what ran on devices to the process with most time, each stream as a thread; return what to report of it."""
+    """Add the activity of devices to the process with the most time, each stream as a thread; return notes on it."""
     if not reader.streams:
         return []
     if not timelines:
@@ -208,7 +208,7 @@ def _add_profile(reader: _Reader, timeline: Timeline, profile: _Profile, thread:
 
 
 def _add_samples(reader: _Reader, timeline: Timeline, samples: list[tuple[float, str, str]], thread: int) -> float:
-    """Add samples of a thread, each for the time that is mostly between two of them, which is returned."""
+    """Add samples of a thread, each for the typical time between two of them; return that time."""
     times = np.array([time for time, _, _ in samples])
     tick = usual_distance(times, np.zeros(len(times), dtype=np.int64), EVENT_S)
     for time, stack, name in samples:

@@ -1,7 +1,7 @@
-"""Protocol buffers, as far as reading one message takes: numbers, and what has a length.
+"""Minimal protocol buffer reader for one message: numbers and length-delimited fields.
 
-The library would bring a compiler's output for six small messages and ten megabytes along; a file that somebody else
-wrote has to be read with care in either case.
+The protobuf library would add a compiler's output for six small messages, and ten megabytes; and a file from others
+needs careful reading in either case.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LONGEST = 10
 MASK = 2**64 - 1
-# The value of a field: a number, or the bytes of a text, a message, or numbers one after the other.
+# The value of a field: a number, or the bytes of a text, a message, or packed numbers.
 Value = int | memoryview
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, Value]]:
-    """The fields of a message, (number, value), in the order in which they stand.
+    """Yield the fields of a message, (number, value), in order.
 
-    Raises: ValueError when it is none.
+    Raises: ValueError if it is not a message.
     """
     at = 0
     while at < len(data):
@@ -41,9 +41,9 @@ def fields(data: memoryview) -> Iterator[tuple[int, Value]]:
 
 
 def numbers(value: Value) -> list[int]:
-    """The unsigned numbers of a field that may have several.
+    """Return the unsigned numbers of a field that may have several.
 
-    Raises: ValueError when they are none.
+    Raises: ValueError if they are not numbers.
     """
     if isinstance(value, int):
         return [value]
@@ -55,9 +55,9 @@ def numbers(value: Value) -> list[int]:
 
 
 def number(value: Value) -> int:
-    """An unsigned number.
+    """Return an unsigned number.
 
-    Raises: ValueError when the field is none.
+    Raises: ValueError if the field is not one.
     """
     if not isinstance(value, int):
         raise ValueError("no number")
@@ -65,14 +65,14 @@ def number(value: Value) -> int:
 
 
 def signed(value: int) -> int:
-    """What an unsigned number of 64 bits is as a signed one."""
+    """Reinterpret an unsigned number of 64 bits as a signed one."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def message(value: Value) -> memoryview:
-    """The bytes of a text or a message.
+    """Return the bytes of a text or a message.
 
-    Raises: ValueError when the field is a number.
+    Raises: ValueError if the field is a number.
     """
     if isinstance(value, int):
         raise ValueError("no message")
@@ -80,7 +80,7 @@ def message(value: Value) -> memoryview:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number and where the next byte is."""
+    """Return a number, and the offset of the next byte."""
     value = 0
     for place in range(LONGEST):
         if at >= len(data):

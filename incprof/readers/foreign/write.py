@@ -1,4 +1,4 @@
-"""Timelines as the streams and symbols of a run directory (docs/formats.md)."""
+"""Write timelines as the streams and symbols of a run directory (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from incprof import __version__
-from incprof.elf.symbols import symbols_file
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
 from incprof.readers.foreign.layout import FIRST, Layout, Placed, function_of
 from incprof.readers.foreign.ticks import Ticks, in_ticks
@@ -19,11 +18,12 @@ from incprof.readers.foreign.timeline import Timeline
 from incprof.readers.stream import images
 from incprof.readers.stream.encode import image, varints, zigzag
 from incprof.readers.stream.metadata import VERSION
-from incprof.readers.symbols.lines import said_lines
-from incprof.readers.symbols.source import module_key
+from incprof.symbols.elf.symbols import symbols_file
+from incprof.symbols.source import module_key
+from incprof.symbols.source_lines import said_lines
 
 NS = 1e9
-# A call counted more often than its field holds is written more than once.
+# A call count that exceeds its field is written as several records.
 MOST_CALLS = 2**32 - 1
 ARC = struct.Struct("<BQQI")
 FIELDS = struct.Struct("<12Q")
@@ -35,9 +35,9 @@ def write_timeline(
 ) -> Ticks:  # fmt: skip
     """Write one process into a run directory, as the stream `name` and the symbols of its modules.
 
-    kind: the format that it comes from. interval_s, tick_s: see in_ticks.
+    kind: the input format. interval_s, tick_s: see in_ticks.
 
-    Raises: NoDataError when there is nothing in it; OSError.
+    Raises: NoDataError if it is empty; OSError.
     """
     ticks = in_ticks(timeline, interval_s, tick_s)
     counted = [frame for _, frame in timeline.calls] if timeline.calls is not None else []
@@ -52,7 +52,7 @@ def write_timeline(
 
 
 def _module(placed: Placed, *, counts: bool) -> dict[str, Any]:
-    """A module of the program as metadata has it."""
+    """Return the metadata entry of a module of the program."""
     low, high = hex(FIRST), hex(max(placed.end, FIRST + 1))
     imports = {hex(address): called for address, called in sorted(placed.imports.items())}
     fields = {"base": "0x0", "low": low, "high": high, "app": True, "counts": counts, "imports": imports}
@@ -60,7 +60,7 @@ def _module(placed: Placed, *, counts: bool) -> dict[str, Any]:
 
 
 def _metadata(timeline: Timeline, ticks: Ticks, layout: Layout, kind: str, rank: int) -> bytes:
-    """The metadata of a stream."""
+    """Return the metadata of a stream."""
     modules = [_module(placed, counts=timeline.calls is not None) for placed in layout.modules]
     for path in timeline.libraries:
         ends = {"base": "0x0", "low": "0x0", "high": "0x0"}
@@ -79,7 +79,7 @@ def _metadata(timeline: Timeline, ticks: Ticks, layout: Layout, kind: str, rank:
 
 
 def _write_symbols(directory: Path, placed: Placed) -> None:
-    """Write the symbols of a module, and what is known of lines; other processes may have the same."""
+    """Write the symbols of a module, and its known lines; other processes may have the same ones."""
     module = Module(placed.number, placed.path, placed.build_id, 0, 0, True)
     path = directory / "symbols" / f"{module_key(module)}.elf"
     path.parent.mkdir(exist_ok=True)
@@ -116,7 +116,7 @@ class _Nodes:
         self._written = 0
 
     def new(self, used: np.ndarray) -> bytes:
-        """The payload that tells of the nodes of some samples that none before had; empty if there are none."""
+        """Return the payload for nodes that samples use for the first time; empty if there are none."""
         wanted: set[int] = set()
         for node in np.unique(used[self.number[used] == 0]).tolist():
             while node and not self.number[node] and node not in wanted:
@@ -135,7 +135,7 @@ class _Nodes:
 
 
 def _samples(ticks: Ticks, here: slice, interval: int, nodes: _Nodes, modules: int) -> bytes:
-    """The samples of an interval."""
+    """Return the samples of an interval."""
     begin, length = ticks.start_s[interval], ticks.end_s[interval] - ticks.start_s[interval]
     at = np.rint(np.clip(ticks.time_s[here] - begin, 0.0, length) * 1e6).astype(np.int64)
     node, library, weight = nodes.number[ticks.node[here]], ticks.library[here], ticks.weight[here]
@@ -149,7 +149,7 @@ def _samples(ticks: Ticks, here: slice, interval: int, nodes: _Nodes, modules: i
 
 
 def _counters(ticks: Ticks, here: slice, interval: int, *, ordered: bool) -> bytes:
-    """The counters of an interval. One thread at least was there all the time."""
+    """Return the counters of an interval. At least one thread existed all the time."""
     low, high = ticks.start_s[interval], ticks.end_s[interval]
     weight = int(ticks.weight[here].sum())
     cpu = weight * ticks.tick_s
@@ -157,14 +157,14 @@ def _counters(ticks: Ticks, here: slice, interval: int, *, ordered: bool) -> byt
     alive = int(np.count_nonzero((ticks.lives[:, 0] < high) & (ticks.lives[:, 1] >= high)))
     spans = [low, high, cpu, max(float(inside.sum()), high - low, cpu)]
     start, end, cpu_ns, thread_ns = (round(span * NS) for span in spans)
-    # In no order, each row is of as many samples as it has ticks.
+    # Without an order, each row stands for as many samples as it has ticks.
     samples = len(ticks.weight[here]) if ordered else weight
     lost = int(ticks.lost[interval])
     return FIELDS.pack(start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, lost, 0, max(alive, 1))
 
 
 def _arcs(calls: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
-    """Modules, and the records of calls of functions in each, (module, address, count); nobody knows the callers."""
+    """Yield modules, and the records of calls of functions in each, (module, address, count); callers are unknown."""
     for module in sorted({module for module, _, _ in calls}):
         records = bytearray()
         for _, address, count in sorted(call for call in calls if call[0] == module):

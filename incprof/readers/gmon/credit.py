@@ -1,4 +1,4 @@
-"""Histogram bins to functions: a bin that reaches over several is shared out by overlap, as gprof does."""
+"""Assign histogram bins to functions: a bin that overlaps several is divided by overlap, as gprof does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.readers.gmon.records import Histogram
-from incprof.readers.symbols.table import NOWHERE, SymbolTable
+from incprof.symbols.table import NOWHERE, SymbolTable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Bins:
 
 
 def filled_bins(histograms: Sequence[Histogram], rate_hz: float) -> Bins:
-    """The non-empty bins of histograms. Records without a rate of their own are taken at `rate_hz`."""
+    """Return the non-empty bins of histograms. Records without a rate of their own use `rate_hz`."""
     columns: list[tuple[FloatArray, ...]] = [(np.empty(0),) * 4]
     for histogram in histograms:
         record, index = np.nonzero(histogram.counts)
@@ -42,7 +42,7 @@ def filled_bins(histograms: Sequence[Histogram], rate_hz: float) -> Bins:
 
 
 def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
-    """Symbols and the seconds that each gets, shape (x,); symbols repeat. NOWHERE gets bins that meet no function."""
+    """Return symbols and the seconds of each, shape (x,); symbols repeat. NOWHERE gets bins without a function."""
     start, end = table.start.astype(np.float64), _with_padding(table)
     first = np.searchsorted(end, bins.low, side="right")
     last = np.searchsorted(start, bins.high, side="left")
@@ -60,7 +60,7 @@ def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
 
 
 def _with_padding(table: SymbolTable) -> FloatArray:
-    """Where each range ends, with the padding up to the next one, shape (r,): nothing else can run there."""
+    """Return where each range ends, with the padding up to the next one, shape (r,): no other code can run there."""
     end = table.end.astype(np.float64)
     following = np.append(table.start[1:].astype(np.float64), np.inf)
     return np.where(following - end <= MAX_PADDING, following, end)

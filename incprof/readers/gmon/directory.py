@@ -1,4 +1,4 @@
-"""Directories with one cumulative gmon.out per interval, ours or glibc's, to an IntervalProfile."""
+"""Read directories with one cumulative gmon.out per interval, ours or glibc's, as an IntervalProfile."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module
-from incprof.readers.calls import CallTable
+from incprof.readers.call_table import CallTable
 from incprof.readers.gmon.credit import Bins, filled_bins, share_out
 from incprof.readers.gmon.file import read_gmon
 from incprof.readers.profile_builder import Parts, SelfTime, build_profile
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.modules import SymbolLoader
-from incprof.readers.symbols.tail_calls import TailCalls
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.modules import SymbolLoader
+from incprof.symbols.tail_calls import TailCalls
 
 IntArray = npt.NDArray[np.int64]
 AddressArray = npt.NDArray[np.uint64]
@@ -30,7 +30,7 @@ COUNTER_MODULUS = 65536
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One file of the series: its number and where it is."""
+    """One file of the series: its number and path."""
 
     number: int
     path: str
@@ -46,7 +46,7 @@ def read_gmon_files(
 ) -> IntervalProfile:
     """Read a series of cumulative files, ordered by number.
 
-    Raises: UsageError without a program; NoDataError when no file can be used.
+    Raises: UsageError without a program; NoDataError if no file can be used.
     """
     program = exe or metadata.exe
     if program is None:
@@ -81,7 +81,7 @@ class _Series:
         self.warnings: list[str] = []
 
     def add(self, file: Snapshot) -> None:
-        """Take the interval that ends with `file`; a file that cannot be read is dropped with a warning."""
+        """Add the interval that ends with `file`; a file that cannot be read is dropped with a warning."""
         try:
             records = read_gmon(file.path, within=os.path.dirname(file.path))
         except NoDataError as error:
@@ -99,7 +99,7 @@ class _Series:
         self.numbers.append(file.number)
 
     def _add_arcs(self, interval: int, ends: AddressArray, count: IntArray) -> None:
-        """Calls since the file before: (caller, callee) addresses (m, 2) and counts (m,)."""
+        """Record calls since the file before: (caller, callee) addresses (m, 2) and counts (m,)."""
         self._shrunk += int(np.count_nonzero(count < 0))
         from_pc, self_pc, count = ends[count > 0, 0], ends[count > 0, 1], count[count > 0]
         module = np.zeros(len(count), dtype=np.int64)
@@ -111,7 +111,7 @@ class _Series:
         self._call_table.add(Arcs(where, caller, callee, count))
 
     def parts(self, metadata: Metadata, warnings: list[str]) -> Parts:
-        """The profile's parts. Time runs from the start of the first file's interval."""
+        """Return the profile's parts. Time runs from the start of the first file's interval."""
         number = np.array(self.numbers, dtype=np.int64)
         end_s = (number - number[0] + 1) * metadata.interval_s
         start_s = np.concatenate([[0.0], end_s[:-1]])
@@ -128,7 +128,7 @@ class _Series:
 
 
 def _bin_steps(now: Bins, before: Bins) -> Bins:
-    """Ticks since the file before, modulo 65 536: glibc's counters wrap. Repeated records have been added up."""
+    """Return ticks since the file before, modulo 65 536: glibc's counters wrap. Repeated records have been added up."""
     low, first, where = np.unique(np.concatenate([now.low, before.low]), return_index=True, return_inverse=True)
     ticks = np.bincount(where, weights=np.concatenate([now.ticks, -before.ticks]), minlength=len(low)).astype(
         np.float64
@@ -140,7 +140,7 @@ def _bin_steps(now: Bins, before: Bins) -> Bins:
 
 
 def _arc_steps(now: ArcTable, before: ArcTable) -> ArcTable:
-    """Calls since the file before, one row per arc."""
+    """Return calls since the file before, one row per arc."""
     ends = np.concatenate([now[0], before[0]])
     distinct, where = np.unique(ends, axis=0, return_inverse=True)
     count = np.zeros(len(distinct), dtype=np.int64)
@@ -149,6 +149,6 @@ def _arc_steps(now: ArcTable, before: ArcTable) -> ArcTable:
 
 
 def _no_counters(n: int) -> Counters:
-    """Counters of a recording that has none, shape (n,) each."""
+    """Return counters for a recording without any, shape (n,) each."""
     none, zero = np.zeros(n), np.zeros(n, dtype=np.int64)
     return Counters(none, none, none, none, none, zero, zero, zero, zero, zero, zero, none)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.inputs import AnyPath, read_input
 from incprof.readers.gmon.records import RecordError, Records, parse
 from incprof.readers.stream.images import HEADER, MAGIC
+from incprof.safe.inputs import AnyPath, read_input
 
-# Of a program with gigabytes of code.
+# Enough for a program with gigabytes of code.
 MOST_BYTES = 1 << 30
 
 
 def read_gmon(path: str, *, within: AnyPath | None = None) -> Records:
-    """Read a gmon.out file. within: the directory of a run that it is a part of.
+    """Read a gmon.out file. within: the directory of the run that it belongs to.
 
-    Raises: NoDataError when it cannot be read, is no gmon.out of this byte order and word size, or is damaged.
+    Raises: NoDataError if it cannot be read, is not a gmon.out of this byte order and word size, or is damaged.
     """
     try:
         data = np.frombuffer(read_input(path, MOST_BYTES, within=within), dtype=np.uint8)

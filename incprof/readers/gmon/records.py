@@ -15,7 +15,7 @@ HISTOGRAM_TAG: Final = 0
 ARC_TAG: Final = 1
 BLOCK_TAG: Final = 2
 
-# Records looked at in one step: bounds the work on a file whose record kinds alternate.
+# Number of records examined in one step: bounds the work on a file whose record kinds alternate.
 LOOKAHEAD: Final = 1024
 
 HISTOGRAM_HEAD = struct.Struct("<BQQII15sc")
@@ -28,7 +28,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class RecordError(ValueError):
-    """The bytes are not a row of gmon records; the message says why."""
+    """The bytes are not a sequence of gmon records; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -44,31 +44,31 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Records:
-    """Contents of a gmon file or image. arcs: the records as they are, dtype ARC; all arc arrays have shape (a,)."""
+    """Contents of a gmon file or image. arcs: the records as stored, dtype ARC; all arc arrays have shape (a,)."""
 
     histograms: tuple[Histogram, ...]
     arcs: npt.NDArray[np.void]
 
     @property
     def from_pc(self) -> AddressArray:
-        """Return addresses of the called functions: in their callers."""
+        """Return, for each arc, the address of the call in the caller."""
         return self.arcs["from_pc"].astype(np.uint64)
 
     @property
     def self_pc(self) -> AddressArray:
-        """Addresses in the called functions."""
+        """Return, for each arc, the address in the called function."""
         return self.arcs["self_pc"].astype(np.uint64)
 
     @property
     def count(self) -> IntArray:
-        """How often."""
+        """Return the number of calls of each arc."""
         return self.arcs["count"].astype(np.int64)
 
 
 def parse(data: ByteArray) -> Records:
-    """Records from bytes, shape (b,). No copy is made of histograms (nor, mostly, of arcs); sizes are checked first.
+    """Parse records from bytes, shape (b,). Histograms are not copied (nor, usually, arcs); sizes are checked first.
 
-    Raises: RecordError when the bytes are anything else than whole, known records.
+    Raises: RecordError if the bytes are not a sequence of whole, known records.
     """
     histograms: list[Histogram] = []
     arcs: list[npt.NDArray[np.void]] = []
@@ -89,19 +89,19 @@ def parse(data: ByteArray) -> Records:
 
 
 def join_arcs(tables: Sequence[npt.NDArray[np.void]]) -> npt.NDArray[np.void]:
-    """Arc records, dtype ARC, one table after the other. As bytes: numpy copies records field by field."""
+    """Concatenate tables of arc records, dtype ARC. As bytes: numpy copies records field by field."""
     if len(tables) == 1:
         return tables[0]
     return np.concatenate([np.empty(0, np.uint8), *(table.view(np.uint8) for table in tables)]).view(ARC)
 
 
 def _leading(same: npt.NDArray[np.bool_]) -> int:
-    """Length of the run of True at the start."""
+    """Return the length of the run of True at the start."""
     return len(same) if same.all() else int(same.argmin())
 
 
 def _histogram_run(data: ByteArray, position: int) -> tuple[Histogram, int]:
-    """Records of the same shape that follow each other, and the position after them."""
+    """Return consecutive records of the same shape, and the position after them."""
     left = len(data) - position
     if left < HISTOGRAM_HEAD.size:
         raise RecordError("a histogram record is cut off")
@@ -124,13 +124,13 @@ def _histogram_run(data: ByteArray, position: int) -> tuple[Histogram, int]:
 
 @lru_cache(maxsize=64)
 def _histogram_dtype(bins: int) -> np.dtype[np.void]:
-    """Layout of a histogram record with `bins` bins."""
+    """Return the layout of a histogram record with `bins` bins."""
     head = [("tag", "u1"), ("low", "<u8"), ("high", "<u8"), ("bins", "<u4"), ("rate", "<u4"), ("dimension", "S16")]
     return np.dtype([*head, ("counts", "<u2", (bins,))])
 
 
 def _arc_run(data: ByteArray, position: int) -> tuple[npt.NDArray[np.void], int]:
-    """Arc records that follow each other, and the position after them."""
+    """Return consecutive arc records, and the position after them."""
     left = len(data) - position
     if left < ARC.itemsize:
         raise RecordError("an arc record is cut off")
@@ -141,7 +141,7 @@ def _arc_run(data: ByteArray, position: int) -> tuple[npt.NDArray[np.void], int]
 
 
 def _skip_blocks(data: ByteArray, position: int) -> int:
-    """Position after a basic-block record, which carries nothing that is used here."""
+    """Return the position after a basic-block record, whose contents are not used."""
     if len(data) - position < 5:
         raise RecordError("a basic-block record is cut off")
     count = int.from_bytes(data[position + 1 : position + 5].tobytes(), "little")

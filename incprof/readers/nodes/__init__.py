@@ -1,5 +1,1 @@
-"""Counters and power of nodes, from files of several kinds (docs/nodes.md)."""
-
-from incprof.readers.nodes.read import read_nodes
-
-__all__ = ["read_nodes"]
+"""Columns of samples taken on nodes: names, power and rates (docs/reference/nodes.md)."""

@@ -1,4 +1,4 @@
-"""Tables of columns with names, of any tool: which one is the time, which one tells the nodes apart."""
+"""Tables of named columns, from any tool: find the columns of times and of nodes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray
-from incprof.printable import printable
-from incprof.readers.nodes.names import NODES, understood
+from incprof.readers.nodes.column_origin import NODES, understood
 from incprof.readers.nodes.tables import Table
 from incprof.readers.series.columns import LARGEST, TIME_NAMES, listed, plain_time
+from incprof.safe.printable import printable
 
 # Columns of any type by their names.
 Columns = dict[str, npt.NDArray[Any]]
 
 TIMES = (*TIME_NAMES, "date", "datetime", "ts", "epoch", "unix_time", "time_ms", "time_ns", "_time")
-# Numbers above are of the epoch, in seconds, milliseconds, microseconds, nanoseconds: from 1973 on.
+# Larger numbers are seconds, milliseconds, microseconds or nanoseconds since the epoch: from 1973 on.
 UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
-# Of LDMS: numbers that count nothing.
+# Columns of LDMS that are not counters.
 NO_COUNTERS = {"time_usec", "component_id", "compid", "job_id", "app_id", "dt", "dt_usec", "flag"}
 MOST_NODES = 100_000
 
@@ -42,7 +42,7 @@ def tables_of(
         raise UsageError(f"{where}: no column of times, such as time_s or timestamp: there are {there}")
     times, by_clock, of_times = times_of(columns[at_time])
     if (micros := columns.get("Time_usec")) is not None and at_time == "Time":
-        # Some versions of LDMS write them also behind the point.
+        # Some versions of LDMS write microseconds as well, after the decimal point.
         times = np.floor(times) + numbers(micros) * 1e-6
     at_node = next((name for name in names if name.strip().lower() in NODES), None)
     counters = [name for name in names if name not in (at_time, at_node) and is_counter(name, names)]
@@ -61,13 +61,13 @@ def tables_of(
 
 
 def is_counter(name: str, names: list[str]) -> bool:
-    """Whether a column may be one: LDMS also writes who and where, and rates beside the counters."""
+    """Return whether a column may be a counter: LDMS also writes identifiers, and rates beside the counters."""
     base = name.replace(".rate", "", 1)
     return name.strip().lower() not in NO_COUNTERS and not (".rate" in name and base in names)
 
 
 def _nodes(column: npt.NDArray[Any] | None, rows: int, where: str) -> list[tuple[str | None, npt.NDArray[np.intp]]]:
-    """Return the names of the nodes and the rows of each, in the order of the names."""
+    """Return the names of the nodes and the rows of each, sorted by name."""
     if column is None:
         return [(None, np.arange(rows))]
     import pandas as pd
@@ -82,7 +82,7 @@ def _nodes(column: npt.NDArray[Any] | None, rows: int, where: str) -> list[tuple
 
 
 def numbers(column: npt.NDArray[Any]) -> FloatArray:
-    """Return numbers, NaN for what is none, or none that can be counted with."""
+    """Return numbers; NaN for entries that are not numbers, or not finite."""
     import pandas as pd
 
     if column.dtype.kind not in "biuf":
@@ -96,7 +96,7 @@ def numbers(column: npt.NDArray[Any]) -> FloatArray:
 
 
 def times_of(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, ...]]:
-    """Return times in seconds, whether they are of the epoch, and what to know about them."""
+    """Return times in seconds, whether they are relative to the epoch, and notes on them."""
     if column.dtype.kind == "M":
         times = column.astype("datetime64[ns]").astype(np.float64) / 1e9
         times[np.isnat(column)] = np.nan
@@ -112,7 +112,7 @@ def times_of(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, ...
 
 
 def _from_dates(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, ...]]:
-    """Times that are written out, such as 2026-11-23T08:00:00Z; of no zone they are UTC, wherever they are read."""
+    """Parse dates such as 2026-11-23T08:00:00Z; without a zone they are UTC, regardless of the local zone."""
     times = np.full(len(column), np.nan)
     without_zone = 0
     for at, text in enumerate(column):

@@ -1,4 +1,4 @@
-"""Which column of a node is its power."""
+"""Choose the column that is a node's power."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from incprof.model import WATTS, FloatArray, NodeSeries
 
-# The best first: what is measured at the plug, what the node's maker has connected, and then parts.
+# In order of preference: measured at the plug, measured on the node by its maker, then parts.
 WHOLE = (
     r"pdu|wall|plug|outlet", r"ipmi|bmc|dcmi", r"cray-node", r"power-meter", r"psys",
     r"node|total|system|chassis|board", r"battery",
@@ -20,7 +20,7 @@ SUM = "rapl-watts"
 
 
 def with_power(series: NodeSeries) -> NodeSeries:
-    """Return a series that says which column is its power, and in its notes why; a sum is a column of its own."""
+    """Return a series with its power column set, and the reason in its notes; a sum becomes a column of its own."""
     watts = [name for name, unit in zip(series.names, series.units, strict=True) if unit == WATTS]
     if not watts:
         return series
@@ -43,7 +43,7 @@ def with_power(series: NodeSeries) -> NodeSeries:
 
 
 def _is_part(name: str, words: str) -> bool:
-    """Whether a name says "total" of something that is less than a node."""
+    """Return whether a name contains "total", but of something smaller than a node."""
     return words.startswith("node") and PART.search(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a file of counters of nodes holds, before its numbers are made rates."""
+"""Contents of a file with counters of nodes, before conversion to rates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from incprof.model import FloatArray
 
 
 class Kind(enum.Enum):
-    """How the numbers of a column are meant."""
+    """The meaning of a column's numbers."""
 
     AMOUNT = "what was added since the row before"
     TOTAL = "a counter that only grows"
@@ -20,8 +20,10 @@ class Kind(enum.Enum):
 class Column:
     """A column.
 
-    values: (rows,). kind: None where nobody says: a counter if it only grows, else what `otherwise` says. unit: of its
-    rate, or of what it is.
+    Attributes:
+        values: (rows,).
+        kind: None if unknown: a counter if it only grows, else `otherwise`.
+        unit: of its rate, or of the value itself.
     """
 
     name: str
@@ -35,9 +37,12 @@ class Column:
 class Table:
     """The rows of one node in one file.
 
-    node: None where the file names none. times: (rows,) seconds, of the epoch if `by_clock`, else since some start, in
-    any order. first_s: when the first row began, if that is known. is_whole: each row is for all of the time since the
-    row before it, however long that is. simulated: the formula that power comes from.
+    Attributes:
+        node: None if the file does not name it.
+        times: (rows,) seconds, since the epoch if `by_clock`, else since some start, in any order.
+        first_s: when the first row began, if known.
+        is_whole: each row covers all the time since the row before it, however long that is.
+        simulated: the formula that computed power.
     """
 
     where: str

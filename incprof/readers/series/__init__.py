@@ -1,1 +1,1 @@
-"""Series of numbers at equal distances in time (docs/periods.md)."""
+"""Series of numbers at equal distances in time (docs/use/periods.md)."""

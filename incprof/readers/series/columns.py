@@ -1,4 +1,4 @@
-"""The columns of a file that are meant, and the series of numbers that they make."""
+"""Select columns of a file, and build the series of numbers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ import numpy as np
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
 from incprof.model.counter_names import canonical, canonical_names
-from incprof.printable import printable
+from incprof.safe.printable import printable
 
-# Eight bytes each, and the analysis needs a few times that.
+# Eight bytes each, and the analysis takes a few times that.
 MOST_SAMPLES = 20_000_000
 TIME_NAMES = ("time", "time_s", "t", "t_s", "timestamp", "seconds", "elapsed", "elapsed_s", "end_s")
 SHOWN, LONGEST_NAME = 12, 40
-# "Time (s)", "time [seconds]": seconds are what times are without it.
+# "Time (s)", "time [seconds]": the unit defaults to seconds.
 IN_SECONDS = re.compile(r"\s*[(\[]\s*s(ec(ond)?s?)?\s*[)\]]$")
-# Sums of squares of larger numbers are none.
+# Squares of larger numbers overflow when summed.
 LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a file is meant.
+    """The requested part of a file.
 
-    column: a name, a number from 1, or A/B for the ratio of two; None: the only one there is. time: the column with the
-    time; None: one with a usual name, if there is one. first, last: samples from `first` up to and without `last`.
+    Attributes:
+        column: a name, a number from 1, or A/B for the ratio of two; None: the only column.
+        time: the column with the time; None: one with a usual name, if there is one.
+        first: first sample.
+        last: the sample after the last one.
     """
 
     column: str | None = None
@@ -39,14 +42,20 @@ class Wanted:
 
     @property
     def rows(self) -> int:
-        """One more row than may be read: if there is one, there are too many."""
+        """Number of rows to read, one above the limit: if that one exists, there are too many."""
         end = self.first + self.most + 1
         return end if self.last is None else min(self.last, end)
 
 
 @dataclass(frozen=True)
 class Series:
-    """values: (n,) finite. interval_s: time between samples, None if unknown. notes: what to know, a line each."""
+    """A series.
+
+    Attributes:
+        values: (n,) finite.
+        interval_s: time between samples, None if unknown.
+        notes: remarks, a line each.
+    """
 
     values: FloatArray
     name: str
@@ -55,10 +64,10 @@ class Series:
 
 
 def columns_of(names: Sequence[str], wanted: Wanted, where: str) -> tuple[list[int], int | None]:
-    """Return the positions of the one or two columns that are meant, and of the time, if there is one.
+    """Return the positions of the one or two requested columns, and of the time, if there is one.
 
     Raises:
-        UsageError: a column is not there, or several are and none was named.
+        UsageError: a column is missing, or there are several and none was named.
     """
     if wanted.time in (None, "none"):
         time = time_among(names) if wanted.time is None else None
@@ -75,7 +84,7 @@ def columns_of(names: Sequence[str], wanted: Wanted, where: str) -> tuple[list[i
 
 
 def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
-    """Return A and B of A/B, or the column by itself; perf's events have strokes in their names too."""
+    """Split A/B into A and B, or return the single column; perf's event names also contain slashes."""
     if column in names or "/" not in column:
         return (column,)
     halves = [(column[:at], column[at + 1 :]) for at, sign in enumerate(column) if sign == "/"]
@@ -83,7 +92,7 @@ def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
 
 
 def position(names: Sequence[str], name: str, where: str) -> int:
-    """Return the position of a column by its name, its number from 1, or what its counter is called elsewhere."""
+    """Return the position of a column by its name, its number from 1, or another name of its counter."""
     if name in names:
         return list(names).index(name)
     if re.fullmatch("[0-9]{1,9}", name) and 1 <= int(name) <= len(names):
@@ -96,38 +105,38 @@ def position(names: Sequence[str], name: str, where: str) -> int:
 
 
 def time_among(names: Sequence[str]) -> int | None:
-    """Return the position of the column with the time, if one is called as such columns are."""
+    """Return the position of the column with the time, if one has a usual name."""
     usual = [at for at, name in enumerate(names) if plain_time(name) in TIME_NAMES]
     return usual[0] if usual and len(names) > 1 else None
 
 
 def plain_time(name: str) -> str:
-    """Return the name of a column of times as lists of such names have it: `time` of `Time (seconds)`."""
+    """Return the normalised name of a time column: `time` for `Time (seconds)`."""
     return IN_SECONDS.sub("", name.strip().lower())
 
 
 def listed(names: Sequence[str], positions: Sequence[int]) -> str:
-    """Return names for a message, not more than a line of them."""
+    """Format names for a message, at most a line of them."""
     some = [shown(names[at]) for at in list(positions)[:SHOWN]]
     return ", ".join(some + ["..."] * (len(positions) > SHOWN))
 
 
 def shown(name: str) -> str:
-    """Return a name as messages and reports have it."""
+    """Return a name as shown in messages and reports."""
     return printable(name[:LONGEST_NAME]) + "..." * (len(name) > LONGEST_NAME)
 
 
 def series_from(
     columns: Sequence[FloatArray], time: FloatArray | None, name: str, where: str, wanted: Wanted
 ) -> Series:
-    """Return a series from one column, or the ratio of two, after looking at every number of it.
+    """Return a series from one column, or the ratio of two, after checking every number of it.
 
     Raises: as `read_series`.
     """
     name = shown(name)
     values = np.ascontiguousarray(columns[0], dtype=np.float64)
     if len(columns) == 2:
-        with np.errstate(all="ignore"):  # what is not finite is told below
+        with np.errstate(all="ignore"):  # values that are not finite are reported below
             values = values / columns[1]
     if len(values) > wanted.most:
         raise UsageError(
@@ -149,7 +158,7 @@ def series_from(
 
 
 def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None, tuple[str, ...]]:
-    """Return the time between samples, and a note where it varies."""
+    """Return the time between samples, and a note if it varies."""
     if not np.isfinite(time).all():
         row = int(np.argmin(np.isfinite(time))) + 1
         raise NoDataError(f"{where}: the time of sample {wanted.first + row} is {time[row - 1]:g}")
@@ -172,7 +181,7 @@ def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None
 
 
 def cannot_read(path: str, what: str, error: Exception) -> IncprofError:
-    """Return the error for a file that is not what its name says."""
+    """Return the error for a file that is not of the type that its name implies."""
     return NoDataError(
         f"{path}: not {what}: {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}"
     )

@@ -1,4 +1,4 @@
-"""The form of a table of text, which its first line tells: separator, header and names of the columns."""
+"""The format of a text table, from its first line: separator, header and column names."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import csv
 import math
 from dataclasses import dataclass
 
-from incprof.printable import printable
+from incprof.safe.printable import printable
 
-# Where a comma and one of these are in a line, the comma is no separator.
+# If a line contains a comma and one of these, the comma is not a separator.
 SEPARATORS = ("\t", ";", ",")
-# A line this long is no row of a table.
+# A line this long is not a row of a table.
 LONGEST_LINE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Form:
-    """separator: None stands for blanks. header: whether the first line holds names; without one they count from 1."""
+    """The format of a table.
+
+    Attributes:
+        separator: None stands for blanks.
+        header: the first line holds names; without one, names count from 1.
+    """
 
     separator: str | None
     header: bool
@@ -27,12 +32,12 @@ class Form:
         return split(line, self.separator)
 
     def row(self, line: str) -> str:
-        """Return a row with points for decimal commas, which spreadsheets write where semicolons separate."""
+        """Return a row with points for decimal commas, which spreadsheets write if semicolons separate fields."""
         return line.replace(",", ".") if self.separator == ";" else line
 
 
 def form_of(line: str) -> Form:
-    """Return the form of the table that begins with a line."""
+    """Return the format of the table that begins with this line."""
     separator = next((sign for sign in SEPARATORS if sign in line), None)
     fields = split(line, separator)
     header = any(number(field.replace(",", ".") if separator == ";" else field) is None for field in fields)
@@ -51,7 +56,7 @@ def split(line: str, separator: str | None) -> list[str]:
 
 
 def number(text: str) -> float | None:
-    """Return a number; an empty field becomes NaN, text that is no number None."""
+    """Return a number; NaN for an empty field, None for text that is not a number."""
     try:
         return None if "_" in text else float(text) if text else math.nan
     except ValueError:

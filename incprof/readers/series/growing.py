@@ -1,4 +1,4 @@
-"""Lines of a file, a pipe or a terminal that somebody still writes to."""
+"""Lines of a file, a pipe or a terminal that is still being written to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 
 from incprof.errors import NoDataError
-from incprof.inputs import open_series
 from incprof.readers.series.form import LONGEST_LINE
+from incprof.safe.inputs import open_series
 
 PIECE = 1 << 16
-# How long to wait for more.
+# Time to wait for more.
 PAUSE_S = 0.2
 
 
@@ -32,7 +32,7 @@ def opened(path: str) -> io.FileIO:
 
 
 def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
-    """Yield whole lines as they come, and an empty one whenever no more is there yet, or has come for a while.
+    """Yield whole lines as they arrive, and an empty one whenever no more is available, or none arrived for a while.
 
     A pipe ends when its last writer has closed it; a file when it has not grown for `idle` seconds.
 
@@ -66,7 +66,7 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
 
 
 def _piece(descriptor: int, where: str, is_file: bool) -> bytes | None:
-    """Return what is there to read, nothing at the end, None if nothing has come for a moment."""
+    """Return available bytes, none at the end, None if nothing arrived for a moment."""
     try:
         if not is_file and not select.select([descriptor], [], [], PAUSE_S)[0]:
             return None

@@ -21,13 +21,13 @@ TEXT = re.compile(
 )
 SEPARATED = re.compile(r"\s*(?P<time>\d+\.\d{9})(?P<sign>[,;:|\t])(?P<count><not \w+>|[\d.]*)(?P=sign)(?P<rest>.*)")
 
-# Lines that one interval may have.
+# Most lines of one interval.
 MOST_EVENTS = 4096
 
 
 @dataclass
 class Event:
-    """What an event has counted: the time of each line, and the number, NaN where there was none."""
+    """Counts of an event: the time of each line, and the number, NaN where it was not counted."""
 
     time: list[float] = field(default_factory=list)
     count: list[float] = field(default_factory=list)
@@ -35,15 +35,15 @@ class Event:
 
 
 def is_perf(line: str) -> bool:
-    """Say whether a line is one of perf stat -I, in either form."""
+    """Return whether a line is output of perf stat -I, in either format."""
     match = TEXT.match(line)
     return _separated(line) is not None or (match is not None and "," not in line.split()[0])
 
 
 def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
-    """Read an event, of which --column gives the name, or the ratio of two.
+    """Read the event that --column names, or the ratio of two.
 
-    Raises: as read_series; NoDataError also where an event was not counted.
+    Raises: as read_series; NoDataError also if an event was not counted.
     """
     events: dict[str, Event] = {}
     for line in lines:
@@ -70,9 +70,9 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
 
 
 def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatArray]:
-    """Read all events: their names, the times (r,), and what each counted, (r, m), NaN where it did not.
+    """Read all events: their names, the times (r,), and the counts, (r, m), NaN where there is none.
 
-    Several lines of one time and event, of processors or sockets, are added up.
+    Several lines of one time and event, for processors or sockets, are added up.
     """
     rows: dict[float, dict[str, float]] = {}
     names: dict[str, int] = {}
@@ -93,7 +93,7 @@ def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatA
 class PerfRows:
     """The values of an event, or of the ratio of two, as lines of perf arrive.
 
-    The lines of the first interval tell which events there are; they are kept until it is over.
+    The lines of the first interval determine the events; they are kept until it is over.
     """
 
     def __init__(self, where: str, wanted: Wanted):
@@ -123,7 +123,7 @@ class PerfRows:
         return []
 
     def rest(self) -> list[float]:
-        """Return the value of the first interval, if it has not been given: it is over."""
+        """Return the value of the first interval, if it was not returned yet: that interval is over."""
         if self._events or not self._first:
             return []
         names = list(dict.fromkeys(name for _, _, name in self._first))
@@ -148,14 +148,14 @@ class PerfRows:
 
 
 def _refuse_uncounted(event: Event, name: str, where: str) -> None:
-    """Name an event that perf could not count, instead of a series of zeros."""
+    """Raise an error for an event that perf could not count, instead of returning a series of zeros."""
     if event.why and np.isnan(event.count).all():
         why = "not supported on the machine that recorded it" if "supported" in event.why else "never counted"
         raise NoDataError(f"{where}: {name} was {why}: take another event with --column")
 
 
 def _parsed(line: str) -> tuple[float, str, str] | None:
-    """Return time, count and event of a line, None for one that is none."""
+    """Return time, count and event of a line, None if it is not a line of counts."""
     if separated := _separated(line):
         return separated
     match = TEXT.match(line)
@@ -163,7 +163,7 @@ def _parsed(line: str) -> tuple[float, str, str] | None:
 
 
 def _number_of(text: str) -> float:
-    """Return a number as perf prints it: commas or points between thousands, or a decimal comma; NaN: not counted."""
+    """Parse a number as perf prints it: commas or points between thousands, or a decimal comma; NaN: not counted."""
     if COMMAS.fullmatch(text):
         return float(text.replace(",", ""))
     if POINTS.fullmatch(text):

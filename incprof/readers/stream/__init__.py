@@ -1,1 +1,1 @@
-"""Streams, as the collector writes them (docs/formats.md)."""
+"""Streams in the collector's format (docs/reference/formats.md)."""

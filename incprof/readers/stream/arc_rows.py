@@ -1,4 +1,4 @@
-"""The call arcs of many images at once, and the other records of those that are asked for."""
+"""Read the call arcs of many images at once, and the other records of selected images."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import Arcs, distinct
-from incprof.readers.calls import NO_ARCS
+from incprof.readers.call_table import NO_ARCS
 from incprof.readers.gmon.records import ARC, ARC_TAG, HISTOGRAM_HEAD, HISTOGRAM_TAG, Records, join_arcs
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import SAMPLES
 from incprof.readers.stream.records import CHUNK_BYTES, BoolArray, Chunk, ImageRecords, IntArray, parsed
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.tail_calls import TailCalls
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.tail_calls import TailCalls
 
-# What lies between the images of a chunk is read with them, as long as it is no more than that.
+# Gaps between the images of a chunk up to this size are read with them.
 WIDEST = 3 * CHUNK_BYTES
-# Images with more histograms than that are gone through one by one.
+# Images with more histograms are parsed one by one.
 MOST_HISTOGRAMS = 64
 HEAD = np.dtype([("tag", "u1"), ("low", "<u8"), ("high", "<u8"), ("bins", "<u4")])
 ROW = np.dtype((np.void, ARC.itemsize))
@@ -36,8 +36,8 @@ class ArcRows:
 def read_records(found: Collected, chunk: Chunk, wanted: BoolArray) -> tuple[ArcRows, list[ImageRecords]]:
     """Read the arcs of a chunk, and all records of the images of wanted intervals, (n,).
 
-    Most images are histograms and then arcs, and these are taken all at once: parsing each by itself takes ten times
-    as long. Others are parsed, and damaged ones are counted and left out.
+    Most images are histograms followed by arcs, and are read all at once: parsing each separately takes ten times as
+    long. The others are parsed; damaged ones are counted and left out.
     """
     places = chunk.places[chunk.places["kind"] != SAMPLES]
     plain, row, arcs = _plain(found, places)
@@ -55,9 +55,9 @@ def read_records(found: Collected, chunk: Chunk, wanted: BoolArray) -> tuple[Arc
 def call_arcs(
     rows: ArcRows, space: FunctionSpace, *, callers: bool = True, tail_calls: TailCalls | None = None
 ) -> Arcs:
-    """Calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
+    """Return calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
 
-    tail_calls: finds who called by a jump, so that another function has been taken for the caller.
+    tail_calls: finds callers that left by a jump, for which another function was recorded as the caller.
     """
     parts: list[Arcs] = []
     for module in distinct(rows.module).tolist():
@@ -70,7 +70,7 @@ def call_arcs(
         caller = np.full(len(interval), -1, dtype=np.int32)
         if callers:
             from_pc = records.from_pc
-            # A return address may be the first one after its function: the call itself is surely inside.
+            # A return address may be the first one after its function; the call itself is always inside.
             inside = space.of_addresses(module, from_pc - np.minimum(from_pc, np.uint64(1)))
             caller = np.where(from_pc == 0, caller, inside)
         callee = space.of_addresses(module, records.self_pc)
@@ -82,7 +82,7 @@ def call_arcs(
 
 
 def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, IntArray, npt.NDArray[np.void]]:
-    """Which images are whole histograms and then whole arcs, (m,); their arcs, and the image of each, (a,)."""
+    """Return which images are whole histograms, then whole arcs, (m,); their arcs, and the image of each, (a,)."""
     plain = np.zeros(len(places), dtype=np.bool_)
     if not len(places):
         return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
@@ -102,7 +102,7 @@ def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, I
 
 
 def _behind_histograms(data: npt.NDArray[np.uint8], start: IntArray, end: IntArray) -> IntArray:
-    """Where the histograms end that images begin with, (m,): behind the image where one does not fit, or is damaged."""
+    """Return where the leading histograms of images end, (m,): after the image if one does not fit, or is damaged."""
     at, heads = start.copy(), _anywhere(data, HEAD)
     left = np.arange(len(at))
     for _ in range(MOST_HISTOGRAMS):

@@ -30,9 +30,14 @@ MAX_BIN, MAX_ARC = 2**16 - 1, 2**32 - 1
 
 @dataclass(frozen=True)
 class GmonTotals:
-    """Sums over a run, of the program itself.
+    """Sums over a run, of the program itself. Addresses ascend.
 
-    bin_address (b,), ticks (b,): 4-byte bins with samples. from_pc, self_pc, count (a,): calls. Addresses ascend.
+    Attributes:
+        bin_address: (b,) 4-byte bins with samples.
+        ticks: (b,) ticks of each bin.
+        from_pc: (a,) call addresses.
+        self_pc: (a,) addresses in the called functions.
+        count: (a,) calls.
     """
 
     bin_address: AddressArray
@@ -44,9 +49,9 @@ class GmonTotals:
 
 
 def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
-    """Add up the complete intervals of a stream: module 0, with library time at its callers if `libs` says so.
+    """Add up the complete intervals of a stream: module 0, with library time at its callers if `libs` is "caller".
 
-    Raises: NoDataError when the process was not recorded as a stream, or nothing in it is whole.
+    Raises: NoDataError if the process was not recorded as a stream, or contains nothing complete.
     """
     if process.series:
         raise NoDataError(f"{process.path}: these files are gmon.out files already: give the last one to gprof")
@@ -78,8 +83,8 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
 def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
     """Write a gmon.out that stock gprof reads.
 
-    Counts above a field's range are written as repeated records, which gprof adds up. It insists on a histogram and
-    an arc, so an empty one of each stands in where there is none.
+    Counts that exceed a field are written as repeated records, which gprof adds up. gprof requires a histogram and an
+    arc, so missing ones are replaced by empty ones.
     """
     file.write(MAGIC + bytes(HEADER.size - len(MAGIC)))
     histograms = list(_histograms(totals))
@@ -91,7 +96,7 @@ def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
 
 
 def added_up(parts: list[Totals]) -> Totals:
-    """Values of several tables by their keys: one row per key, ascending."""
+    """Add up the values of several tables by their keys: one row per key, ascending."""
     keys = [np.concatenate(columns) for columns in zip(*(keys for keys, _ in parts), strict=True)]
     values = np.concatenate([values for _, values in parts])
     order = np.lexsort(keys[::-1])
@@ -105,12 +110,12 @@ def added_up(parts: list[Totals]) -> Totals:
 
 
 def _arc_totals(images: list[ImageRecords]) -> Totals:
-    """Calls by addresses in caller and callee."""
+    """Return calls by addresses in caller and callee."""
     return added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
 
 
 def _bin_totals(images: list[ImageRecords]) -> Totals:
-    """Ticks by the address of the 4-byte bin in which a histogram's bin begins."""
+    """Return ticks by the address of the 4-byte bin in which a histogram's bin begins."""
     address, ticks = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
     for image in images:
         for histogram in image.records.histograms:
@@ -124,7 +129,7 @@ def _bin_totals(images: list[ImageRecords]) -> Totals:
 
 
 def _histograms(totals: GmonTotals) -> Iterator[bytes]:
-    """Records of 16 bins aligned to 64 bytes: gprof refuses overlapping records of different shape."""
+    """Yield records of 16 bins aligned to 64 bytes: gprof refuses overlapping records of different shape."""
     block, where = np.unique(totals.bin_address // np.uint64(BLOCK_BYTES), return_inverse=True)
     table = np.zeros((len(block), BLOCK_BINS), dtype=np.int64)
     table[where, (totals.bin_address % BLOCK_BYTES // BIN_BYTES).astype(np.int64)] = totals.ticks
@@ -141,7 +146,7 @@ def _histogram(low: int, counts: IntArray, rate: int) -> bytes:
 
 
 def _arcs(totals: GmonTotals) -> bytes:
-    """Arc records; a count above 32 bits becomes several."""
+    """Return arc records; a count above 32 bits becomes several."""
     repeats = np.maximum((totals.count + MAX_ARC - 1) // MAX_ARC, 1)
     table = np.zeros(int(repeats.sum()), dtype=ARC)
     last = np.cumsum(repeats) - 1

@@ -1,9 +1,8 @@
-"""Calls by call instruction, as a stream has them: how often each line that calls was run, phase by phase."""
+"""Calls by call instruction, from a stream: executions of each calling line, by phase."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from incprof.model import IntArray, Process, Run, distinct
 from incprof.readers.stream.collect import Collected, collect
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.window import Source
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.modules import SymbolLoader
-from incprof.readers.symbols.table import NOWHERE
-from incprof.readers.symbols.tail_calls import TailCalls
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.modules import SymbolLoader
+from incprof.symbols.table import NOWHERE
+from incprof.symbols.tail_calls import TailCalls
 
 UNKNOWN_CALLER = 0
 
@@ -23,9 +22,12 @@ UNKNOWN_CALLER = 0
 class CallSites:
     """Call instructions of a process, a each; a row for each callee. A jump in place of a call counts as one.
 
-    module: (a,) base names. function: (a,) where the function begins that holds the instruction, link-time address.
-    address: (a,) the last byte of a call, the first of a jump. callee: (a,) an address in the called function. calls:
-    (a, k) by phase.
+    Attributes:
+        module: (a,) base names.
+        function: (a,) link-time address of the function that contains the instruction.
+        address: (a,) the last byte of a call, the first of a jump.
+        callee: (a,) an address in the called function.
+        calls: (a, k) by phase.
     """
 
     module: tuple[str, ...]
@@ -35,17 +37,17 @@ class CallSites:
     calls: IntArray
 
     def of_function(self, module: str, begin: int) -> IntArray:
-        """Rows of the function that begins at an address, ascending."""
+        """Return the rows of the function that begins at an address, ascending."""
         here = np.flatnonzero(self.function == begin)
         return np.array([row for row in here.tolist() if self.module[row] == module], dtype=np.int64)
 
 
 def read_call_sites(run: Run, process: Process, labels: IntArray, *, exe: str | None = None) -> CallSites:
-    """Call sites of a process, as far as callers and callees lie in the same module.
+    """Return the call sites of a process whose callers and callees lie in the same module.
 
-    labels: (n,) phase of each interval, -1 for none. None are known for a directory of gmon files.
+    labels: (n,) phase of each interval, -1 for none. A directory of gmon files has no call sites.
 
-    Raises: NoDataError when the stream cannot be read any more.
+    Raises: NoDataError if the stream can no longer be read.
     """
     phases = int(labels.max(initial=-1)) + 1
     if process.series:
@@ -57,7 +59,7 @@ def read_call_sites(run: Run, process: Process, labels: IntArray, *, exe: str | 
 
 
 def _rows(found: Collected, labels: IntArray) -> list[IntArray]:
-    """(module, phase, from, to, count) of the arcs, (m, 5) for each chunk of intervals."""
+    """Return (module, phase, from, to, count) of the arcs, (m, 5) for each chunk of intervals."""
     tables = []
     for chunk in chunks(found):
         parts = [np.empty((0, 5), dtype=np.int64)]
@@ -75,7 +77,7 @@ def _rows(found: Collected, labels: IntArray) -> list[IntArray]:
 
 
 def _summed(rows: IntArray) -> IntArray:
-    """One row for each (module, phase, from, to), counts added up."""
+    """Return one row for each (module, phase, from, to), counts added up."""
     if not len(rows):
         return rows
     order = np.lexsort(rows[:, :4].T[::-1])
@@ -87,12 +89,12 @@ def _summed(rows: IntArray) -> IntArray:
 
 
 def _described(tables: list[IntArray], phases: int, run: Run, exe: str | None, found: Collected | None) -> CallSites:
-    """Rows by call site and callee, with the functions that hold them."""
+    """Return rows by call site and callee, with the functions that contain them."""
     none: IntArray = np.empty(0, dtype=np.int64)
     if found is None or not tables:
         return CallSites((), none, none, none, np.empty((0, phases), dtype=np.int64))
     rows = tables[0]
-    # A return address may be the first one after its function: the call itself is surely inside.
+    # A return address may be the first one after its function; the call itself is always inside.
     rows[:, 2] -= 1
     symbols = SymbolLoader(run.directory, exe)
     _at_jumps(rows, found, symbols)
@@ -107,12 +109,12 @@ def _described(tables: list[IntArray], phases: int, run: Run, exe: str | None, f
         symbol = table.find(address[here].view(np.uint64))
         begin = np.append(table.address.astype(np.int64), NOWHERE)
         function[here] = begin[symbol]
-    names = {number: Path(found.modules[number].path).name for number in distinct(ends[:, 0]).tolist()}
+    names = {number: found.modules[number].name for number in distinct(ends[:, 0]).tolist()}
     return CallSites(tuple(names[n] for n in ends[:, 0].tolist()), function, address, ends[:, 2], calls)
 
 
 def _at_jumps(rows: IntArray, found: Collected, symbols: SymbolLoader) -> None:
-    """Put calls that were jumps to where these are: until then they seem to come from the caller of who jumped."""
+    """Move calls made by jumps to these jumps: as recorded, they come from the caller of the jumping function."""
     modules = tuple(found.modules.values())
     space = FunctionSpace(modules, symbols.load)
     tail_calls = TailCalls(space, modules, symbols.code)

@@ -1,4 +1,4 @@
-"""Which addresses of call paths lie in loops of their functions: asked where nobody has counted calls."""
+"""Find the addresses of call paths that lie in loops of their functions, for runs without call counts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.jsonstore import JsonStore, Stores
 from incprof.model import OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, CodeLoops, IntArray, IntervalProfile, Run
 from incprof.model.code_loops import Range, innermost, nested
-from incprof.readers.symbols.jumps import code_loops_of
-from incprof.readers.symbols.python_code import line_at
-from incprof.readers.symbols.python_loops import KeptLoops
+from incprof.safe.jsonstore import JsonStore, Stores
+from incprof.symbols.jumps import code_loops_of
+from incprof.symbols.python_code import line_at
+from incprof.symbols.python_loops import KeptLoops
 
-# Functions that are on the stack in less of the run are not looked at: each costs a part of a disassembly.
+# Functions on the stack in a smaller share of the run are skipped: each costs a part of a disassembly.
 LEAST = 0.005
-# Of what is kept of loops in Python.
+# Version of the stored Python loops.
 VERSION = 1
 
 
 def with_code_loops(
     run: Run, profile: IntervalProfile, *, exe: str | None = None, stores: Stores = JsonStore
 ) -> IntervalProfile:
-    """The profile with what its machine code says; itself where calls were counted.
+    """Return the profile with the loops of its machine code; unchanged if calls were counted.
 
-    Functions whose code is not here, or of another processor than x86-64, stay unknown. stores: where answers are kept.
+    Functions whose code is not available, or not for x86-64, stay unknown. stores: where answers are kept.
     """
     if profile.counted or not len(profile.samples.time_s):
         return profile
@@ -61,7 +61,7 @@ def with_code_loops(
 def _enter(
     bodies: Iterable[tuple[int, Sequence[Range]]], at: IntArray, nodes: IntArray, out: IntArray, around: list[int]
 ) -> None:
-    """Say of path nodes of a function, (m,) with their addresses `at`, in which of its loops they lie."""
+    """Record for path nodes of a function, (m,) with their addresses `at`, which of its loops contain them."""
     loops, first = nested(bodies), len(around)
     around += [first + outer if outer >= 0 else 0 for _, outer in loops]
     position = innermost(loops, at)
@@ -71,7 +71,7 @@ def _enter(
 def _look_into_source(
     profile: IntervalProfile, function: int, sources: KeptLoops, out: IntArray, around: list[int]
 ) -> None:
-    """The same for a function of Python: addresses are lines."""
+    """Do the same for a Python function: addresses are lines."""
     one = profile.functions[function]
     loops = sources.of(one.file, one.code) if one.code is not None and one.file is not None else None
     if one.code is None or loops is None:
@@ -82,7 +82,7 @@ def _look_into_source(
 
 
 def _that_matter(profile: IntervalProfile) -> IntArray:
-    """The functions that are on the stack in enough of the samples, ascending."""
+    """Return the functions that are on the stack in enough of the samples, ascending."""
     samples = profile.samples
     own = np.bincount(
         samples.node, weights=samples.weight * (samples.kind != PROFILER), minlength=len(profile.paths.parent)

@@ -1,4 +1,4 @@
-"""The images of a stream sorted into intervals that are complete."""
+"""Sort the images of a stream into complete intervals."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from incprof.readers.stream.window import ByteArray, Source
 COUNTERS = 16
 MAX_NS = 2**62
 
-# Where an image of a complete interval lies: docs/formats.md, and the index of its interval.
+# Place of an image of a complete interval: docs/reference/formats.md, and the index of its interval.
 PLACE = np.dtype([("interval", "i8"), ("kind", "i8"), ("module", "i8"), ("offset", "i8"), ("length", "i8")])
 DATA = (images.OWN_TIME, images.LIBRARY_TIME, images.SAMPLES)
 
 
 @dataclass
 class Collected:
-    """A stream, sorted but not decoded: where the images of its complete intervals lie.
+    """A stream, sorted but not decoded: the places of the images of its complete intervals.
 
-    nodes: payloads of node images in file order, and None where some may be missing. lost: intervals without a
-    usable interval image. before_ns: where the last interval before these ends, if they are a part of the stream.
+    Attributes:
+        nodes: payloads of node images in file order, and None where some may be missing.
+        lost: number of intervals without a usable interval image.
+        before_ns: end of the last interval before these, if they are a part of the stream.
     """
 
     source: Source
@@ -51,17 +53,17 @@ class Collected:
 
     @property
     def end_ns(self) -> int:
-        """Where the last complete interval ends, nanoseconds since the start of the run."""
+        """End of the last complete interval, nanoseconds since the start of the run."""
         return self._counters[1 - COUNTERS] if self._counters else self.before_ns
 
     @property
     def counters(self) -> npt.NDArray[np.uint64]:
-        """Counters of the complete intervals as written, shape (n, COUNTERS)."""
+        """Return the counters of the complete intervals as written, shape (n, COUNTERS)."""
         return np.frombuffer(self._counters.tobytes(), dtype=np.uint64).reshape(-1, COUNTERS)
 
     @property
     def places(self) -> npt.NDArray[np.void]:
-        """Where the images of kinds 3, 4 and 7 of the complete intervals lie, in file order; PLACE, shape (m,)."""
+        """Return the places of images of kinds 3, 4 and 7 of complete intervals, in file order; PLACE, shape (m,)."""
         return np.frombuffer(self._places.tobytes(), dtype=PLACE)
 
     def add(self, counters: tuple[int, ...], members: list[Image]) -> None:
@@ -74,7 +76,7 @@ class Collected:
 def collect(source: Source) -> Collected:
     """Sort the images of a stream.
 
-    Raises: NoDataError when it is no stream or has no metadata.
+    Raises: NoDataError if it is not a stream or has no metadata.
     """
     found = Collected(source, first_metadata(source), {})
     found.modules = {module.id: module for module in found.metadata.modules}
@@ -88,7 +90,7 @@ def collect(source: Source) -> Collected:
 
 
 class Sorter:
-    """Takes the images of a stream in file order. pending: those of an interval that is not complete yet."""
+    """Takes the images of a stream in file order. pending: images of the incomplete interval."""
 
     def __init__(self, found: Collected):
         self.found = found
@@ -97,7 +99,7 @@ class Sorter:
         self._last = -1
 
     def take(self, image: Image) -> bool:
-        """Take the next image; whether it was the last one of its interval."""
+        """Take the next image; return whether it completed its interval."""
         found = self.found
         if image.after_hole:
             self._suspect = _after_hole(found, image, self.pending)
@@ -120,7 +122,7 @@ class Sorter:
 def first_metadata(source: Source) -> Metadata:
     """Find and check the metadata of a stream.
 
-    Raises: NoDataError when it is no stream or has none.
+    Raises: NoDataError if it is not a stream or has none.
     """
     where = source.path
     if not source.size:
@@ -137,7 +139,7 @@ def first_metadata(source: Source) -> Metadata:
 
 
 def _after_hole(found: Collected, image: Image, pending: list[Image]) -> int:
-    """Forget what a hole may have torn apart; the number of the interval whose start it may have swallowed."""
+    """Discard images that a hole may have separated; return the interval whose start the hole may have swallowed."""
     if any(other.interval != image.interval for other in pending):
         found.lost += 1
     pending.clear()
@@ -169,5 +171,5 @@ def _commit(found: Collected, last: Image, pending: list[Image], *, spoiled: boo
         return
     members = [image for image in pending if image.interval == last.interval]
     found.bad_images += len(pending) - len(members)
-    found.ended = False  # a program that was to become another one, and has not
+    found.ended = False  # a program that announced an exec, which then failed
     found.add(counters, [image for image in members if image.kind != images.NODES])

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.model import Counters, PathTree
-from incprof.readers.calls import CallTable
+from incprof.readers.call_table import CallTable
 from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
 from incprof.readers.stream.arc_rows import call_arcs, read_records
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.lost_frames import Below, LostFrames, from_libraries
 from incprof.readers.stream.made_paths import MadePaths, made_paths
-from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
+from incprof.readers.stream.path_nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.paths import extended, path_tree
 from incprof.readers.stream.records import Libs, chunks, histogram_time
 from incprof.readers.stream.sample_decoder import SampleDecoder
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.tail_calls import TailCalls
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.tail_calls import TailCalls
 
 NS = 1e-9
 MAX_COUNT = 2**53
@@ -25,8 +25,8 @@ MAX_COUNT = 2**53
 class StreamDecoder:
     """Decodes a collected stream, a chunk of intervals at a time. Function numbers are those of `space`; n intervals.
 
-    arcs: who called whom is wanted, and not only how often each function was called. tail_calls: finds what is missing
-    on call paths and between callers and callees.
+    arcs: keep call arcs, and not only the number of calls of each function. tail_calls: finds functions missing on call
+    paths and between callers and callees.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class StreamDecoder:
         self._counters: FloatArray = found.counters.astype(np.float64)
 
     def decode(self) -> Parts:
-        """Everything but the names. Damaged images are left out and counted."""
+        """Decode everything but the names. Damaged images are left out and counted."""
         found = self._found
         nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
         found.nodes.clear()
@@ -51,7 +51,7 @@ class StreamDecoder:
         return self.decode_with(nodes, path_tree(nodes, self._space), made)
 
     def decode_with(self, nodes: Nodes, paths: PathTree, made: MadePaths | None = None) -> Parts:
-        """The same, when the nodes have been decoded and looked up already."""
+        """Do the same with nodes that have been decoded and looked up already."""
         found, rate_hz = self._found, self._found.metadata.rate_hz
         node_limit = found.source.size // NODE_BYTES
         lost = LostFrames(nodes, paths, self._space, self._tail_calls) if self._tail_calls else None
@@ -90,10 +90,10 @@ class StreamDecoder:
         )
 
     def _counters_of(self, profiler_ticks: FloatArray, calls: FloatArray) -> Counters:
-        """Counters in seconds and counts; time inside the profiler from its samples (n,) where the counter lacks it.
+        """Return counters in seconds and counts; time inside the profiler from its samples (n,) if no counter has it.
 
-        Samples see less of a call than it costs: what the function does to be counted is its own code. Calls (n,) times
-        the cost of one is all of it.
+        Samples cover only a part of the cost of counting a call: the call of the hook is the function's own code. Calls
+        (n,) times the cost of one cover all of it.
         """
         c, tick = self._counters, 1.0 / self._found.metadata.rate_hz
         hooks_s = np.maximum(np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._found.metadata.call_s or 0.0))
@@ -114,7 +114,7 @@ class StreamDecoder:
         )
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:
-        """Warnings, and whether data was dropped."""
+        """Return warnings, and whether data was dropped."""
         found, warnings = self._found, list[str]()
         where = found.source.path
         damaged = bool(found.damage.holes or found.damage.torn or found.bad_images or found.lost or lost_nodes)
@@ -145,5 +145,5 @@ class StreamDecoder:
 
 
 def _charged(time: SelfTime, below: Below, paths: PathTree) -> SelfTime:
-    """Time in libraries, given by node, as that of the functions that called them."""
+    """Attribute time in libraries, given by node, to the functions that called them."""
     return SelfTime(time.interval, below.function(time.function, paths.function[time.function]), time.seconds)

@@ -1,4 +1,4 @@
-"""Numbers and images as the collector writes them (docs/formats.md)."""
+"""Encode numbers and images as the collector does (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ UintArray = npt.NDArray[np.uint64]
 
 
 def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
-    """An image: its header, and what it holds."""
+    """Return an image: its header and payload."""
     head = HEADER.pack(MAGIC, kind, 0, module, len(payload), interval)
     return HEADER.pack(MAGIC, kind, check(head, payload), module, len(payload), interval) + payload
 
 
 def varints(values: UintArray) -> bytes:
-    """LEB128 numbers one after the other."""
+    """Return numbers as consecutive LEB128."""
     septets = np.zeros((len(values), MAX_BYTES), dtype=np.uint8)
     rest, length = values.copy(), np.ones(len(values), dtype=np.int64)
     for at in range(MAX_BYTES):
@@ -31,5 +31,5 @@ def varints(values: UintArray) -> bytes:
 
 
 def zigzag(values: npt.NDArray[np.int64]) -> UintArray:
-    """Signed numbers as unsigned ones, same shape."""
+    """Return signed numbers as unsigned ones, same shape."""
     return ((values << 1) ^ (values >> 63)).view(np.uint64)

@@ -1,4 +1,4 @@
-"""A stream that is still being written: each look decodes what was appended since the one before."""
+"""Follow a stream that is still being written: each look decodes the data appended since the one before."""
 
 from __future__ import annotations
 
@@ -6,40 +6,84 @@ import copy
 import os
 from array import array
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.model import IntervalProfile, Metadata, Module, pooled
-from incprof.readers.profile_builder import Parts, build_profile
+from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module, PathTree, Samples, distinct, pooled
+from incprof.readers.call_table import CallTable
+from incprof.readers.profile_builder import Parts, SelfTime, build_profile
 from incprof.readers.stream import images
 from incprof.readers.stream.collect import Collected, Sorter, first_metadata
 from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.follow_nodes import GrowingPaths, GrowingSpace
-from incprof.readers.stream.follow_parts import joined, pruned
-from incprof.readers.stream.gathered import split
 from incprof.readers.stream.library_functions import with_library_functions
+from incprof.readers.stream.node_files import split
+from incprof.readers.stream.paths import extended
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.regions import with_regions_joined
 from incprof.readers.stream.window import Source
-from incprof.readers.symbols.machine_code import MachineCode
-from incprof.readers.symbols.table import SymbolTable
+from incprof.symbols.machine_code import MachineCode
+from incprof.symbols.table import SymbolTable
 
-# So many intervals are decoded at once at most.
+# Most intervals decoded at once.
 MOST_INTERVALS = 1024
-# A file that begins like a stream may become one up to this size.
+# A file whose contents so far begin like a stream may become one, up to this size.
 HEAD_BYTES = 1 << 20
-# Another file under the same name is told from the old one by its first bytes: the metadata has pid and start.
+# A replaced file is detected by its first bytes: the metadata contains pid and start.
 KNOWN_BYTES = 4096
+
+
+def joined(parts: Sequence[Parts], tree: PathTree) -> Parts:
+    """Join consecutive parts (at least one), with the tree that contains all of their samples.
+
+    The result shares nothing that building a profile modifies.
+    """
+    lengths = [len(part.end_s) for part in parts]
+    firsts = (np.cumsum(lengths) - lengths).tolist()
+    calls = CallTable()
+    self_time: list[SelfTime] = []
+    for part, first in zip(parts, firsts, strict=True):
+        arcs = part.calls.arcs()
+        calls.add(Arcs(arcs.interval + first, arcs.caller, arcs.callee, arcs.count))
+        self_time += [SelfTime(time.interval + first, time.function, time.seconds) for time in part.self_time]
+    samples = Samples(*(np.concatenate([getattr(p.samples, f.name) for p in parts]) for f in fields(Samples)))
+    return replace(
+        parts[-1],
+        start_s=np.concatenate([part.start_s for part in parts]),
+        end_s=np.concatenate([part.end_s for part in parts]),
+        counters=Counters(*(np.concatenate([getattr(p.counters, f.name) for p in parts]) for f in fields(Counters))),
+        self_time=self_time,
+        calls=calls,
+        paths=extended(tree, int(samples.node.max(initial=0)) + 1),
+        samples=samples,
+    )
+
+
+def pruned(parts: Parts) -> Parts:
+    """Return the same, restricted to tree nodes on the path of a sample."""
+    tree, samples = parts.paths, parts.samples
+    used = np.zeros(len(tree.parent), dtype=bool)
+    used[0] = True
+    front = distinct(samples.node)
+    while len(front := front[~used[front]]):
+        used[front] = True
+        front = distinct(tree.parent[front])
+    place = np.cumsum(used) - 1
+    smaller = PathTree(place[tree.parent[used]], tree.function[used], tree.address[used])
+    return replace(parts, paths=smaller, samples=replace(samples, node=place[samples.node].astype(np.int32)))
 
 
 @dataclass(frozen=True)
 class Look:
-    """What came since the look before: intervals (None: no new one). more: look again at once, there are others.
+    """The data appended since the look before.
 
-    restarted: the file was replaced or cut short, and is read from its beginning again.
+    Attributes:
+        profile: the new intervals; None if there are none.
+        more: further data is available; look again at once.
+        restarted: the file was replaced or cut short, and is read from its beginning again.
     """
 
     profile: IntervalProfile | None = None
@@ -50,15 +94,19 @@ class Look:
 class Follower:
     """Follows one stream. It is opened for reading at each look, and never written to or locked.
 
-    metadata: None until it has been read. ended: its last image is there. n_intervals: those given out so far. holes:
-    damaged places that were skipped. first_kept: the first recorded interval of `window`. restarts: how often it was
-    replaced, or grouped anew. ticks: samples of each recorded interval.
-
-    by: so many recorded intervals are given out as one, from the first on; fewer at the end only. flush: nothing more
-    comes, though the stream has no end.
-
-    load: symbols of a module. code: its machine code, without which no function of a library is named. keep: about so
-    many of the last intervals stay for `window`, none if 0.
+    Attributes:
+        metadata: None until it has been read.
+        ended: its last image was read.
+        n_intervals: number of intervals returned so far.
+        holes: damaged places that were skipped.
+        first_kept: the first recorded interval of `window`.
+        restarts: number of times it was replaced, or regrouped.
+        ticks: samples of each recorded interval.
+        by: number of recorded intervals merged into one, from the first on; fewer at the end only.
+        flush: no more data will come, though the stream has no end.
+        load: returns the symbols of a module.
+        code: returns its machine code, required to name functions of libraries.
+        keep: approximate number of last intervals kept for `window`, none if 0.
     """
 
     def __init__(
@@ -85,14 +133,14 @@ class Follower:
         self._sorter: Sorter | None = None
 
     def regroup(self, by: int) -> None:
-        """Read the stream from its beginning again, and give out so many recorded intervals as one."""
+        """Read the stream from its beginning again, with `by` recorded intervals merged into one."""
         self.by = by
         self._start_over()
 
     def look(self) -> Look:
-        """Decode what was appended, as far as it is whole; a file that is not there (yet) has nothing.
+        """Decode the complete part of the appended data; a missing file has none (yet).
 
-        Raises: NoDataError when it cannot be read, or is no stream.
+        Raises: NoDataError if it cannot be read, or is not a stream.
         """
         try:
             found = os.stat(split(self.path)[0])
@@ -114,7 +162,7 @@ class Follower:
             return replace(self._take(source), restarted=restarted)
 
     def _take(self, source: Source) -> Look:
-        """Decode what lies behind the last position, up to MOST_INTERVALS of it."""
+        """Decode the data after the last position, at most MOST_INTERVALS."""
         if self.metadata is None and not self._begin(source):
             return Look()
         assert self.metadata is not None
@@ -138,11 +186,11 @@ class Follower:
 
     @property
     def _most(self) -> int:
-        """How many recorded intervals are decoded at once at most."""
+        """Return the most recorded intervals decoded at once."""
         return max(MOST_INTERVALS // self.by, 1) * self.by
 
     def _whole(self, source: Source) -> int:
-        """How many recorded intervals behind the last position may be given out now, if there are as many."""
+        """Return how many recorded intervals after the last position can be returned now."""
         if self.by == 1:
             return self._most
         assert self.metadata is not None
@@ -158,9 +206,9 @@ class Follower:
         return self._most if trial.found.ended or self.flush else n - n % self.by
 
     def _begin(self, source: Source) -> bool:
-        """Read the metadata, if they are there.
+        """Read the metadata, if present.
 
-        Raises: NoDataError when it is no stream.
+        Raises: NoDataError if it is not a stream.
         """
         head = source.bytes_at(0, images.HEADER.size)
         try:
@@ -179,7 +227,7 @@ class Follower:
         return True
 
     def _decode(self, found: Collected) -> IntervalProfile | None:
-        """The profile of the intervals that were found."""
+        """Return the profile of the collected intervals."""
         modules = tuple(found.modules[number] for number in sorted(found.modules))
         if self._space.learn(modules):
             self._paths.look_up_again()
@@ -202,7 +250,7 @@ class Follower:
         return profile
 
     def window(self) -> IntervalProfile | None:
-        """The profile of the last intervals as they were recorded, without functions of libraries; None before any."""
+        """Return the profile of the last intervals as recorded, without functions of libraries; None before any."""
         if not self._parts:
             return None
         return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))

@@ -1,4 +1,4 @@
-"""The call paths of a stream that still grows: nodes and their functions, looked up once."""
+"""The call paths of a growing stream: nodes and their functions, looked up once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from incprof.model import BROKEN, ELIDED, ROOT, Module, PathTree
 from incprof.readers.stream.metadata import MAX_MODULES
-from incprof.readers.stream.nodes import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, NodeDecoder, Nodes
+from incprof.readers.stream.path_nodes import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, NodeDecoder, Nodes
 from incprof.readers.stream.varint import ByteArray
-from incprof.readers.symbols.function_space import FunctionSpace, IntArray, NumberArray
-from incprof.readers.symbols.table import SymbolTable
+from incprof.symbols.function_space import FunctionSpace, IntArray, NumberArray
+from incprof.symbols.table import SymbolTable
 
 
 class GrowingSpace(FunctionSpace):
-    """A FunctionSpace to which modules come later: every module there could be has its number from the start."""
+    """A FunctionSpace to which modules are added later: every possible module has its number from the start."""
 
     def __init__(self, modules: Sequence[Module], load: Callable[[Module], SymbolTable]):
         super().__init__(modules, load)
@@ -23,19 +23,24 @@ class GrowingSpace(FunctionSpace):
         self._specials = self.size = len(self._ids) + 2
 
     def learn(self, modules: Sequence[Module]) -> bool:
-        """Take modules that are new; whether there were any."""
+        """Add new modules; return whether there were any."""
         new = [module for module in modules if not self.knows(module.id)]
         self._modules.update({module.id: module for module in new})
         return bool(new)
 
     def library(self, module: IntArray) -> NumberArray:
-        """Numbers that stand for whole modules, same shape; unknown modules share one."""
+        """Return numbers that stand for whole modules, same shape; unknown modules share one."""
         known = np.isin(module, np.fromiter(self._modules, dtype=np.int64))
         return super().library(np.where(known, module, -1))
 
 
 class GrowingPaths:
-    """The trie of a stream as far as it has been read. nodes: as written. tree: with functions of the space."""
+    """The trie of a stream as far as it has been read.
+
+    Attributes:
+        nodes: as written.
+        tree: with functions of the space.
+    """
 
     def __init__(self, space: FunctionSpace):
         self._space = space
@@ -45,7 +50,7 @@ class GrowingPaths:
         self.tree = PathTree(zero, np.full(1, ROOT, dtype=np.int32), zero)
 
     def add(self, payloads: Sequence[ByteArray | None], file_size: int) -> int:
-        """Add node images in file order; how many of them are damaged."""
+        """Add node images in file order; return how many of them are damaged."""
         if not payloads:
             return 0
         old = self.nodes
@@ -58,11 +63,11 @@ class GrowingPaths:
         return bad
 
     def look_up_again(self) -> None:
-        """Look up every node: more modules are known."""
+        """Look up every node again, because more modules are known."""
         self._look_up(1)
 
     def _look_up(self, first: int) -> None:
-        """Find the functions of all nodes from `first` on. A linkage stub at the end of a path counts as its caller."""
+        """Look up the functions of all nodes from `first` on. A linkage stub that ends a path counts as its caller."""
         nodes = self.nodes
         module = nodes.module[first:]
         function = self._space.resolve(module, nodes.address[first:].view(np.uint64))

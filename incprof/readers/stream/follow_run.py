@@ -1,26 +1,26 @@
-"""A run directory that is still being written: its streams, as they appear."""
+"""Follow a run directory that is still being written: its streams, as they appear."""
 
 from __future__ import annotations
 
 import os
 
 from incprof.errors import NoDataError
-from incprof.jsonstore import InMemory
 from incprof.model import IntervalProfile, Module, Process, Run
 from incprof.readers.run import SERIES, streams
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.readers.stream.follow import Follower
+from incprof.readers.stream.inlined import with_inlined
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
-from incprof.readers.symbols.inlined import with_inlined
-from incprof.readers.symbols.machine_code import MachineCode
-from incprof.readers.symbols.modules import SymbolLoader
-from incprof.readers.symbols.source import module_key
-from incprof.readers.symbols.table import SymbolTable
+from incprof.safe.jsonstore import InMemory
+from incprof.symbols.machine_code import MachineCode
+from incprof.symbols.modules import SymbolLoader
+from incprof.symbols.source import module_key
+from incprof.symbols.table import SymbolTable
 
 
 class SharedSymbols:
-    """Symbols for all processes of a run: what two of them have in common is read once."""
+    """Symbols for all processes of a run; those that processes share are read once."""
 
     def __init__(self, directory: str, exe: str | None):
         self._loader = SymbolLoader(directory, exe, nameless=True)
@@ -28,14 +28,14 @@ class SharedSymbols:
         self._machine: dict[tuple[bool, str], MachineCode | None] = {}
 
     def load(self, module: Module) -> SymbolTable:
-        """Symbols of a module; a program without any is one nameless function."""
+        """Return the symbols of a module; a program without any is one nameless function."""
         key = (module.id == 0, module.map or module_key(module))
         if key not in self._tables:
             self._tables[key] = self._loader.load(module)
         return self._tables[key]
 
     def machine_code(self, module: Module) -> MachineCode | None:
-        """The machine code of a module, as far as its binary is here."""
+        """Return the machine code of a module, if its binary exists here."""
         key = (module.id == 0, module_key(module))
         if key not in self._machine:
             elf = self._loader.code(module)
@@ -44,10 +44,12 @@ class SharedSymbols:
 
 
 class RunFollower:
-    """Follows the streams of a directory, which need not exist yet. rank: only of this one.
+    """Follows the streams of a directory, which need not exist yet.
 
-    processes: those seen so far, in order of (rank, children last), with what follows each. by: so many recorded
-    intervals are given out as one.
+    Attributes:
+        rank: follow only this one.
+        processes: those found so far, in order of (rank, children last), with the follower of each.
+        by: number of recorded intervals merged into one.
     """
 
     def __init__(self, directory: str, *, rank: int | None = None, libs: Libs = "caller", exe: str | None = None):
@@ -59,9 +61,9 @@ class RunFollower:
         self._known: dict[str, Follower] = {}
 
     def scan(self) -> None:
-        """Look for streams that are new.
+        """Look for new streams.
 
-        Raises: NoDataError when the directory is a file, cannot be read, or holds a recording in another form.
+        Raises: NoDataError if the directory is a file, cannot be read, or holds a recording in another form.
         """
         try:
             names = sorted(os.listdir(self.directory))
@@ -81,17 +83,17 @@ class RunFollower:
         self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]
 
     def regroup(self, by: int) -> None:
-        """Read all streams from their beginning again, and give out so many recorded intervals as one."""
+        """Read all streams from their beginning again, with `by` recorded intervals merged into one."""
         self.by = by
         for follower in self._known.values():
             follower.regroup(by)
 
     def finished(self, window: IntervalProfile) -> IntervalProfile:
-        """A follower's window with inlined functions and those of libraries: what `read_profile` makes of it.
+        """Return a follower's window with inlined and library functions, as `read_profile` would return it.
 
-        May take seconds, and run beside everything else but itself. What the binaries say is asked for once.
+        May take seconds. May run concurrently with everything but itself. Results from the binaries are looked up once.
         """
         run = Run(self.directory, window.metadata.app, ())
-        profile = with_inlined(run, window, exe=self._exe, stores=self._answers)
-        profile = with_code_loops(run, profile, exe=self._exe, stores=self._answers)
-        return with_library_functions(profile, self._libs, self._symbols.machine_code)
+        profile = with_library_functions(window, self._libs, self._symbols.machine_code)
+        profile = with_inlined(run, profile, self._libs, exe=self._exe, stores=self._answers)
+        return with_code_loops(run, profile, exe=self._exe, stores=self._answers)

@@ -1,8 +1,7 @@
-"""Parts and copies of functions, for a reader that does not know them.
+"""Attribute parts and clones of functions to their originals, for readers that do not support them.
 
-Compilers make functions of their own of parallel regions, of cold code and for constant arguments: `relax._omp_fn.0`.
-Stock gprof drops their symbols, and charges what lies there to the function before, which has nothing to do with it.
-n symbols.
+Compilers create separate functions for parallel regions, cold code and constant arguments: `relax._omp_fn.0`. Stock
+gprof drops their symbols, and charges their code to the preceding, unrelated function. n symbols.
 """
 
 from __future__ import annotations
@@ -13,26 +12,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.names import begins_inside, region_of, without_marks
+from incprof.model.names import begins_inside, region_of, without_marks
 from incprof.readers.stream.as_gmon import BIN_BYTES, AddressArray, GmonTotals, added_up
-from incprof.readers.symbols.table import SymbolTable
+from incprof.symbols.table import SymbolTable
 
-# Marks that gprof takes for part of a name: of clones by the first compilers that made any, of nested functions.
+# Marks that gprof accepts as part of a name: of clones by the earliest compilers, of nested functions.
 KEPT = re.compile(r"(\.clone\.\d+|\.\d+)*")
 
 
 def at_originals(
     totals: GmonTotals, table: SymbolTable, callers: Callable[[int], Iterable[int]] | None = None
 ) -> GmonTotals:
-    """The same run, with what is in a part or a copy of a function at that function itself, where gprof knows it.
+    """Return the same run, with parts and clones of functions attributed to their original, if gprof recognises it.
 
-    Time and calls from there are the function's. So are calls of a copy; a part is called by its own function, which is
-    no call in the source. Where the function was inlined everywhere, both are parts of what it was inlined into.
+    Time and calls from there become the original's, and so do calls of a clone. Calls of a part are dropped: its own
+    function calls it, which is not a call in the source. If the original was inlined everywhere, its parts belong to
+    the functions that it was inlined into.
 
     Args:
         totals: of the run.
         table: symbols of the program.
-        callers: addresses of the functions that call what begins at an address, nearest first.
+        callers: addresses of the functions that call the code at an address, nearest first.
     """
     names = [table.name(i) for i in range(len(table))]
     places: dict[str, list[int]] = {}
@@ -54,7 +54,7 @@ def at_originals(
         return totals
 
     def moved(address: AddressArray) -> AddressArray:
-        """Addresses in a part or copy become the first whole bin of the original."""
+        """Map addresses in a part or clone to the first whole bin of the original."""
         owner = table.find(address)
         to = original[owner]
         first = (table.address[to] + np.uint64(BIN_BYTES - 1)) // np.uint64(BIN_BYTES) * np.uint64(BIN_BYTES)
@@ -68,13 +68,13 @@ def at_originals(
 
 
 def _is_known(name: str) -> bool:
-    """Whether gprof takes a function of this name for one."""
+    """Return whether gprof accepts this name as a function's."""
     bare, dot, marks = name.partition(".")
     return bool(bare) and KEPT.fullmatch(dot + marks) is not None
 
 
 def _originals(name: str) -> Iterator[str]:
-    """Whose part or copy this may be, the likeliest first."""
+    """Yield the functions that this may be a part or clone of, the likeliest first."""
     starter = region_of(name)
     if starter is not None:
         yield starter

@@ -1,4 +1,4 @@
-"""The images of a stream: where each one lies, and which places are damaged (docs/formats.md)."""
+"""The images of a stream: the position of each, and damaged places (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from incprof.readers.stream.window import Source
 MAGIC = b"gmon\x01\x00\x00\x00"
 HEADER = struct.Struct("<8sBBHII")
 SUM_AT = 9
-# Of an image, that are looked at in one go.
+# Bytes of an image processed in one go.
 PIECE = 1 << 20
 
 METADATA, INTERVAL, OWN_TIME, LIBRARY_TIME, MODULES, NODES, SAMPLES, END = range(1, 9)
 
 
 class Image(NamedTuple):
-    """One image: its payload is `length` bytes at `offset`. `after_hole`: something before it could not be read."""
+    """One image: its payload is `length` bytes at `offset`. `after_hole`: some bytes before it could not be read."""
 
     kind: int
     module: int
@@ -31,9 +31,9 @@ class Image(NamedTuple):
 
 
 def check(head: bytes, *payload: bytes | memoryview) -> int:
-    """What the header of an image says of its bytes, its own with a 0 for this: 1 to 255, which is never "nobody said".
+    """Return the check byte of an image, computed with 0 in its place: 1 to 255; 0 would mean that there is none.
 
-    One damaged image in 255 has the same.
+    A damaged image passes with a probability of 1 in 255.
     """
     crc = crc32(head[:SUM_AT] + b"\0" + head[SUM_AT + 1 :])
     for part in payload:
@@ -43,18 +43,18 @@ def check(head: bytes, *payload: bytes | memoryview) -> int:
 
 @dataclass
 class Damage:
-    """What a walk met. `holes`: places where bytes were skipped; `torn`: the file ends inside an image."""
+    """Damage found during a walk. `holes`: places where bytes were skipped; `torn`: the file ends inside an image."""
 
     holes: int = 0
     torn: bool = False
 
 
 def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
-    """Images in file order, from `position` on. Damaged places are skipped up to the next header, and noted."""
+    """Yield images in file order, from `position` on. Skip damaged places up to the next header, and record them."""
     hole = False
     data, base = b"", 0
     while position < source.size:
-        # Nearly all images are whole, and the next one is there to be seen: that is told without asking the source.
+        # Nearly all images are whole and followed by another one, which is checked without accessing the source.
         at = position - base
         if 0 <= at <= len(data) - HEADER.size and not hole:
             magic, kind, said, module, length, interval = HEADER.unpack_from(data, at)
@@ -83,20 +83,20 @@ def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
         is_whole = not said or said == check(head, *_pieces(source, position + HEADER.size, end))
         data, base = source.window
         damage.holes += not is_whole
-        is_taken = is_whole or (kind == METADATA and position == 0)  # without which there is nothing
+        is_taken = is_whole or (kind == METADATA and position == 0)  # without metadata, nothing can be read
         if is_taken:
             yield Image(kind, module, interval, position + HEADER.size, length, hole)
         position, hole = end, not is_taken
 
 
 def _pieces(source: Source, begin: int, end: int) -> Iterator[bytes]:
-    """The bytes of a payload of any length."""
+    """Yield the bytes of a payload of any length."""
     for at in range(begin, end, PIECE):
         yield source.bytes_at(at, min(PIECE, end - at))
 
 
 def _note_tail(source: Source, position: int, damage: Damage) -> None:
-    """A file that ends in the middle of an image is torn; one that ends in anything else has a hole."""
+    """Record a torn end if the file ends inside an image, or a hole if it ends in anything else."""
     if MAGIC.startswith(source.bytes_at(position, len(MAGIC))):
         damage.torn = True
     else:
@@ -104,14 +104,14 @@ def _note_tail(source: Source, position: int, damage: Damage) -> None:
 
 
 def _image_end(source: Source, position: int, head: bytes) -> int | None:
-    """End of the image at `position` that begins with `head`, or None when no whole image lies there."""
+    """Return the end of the image at `position` that begins with `head`, or None if no whole image lies there."""
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         return None
     length: int = HEADER.unpack(head)[4]
     end = position + HEADER.size + length
     if end > source.size:
         return None
-    # A write that failed half way leaves a length that reaches over the images after it.
+    # A write that failed halfway leaves a length that extends over the following images.
     follows = source.peek(end, len(MAGIC))
     if not MAGIC.startswith(follows) and source.find(MAGIC, position + len(MAGIC), end + len(MAGIC) - 1) >= 0:
         return None

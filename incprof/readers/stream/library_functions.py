@@ -1,15 +1,14 @@
-"""Time in libraries as that of the functions of theirs that the program called: `MPI_Barrier`, `cblas_dgemm`.
+"""Attribute time in libraries to the library functions that the program called: `MPI_Barrier`, `cblas_dgemm`.
 
-A stack ends in the program's innermost frame: its call instruction names the function of the library, by the linkage
-stub or the slot that it calls through. Whatever that function calls in turn is its own. A call through a pointer names
-nobody, and stays the caller's.
+A stack ends in the program's innermost frame: its call instruction names the library function, by the linkage stub or
+the slot that it calls through. Time in functions that this one calls in turn is its own. A call through a pointer has
+no name, and its time stays the caller's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack
@@ -28,21 +27,21 @@ from incprof.model import (
 )
 from incprof.readers.stream.moved_time import moved
 from incprof.readers.stream.records import Libs
-from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.machine_code import MachineCode
+from incprof.symbols.demangle import display_names
+from incprof.symbols.machine_code import MachineCode
 
-# A function of a library is one of its own where it has so much of an interval, in so many samples at least: with less
-# it is not seen in any picture, and there would be hundreds. That share is what counts as active elsewhere too.
+# A library function is shown if it has this share of an interval, in at least this many samples: with less it is
+# invisible in any chart, and there would be hundreds. It is the same share from which functions count as active.
 VISIBLE, SAMPLES = 0.05, 3
 
 Open = Callable[[Module], MachineCode | None]
 
 
 def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> IntervalProfile:
-    """The profile with functions of libraries below those that called them; itself where there are none.
+    """Return the profile with library functions below their callers; unchanged if there are none.
 
-    libs: "named" for the functions that were called, "separate" for whole libraries (`[libm.so.6]`). code: the machine
-    code of a module, where it is known; without it nothing is named.
+    libs: "named" for the functions that were called, "separate" for whole libraries (`[libm.so.6]`). code: returns the
+    machine code of a module, or None; without it nothing is named.
     """
     if libs not in ("named", "separate"):
         return profile
@@ -60,34 +59,34 @@ class _Found:
     names: Sequence[tuple[str, str]]
 
     def of(self, keep: BoolArray) -> _Found:
-        """Some of them, (s,)."""
+        """Return some of them, (s,)."""
         return _Found(self.sample[keep], self.name[keep], self.names)
 
 
 def _found(sample: IntArray, key: IntArray, name: dict[int, tuple[str, str]]) -> _Found:
-    """Samples whose keys, (s,), have names."""
+    """Return samples whose keys, (s,), have names."""
     names = sorted(set(name.values()))
     place = {one: number for number, one in enumerate(names)}
     number = np.full(int(key.max(initial=-1)) + 2, -1, dtype=np.int64)
     for each, one in name.items():
         number[each] = place[one]
-    # A key below 0 is none: it counts from the end, and the last place is nobody's.
+    # A negative key is invalid: it indexes from the end, and the last place is unused.
     found = _Found(sample, number[key], names)
     return found.of(found.name >= 0)
 
 
 def _by_module(profile: IntervalProfile, sample: IntArray) -> _Found:
-    """The libraries themselves, by their files."""
+    """Return the libraries themselves, by their files."""
     module = profile.samples.library[sample].astype(np.int64)
-    path = {m.id: Path(m.path).name for m in profile.metadata.modules if not m.app}
+    path = {m.id: m.name for m in profile.metadata.modules if not m.app}
     there = [each for each in distinct(module).tolist() if each in path]
     return _found(sample, module, {each: (path[each], module_label(path[each])) for each in there})
 
 
 def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
-    """Whom the call instructions at path nodes name, or the recording."""
+    """Return the functions named by the call instructions at path nodes, or by the recording."""
     node = profile.samples.node[sample].astype(np.int64)
-    module = {Path(m.path).name: m for m in reversed(profile.metadata.modules) if m.app}
+    module = {m.name: m for m in reversed(profile.metadata.modules) if m.app}
     machine: dict[str, MachineCode | None] = {}
     known: dict[int, tuple[str, str]] = {}
     for each in distinct(node).tolist():
@@ -104,7 +103,7 @@ def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
 
 
 def _visible(profile: IntervalProfile, found: _Found) -> _Found:
-    """Those whose function has a visible part of some interval."""
+    """Return those whose function has a visible share of some interval."""
     interval, weight = profile.interval_of_samples(), profile.samples.weight
     whole = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
     shape = (profile.n_intervals, len(found.names))
@@ -117,13 +116,13 @@ def _visible(profile: IntervalProfile, found: _Found) -> _Found:
 
 
 def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> IntervalProfile:
-    """Put the functions into the call tree. charged: their self time is still that of their callers."""
+    """Insert the functions into the call tree. charged: their self time still counts for their callers."""
     functions = list(profile.functions)
-    # Of whole libraries, those that have time by themselves are among the functions already.
+    # Whole libraries that have time by themselves are among the functions already.
     number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
     here = [found.names[i] for i in distinct(found.name).tolist()]
     names = sorted(set(here) - number.keys())
-    # Fortran calls mpi_barrier_, and dgemm_ wherever it is called from: the underscore is no part of the name.
+    # Fortran calls mpi_barrier_, and any language dgemm_: the trailing underscore is not part of the name.
     shown = [display_names([mangled], fortran=mangled.endswith("_"))[0] for _, mangled in names]
     for (module, mangled), name in zip(names, shown, strict=True):
         number[module, mangled] = len(functions)
@@ -147,17 +146,11 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     if charged:
         self_s = moved(profile, self_s, found.sample, callee)
     samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
-    inlined = profile.inlined
-    if inlined is not None:
-        nothing = np.full(len(pairs), inlined.first[-1], dtype=inlined.first.dtype)
-        inlined = replace(inlined, first=np.concatenate([inlined.first, nothing]))
     return replace(
         profile,
-        code_loops=None if profile.code_loops is None else profile.code_loops.with_unknown(len(pairs)),
         functions=tuple(functions),
         paths=tree,
         samples=samples,
         self_s=self_s,
         calls=calls,
-        inlined=inlined,
     )

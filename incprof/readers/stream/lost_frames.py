@@ -1,6 +1,6 @@
-"""Call paths with the functions that tail calls took from them, see readers/symbols/tail_calls.py. p nodes of paths.
+"""Call paths with functions restored that tail calls removed, see symbols/tail_calls.py. p path nodes.
 
-Missing may be a function between two that are known, or the one that went on in a library, whose time is then its own.
+The missing function may lie between two known ones, or be the one that entered a library, whose time is then its own.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.model import LIBRARY, BoolArray, IntArray, PathTree, Samples, distinct
-from incprof.readers.stream.nodes import Nodes
-from incprof.readers.symbols.function_space import FunctionSpace, NumberArray
-from incprof.readers.symbols.tail_calls import OUTSIDE, Chain, TailCalls
+from incprof.readers.stream.path_nodes import Nodes
+from incprof.symbols.function_space import FunctionSpace, NumberArray
+from incprof.symbols.tail_calls import OUTSIDE, Chain, TailCalls
 
 
 class LostFrames:
-    """What is missing on call paths.
+    """Functions missing on call paths.
 
-    paths: the same, where a linkage stub at the end of a path counts as the function that jumped to it.
-    suspect: (p,) nodes whose instruction calls a function of the program, so that no library can be above it.
+    Attributes:
+        paths: the same paths, with a linkage stub at the end of a path replaced by the function that jumped to it.
+        suspect: (p,) nodes whose instruction calls a function of the program, so that no library can be above it.
     """
 
     def __init__(self, nodes: Nodes, paths: PathTree, space: FunctionSpace, tail_calls: TailCalls):
@@ -42,11 +43,11 @@ class LostFrames:
         self.suspect[calls] = (target > 0) & ~space.is_stub(called)
 
     def below(self, nodes: IntArray) -> Below:
-        """What is missing above nodes from which samples in a library have come; (m,) ascending, of the suspect."""
+        """Return the functions missing above nodes with samples in a library; (m,) ascending, all suspect."""
         return Below(nodes, self._lost(nodes, np.full(len(nodes), OUTSIDE, dtype=np.int32)), self._chains)
 
     def _lost(self, callers: IntArray, found: NumberArray) -> IntArray:
-        """Indices of the chains above nodes."""
+        """Return indices of the chains above nodes."""
         chains, which = self._tail_calls.lost(self._module[callers], self._address[callers], found)
         number = {chain: index for index, chain in enumerate(self._chains)}
         place = [number.setdefault(chain, len(number)) for chain in chains]
@@ -54,7 +55,7 @@ class LostFrames:
         return np.array(place, dtype=np.int64)[which]
 
     def inserted(self, paths: PathTree, samples: Samples, below: Below) -> tuple[PathTree, Samples]:
-        """The paths, which may have become longer, and their samples, with what is missing."""
+        """Return the paths with missing functions inserted, and their samples at the new nodes."""
         grown = _Grown(paths)
         for node in np.flatnonzero(self._above).tolist():
             grown.above(node, self._chains[self._above[node]])
@@ -65,14 +66,14 @@ class LostFrames:
 
 @dataclass(frozen=True)
 class Below:
-    """Nodes from which samples in libraries have come, (m,) ascending, and the chains that are missing above each."""
+    """Nodes with samples in libraries, (m,) ascending, and the chains that are missing above each."""
 
     nodes: IntArray
     which: IntArray
     chains: list[Chain]
 
     def function(self, nodes: IntArray, function: NumberArray) -> NumberArray:
-        """The function that called the library from each node; `function` is that of the node itself. Same shape."""
+        """Return the function that called the library from each node. function: of the node itself. Same shape."""
         last = np.array([chain[-1].function if chain else -1 for chain in self.chains], dtype=np.int32)
         known = last[self.which[np.searchsorted(self.nodes, nodes)]]
         return np.where(known >= 0, known, function)
@@ -81,23 +82,23 @@ class Below:
 class _Grown:
     """A trie with new nodes, numbered so that parents stay before their children.
 
-    A new node is put before an old one: the first that is to be below it.
+    A new node is placed before an old one: the first that will be below it.
     """
 
     def __init__(self, paths: PathTree):
         self._paths = paths
-        # (parent, function, address): parents that are new have the number -1 - index.
+        # (parent, function, address): a new parent has the number -1 - index.
         self._new: dict[tuple[int, int, int], int] = {}
         self._before: list[int] = []
         self._parent: dict[int, int] = {}
         self._library: dict[int, int] = {}
 
     def above(self, node: int, chain: Chain) -> None:
-        """Put a chain between a node and its parent."""
+        """Insert a chain between a node and its parent."""
         self._parent[node] = self._added(int(self._paths.parent[node]), chain, node)
 
     def below(self, node: int, chain: Chain) -> None:
-        """Put a chain below a node, for its samples in libraries."""
+        """Append a chain below a node, for its samples in libraries."""
         if chain:
             self._library[node] = self._added(node, chain, node + 1)
 
@@ -111,7 +112,7 @@ class _Grown:
         return parent
 
     def tree(self) -> PathTree:
-        """The trie."""
+        """Return the trie."""
         old, new = self._places()
         parent, function, address = (
             np.zeros(len(old) + len(new), dtype=column.dtype)
@@ -126,7 +127,7 @@ class _Grown:
         return PathTree(parent, function, address)
 
     def moved(self, samples: Samples) -> Samples:
-        """The samples at the same nodes, those in libraries below what was put there."""
+        """Return the samples at the same nodes, those in libraries at the chains appended there."""
         old, _ = self._places()
         node, library = old[samples.node], old.copy()
         if self._library:
@@ -136,14 +137,14 @@ class _Grown:
         return replace(samples, node=node.astype(samples.node.dtype))
 
     def _numbers(self, nodes: IntArray) -> IntArray:
-        """Numbers in the new trie of old nodes, and of new ones as -1 - index."""
+        """Return the numbers in the new trie of old nodes, and of new ones given as -1 - index."""
         old, new = self._places()
         new = np.append(new, 0)
         numbers: IntArray = np.where(nodes < 0, new[np.where(nodes < 0, -1 - nodes, 0)], old[np.maximum(nodes, 0)])
         return numbers
 
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Where the old nodes are in the new trie, and where the new ones."""
+        """Return the positions of the old nodes in the new trie, and of the new ones."""
         before = np.array(self._before, dtype=np.int64)
         order = np.argsort(before, kind="stable")
         old = np.arange(len(self._paths.parent), dtype=np.int64)
@@ -153,7 +154,7 @@ class _Grown:
 
 
 def from_libraries(samples: Samples, suspect: BoolArray) -> IntArray:
-    """The suspect nodes that samples in libraries have come from, ascending."""
+    """Return the suspect nodes with samples in libraries, ascending."""
     node = distinct(samples.node[samples.kind == LIBRARY].astype(np.int64))
     node = node[node < len(suspect)]
     found: IntArray = node[suspect[node]]

@@ -1,7 +1,7 @@
-"""Call paths through code that a program made as it ran, see readers/symbols/made_code.py. p nodes of paths.
+"""Call paths through code that a program generated at run time, see symbols/made_code.py. p path nodes.
 
-A place holds different functions in the course of a run: each of them is a node of its own. Code without a name
-is no function: it counts as its caller, as the code of a library does.
+An address holds different functions in the course of a run: each becomes a node of its own. Code without a name is not
+a function: it counts as its caller, like code of a library.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import numpy as np
 from incprof.model import LIBRARY, OWN, BoolArray, IntArray
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import SAMPLES
-from incprof.readers.stream.nodes import BROKEN_MODULE, ELIDED_MODULE, Nodes
+from incprof.readers.stream.path_nodes import BROKEN_MODULE, ELIDED_MODULE, Nodes
 from incprof.readers.stream.records import chunks
 from incprof.readers.stream.samples import RawSamples, decode_samples
-from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.made_code import MadeCode
-from incprof.readers.symbols.table import NOWHERE
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.made_code import MadeCode
+from incprof.symbols.table import NOWHERE
 
 US = 1000
 
 
 class MadePaths:
-    """The nodes of a stream with such code.
+    """The nodes of a stream with generated code.
 
-    nodes: (q,) with new ones at the end; some have no samples any more. unnamed: samples in code without a name, by
-    weight, and all of them, of those that were moved so far.
+    Attributes:
+        nodes: (q,) with new ones at the end; some have no samples any more.
+        unnamed: among the samples moved so far, those in code without a name, by weight, and all.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class MadePaths:
         start_ns: IntArray,
         samples: Iterable[tuple[RawSamples, IntArray]],
     ):
-        """Find the nodes; of `samples`, with the interval of each, those are read that need it.
+        """Find the nodes. From `samples`, with the interval of each, only the necessary ones are read.
 
         tables: by module. start_ns: of the intervals, CLOCK_MONOTONIC.
         """
@@ -54,7 +55,7 @@ class MadePaths:
         self._find_unnamed()
 
     def moved(self, raw: RawSamples, interval: IntArray) -> RawSamples:
-        """Samples of these intervals at the nodes that they have come from."""
+        """Return samples of these intervals at the nodes of the functions that were there at the time."""
         known = raw.node < len(self._up)
         node = raw.node
         if self._uses:
@@ -70,16 +71,16 @@ class MadePaths:
 
     @property
     def warnings(self) -> list[str]:
-        """A line where more than one in a hundred samples has no name for that reason."""
+        """Return a warning if more than one in a hundred samples is unnamed for that reason."""
         if 100 * self.unnamed <= self.all:
             return []
         return [
             f"{100 * self.unnamed / self.all:.0f} % of the samples are in code that the program made as it ran, "
-            "without a name: it counts as its callers (docs/python-programs.md explains how to get names)"
+            "without a name: it counts as its callers (docs/reference/python-programs.md explains how to get names)"
         ]
 
     def _find_uses(self) -> None:
-        """Find the nodes that were different functions, and those above which one was."""
+        """Find the nodes that were different functions, and those with such a node above them."""
         nodes = self.nodes
         self._uses: dict[int, tuple[IntArray, IntArray]] = {}
         for module, table in self._tables.items():
@@ -97,7 +98,7 @@ class MadePaths:
             self._touched = _or_above(self._touched, nodes.parent)
 
     def _split(self, node: IntArray, time: IntArray) -> IntArray:
-        """The nodes that stand for these at these times, same shape."""
+        """Return the nodes that replace these at these times, same shape."""
         touched = np.flatnonzero(node < len(self._touched))
         touched = touched[self._touched[node[touched]]]
         epoch = np.searchsorted(self._changes, time[touched], side="right")
@@ -108,7 +109,7 @@ class MadePaths:
         return result
 
     def _node(self, node: int, epoch: int) -> int:
-        """The node that stands for one between two changes."""
+        """Return the node for an old one between two changes."""
         path: list[int] = []
         while self._touched[node] and (node, epoch) not in self._known:
             path.append(node)
@@ -121,7 +122,7 @@ class MadePaths:
         return above
 
     def _address(self, node: int, epoch: int) -> int:
-        """The address, in its table, of what a node was; of what came before all that is known, the first."""
+        """Return a node's address in its table during an epoch; before the first known code, that of the first."""
         if node not in self._uses:
             return int(self.nodes.address[node])
         since, address = self._uses[node]
@@ -129,7 +130,7 @@ class MadePaths:
         return int(address[there[-1] if len(there) else 0])
 
     def _append(self) -> None:
-        """Put the new nodes behind the old ones."""
+        """Append the new nodes."""
         nodes = self.nodes
         new = np.array(list(self._new), dtype=np.int64).reshape(-1, 3)
         old = np.stack([nodes.parent, nodes.module, nodes.address], axis=1)
@@ -138,7 +139,7 @@ class MadePaths:
         self.nodes = Nodes(parent, module, address, lost, nodes.more_lost)
 
     def _find_unnamed(self) -> None:
-        """Take nodes without a name out of the paths that they are on."""
+        """Remove unnamed nodes from their paths."""
         nodes = self.nodes
         unnamed = np.zeros(len(nodes.parent), dtype=bool)
         for module, table in self._tables.items():
@@ -158,7 +159,7 @@ class MadePaths:
 
 
 def made_paths(nodes: Nodes, space: FunctionSpace, found: Collected) -> MadePaths | None:
-    """The nodes of a stream, if the program made code."""
+    """Return the nodes of a stream, if the program generated code."""
     tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
     made = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
     if not made:
@@ -169,7 +170,7 @@ def made_paths(nodes: Nodes, space: FunctionSpace, found: Collected) -> MadePath
 
 
 def _samples(found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
-    """All samples that can be read, with the interval of each."""
+    """Yield all readable samples, with the interval of each."""
     for chunk in chunks(found):
         places = chunk.places[chunk.places["kind"] == SAMPLES]
         read = found.source.array_at
@@ -178,7 +179,7 @@ def _samples(found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
 
 
 def _or_above(mark: BoolArray, parent: IntArray) -> BoolArray:
-    """Which nodes are marked, or are above one that is, seen from the root."""
+    """Return which nodes are marked, or are descendants of a marked one."""
     while not np.array_equal(more := mark | mark[parent], mark):
         mark = more
     return mark

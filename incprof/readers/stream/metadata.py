@@ -1,33 +1,34 @@
-"""The metadata object of a recording, checked (docs/formats.md, kind 1)."""
+"""The metadata object of a recording, checked (docs/reference/formats.md, kind 1)."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.jsontext import parse_json
 from incprof.model import Code, Metadata, Module
-from incprof.readers.stream.program_name import program_name
+from incprof.safe.jsontext import parse_json
+from incprof.symbols.elf.program_name import program_name, script_name
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
 MOST_CALL_PS = 10**6
-# With a line of JSON for each of so many modules.
+# Enough for a line of JSON for each of MAX_MODULES modules.
 MOST_BYTES = 64 << 20
-# Of the formats: a later one may mean something else by the same bytes.
+# Newest supported version: a later one may give the same bytes another meaning.
 VERSION = 1
 MAP = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
 
 
 def parse_metadata(text: bytes, where: str) -> Metadata:
-    """Metadata from JSON text; `where` names the file in messages.
+    """Parse metadata from JSON text; `where` names the file in messages.
 
-    Raises: NoDataError when it is no JSON object or a figure in it makes no sense; IncprofError when a later version
-    wrote it.
+    Raises: NoDataError if it is not a JSON object or contains an invalid number; IncprofError if a later version wrote
+    it.
     """
     raw = _load(text, where)
     if not isinstance(raw, dict):
@@ -36,33 +37,35 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
     if version is not None and version > VERSION:
         raise IncprofError(f"{where}: format version {version} is newer than this incprof's ({VERSION}): update it")
     exe = raw.get("exe")
+    app = str(raw.get("app") or (Path(exe).name if isinstance(exe, str) and exe else "app"))
     return Metadata(
-        app=_app(raw, str(exe) if exe else None),
+        app=app,
         exe=str(exe) if exe else None,
         rank=_integer(raw.get("rank")) or 0,
         ranks=_integer(raw.get("ranks")),
         interval_s=_positive(raw, "interval_s", DEFAULT_INTERVAL_S, where),
         rate_hz=_positive(raw, "rate_hz", DEFAULT_RATE_HZ, where),
-        modules=_modules(raw.get("modules"), exe, raw.get("build_id")),
+        modules=_as_started(_modules(raw.get("modules"), exe, raw.get("build_id")), app, exe, raw.get("argv")),
         raw=raw,
         call_s=_call_s(raw.get("call_ps")),
         ordered=bool(raw.get("ordered", True)),
     )
 
 
-def _app(raw: dict[str, Any], exe: str | None) -> str:
-    """The program's name: its file's is what the collector writes, as it was started is what people call it."""
-    app = str(raw.get("app") or (Path(exe).name if exe else "app"))
-    argv = raw.get("argv")
-    if exe is None or app != Path(exe).name or not isinstance(argv, list):
-        return app
-    return program_name(exe, [str(word) for word in argv])
+def _as_started(modules: tuple[Module, ...], app: str, exe: object, argv: object) -> tuple[Module, ...]:
+    """Set the name by which the program's file was started: `redis-server` is a link to `redis-check-rdb`."""
+    if not isinstance(exe, str) or not isinstance(argv, list):
+        return modules
+    words = [word for word in argv if isinstance(word, str)]
+    if script_name(exe, words) or program_name(exe, words) != app:
+        return modules
+    return tuple(replace(m, started=app) if m.id == 0 and m.path == exe else m for m in modules)
 
 
 def parse_modules(text: bytes, where: str) -> tuple[Module, ...]:
-    """Modules of a kind-5 image.
+    """Return the modules of a kind-5 image.
 
-    Raises: NoDataError when it is no JSON.
+    Raises: NoDataError if it is not JSON.
     """
     return _modules(_load(text, where))
 
@@ -75,7 +78,7 @@ def _load(text: bytes, where: str) -> Any:
 
 
 def _modules(items: object, exe: object = None, build_id: object = None) -> tuple[Module, ...]:
-    """Modules by id; objects that make no sense are left out. Without any, the executable is module 0."""
+    """Return modules by id; invalid objects are left out. If there are none, the executable is module 0."""
     found: dict[int, Module] = {}
     for item in items if isinstance(items, Iterable) and not isinstance(items, str | bytes | dict) else ():
         if isinstance(item, dict) and (module := _module(item)) is not None:
@@ -86,7 +89,7 @@ def _modules(items: object, exe: object = None, build_id: object = None) -> tupl
 
 
 def _call_s(picoseconds: object) -> float | None:
-    """Seconds that counting a call takes; None for what no processor takes."""
+    """Return the cost of counting a call, seconds; None if the value is implausible."""
     known = _integer(picoseconds)
     return known * 1e-12 if known is not None and 0 < known <= MOST_CALL_PS else None
 
@@ -105,12 +108,12 @@ def _module(item: dict[str, Any]) -> Module | None:
 
 
 def _map(name: object) -> str | None:
-    """The name of a perf map; it comes from the recording, and must not lead anywhere else."""
+    """Return the name of a perf map; it comes from the recording, and must not lead to another directory."""
     return name if isinstance(name, str) and MAP.fullmatch(name) else None
 
 
 def _code(item: dict[str, Any]) -> Code | None:
-    """The function that a module is, if it is one."""
+    """Return the function that a module is, if it is one."""
     name, line, version, table = (item.get(key) for key in ("function", "line", "python", "lines"))
     if not isinstance(name, str) or not name:
         return None
@@ -122,7 +125,7 @@ def _code(item: dict[str, Any]) -> Code | None:
 
 
 def _address(value: object) -> int:
-    """An address written as a number or a hexadecimal string; 0 when it is neither."""
+    """Parse an address written as a number or a hexadecimal string; 0 if it is neither."""
     try:
         return int(value, 16) if isinstance(value, str) else _integer(value) or 0
     except ValueError:
@@ -134,7 +137,7 @@ def _integer(value: object) -> int | None:
 
 
 def _positive(raw: dict[str, Any], key: str, default: float, where: str) -> float:
-    """A positive finite number, or the default when the key is missing."""
+    """Return a positive finite number, or the default if the key is missing."""
     value = raw.get(key, default)
     usable = isinstance(value, int | float) and not isinstance(value, bool)
     if not usable or not 0 < value < 1e12 or not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Call paths of a stream as the model's trie."""
+"""Convert call paths of a stream to the model's trie."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import BROKEN, ELIDED, ROOT, PathTree
-from incprof.readers.stream.nodes import BROKEN_MODULE, ELIDED_MODULE, Nodes
-from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.stream.path_nodes import BROKEN_MODULE, ELIDED_MODULE, Nodes
+from incprof.symbols.function_space import FunctionSpace
 
 
 def path_tree(nodes: Nodes, space: FunctionSpace) -> PathTree:
-    """The trie with functions for addresses, shape (p,). A linkage stub at the end of a path counts as its caller."""
+    """Return the trie with functions for addresses, shape (p,). A linkage stub ending a path counts as its caller."""
     function = space.resolve(nodes.module, nodes.address.view(np.uint64))
     function[nodes.module == ELIDED_MODULE] = ELIDED
     function[nodes.module == BROKEN_MODULE] = BROKEN
@@ -23,7 +23,7 @@ def path_tree(nodes: Nodes, space: FunctionSpace) -> PathTree:
 
 
 def extended(paths: PathTree, size: int) -> PathTree:
-    """The same with `size` nodes: what lies behind the last known one is BROKEN."""
+    """Return the same with `size` nodes: those after the last known one are BROKEN."""
     more = size - len(paths.parent)
     if more <= 0:
         return paths

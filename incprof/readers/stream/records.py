@@ -14,19 +14,19 @@ from incprof.readers.gmon.records import RecordError, Records, parse
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import LIBRARY_TIME, SAMPLES
-from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.symbols.function_space import FunctionSpace
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Libs = Literal["named", "caller", "separate", "drop"]
 
-# What is decoded at once takes some 30 times as much memory.
+# Bytes decoded at once; decoding takes some 30 times as much memory.
 CHUNK_BYTES, CHUNK_INTERVALS = 512 << 10, 4096
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Intervals first to end - 1, and where their images lie (PLACE, shape (m,))."""
+    """Intervals first to end - 1, and the places of their images (PLACE, shape (m,))."""
 
     first: int
     end: int
@@ -35,7 +35,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ImageRecords:
-    """The records of one image. `library`: it holds library time charged to callers (kind 4)."""
+    """The records of one image. `library`: it contains library time charged to callers (kind 4)."""
 
     interval: int
     module: int
@@ -44,7 +44,7 @@ class ImageRecords:
 
 
 def chunks(found: Collected) -> Iterator[Chunk]:
-    """The complete intervals in runs of about CHUNK_BYTES: what is large exists for one of them at a time."""
+    """Split the complete intervals into runs of about CHUNK_BYTES, which bounds the memory for large tables."""
     places, n = found.places, found.n_intervals
     size = np.bincount(places["interval"], weights=places["length"], minlength=n)
     first, total = 0, 0.0
@@ -62,7 +62,7 @@ def parse_images(found: Collected, chunk: Chunk) -> list[ImageRecords]:
 
 
 def parsed(found: Collected, places: npt.NDArray[np.void]) -> list[ImageRecords | None]:
-    """Parse record images, one for each place; None for damaged ones, which are counted, and those of no module."""
+    """Parse record images, one for each place; None for damaged ones, which are counted, and those without a module."""
     result: list[ImageRecords | None] = []
     for interval, kind, module, offset, length in places.tolist():
         try:
@@ -77,7 +77,7 @@ def parsed(found: Collected, places: npt.NDArray[np.void]) -> list[ImageRecords 
 
 
 def histogram_time(images: Sequence[ImageRecords], space: FunctionSpace, rate_hz: float, libs: Libs) -> list[SelfTime]:
-    """Seconds from the histograms of images."""
+    """Return seconds from the histograms of images."""
     result: list[SelfTime] = []
     for image in images:
         if image.library and libs == "drop":
@@ -88,7 +88,7 @@ def histogram_time(images: Sequence[ImageRecords], space: FunctionSpace, rate_hz
         symbol, seconds = share_out(bins, space.table(image.module))
         function = space.of_symbols(image.module, symbol)
         if image.library and libs == "separate":
-            # Histograms do not say which library it was.
+            # Histograms do not identify the library.
             function = space.library(np.full(len(symbol), -1, dtype=np.int64))
         result.append(SelfTime(np.full(len(symbol), image.interval, dtype=np.int32), function, seconds))
     return result

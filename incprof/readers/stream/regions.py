@@ -1,9 +1,9 @@
-"""Threads of a parallel region under the function that started it.
+"""Place the threads of a parallel region below the function that started it.
 
-The stack of an OpenMP worker begins in the code of the region, which the compiler put into a function of its own. The
-thread that started the region is in it as well, and its stack says who called: the worker gets that part from the
-sample that is nearest in time. Threads of a program's own (pthreads, std::thread) keep the stack that they have: who
-started them has long gone on.
+The stack of an OpenMP worker begins in the code of the region, which the compiler made a separate function. The thread
+that started the region runs that code too, below its caller: the worker gets this part of the stack from the sample
+nearest in time. A program's own threads (pthreads, std::thread) keep their stacks: the function that started them has
+usually moved on.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.model import IntArray, IntervalProfile, PathTree, distinct
-from incprof.names import region_of
+from incprof.model.names import region_of
 
-# A region started in a region of a region ...
+# Deepest nesting of regions.
 DEEPEST = 8
-# Damaged files may ask for more than there can be.
+# Damaged files may request more nodes than can exist.
 MOST_NODES = 2_000_000
 
 
 def with_regions_joined(profile: IntervalProfile) -> IntervalProfile:
-    """The profile with each worker's samples below the start of its region; self times stay as they are.
+    """Return the profile with each worker's samples below the start of its region; self times do not change.
 
-    Workers of a region that nobody was seen to start stay where they are.
+    Workers stay where they are if no sample shows the start of their region.
     """
     found = {index: region_of(function.mangled) for index, function in enumerate(profile.functions)}
     starter = {index: name for index, name in found.items() if name is not None}
@@ -37,7 +37,7 @@ def with_regions_joined(profile: IntervalProfile) -> IntervalProfile:
 
 
 class _Joiner:
-    """Joins the outermost regions of all workers. starter: who starts each region, by its name; "" if unknown."""
+    """Joins the outermost regions of all workers. starter: the function that starts each region; "" if unknown."""
 
     def __init__(self, profile: IntervalProfile, starter: dict[int, str]):
         self._profile, self._starter = profile, starter
@@ -46,7 +46,7 @@ class _Joiner:
         self._begins = self._tree.function[first].astype(np.int64)
 
     def joined(self) -> IntervalProfile:
-        """The profile, the very same when there was nothing to join."""
+        """Return the profile, unchanged if there was nothing to join."""
         begins = self._begins[self._node]
         regions = [region for region in distinct(begins[begins >= 0]).tolist() if region in self._starter]
         if not regions:
@@ -67,7 +67,7 @@ class _Joiner:
         return replace(self._profile, paths=grown.tree(), samples=samples)
 
     def _above(self, region: int, entries: dict[int, int], workers: IntArray) -> IntArray | None:
-        """The node that shall be above each worker's path: what the nearest sample in time has above the region."""
+        """Return the new parent of each worker's path: the part of the nearest sample in time above the region."""
         entry = np.zeros(len(self._tree.parent), dtype=np.int64)
         entry[list(entries)] = self._tree.parent[list(entries.values())]
         near = np.flatnonzero(entry[self._node] > 0)
@@ -86,9 +86,9 @@ class _Joiner:
         return above
 
     def _entries(self, regions: set[int]) -> dict[int, dict[int, int]]:
-        """For each region: sampled nodes of threads that entered it from elsewhere, and where on their paths."""
+        """Return, for each region, sampled nodes of threads that entered it, and its node on their paths."""
         parent, function = self._tree.parent.tolist(), self._tree.function.tolist()
-        nearest = [0] * len(parent)  # the region that a path is in, as a node
+        nearest = [0] * len(parent)  # the innermost region that contains a path, as a node
         for node in range(1, len(parent)):
             nearest[node] = node if function[node] in regions else nearest[parent[node]]
         found: dict[int, dict[int, int]] = {region: {} for region in regions}
@@ -96,12 +96,12 @@ class _Joiner:
             inside = nearest[node]
             while inside:
                 if function[inside] != self._begins[node]:
-                    found[function[inside]][node] = inside  # the outermost one in the end
+                    found[function[inside]][node] = inside  # ends as the outermost one
                 inside = nearest[parent[inside]]
         return found
 
     def _in_starter(self, name: str) -> IntArray:
-        """The outermost node on each path that is in a function of that name, shape (p,); 0 without."""
+        """Return the outermost node on each path that is in a function of that name, shape (p,); 0 without."""
         same = [i for i, function in enumerate(self._profile.functions) if name and function.mangled == name]
         own = np.isin(self._tree.function, same) if same else np.zeros(len(self._tree.parent), dtype=bool)
         found = np.where(own, np.arange(len(own)), 0).tolist()
@@ -111,7 +111,7 @@ class _Joiner:
 
 
 class _Growing:
-    """A trie to which paths are added; what there is already is taken."""
+    """A trie to which paths are added; existing nodes are reused."""
 
     def __init__(self, tree: PathTree):
         self._old = tree
@@ -125,7 +125,7 @@ class _Growing:
         self._copy: dict[tuple[int, int], int] = {}
 
     def below(self, above: int, path: int) -> int:
-        """The node that ends a path (a node of the old trie) when it goes on from another one."""
+        """Return the last node of a path (given as a node of the old trie) once it is appended below another node."""
         missing = []
         node = path
         while node and (above, node) not in self._copy:
@@ -147,7 +147,7 @@ class _Growing:
         return node
 
     def tree(self) -> PathTree:
-        """The trie; nodes that were there keep their numbers."""
+        """Return the trie; existing nodes keep their numbers."""
         columns = [
             np.array(column, dtype=old.dtype)
             for column, old in (
@@ -160,7 +160,7 @@ class _Growing:
 
 
 def _outermost(parent: IntArray) -> IntArray:
-    """The node below the root on the way to each node, shape (p,); the root's own is the root."""
+    """Return the node below the root on the way to each node, shape (p,); the root's own is the root."""
     up = np.where(parent > 0, parent, np.arange(len(parent)))
     while not np.array_equal(further := up[up], up):
         up = further

@@ -1,4 +1,4 @@
-"""Samples of a stream as the model has them, and the self time that they make."""
+"""Convert samples of a stream to the model's, and compute their self time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import SAMPLES
 from incprof.readers.stream.made_paths import MadePaths
-from incprof.readers.stream.nodes import Nodes
+from incprof.readers.stream.path_nodes import Nodes
 from incprof.readers.stream.records import Chunk, Libs
 from incprof.readers.stream.samples import RawSamples, decode_samples
-from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.symbols.function_space import FunctionSpace
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -30,11 +30,17 @@ US = 1e-6
 class SampleDecoder:
     """Decodes the samples of one chunk of intervals after the other.
 
-    start_s, end_s: (n,) seconds. function: (p,) of the nodes. node_limit: as many nodes as the file could hold.
-    exact: (n,) intervals whose self time the samples tell; in the others it is up to the histograms.
-    profiler_ticks: (n,) ticks inside the profiler. nodes_used: one more than the highest node of a sample.
-    suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node for function.
-    made: moves samples in code that was made in the run.
+    Attributes:
+        start_s: (n,) seconds.
+        end_s: (n,) seconds.
+        function: (p,) of the nodes.
+        node_limit: the most nodes that the file could hold.
+        exact: (n,) intervals whose self time comes from samples; the others' comes from histograms.
+        profiler_ticks: (n,) ticks inside the profiler.
+        nodes_used: one more than the highest node of a sample.
+        suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node instead of
+            function.
+        made: moves samples in generated code.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class SampleDecoder:
         counted = raw.kind == OWN if self._libs == "drop" else ~inside
         self.exact[interval[counted & (~known | self._nodes.lost[node])]] = False
         self._table.append(self._columns(raw, interval, counted | inside))
-        # Histograms do not have time without any application frame.
+        # Histograms do not contain time without any application frame.
         of_library = (raw.kind == LIBRARY) & (raw.node == 0)
         counted &= self.exact[interval] | (raw.kind == UNKNOWN) | of_library
         function = np.where(raw.kind == UNKNOWN, self._space.no_frame, self._function[node])
@@ -85,11 +91,11 @@ class SampleDecoder:
         return self._self_time(interval[counted], function[counted], raw.weight[counted])
 
     def samples(self) -> Samples:
-        """All samples taken so far."""
+        """Return all samples taken so far."""
         return Samples(*self._table.columns())
 
     def _usable(self, chunk: Chunk) -> tuple[RawSamples, IntArray]:
-        """Samples of the chunk's intervals all of whose samples can be read, and the interval of each, shape (s,)."""
+        """Return samples of the chunk's intervals that are entirely readable, and the interval of each, shape (s,)."""
         places = chunk.places[chunk.places["kind"] == SAMPLES]
         array_at, owner = self._found.source.array_at, places["interval"]
         raw, bad = decode_samples([array_at(o, n) for o, n in places[["offset", "length"]].tolist()])
@@ -103,14 +109,14 @@ class SampleDecoder:
         return RawSamples(*columns), interval[keep]
 
     def _columns(self, raw: RawSamples, interval: IntArray, keep: BoolArray) -> list[npt.NDArray[Any]]:
-        """What the model says of samples, with times that lie inside of their interval, whatever the clock did."""
+        """Return the model's columns of samples, with times clamped to their interval, whatever the clock did."""
         interval = interval[keep]
         low = np.maximum(self._start_s[interval], np.nextafter(self._before_s[interval], np.inf))
         time_s = np.clip(self._start_s[interval] + raw.delay_us[keep] * US, low, self._end_s[interval])
         return [time_s, *(column[keep] for column in (raw.thread, raw.node, raw.kind, raw.weight, raw.module))]
 
     def _self_time(self, interval: IntArray, function: NumberArray | IntArray, ticks: IntArray) -> SelfTime:
-        """Ticks added up, one row per (interval, function), and turned into seconds."""
+        """Add up ticks, one row per (interval, function), and convert them to seconds."""
         width = int(function.max(initial=0)) + 1
         pair, where = numbered(interval.astype(np.int64) * width + function)
         seconds = np.bincount(where, weights=ticks, minlength=len(pair)) / self._rate_hz

@@ -1,4 +1,4 @@
-"""The samples of a stream (docs/formats.md, kind 7)."""
+"""The samples of a stream (docs/reference/formats.md, kind 7)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from incprof.readers.stream import varint
 
 IntArray = npt.NDArray[np.int64]
 
-# Numbers above these are damage, and would overflow the sums made of them.
+# Larger numbers are damage, and would overflow the sums made of them.
 MAX_DELAY_US, MAX_THREAD, MAX_NODE, MAX_WEIGHT, MAX_MODULE = 2**50, 2**31 - 1, 2**31 - 1, 2**31 - 1, 2**16
 
 
 @dataclass(frozen=True)
 class RawSamples:
-    """Samples in file order, all shape (s,). `payload` counts the sample images from 0, `delay_us` starts with it."""
+    """Samples in file order, all shape (s,). `payload` counts sample images from 0, `delay_us` restarts with each."""
 
     payload: IntArray
     delay_us: IntArray
@@ -31,7 +31,7 @@ class RawSamples:
 
 
 def decode_samples(payloads: Sequence[varint.ByteArray]) -> tuple[RawSamples, IntArray]:
-    """Decode sample images; also the indices of those that are damaged, whose samples are left out.
+    """Decode sample images; also return the indices of damaged ones, whose samples are left out.
 
     Takes some 30 bytes of memory per byte.
     """
@@ -54,10 +54,10 @@ def decode_samples(payloads: Sequence[varint.ByteArray]) -> tuple[RawSamples, In
 def _record_starts(
     values: varint.UintArray, starts: IntArray, ends: IntArray
 ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Where each sample starts among the numbers, and which samples reach over the end of their payload.
+    """Return where each sample starts among the numbers, and which samples extend over the end of their payload.
 
-    A sample's length depends on its third number, so the starts form chains. They are followed by doubling: knowing
-    all starts up to 2**j samples into a payload, one jump of 2**j samples gives those up to 2**(j+1).
+    A sample's length depends on its third number, so the starts form chains. They are followed by doubling: given all
+    starts up to 2**j samples into a payload, one jump of 2**j samples yields those up to 2**(j+1).
     """
     m = len(values)
     code = np.zeros(m + 1, dtype=np.uint64)
@@ -81,7 +81,7 @@ def _record_starts(
 
 
 def _fields(values: varint.UintArray, start: IntArray, payload: IntArray) -> RawSamples:
-    """The numbers of each sample; out-of-range ones are clipped to just above their limit."""
+    """Return the numbers of each sample; out-of-range ones are clipped to just above their limit."""
 
     def column(index: IntArray, limit: int) -> IntArray:
         return np.minimum(values[index], np.uint64(limit + 1)).astype(np.int64)
@@ -99,13 +99,13 @@ def _fields(values: varint.UintArray, start: IntArray, payload: IntArray) -> Raw
 
 
 def _implausible(samples: RawSamples) -> npt.NDArray[np.bool_]:
-    """Which samples hold a number that no collector writes, shape (s,)."""
+    """Return which samples hold a number that no collector writes, shape (s,)."""
     wrong = (samples.delay_us > MAX_DELAY_US) | (samples.thread > MAX_THREAD) | (samples.node > MAX_NODE)
     return wrong | (samples.weight > MAX_WEIGHT) | (samples.module > MAX_MODULE)
 
 
 def _running_delay(delay: IntArray, payload: IntArray) -> IntArray:
-    """Microseconds since the start of the payload's interval, shape (s,); sums may wrap only in damaged payloads."""
+    """Return microseconds since the start of the payload's interval, shape (s,); only damaged payloads may wrap."""
     if not len(delay):
         return delay
     total = np.cumsum(delay)

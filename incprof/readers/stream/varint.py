@@ -1,4 +1,4 @@
-"""Many LEB128 numbers at once."""
+"""Decode many LEB128 numbers at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_BYTES = 10
 
 
 def decode_rows(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, BoolArray]:
-    """Decode k payloads: all their numbers (m,), how many each holds (k,), and which are well-formed (k,).
+    """Decode k payloads: all their numbers (m,), the count in each (k,), and which are well-formed (k,).
 
-    A well-formed payload is a row of complete numbers of at most 10 bytes each; any other gives no number.
+    A well-formed payload is a sequence of complete numbers of at most 10 bytes each; any other yields no number.
     """
     good = np.array([not len(payload) or payload[-1] < 0x80 for payload in payloads], dtype=bool)
     numbers, per_payload, overlong = _decode_complete(_chosen(payloads, good))
@@ -31,12 +31,12 @@ def decode_rows(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, B
 
 
 def _chosen(payloads: Sequence[ByteArray], which: BoolArray) -> Sequence[ByteArray]:
-    """Those of the payloads."""
+    """Return the selected payloads."""
     return payloads if which.all() else [payloads[index] for index in np.flatnonzero(which).tolist()]
 
 
 def _decode_complete(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, BoolArray]:
-    """Numbers (m,) of k payloads whose last byte ends a number, how many each holds, which hold an overlong one."""
+    """Decode k payloads whose last byte ends a number: numbers (m,), count in each, which hold an overlong one."""
     data = np.concatenate([np.empty(0, np.uint8), *payloads])
     edges = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
     ends = np.flatnonzero(data < 0x80) + 1
@@ -48,7 +48,7 @@ def _decode_complete(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArr
 
 
 def _decode(data: ByteArray, starts: IndexArray, lengths: IndexArray) -> UintArray:
-    """The numbers that begin at `starts`, shape (m,). Bits above the 64th are lost."""
+    """Return the numbers that begin at `starts`, shape (m,). Bits above the 64th are lost."""
     values = (data[starts] & 0x7F).astype(np.uint64)
     index = np.flatnonzero(lengths > 1)
     for k in range(1, MAX_BYTES):
@@ -61,6 +61,6 @@ def _decode(data: ByteArray, starts: IndexArray, lengths: IndexArray) -> UintArr
 
 
 def unzigzag(values: UintArray) -> IndexArray:
-    """Signed numbers from zigzag ones, same shape."""
+    """Return signed numbers from zigzag ones, same shape."""
     half = (values >> np.uint64(1)).astype(np.int64)
     return half ^ -(values & np.uint64(1)).astype(np.int64)

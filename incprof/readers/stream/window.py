@@ -1,6 +1,6 @@
-"""A stream read in windows: a file of its own, or what a file that ranks share has of it (gathered.py).
+"""Read a stream in windows: from a file of its own, or from its part of a file that ranks share (gathered.py).
 
-It is not mapped into memory: a mapped file that somebody cuts short would end the reader with a signal.
+The file is not mapped into memory: if somebody truncated a mapped file, a signal would end the reader.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.errors import NoDataError
-from incprof.inputs import next_data, open_input
-from incprof.readers.stream.gathered import Chunks, node_file, split
+from incprof.readers.stream.node_files import Chunks, node_file, split
+from incprof.safe.inputs import next_data, open_input
 
 ByteArray = npt.NDArray[np.uint8]
 
@@ -22,11 +22,13 @@ WINDOW = 4 << 20
 
 
 class Source:
-    """An open stream of a run, of `size` bytes; what is appended later is not seen. Use it as a context manager.
+    """An open stream of a run, of `size` bytes; data appended later is not included. Use it as a context manager.
 
-    holes: pieces of it that a shared file has lost. torn: the last one is cut off there.
+    Attributes:
+        holes: number of pieces that a shared file has lost.
+        torn: the last piece is truncated.
 
-    Raises: NoDataError when the file cannot be opened or read, or becomes shorter meanwhile.
+    Raises: NoDataError if the file cannot be opened or read, or is truncated meanwhile.
     """
 
     def __init__(self, path: str):
@@ -46,7 +48,7 @@ class Source:
             self._open_chunks(file, name)
 
     def _open_chunks(self, file: str, name: str) -> None:
-        """Find a stream in a file that it shares."""
+        """Find a stream in a shared file."""
         try:
             self._chunks = node_file(file).read(self._fd, name)
         except OSError as error:
@@ -66,17 +68,17 @@ class Source:
         self._file.close()
 
     def bytes_at(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes at `offset`: fewer at the end of the file."""
+        """Return at most `length` bytes at `offset`: fewer at the end of the file."""
         at, length = self._at(offset, length)
         return self._window[at : at + length]
 
     def array_at(self, offset: int, length: int) -> ByteArray:
-        """The same as an array. It keeps the window that it lies in: copy what shall live longer than a chunk."""
+        """Return the same as an array. It keeps its window alive: copy data that is to outlive a chunk."""
         at, length = self._at(offset, length)
         return np.frombuffer(self._window, np.uint8, length, at) if length else np.empty(0, np.uint8)
 
     def peek(self, offset: int, length: int) -> bytes:
-        """The same as `bytes_at` for a few bytes, without moving the window there."""
+        """Return the same as `bytes_at` for a few bytes, without moving the window there."""
         at = offset - self._start
         if at >= 0 and at + length <= len(self._window):
             return self._window[at : at + length]
@@ -84,11 +86,11 @@ class Source:
 
     @property
     def window(self) -> tuple[bytes, int]:
-        """What of the file has been read last, and the offset at which it begins."""
+        """Return the part of the file that was read last, and its offset."""
         return self._window, self._start
 
     def find(self, pattern: bytes, start: int, end: int) -> int:
-        """Offset of the first `pattern` that lies in [start, end), or -1. It does not begin with NUL."""
+        """Return the offset of the first `pattern` that lies in [start, end), or -1. It must not begin with NUL."""
         overlap = len(pattern) - 1
         end = min(end, self.size)
         while (start := start if self._chunks else next_data(self._fd, start)) + overlap < end:
@@ -101,22 +103,22 @@ class Source:
         return -1
 
     def _at(self, offset: int, length: int) -> tuple[int, int]:
-        """Where the window holds the bytes asked for, and how many of them there are."""
+        """Return where the window holds the requested bytes, and how many of them exist."""
         length = max(min(length, self.size - offset), 0)
         at = offset - self._start
         if at < 0 or at + length > len(self._window):
-            # The old window goes first, so that there are never two of them.
+            # Release the old window first, so that there are never two of them.
             self._window, self._start, at = b"", offset, 0
             self._window = self._read(offset, max(length, min(WINDOW, self.size - offset)))
         return at, length
 
     def _read(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes of the file."""
+        """Return exactly these bytes of the file."""
         pieces = [(offset, length)] if self._chunks is None else self._chunks.pieces(offset, length)
         return b"".join(part for at, size in pieces for part in self._parts(at, size))
 
     def _parts(self, offset: int, length: int) -> Iterator[bytes]:
-        """These bytes of the file, as the system gives them."""
+        """Yield these bytes of the file in the pieces that the system returns."""
         while length > 0:
             try:
                 part = os.pread(self._fd, length, offset)

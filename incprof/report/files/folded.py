@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TextIO
 
 from incprof.analysis.views.stacks import StackSeries
-from incprof.report.words.names import Names
+from incprof.report.words.display_names import Names
 
 
 def write_folded(series: StackSeries, out: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""Call stacks with their times as what `hatchet.GraphFrame.from_literal` takes, as JSON (docs/export.md)."""
+"""Call stacks with their times as JSON, in the form of `hatchet.GraphFrame.from_literal` (docs/use/export.md)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from typing import TextIO
 
 from incprof.analysis.views.stack_tree import StackTree
-from incprof.report.words.names import Names
+from incprof.report.words.display_names import Names
 
 
 def write_hatchet(tree: StackTree, out: TextIO) -> None:
     """Write a list of outermost frames with metrics and children.
 
-    The metrics: `time` and `time (inc)` in seconds, and the same of each phase: `phase 0`, `phase 0 (inc)`, ..
+    The metrics are `time` and `time (inc)` in seconds, and the same for each phase: `phase 0`, `phase 0 (inc)`, ...
     """
     names = ["time", *(f"phase {phase}" for phase in range(tree.own_s.shape[1] - 1))]
     called = Names(tree.frames)

@@ -1,4 +1,4 @@
-"""An interval profile as a long table: what each function did in each interval."""
+"""An interval profile as a long table: a row per function and interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
-    """Write what IntervalProfile.to_pandas has, without building it; without rows in which both numbers are 0."""
+    """Write the rows of IntervalProfile.to_pandas without building it, except those in which both numbers are 0."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["interval", "start_s", "end_s", "function", "module", "self_s", "calls"])
     times = profile.start_s.tolist(), profile.end_s.tolist()

@@ -9,13 +9,13 @@ import numpy as np
 
 from incprof.analysis.views.stacks import Frame, StackSeries
 from incprof.model import BoolArray, FloatArray, IntArray, distinct
-from incprof.report.words.names import Names
+from incprof.report.words.display_names import Names
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write_speedscope(series: StackSeries, out: TextIO, *, name: str, rate_hz: float) -> None:
-    """Write one JSON object; samples of a thread that follow each other in the same stack become one."""
+    """Write one JSON object; consecutive samples of a thread in the same stack become one."""
     number = _number_frames(series)
     names = Names(number)
     stacks = [[number[frame] for frame in stack] for stack in series.stacks]
@@ -43,7 +43,7 @@ def _number_frames(series: StackSeries) -> dict[Frame, int]:
 
 
 def _frame(frame: Frame, name: str) -> dict[str, object]:
-    """Return a frame in the schema's terms, without what is not known."""
+    """Return the frame in the schema's terms, without unknown fields."""
     fields = {"name": name, "file": frame.file, "line": frame.line}
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -68,7 +68,7 @@ def _profile(
 
 
 def _joined(stack: IntArray, weight: FloatArray) -> tuple[list[int], list[float]]:
-    """Join neighbours with the same stack: (stack, summed weight)."""
+    """Join neighbours with the same stack. Returns (stack, summed weight)."""
     if not len(stack):
         return [], []
     first = np.flatnonzero(np.concatenate([[True], stack[1:] != stack[:-1]]))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
-    """Write the rows under a line of names; what is not known is empty."""
+    """Write the rows below a header line; missing values are empty."""
     with_text_cells(rows).round(9).to_csv(out, index=False, lineterminator="\n")
 
 
@@ -26,7 +26,7 @@ def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:
 
     schema = pa.Schema.from_pandas(rows, preserve_index=False)
     for place, field in enumerate(schema):
-        # A column without a single value has no type otherwise.
+        # A column without a single value would have no type.
         if pa.types.is_null(field.type):
             schema = schema.set(place, pa.field(field.name, pa.string()))
     pq.write_table(pa.Table.from_pandas(rows, schema=schema, preserve_index=False), out)

@@ -1,47 +1,32 @@
-"""A run in the trace event format, JSON object form: what Perfetto and chrome://tracing open (docs/export.md).
+"""A run in the trace event format, JSON object form, which Perfetto and chrome://tracing open (docs/use/export.md).
 
-Each rank is a process: its phases on a first track, then a flame chart of each thread's samples, and curves. Events are
-written one at a time, in whole microseconds.
+Each rank is a process: its phases on a first track, then a flame chart of each thread's samples, then curves. Events
+are written one at a time, in whole microseconds.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
-from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.views.stack_slices import ThreadSlices
-from incprof.analysis.views.tracks import Curve
-from incprof.report.words.names import Names, clean, where
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.views.tracks import Curve, RankTracks
+from incprof.report.words.display_names import Names, clean, where
 from incprof.report.words.phase_names import names_of, phase_names
 
-# Thread numbers of the tracks. 0 would be taken for an idle processor's.
+# Thread numbers of the tracks. 0 would be read as an idle processor.
 PHASES, FIRST_THREAD = 1, 2
 
 Event = Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class RankTracks:
-    """What is known of a rank. title: of its process. phases: (start_s, end_s, phase id), in order."""
-
-    rank: int
-    title: str
-    phases: Sequence[tuple[float, float, int]]
-    threads: Sequence[ThreadSlices]
-    curves: Sequence[Curve]
-
-    @property
-    def number(self) -> int:
-        """Its process id in the trace; 0 has a meaning of its own there."""
-        return self.rank + 1
-
-
 def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *, about: Mapping[str, object]) -> None:
-    """Write one JSON object, rank by rank. result: of the rank that the phases are of. about: facts on the trace."""
-    # No displayTimeUnit: Perfetto takes it for the unit of the times.
+    """Write one JSON object, rank by rank.
+
+    result: of the rank in which the phases were found. about: facts about the trace.
+    """
+    # No displayTimeUnit: Perfetto reads it as the unit of the times.
     out.write('{"otherData":')
     out.write(_json(about))
     out.write(',"traceEvents":[')
@@ -58,12 +43,12 @@ def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *
 
 
 def _json(value: object) -> str:
-    """Return JSON that any encoding can carry."""
+    """Return JSON in pure ASCII."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _events(rank: RankTracks, described: Sequence[Event]) -> Iterator[Event]:
-    """Yield a rank's events, first what its tracks are called."""
+    """Yield a rank's events, beginning with the names of its tracks."""
     yield from _names(rank)
     at = {"pid": rank.number, "tid": PHASES}
     for start, end, phase in rank.phases:
@@ -79,7 +64,7 @@ def _events(rank: RankTracks, described: Sequence[Event]) -> Iterator[Event]:
 
 
 def _names(rank: RankTracks) -> Iterator[Event]:
-    """Yield the events that name the rank's process and tracks and put them in order."""
+    """Yield the events that name and order the rank's process and tracks."""
     yield _named("process_name", rank, 0, name=clean(rank.title))
     yield _named("process_sort_index", rank, 0, sort_index=rank.rank)
     tracks = [(PHASES, "phases")] if rank.phases else []
@@ -96,7 +81,7 @@ def _named(what: str, rank: RankTracks, thread: int, **fields: object) -> Event:
 
 
 def _phase_fields(result: PhaseResult, place: int, name: str, names: Names) -> Event:
-    """Return what each slice of a phase says."""
+    """Return the fields of each slice of a phase."""
     phase = result.phases[place]
     sites = [f"{names(site.function)}:{site.kind} {where(site.file, site.line)}".strip() for site in phase.sites]
     steps = [f"{names(step.function)} {100 * step.share:.1f} %, {step.calls} calls" for step in phase.steps]

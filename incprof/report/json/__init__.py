@@ -1,1 +1,1 @@
-"""Answers as JSON, a schema each."""
+"""Answers as JSON, one schema each."""

@@ -1,12 +1,12 @@
-"""Two runs side by side as JSON, schema incprof.diff/1 (docs/diff.md)."""
+"""Two runs side by side as JSON, schema incprof.diff/1 (docs/use/diff.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import LEVEL, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.diff.diff_result import LEVEL, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.json.writing import significant, write
 from incprof.report.words.diff import AS_ENERGY, broken_line
 from incprof.report.words.run import run_json
@@ -39,7 +39,7 @@ def write_json(
 
 
 def _side(side: Side) -> dict[str, object]:
-    """Return a run, with the phase of each interval in the numbers of this comparison."""
+    """Return a run, with the phase of each interval numbered as in this comparison."""
     return {
         "path": side.path.encode("utf-8", "replace").decode("utf-8"),
         "run": run_json(side.summary),
@@ -66,7 +66,7 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
 
 
 def _row(row: Row) -> dict[str, object]:
-    """Return something on both sides."""
+    """Return an item present on both sides."""
     ci = row.ci
     return {
         "name": row.name,
@@ -85,7 +85,7 @@ def _row(row: Row) -> dict[str, object]:
 
 
 def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
-    """Return the energy of a row, joules, and its mean power."""
+    """Return the energy of a row in joules, and its mean power."""
     both = ((row.a, energy.a), (row.b, energy.b))
     watts = [joules.seconds / time.seconds if time.seconds > 0 else None for time, joules in both]
     ci = energy.ci
@@ -103,7 +103,7 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
 
 
 def _figure(figure: Figure) -> dict[str, object]:
-    """Return what a side has."""
+    """Return the values of one side."""
     return {
         "seconds": _rounded(figure.seconds),
         "share": _rounded(figure.share),
@@ -114,7 +114,7 @@ def _figure(figure: Figure) -> dict[str, object]:
 
 
 def _broken(condition: Condition, row: Row) -> dict[str, object]:
-    """Return a gate that fails, and what fails it."""
+    """Return a failed gate and the row that fails it."""
     return {
         "condition": condition.text,
         "kind": row.kind,
@@ -125,5 +125,5 @@ def _broken(condition: Condition, row: Row) -> dict[str, object]:
 
 
 def _rounded(value: float | None) -> float | None:
-    """Return a number with nine digits."""
+    """Return a number rounded to nine significant digits."""
     return significant(value, 9)

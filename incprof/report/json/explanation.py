@@ -1,11 +1,11 @@
-"""Why these phases and sites as JSON: the key `explain` of incprof.phases/1 (docs/phases.md)."""
+"""The reasons for phases and sites as JSON: the key `explain` of incprof.phases/1 (docs/use/phases.md)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from incprof.analysis.explain import Explanation
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.report.words.explanation import phase_lines, run_lines, told_of
 from incprof.report.words.phase_names import names_of
 from incprof.report.words.run import rounded
@@ -13,7 +13,7 @@ from incprof.report.words.site_evidence import site_lines
 
 
 def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
-    """Return the numbers, and under `text` the sentences that the text output has."""
+    """Return the numbers, and under `text` the sentences of the text output."""
     names = names_of(result, told_of(why))
     phases = []
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
@@ -25,7 +25,7 @@ def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:
-    """Round the numbers as elsewhere in the output."""
+    """Round the numbers as in the rest of the output."""
     rounded_values = _rounded(values)
     assert isinstance(rounded_values, dict)
     return rounded_values
@@ -37,7 +37,7 @@ def _short(value: object) -> object:
 
 
 def _rounded(value: object) -> object:
-    """Round a value, or all that it holds; it is nested a few levels deep."""
+    """Round a value, or all values nested in it."""
     if isinstance(value, dict):
         return {str(key): _short(inner) if key == "call_s" else _rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,26 +1,19 @@
-"""Phases as JSON, schema incprof.phases/1 (docs/phases.md)."""
+"""Phases as JSON, schema incprof.phases/1 (docs/use/phases.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from incprof.analysis.phases.results import (
-    Border,
-    KScore,
-    Level,
-    Phase,
-    PhaseResult,
-    Rest,
-    RunSummary,
-    ShortStretch,
-    Step,
-)
-from incprof.analysis.phases.verdict import verdict
-from incprof.analysis.ranks.results import RanksResult
-from incprof.model.spent import SPENT
+from incprof.analysis.answer.phase_verdict import verdict
+from incprof.analysis.phase_result import Phase, PhaseResult, Rest, RunSummary, Step
+from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
+from incprof.analysis.ranks.ranks_result import RanksResult
+from incprof.model.section import Section
+from incprof.model.time_use import SPENT
 from incprof.report.json.ranks import with_ranks
 from incprof.report.json.writing import write
+from incprof.report.render.json import json_section
 from incprof.report.words.calls import calls_json
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.run import rounded, run_json
@@ -35,13 +28,18 @@ def write_json(
     out: TextIO,
     *,
     ranks: RanksResult | None = None,
+    sections: Sequence[Section] = (),
     **more: Mapping[str, object] | Sequence[object] | None,
 ) -> None:
-    """Write one JSON object and a newline. ranks: all there are. more: each under its name, unless None."""
+    """Write one JSON object and a newline.
+
+    ranks: all ranks. more, sections: each is written under its name, unless it is None.
+    """
     answer = as_dict(run, result)
     if ranks is not None:
         answer = with_ranks(answer, ranks)
     answer |= {key: value for key, value in more.items() if value is not None}
+    answer |= {section.name: json_section(section) for section in sections}
     write(answer, out, ascii_only=False)
 
 
@@ -69,17 +67,31 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "mostly": None if result.spent is None else [SPENT[kind] for kind in result.spent.tolist()],
         "clusters": result.clusters.tolist(),
         "phases": [_phase(phase, run.counted) for phase in result.present],
-        "borders": [_border(border) for border in result.borders],
+        "borders": [_border(border, result) for border in result.borders],
         "levels": [_level(level) for level in result.levels],
-        "in_turn": [list(span) for span in result.in_turn],
         "short": [_short(stretch) for stretch in result.short],
-        "notes": doubt_lines(run, result),
+        "stages": None if result.stages is None else _stage(result.stages),
+        "notes": doubt_lines(result),
         "warnings": list(result.warnings),
     }
 
 
+def _stage(stage: Stage) -> dict[str, object]:
+    """Return a part of the run and its children."""
+    return {
+        "function": None if stage.function is None else stage.function.name,
+        "start_s": rounded(stage.start_s),
+        "end_s": rounded(stage.end_s),
+        "seconds": rounded(stage.seconds),
+        "app_pct": rounded(stage.app_pct),
+        "episodes": stage.episodes,
+        "phase": stage.phase,
+        "stages": [_stage(below) for below in stage.stages],
+    }
+
+
 def _short(stretch: ShortStretch) -> dict[str, object]:
-    """Return what is too short for a phase."""
+    """Return a behaviour too short for a phase."""
     return {
         "function": None if stretch.function is None else stretch.function.name,
         "share": rounded(stretch.share),
@@ -87,10 +99,11 @@ def _short(stretch: ShortStretch) -> dict[str, object]:
     }
 
 
-def _border(border: Border) -> dict[str, object]:
-    """Return a change of phase and what names it."""
+def _border(border: Border, result: PhaseResult) -> dict[str, object]:
+    """Return a change point and the functions that describe it."""
     return {
         "interval": border.interval,
+        "time_s": rounded(float(result.end_s[border.interval - 1]) if border.interval else 0.0),
         "before": border.before,
         "after": border.after,
         "function": None if border.function is None else border.function.name,
@@ -101,7 +114,7 @@ def _border(border: Border) -> dict[str, object]:
 
 
 def _level(level: Level) -> dict[str, object]:
-    """Return a level of the hierarchy of phases."""
+    """Return a level of the phase hierarchy."""
     return {
         "k": level.k,
         "phases": [list(group) for group in level.phases],
@@ -124,7 +137,10 @@ def _score(score: KScore) -> dict[str, object]:
 
 
 def _phase(phase: Phase, counted: bool) -> dict[str, object]:
-    """Return one phase. counted: whether calls were; else kinds of sites are as sure as estimates are."""
+    """Return one phase.
+
+    counted: whether calls were counted; otherwise the kinds of sites are as certain as the estimates.
+    """
     estimated = {} if counted else {"estimated": True}
     return {
         "id": phase.id,
@@ -171,7 +187,7 @@ def _phase(phase: Phase, counted: bool) -> dict[str, object]:
 
 
 def _rest(rest: Rest) -> dict[str, object]:
-    """Return what a loop does on the CPU outside of its steps, seconds of an iteration, and what may wait in it."""
+    """Return a loop's CPU time outside of its steps, seconds per iteration, and the functions that may wait in it."""
     spent = {kind: round(seconds, 9) for kind, seconds in rest.spent.items()}
     return {"cpu_s": spent, "waits": [function.name for function in rest.waits]}
 

@@ -1,17 +1,17 @@
-"""Ranks as JSON: the keys that incprof.phases/1 has for a run of several ranks (docs/phases.md)."""
+"""Ranks as JSON: the keys that incprof.phases/1 adds for a run of several ranks (docs/use/phases.md)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from incprof.analysis.ranks.balance import worked_s
-from incprof.analysis.ranks.results import PhaseBalance, RanksResult, Spread
-from incprof.model.spent import MPI
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Spread
+from incprof.model.time_use import MPI
 from incprof.report.words.run import rounded
 
 
 def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
-    """Return the answer of a rank with what is known of all."""
+    """Return the answer of one rank, extended by the results for all ranks."""
     over = {phase.id: _of_phase(phase) for phase in found.phases}
     phases = [phase | over[phase["id"]] for phase in answer["phases"]]
     present = {phase["id"] for phase in phases}
@@ -80,7 +80,7 @@ def _spread(one: Spread) -> dict[str, Any]:
 
 
 def _per_rank(found: RanksResult) -> list[dict[str, Any]]:
-    """Return each rank: its phases, how it agrees with the others, and its work."""
+    """Return each rank: its phases, its agreement with the others, and its work."""
     work = worked_s(found.spent)
     return [
         {

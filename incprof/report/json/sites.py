@@ -1,12 +1,12 @@
-"""Sites as JSON, schema incprof.sites/1 (docs/sites.md)."""
+"""Sites as JSON, schema incprof.sites/1 (docs/use/sites.md)."""
 
 from __future__ import annotations
 
 from typing import TextIO
 
-from incprof.analysis.phases.results import RunSummary
+from incprof.analysis.phase_result import RunSummary
+from incprof.analysis.views.site_rows import RefusedRow, SiteRow, SitesAnswer
 from incprof.report.json.writing import write
-from incprof.report.sites_answer import RefusedRow, SiteRow, SitesAnswer
 from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.sites/1"

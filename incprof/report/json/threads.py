@@ -1,10 +1,10 @@
-"""The roles of threads as an object, key `threads` of incprof.phases/1: docs/phases.md."""
+"""The roles of threads as an object, key `threads` of incprof.phases/1: docs/use/phases.md."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from incprof.analysis.roles.results import ThreadRoles
+from incprof.analysis.roles.thread_roles import ThreadRoles
 
 
 def threads_dict(found: ThreadRoles) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The page on a run, and the page on two."""
+"""The page of a run, and the page that compares two."""

@@ -1,4 +1,4 @@
-"""What a page's scripts read: one JSON object, written so that it can stand in a <script> element."""
+"""The input of a page's scripts: one JSON object, written so that it can stand in a <script> element."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.phases.results import all_steps
+from incprof.analysis.phase_result import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
+from incprof.analysis.views.page_parts import BeatLanes, PageParts
 from incprof.analysis.views.ribbon import cells
-from incprof.analysis.views.timebins import TimeBins
 from incprof.analysis.views.timecells import Cells, Entries
 from incprof.model import IntArray
-from incprof.model.spent import SPENT
+from incprof.model.section import Lane
+from incprof.model.time_use import SPENT
 from incprof.report.page.numbers import numbers
-from incprof.report.page.parts import BeatLanes, CounterParts, PageParts
 from incprof.report.page.rankdata import ranks_data
-from incprof.report.page.words import count
+from incprof.report.page.sentences import count
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
-from incprof.report.words.counters import full_name, head
-from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, where
+from incprof.report.words.display_names import UNKNOWN, Names, clean, frame_name, where
 from incprof.report.words.phase_names import phase_names
 from incprof.report.words.run import rounded
 from incprof.report.words.short import name_of, times_of
-from incprof.report.words.spent import WORDS
+from incprof.report.words.time_kinds import WORDS
 
-# Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
+# After this, the text can neither end the element nor begin a comment, and holds no line end of a JavaScript parser.
 ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -36,7 +35,7 @@ def embedded(value: object) -> str:
 
 
 def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
-    """Return what the plots show. Seconds; ticks where the name says so. names: of functions."""
+    """Return the data of the plots: seconds, or ticks where the name says so. names: of functions."""
     timed, bins = parts.timed, parts.timed.bins
     phases = zip(parts.result.phases, phase_names(parts.result.phases, names), strict=True)
     return {
@@ -83,12 +82,12 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         "chosen": parts.result.k_clusters,
         "ranks": None if parts.ranks is None else ranks_data(parts.ranks),
         "beats": None if parts.beats is None else _beats(parts.beats),
-        "counters": None if parts.counters is None else _counters(parts.counters, bins),
+        "lanes": {section.name: [*map(_lane, section.lanes)] for section in parts.sections if section.lanes},
     }
 
 
 def _series(parts: PageParts, names: Names) -> dict[str, Any]:
-    """Return seconds of self time per second, of each function and of the others, if there are any."""
+    """Return the self time of each function, and of all others if any, in seconds per second."""
     series, wall = parts.timed.series, parts.timed.bins.wall_s
     functions = [parts.functions[i] for i in series.functions.tolist()]
     rest = len(parts.functions) - len(functions)
@@ -102,7 +101,7 @@ def _series(parts: PageParts, names: Names) -> dict[str, Any]:
 
 
 def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
-    """Return the call tree. A frame's names stand once: `frame` holds places in `frames`."""
+    """Return the call tree. Each name is stored once: `frame` holds indices into `frames`."""
     tree = parts.timed.tree
     used, place = np.unique(tree.frame, return_inverse=True)
     functions = {f.name: column for column, f in enumerate(parts.functions)}
@@ -128,12 +127,12 @@ def _cells(cells: Cells, ticks: Entries) -> dict[str, Any]:
 
 
 def _spent(spent: IntArray | None, number: int) -> list[str]:
-    """Return what most of each of the bins was spent on; nothing where it is not known."""
+    """Return the main kind of time of each bin; an empty list where it is unknown."""
     return [] if spent is None else [SPENT[kind] for kind in cells(spent, number)]
 
 
 def _by_cell(table: Entries, cells: int) -> list[list[int]]:
-    """Return for each cell: column, value, and so on; each column less the one before it."""
+    """Return column, value, column, value, ... of each cell; a column is stored as the difference to the previous."""
     bounds = np.searchsorted(table.cell, np.arange(cells + 1))
     before: IntArray = np.concatenate([np.zeros(1, np.int64), table.column])[: len(table.column)]
     before[bounds[:-1][bounds[:-1] < len(before)]] = 0
@@ -141,25 +140,23 @@ def _by_cell(table: Entries, cells: int) -> list[list[int]]:
     return [flat[2 * low : 2 * high] for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
 
 
-def _counters(found: CounterParts, bins: TimeBins) -> list[dict[str, Any]]:
-    """Return a lane for each figure: its values in the bins of the page, with three digits."""
-    start, end = numbers(bins.start_s, 4), numbers(bins.end_s, 4)
-    return [
-        {
-            "key": lane.name,
-            "name": head(found.under, lane.name),
-            "full": full_name(found.under, lane.name),
-            "phase": None,
-            "start": start,
-            "end": end,
-            "values": [float(f"{value:.3g}") if np.isfinite(value) else None for value in lane.values.tolist()],
-        }
-        for lane in found.lanes
-    ]
+def _lane(lane: Lane) -> dict[str, Any]:
+    """Return a lane of a section, values with three significant digits."""
+    edges = numbers(lane.edges, 4)
+    return {
+        "key": lane.key,
+        "name": lane.name,
+        "full": lane.title,
+        "unit": lane.unit,
+        "phase": None,
+        "start": edges[:-1],
+        "end": edges[1:],
+        "values": [float(f"{value:.3g}") if np.isfinite(value) else None for value in lane.values.tolist()],
+    }
 
 
 def _beats(found: BeatLanes) -> dict[str, Any]:
-    """Return a lane for each heartbeat: beats per second, mean duration, and what was in progress."""
+    """Return a lane for each heartbeat: beats per second, mean duration, and beats in progress."""
     lanes = []
     phases = found.phases or (None,) * len(found.beats)
     for beat, trace, phase in zip(found.beats, found.traces, phases, strict=True):
@@ -177,7 +174,7 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
                 "busy_pct": rounded(beat.busy_pct),
                 "start": numbers(trace.begin_s + found.offset_s, 4),
                 "end": numbers(trace.end_s + found.offset_s, 4),
-                # The trace has beats per interval of its own grid: the page shows them per second.
+                # The trace has beats per interval of its own grid; the page shows beats per second.
                 "values": numbers(trace.count.middle / found.interval_s, 3),
                 "duration": numbers(trace.duration_s.middle, 9),
                 "open": numbers(trace.count.progress, 1),

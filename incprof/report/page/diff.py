@@ -1,4 +1,4 @@
-"""Two runs side by side as a page: one HTML file with its style in it, and no script. Same input, same bytes."""
+"""Two runs compared on one page: an HTML file with inline style and no script. Same input, same bytes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.ribbon import runs, stretched
 from incprof.report.page.html import asset, style_policy
+from incprof.report.render.html import html_table
 from incprof.report.words import diff as say
-from incprof.report.words import numbers as words
+from incprof.report.words import formatting as words
 from incprof.report.words.colours import ink_on, marked, phase_colour
-from incprof.report.words.names import Names, clean
+from incprof.report.words.display_names import clean
 
 STYLES = ("page.css", "print.css", "diff.css")
-# In the units of a ribbon.
+# In units of a ribbon.
 LETTER, RIM = 7.5, 10.0
 WIDTH = 1000
-# Those of page/colours.js.
+# As in page/colours.js.
 
 
 def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str]) -> str:
@@ -37,6 +38,8 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
     called = say.row_names(found)
     phases = {row.group: say.named(row, called) for row in found.phases if row.group is not None}
     shown = say.shown_functions(found, every=False)
+    rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=False))]
+    energy = say.energy_table(found)
     return environment.get_template("diff.html.j2").render(
         style=style,
         policy=style_policy(style),
@@ -53,16 +56,10 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         ],
         end=words.elapsed(longest),
         noise=say.noise_line(found),
-        phases=[_row(row, called) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
-        between=[say.seconds(Figure(s, 0, None, ())) for s in found.between] if max(found.between) > 0 else [],
-        whole=_row(found.run, called),
-        energy=say.energy_head(found),
-        energy_heads=say.ENERGY[1:],
-        energies=[
-            (say.named(row, called), say.energy_cells(row, joules), joules.verdict)
-            for row, joules in say.energy_rows(found)
-        ],
-        functions=[_row(row, called) for row in shown],
+        phases=html_table(say.phase_table(found, rows).without("By CPU"), _chip, style="changes"),
+        energy=energy and html_table(energy.without(""), _chip),
+        energy_head=say.energy_head(found),
+        functions=html_table(say.function_table(found, shown).without("Phase"), _chip, style="changes"),
         more=len(found.functions) + found.left_out - len(shown),
     )
 
@@ -75,6 +72,13 @@ def _sides(found: Comparison) -> tuple[tuple[str, tuple[Side, ...]], ...]:
 def _colour(group: int | None) -> str:
     """Return the colour of a phase; empty for none."""
     return "" if group is None else phase_colour(group)
+
+
+def _chip(group: int) -> Markup:
+    """Return the number of a phase with its colour."""
+    stripe = Markup('<rect class="stripe" y="4" width="10" height="2.4"/>') if marked(group) else ""
+    square = '<svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" fill="{}"/>{}</svg>'
+    return Markup(f'<span class="chip">{square}{{}}</span>').format(_colour(group), stripe, group)
 
 
 def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> 
                 "colour": _colour(label),
                 "striped": marked(label),
                 "title": title,
-                # As wide as its text may be: letters are about this wide, and a box has a rim.
+                # As wide as its text may be: the mean width of a letter, and the rim of a box.
                 "text": _fitting(label, title, length * step),
                 "ink": ink_on(_colour(label)) if label >= 0 else "",
                 "middle": _part((at + length / 2) * step),
@@ -108,32 +112,7 @@ def _part(length: float) -> float:
 
 
 def _fitting(label: int, title: str, room: float) -> str:
-    """Return what a box of a ribbon says: the phase, its number, or nothing, as there is room."""
+    """Return the text of a box of a ribbon: the phase, its number, or nothing, depending on the room."""
     if label < 0:
         return ""
     return next((text for text in (title, str(label)) if len(text) * LETTER + RIM <= room), "")
-
-
-def _row(row: Row, called: Names) -> dict[str, Any]:
-    """Return a row of a table as texts."""
-    return {
-        "id": row.group,
-        "step": row.kind == "step",
-        "name": say.named(row, called),
-        "full": clean(row.name),
-        "colour": _colour(row.group),
-        "striped": row.group is not None and marked(row.group),
-        "a": say.seconds(row.a),
-        "b": say.seconds(row.b),
-        "change": say.change(row),
-        "interval": say.interval(row),
-        "verdict": say.sure(row),
-        "said": say.verdict(row),
-        "share_a": f"{say.share(row.a)} %",
-        "share_b": f"{say.share(row.b)} %",
-        "alike": say.alike(row) if isinstance(row, PhaseRow) else "",
-        "calls_a": say.calls(row.a),
-        "calls_b": say.calls(row.b),
-        "mean_a": words.seconds(row.a.mean_s or None),
-        "mean_b": words.seconds(row.b.mean_s or None),
-    }

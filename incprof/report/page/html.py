@@ -1,4 +1,4 @@
-"""The page on a run: one HTML file with its scripts, styles and data in it. Same parts, same bytes."""
+"""The page of a run: one HTML file with its scripts, styles and data. Same parts, same bytes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.phases.results import Phase, all_steps
+from incprof.analysis.phase_result import Phase, all_steps
+from incprof.analysis.views.page_parts import PageParts
+from incprof.analysis.views.site_rows import RefusedRow, SiteRow
 from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
-from incprof.report.page.mpiwords import mpi_words
-from incprof.report.page.parts import PageParts
+from incprof.report.page.html_rows import phase_row, rest_lines, site_row, stage_row, step_rows
 from incprof.report.page.rankwords import rank_words
-from incprof.report.page.rows import counter_words, node_words, phase_row, rest_lines, site_row, step_rows
-from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
-from incprof.report.sites_answer import RefusedRow, SiteRow
-from incprof.report.words.figures import duration
-from incprof.report.words.names import Names, clean
+from incprof.report.page.sentences import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
+from incprof.report.render.html import html_section
+from incprof.report.words.display_names import Names, clean
+from incprof.report.words.doubts import doubt_lines
+from incprof.report.words.formatting import duration
 from incprof.report.words.next_steps import next_steps
 from incprof.report.words.phase_names import names_of, phase_names
 from incprof.report.words.short import short_lines
-from incprof.report.words.spent import spent_seen
+from incprof.report.words.stages import all_stages
+from incprof.report.words.time_kinds import spent_seen
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
-# In the order in which they need each other.
+# In order of their dependencies.
 STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
 SCRIPTS = (
     "uplot/uPlot.iife.min.js",
@@ -45,7 +47,7 @@ SCRIPTS = (
     "series.js",
     "lanes.js",
     "beats.js",
-    "counters.js",
+    "sections.js",
     "flame.js",
     "calltree.js",
     "hottest.js",
@@ -58,12 +60,14 @@ SCRIPTS = (
 def page(parts: PageParts, *, damaged: bool = False) -> str:
     """Return the page. damaged: a part of some input was left out."""
     style = Markup("\n".join(asset(name) for name in STYLES))
-    # uPlot's licence asks to go where it goes.
+    # uPlot's licence must be distributed with it.
     script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
     names = names_of(parts.result, _shown(parts))
     data = Markup(embedded(page_data(parts, names)))
+    own = {part.template: part.source for part in parts.systems}
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
+        loader=jinja2.ChoiceLoader([jinja2.DictLoader(own), jinja2.FunctionLoader(asset)]),
+        autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.globals.update(count=count, grouped=grouped, percent=percent, short=names, clean=clean)
@@ -80,7 +84,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """Return a file that the page is made of."""
+    """Return a file that is built into the page."""
     return files("incprof.report").joinpath("page", "assets", *name.split("/")).read_text(encoding="utf-8")
 
 
@@ -95,18 +99,20 @@ def _hash(text: str) -> str:
 
 
 def _shown(parts: PageParts) -> list[Function | str]:
-    """Return the functions that are on the page besides those of its phases."""
+    """Return the functions on the page besides those of its phases."""
     frames = parts.timed.tree.frame.tolist() + parts.timed.series.functions.tolist()
     out: list[Function | str] = [parts.functions[frame] for frame in set(frames) if frame >= 0]
     out += [row.function for row in parts.sites]
     if parts.ranks is not None:
         out += [name for one in parts.ranks.found.stragglers for name, _ in one.why]
+    if parts.result.stages is not None:
+        out += [one.function for one in all_stages(parts.result.stages) if one.function is not None]
     return out + [row.function for row in parts.refused]
 
 
 def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
-    """Return what stands on the page before any script runs."""
-    result = parts.result
+    """Return the content of the page before any script runs."""
+    result, stages = parts.result, parts.result.stages
     phases = list(zip(result.present, phase_names(result.present, names), strict=True))
     present = {phase.id for phase, _ in phases}
     rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
@@ -121,6 +127,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "spent": spent_seen(result.spent),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
+        "stages": None if stages is None or not stages.stages else stage_row(stages, names, parts.run.duration_s),
         "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],
         "rests": [(phase.id, rest_lines(phase.steps, names)) for phase, _ in phases],
         "period": any(step.period_s is not None for phase in result.phases for step in all_steps(phase.steps)),
@@ -134,18 +141,13 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),
-        "warnings": _warnings(parts.warnings),
+        "warnings": _warnings([*parts.warnings, *doubt_lines(result)]),
         "ranks": None if parts.ranks is None else rank_words(parts.ranks, names),
-        "mpi": None if parts.mpi is None else mpi_words(parts.mpi),
+        "systems": parts.systems,
         "beats": parts.beats,
-        "counters": None if parts.counters is None else counter_words(parts.counters.under),
-        "node": None if parts.node is None else node_words(parts.node),
-        "lanes": parts.counters is not None and bool(parts.counters.lanes),
+        "sections": [(section, html_section(section)) for section in parts.sections],
         "beyond": _beyond(parts),
-        "next": [
-            (said, clean(command, 400))
-            for said, command in next_steps(parts.run, result, parts.metadata, parts.directory, parts.source)
-        ],
+        "next": [(said, clean(command, 400)) for said, command in next_steps(result, parts.directory, parts.source)],
         "joined": parts.timed.tree.joined,
         "paths": parts.timed.tree.paths,
         "whole": parts.whole,
@@ -155,7 +157,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
 
 
 def _beyond(parts: PageParts) -> str:
-    """Return how much of another run's heartbeats lies behind the end of this one; empty where nothing does."""
+    """Return how much of another run's heartbeats lies after the end of this run; empty if none does."""
     if parts.beats is None or parts.beats.same:
         return ""
     last = max((float(trace.end_s[-1]) for trace in parts.beats.traces if len(trace.end_s)), default=0.0)
@@ -164,14 +166,14 @@ def _beyond(parts: PageParts) -> str:
 
 
 def _warnings(lines: Sequence[str]) -> list[str]:
-    """Return the first warnings, and how many there are besides."""
+    """Return the first warnings, and the number of the others."""
     shown = [clean(line, 400) for line in lines[:MOST_WARNINGS]]
     left = len(lines) - len(shown)
     return [*shown, f"and {left} more"] if left else shown
 
 
 def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:
-    """Return the run in one sentence."""
+    """Summarise the run in one sentence."""
     if not phases:
         return "No phase was found."
     if len(phases) == 1:

@@ -1,4 +1,4 @@
-"""Numbers for the scripts of a page: no more digits than mean something."""
+"""Numbers for the scripts of a page, without meaningless digits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from incprof.model import FloatArray
 
 
 def numbers(values: FloatArray, digits: int) -> list[float | int | None]:
-    """Return numbers with as many digits behind the point; NaN becomes None."""
+    """Return numbers rounded to that many digits after the point; NaN becomes None."""
     out: list[float | int | None] = []
     for value in np.round(values, digits).tolist():
         whole = int(value) if np.isfinite(value) else None

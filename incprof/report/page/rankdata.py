@@ -1,4 +1,4 @@
-"""What a page's scripts read of ranks, as small as it can be: there may be thousands of them."""
+"""The ranks, as input of a page's scripts, in a compact form: there may be thousands of them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from incprof.analysis.views.page_parts import RankMap
 from incprof.analysis.views.rankmap import RankRow
 from incprof.model import IntArray
 from incprof.report.page.numbers import numbers
-from incprof.report.page.parts import RankMap
 from incprof.report.words.ranks import ranges, spans
 
 
 def ranks_data(found: RankMap) -> dict[str, Any]:
-    """Return the groups of ranks that are alike, and a row for each rank in its group, or for a few of them."""
+    """Return the groups of similar ranks, and a row for each rank of a group, or for a few of them."""
     return {
         "start": numbers(found.start_s, 4),
         "end": numbers(found.end_s, 4),
@@ -34,7 +34,7 @@ def ranks_data(found: RankMap) -> dict[str, Any]:
 
 
 def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
-    """Return a row: its phases as runs of bins, its use of the CPU in percent likewise."""
+    """Return a row: its phases, and its CPU use in percent, as runs of bins."""
     known = [value for rank in row.ranks if (value := agreement[rank]) is not None]
     return {
         "rank": row.ranks[0],
@@ -53,7 +53,7 @@ def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
 
 
 def _runs(values: IntArray) -> list[int]:
-    """Return values, (b,), as value, how often, value, how often, ...; or 0, 0 and all, if shorter."""
+    """Return values, (b,), as pairs of value and run length; or 0, 0 and all values, if that is shorter."""
     first = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
     if 2 * len(first) > len(values):
         return [0, 0, *values.tolist()]

@@ -1,16 +1,16 @@
-"""What stands on a page about ranks before any script runs: who is alike, how phases are spread, who straggles."""
+"""The text of a page about ranks before any script runs: similar ranks, phases over ranks, stragglers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from incprof.analysis.ranks.results import PhaseBalance, RanksResult, Straggler
-from incprof.report.page.parts import RankMap
-from incprof.report.words.figures import duration, percent
-from incprof.report.words.names import Names
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Straggler
+from incprof.analysis.views.page_parts import RankMap
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import duration, percent
 from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines
 
-# Rows of stragglers; the rest is in `phases --json`.
+# Rows of stragglers; all of them are in `phases --json`.
 MOST = 24
 
 
@@ -30,12 +30,12 @@ def rank_words(found: RankMap, names: Names) -> dict[str, Any]:
 
 
 def _alike(found: RanksResult) -> list[str]:
-    """Return which ranks are alike, where they are not all, and not none."""
+    """Return the groups of similar ranks, unless all ranks are alike or none are."""
     return group_lines(found) if 1 < len(found.groups) < len(found.ranks) else []
 
 
 def _phase(phase: PhaseBalance) -> dict[str, Any]:
-    """Return how a phase is spread over ranks: its times, and where they lie in percent of the longest."""
+    """Return the spread of a phase over ranks: its times, and their positions in percent of the longest."""
     work, mpi = phase.work, phase.mpi
     whole = max(work.most, 1e-9)
     return {
@@ -55,7 +55,7 @@ def _phase(phase: PhaseBalance) -> dict[str, Any]:
 
 
 def _straggler(one: Straggler, names: Names) -> dict[str, Any]:
-    """Return who works longer than its peers, and in which functions."""
+    """Return a straggler, and the functions in which it works longer than its peers."""
     whole = max((seconds for _, seconds in one.why), default=0.0)
     return {
         "rank": one.rank,

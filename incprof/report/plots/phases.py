@@ -1,4 +1,4 @@
-"""The phases of a run as a picture: who has the time, over time, above a ribbon of phases named by their sites."""
+"""The phases of a run as a plot: self time per function over time, above a ribbon of phases named by their sites."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary
+from incprof.analysis.phase_result import Phase, PhaseResult, RunSummary
 from incprof.analysis.views.self_time import SelfSeries
 from incprof.analysis.views.timebins import TimeBins
 from incprof.model import Function
 from incprof.report.plots.style import WIDTH_IN, save, time_unit
 from incprof.report.words import colours
-from incprof.report.words import numbers as words
-from incprof.report.words.names import Names
+from incprof.report.words import formatting as words
+from incprof.report.words.display_names import Names
 from incprof.report.words.phase_names import phase_names
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS_IN, RIBBON, ROW_IN = 3.1, 0.17, 0.155
-# A picture is on white paper.
+# The plot is on a white background.
 FUNCTIONS, OTHER = colours.FUNCTIONS["light"], colours.REST["light"]
 HATCH = "////"
-# What fits a column of the legend; as many bins as can be told apart.
+# The length of a legend column, and the number of bins that can be distinguished.
 NAME_ROOM, BINS = 50, 400
-# A stretch that is this much of the picture has room for its number.
+# A segment with this share of the width has room for its number.
 WIDE = 0.025
 
 
@@ -35,15 +35,15 @@ def write_plot(
     summary: RunSummary, result: PhaseResult, functions: Sequence[Function], bins: TimeBins, series: SelfSeries,
     out: BinaryIO, form: str,
 ) -> None:  # fmt: skip
-    """Write the picture.
+    """Write the plot.
 
     Args:
         summary: the run.
         result: its phases.
         functions: those of `series`, (m,).
         bins: the run in bins.
-        series: self time in them.
-        out: where to.
+        series: self time in the bins.
+        out: output stream.
         form: `svg`, `png` or `pdf`.
 
     Raises:
@@ -55,7 +55,7 @@ def write_plot(
 def figure(
     summary: RunSummary, result: PhaseResult, functions: Sequence[Function], bins: TimeBins, series: SelfSeries
 ) -> Figure:
-    """Return the picture, not yet drawn."""
+    """Return the plot, not yet drawn."""
     from matplotlib.figure import Figure
 
     called = Names([*functions, *(site.function for phase in result.phases for site in phase.sites[:1])])
@@ -79,16 +79,16 @@ def figure(
 
 
 def _function_colours(functions: int) -> list[str]:
-    """Return the colours of the stack, from its bottom on; the last one is that of all others."""
+    """Return the colours of the stack, from the bottom up; the last one is that of all others."""
     return [*(FUNCTIONS[i % len(FUNCTIONS)] for i in range(functions)), OTHER]
 
 
 def _stack(axes: Axes, bins: TimeBins, series: SelfSeries, divisor: float) -> None:
-    """Draw the self time of the foremost functions on top of each other, as CPUs in use."""
+    """Draw the self time of the largest functions on top of each other, as CPUs in use."""
     top = np.cumsum(series.self_s / bins.wall_s[:, None], axis=1)
     edge = np.append(bins.start_s, bins.end_s[-1]) / divisor
     fills = _function_colours(top.shape[1] - 1)
-    # From the top one down, each as far as the bottom: no seam shows between two, and each has one edge to store.
+    # From the top one down, each filled to the bottom: no seam shows between two, and only one edge of each is stored.
     for height, colour in reversed(list(zip(top.T, fills, strict=True))):
         axes.stairs(height, edge, fill=True, color=colour, linewidth=0)
     axes.set_ylim(0, 1.05 * max(float(top[:, -1].max(initial=0.0)), 1e-9))
@@ -96,8 +96,9 @@ def _stack(axes: Axes, bins: TimeBins, series: SelfSeries, divisor: float) -> No
 
 
 def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
-    """Draw which phase was when; numbers stand where there is room."""
-    start = np.flatnonzero(np.diff(bins.label, prepend=bins.label[0] - 1))
+    """Draw the phases over time; numbers stand where there is room."""
+    after_gap = bins.start_s > np.append(np.inf, bins.end_s[:-1])
+    start = np.flatnonzero((np.diff(bins.label, prepend=bins.label[0] - 1) != 0) | after_gap)
     end = np.append(start, len(bins.label))[1:]
     least = WIDE * float(bins.end_s[-1] - bins.start_s[0]) / divisor
     for first, last in zip(start.tolist(), end.tolist(), strict=True):
@@ -120,13 +121,13 @@ def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
 
 
 def _fill(phase: int) -> dict[str, Any]:
-    """Return how a phase is drawn."""
+    """Return the fill of a phase."""
     hatch = HATCH if colours.marked(phase) else None
     return {"facecolor": colours.phase_colour(phase), "edgecolor": "white", "linewidth": 0, "hatch": hatch}
 
 
 def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[int, str]], rows: int) -> None:
-    """Say under the panels what the colours are: functions in the order of the stack, and phases."""
+    """Draw the legend below the panels: functions in the order of the stack, then phases."""
     from matplotlib.patches import Patch
 
     none = Patch(alpha=0)
@@ -143,5 +144,5 @@ def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[in
 
 
 def _named(phase: Phase, name: str) -> str:
-    """Name a phase by its number, what it is known by and its part of the run."""
+    """Name a phase by its number, its main site or function, and its share of the run."""
     return f"{phase.id}  {words.fitted(name, NAME_ROOM - 10)}, {phase.app_pct:.0f} %"

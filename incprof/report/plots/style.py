@@ -1,6 +1,6 @@
-"""What the pictures have in common: colours, style, axes of time, and files that are the same for the same input.
+"""Common properties of the plots: colours, style, time axes, and reproducible files.
 
-No window is opened, whatever the environment says.
+No window is opened, whatever the environment variables are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito, Color Universal Design (2008); grey for their yellow, which a white page swallows.
+# Okabe and Ito, Color Universal Design (2008); grey instead of their yellow, which is hard to see on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-# As wide as a page of two columns, where type of 8 points is read without a glass.
+# The width of a two-column page, on which type of 8 points is legible.
 WIDTH_IN, DPI = 7.0, 300
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "incprof",
     "svg.fonttype": "path",
-    # TrueType: many publishers refuse files with fonts of type 3, which is the default.
+    # TrueType: many publishers refuse files with Type 3 fonts, the default.
     "pdf.fonttype": 42,
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -35,7 +35,7 @@ STYLE: dict[str, Any] = {
     "path.simplify": False,
 }
 GRID: dict[str, Any] = {"axes.grid": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.6}
-# What a file says of itself without being told: when it was made, and by what version.
+# Metadata that would differ between two files of the same plot: date and version.
 METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -45,18 +45,18 @@ TIME_UNITS = ((3 * 3600.0, 3600.0, "h"), (600.0, 60.0, "min"), (0.0, 1.0, "s"))
 
 
 def save(make: Callable[[], Figure], out: BinaryIO, form: str, **style: Any) -> None:
-    """Write a picture; for one version of matplotlib, the same bytes each time.
+    """Write a plot; one version of matplotlib always writes the same bytes.
 
     Args:
-        make: makes the picture, not yet drawn.
-        out: where to.
+        make: makes the plot, not yet drawn.
+        out: output stream.
         form: `svg`, `png` or `pdf`.
-        style: what differs from STYLE, with dots as in matplotlib's own names.
+        style: differences from STYLE, with dots as in matplotlib's own names.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    # It has much to say of directories that it cannot write to, while it is imported.
+    # On import, it warns at length about directories that it cannot write to.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib.style
 
@@ -69,7 +69,7 @@ def save(make: Callable[[], Figure], out: BinaryIO, form: str, **style: Any) -> 
 
 
 def compact(svg: str) -> str:
-    """Return the same picture in fewer bytes: no indentation, places of letters and straight lines in hundredths."""
+    """Return the same plot in fewer bytes: no indentation, positions of letters and straight lines in hundredths."""
     svg = re.sub(r"\n +", "\n", svg)
     svg = re.sub(
         r"(?<=translate\()([-\d.]+) ([-\d.]+)(?=\))", lambda found: f"{_short(found[1])} {_short(found[2])}", svg
@@ -78,12 +78,12 @@ def compact(svg: str) -> str:
 
 
 def _short(number: str) -> str:
-    """Return a number with two decimals at most."""
+    """Return a number with at most two decimals."""
     return f"{round(float(number), 2) + 0.0:g}"
 
 
 def _path(text: str) -> str:
-    """Return the shorter form of a path of moves, lines and ends."""
+    """Return a path of moves, lines and ends in its shorter form."""
     made: list[str] = []
     before: tuple[float, float] | None = None
     for command, x, y in re.findall(r"([ML]) (\S+) (\S+)|z", text):
@@ -98,7 +98,7 @@ def _path(text: str) -> str:
             made.append(f"L{point[0]:g} {point[1]:g}")
         elif point[1] != before[1]:
             made.append(f"V{point[1]:g}")
-        # A line that goes nowhere is a dot, where it is all there is.
+        # A line of length zero is a dot, if it is the whole path.
         elif point[0] != before[0] or made[-1][0] == "M":
             made.append(f"H{point[0]:g}")
         before = point
@@ -106,5 +106,5 @@ def _path(text: str) -> str:
 
 
 def time_unit(duration_s: float) -> tuple[float, str]:
-    """Return the seconds in the unit that suits an axis of this length, and the unit's name."""
+    """Return the duration in the unit that suits an axis of this length, and the unit's name."""
     return next((divisor, unit) for least, divisor, unit in TIME_UNITS if duration_s >= least)

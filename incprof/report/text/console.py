@@ -1,4 +1,4 @@
-"""What text reports are drawn with: tables and colours of rich, but no control character that is not its own."""
+"""Console for text reports: tables and colours of rich, without control characters from the data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 
-from incprof.printable import printable_lines, unfiltered
+from incprof.safe.printable import printable_lines, unfiltered
 
-# Of a table.
+# Columns of a table.
 WIDEST = 10_000
 
 
 class PrintableConsole(Console):
-    """A console that escapes what is in texts. Its own control sequences are apart from them, and stay."""
+    """A console that escapes control characters in texts. Its own control sequences are kept apart, and stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render anything."""
@@ -25,7 +25,7 @@ class PrintableConsole(Console):
             yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print; a table that wraps nothing is as wide as it must be, also where a terminal is narrower."""
+        """Print; a table without wrapping is as wide as it must be, even on a narrow terminal."""
         table = objects[0] if objects else None
         if not isinstance(table, Table) or not all(column.no_wrap for column in table.columns):
             super().print(*objects, **options)
@@ -36,7 +36,7 @@ class PrintableConsole(Console):
         self.width = width
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the command line, which ends as a program does that the signal ends; rich would end with 1."""
+        """Leave the signal to the command line, which ends as if killed by it; rich would exit with 1."""
         raise BrokenPipeError
 
 
@@ -48,7 +48,10 @@ def console_for(
     terminal: bool | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Console:
-    """Return what draws on a stream. terminal: whether it is one; None asks it. environ: for the size; ours if None."""
+    """Return a console for a stream.
+
+    terminal: whether the stream is one; None: detect it. environ: sets the size; None: that of this process.
+    """
     return PrintableConsole(
         file=unfiltered(out), width=width, force_terminal=terminal, no_color=not colour, highlight=False, emoji=False,
         markup=False, color_system="256" if colour else None, legacy_windows=False, _environ=environ,

@@ -1,4 +1,4 @@
-"""Why these phases and sites, in sentences (docs/phases.md): `incprof phases --explain`."""
+"""The reasons for phases and sites, in sentences (docs/use/phases.md): `incprof phases --explain`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,37 @@ from typing import TextIO
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.options import Options
-from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.ranks.results import RanksResult
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.report.text.folding import folded
-from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines, told_of
-from incprof.report.words.figures import count
+from incprof.report.words.explanation import phase_lines, run_lines, told_of
+from incprof.report.words.formatting import count
+from incprof.report.words.phase_changes import NAME_ROOM
 from incprof.report.words.phase_names import names_of
 from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines
+from incprof.report.words.stages import stage_lines
 
 
 def write_explanation(
     result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100, ranks: RanksResult | None = None
 ) -> None:
-    """Write why the run has these phases, then the same for each phase and its sites.
+    """Write the reasons for the phases of the run, then for each phase and its sites.
 
     Args:
-        result: the phases, in what they were found in.
+        result: the phases, in the profile that they were found in.
         why: the reasons.
-        out: where to.
+        out: output stream.
         width: columns.
-        ranks: all of them, where there are several.
+        ranks: all ranks, if there are several.
     """
     names = names_of(result, told_of(why))
     where = [] if ranks is None else [f"{found_in(ranks)}; intervals are numbered there"]
     head = f"Why {count(result.k, 'phase')} (method {result.method})"
     _write(out, head, [*where, *run_lines(result, why.run, names), *_scores(result)], width)
+    if result.stages is not None:
+        out.write("\nParts of the run\n")
+        out.writelines(f"  {line}\n" for line in stage_lines(result.stages, names))
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:
@@ -56,7 +61,7 @@ def _scores(result: PhaseResult) -> list[str]:
 
 
 def _thresholds(options: Options) -> list[str]:
-    """Return the thresholds of each room, one after the other; of changed ones the usual value as well."""
+    """Return the thresholds group by group; changed ones are followed by their defaults."""
     rooms: dict[str, list[str]] = {}
     for room, one in options.listed():
         usual = "" if one.value == one.default else f" (usually {one.default:g})"
@@ -65,7 +70,7 @@ def _thresholds(options: Options) -> list[str]:
 
 
 def _write(out: TextIO, head: str, lines: Sequence[str], width: int, indent: str = "  ") -> None:
-    """Write a head and sentences, which are folded where they are too long."""
+    """Write a head and sentences, which are wrapped where they are too long."""
     out.write(("\n" if not head.startswith(" ") else "") + head + "\n")
     for line in lines:
         out.write("\n".join(folded(line, width, indent, indent + "  ")) + "\n")

@@ -1,4 +1,4 @@
-"""Sentences that are longer than a line."""
+"""Wrap sentences that are longer than a line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ LEAST_WIDTH = 40
 
 
 def folded(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """Fold a sentence at blanks: `first` begins the first line, `rest` all others. No number is torn from its unit."""
+    """Wrap a sentence at spaces, never between a number and its unit.
+
+    `first` begins the first line, `rest` all others.
+    """
     lines = textwrap.wrap(
         line.replace(" %", "\u00a0%"),
         max(width, LEAST_WIDTH),
@@ -23,7 +26,7 @@ def folded(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
 
 
 def print_folded(console: Console, head: str, lines: Sequence[str], hang: str = "") -> None:
-    """Print sentences below one another, with a head before the first; what is folded begins with `hang`."""
+    """Print sentences below one another, with a head before the first; continuation lines begin with `hang`."""
     rest = " " * len(head)
     for number, line in enumerate(lines):
         for part in folded(line, console.width, rest if number else head, rest + hang):

@@ -1,18 +1,16 @@
-"""Ranks for people: which are alike, how phases are spread over ranks, and which work longer than their peers."""
+"""Ranks for people: groups of similar ranks, phases over ranks, and stragglers."""
 
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from incprof.analysis.ranks.balance import PEERS, worked_s
-from incprof.analysis.ranks.results import PhaseBalance, RanksResult
-from incprof.analysis.views.ribbon import badge
-from incprof.model.spent import MPI
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
+from incprof.model.section import Column, Table
+from incprof.model.time_use import MPI
+from incprof.report.render.text import text_table
 from incprof.report.text.folding import print_folded
-from incprof.report.words.colours import style
-from incprof.report.words.figures import count, duration
+from incprof.report.words.formatting import count
 from incprof.report.words.ranks import (
     agree_line,
     group_lines,
@@ -22,14 +20,14 @@ from incprof.report.words.ranks import (
     unlike_lines,
 )
 
-# Standard errors below which an imbalance may be none.
+# An imbalance of fewer standard errors may be noise.
 SURE = 3.0
-# Before what is folded.
+# Begins a continuation line.
 HANG = "  "
 
 
 def write_ranks_line(console: Console, found: RanksResult) -> None:
-    """Print whether all ranks do the same, and how many do not."""
+    """Print whether all ranks behave alike, and how many do not."""
     console.print()
     numbers = {"straggler": len(found.stragglers), "outlier": len(found.outliers)}
     odd = [count(number, noun) for noun, number in numbers.items() if number]
@@ -38,9 +36,9 @@ def write_ranks_line(console: Console, found: RanksResult) -> None:
 
 
 def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None:
-    """Print what ranks are like; a row for each of them as well, if asked for."""
+    """Print the results for all ranks; also a row for each of them if `per_rank`."""
     console.print()
-    console.print(_phase_table(found))
+    console.print(text_table(_phase_table(found), console.width))
     console.print()
     print_folded(console, "stragglers: ", straggler_lines(found) or [_no_stragglers(found)], HANG)
     if 1 < len(found.groups) < len(found.ranks):
@@ -49,34 +47,32 @@ def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None
     print_folded(console, "time: ", late_lines(found), HANG)
     if per_rank:
         console.print()
-        console.print(_rank_table(found))
+        console.print(text_table(_rank_table(found), console.width))
 
 
 def _no_stragglers(found: RanksResult) -> str:
-    """Return that there are none, or that there are too few ranks to tell."""
+    """Report that there are no stragglers, or that there are too few ranks to detect them."""
     return "none" if max((phase.ranks for phase in found.phases), default=0) >= PEERS else "too few ranks to tell"
 
 
 def _phase_table(found: RanksResult) -> Table:
     """Return the phases over ranks."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("Phase", "Ranks", "Work: least", "median", "most", "Imbalance", "In MPI", "most", "Slowest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for phase in found.phases:
-        table.add_row(
-            Text(f" {badge(phase.id)} ", style=style(phase.id)),
-            str(phase.ranks),
-            *(duration(seconds) for seconds in (phase.work.least, phase.work.median, phase.work.most)),
-            _imbalance(phase),
-            duration(phase.mpi.median),
-            duration(phase.mpi.most),
-            str(phase.slowest) if phase.ranks > 1 else "",
-        )
-    return table
+    columns = (
+        Column("Phase", lambda phase: phase.id, "phase"),
+        Column("Ranks", lambda phase: phase.ranks, "count"),
+        Column("Work: least", lambda phase: phase.work.least, "duration"),
+        Column("median", lambda phase: phase.work.median, "duration"),
+        Column("most", lambda phase: phase.work.most, "duration"),
+        Column("Imbalance", _imbalance, "%"),
+        Column("In MPI", lambda phase: phase.mpi.median, "duration"),
+        Column("most", lambda phase: phase.mpi.most, "duration"),
+        Column("Slowest", lambda phase: phase.slowest if phase.ranks > 1 else "", "count"),
+    )
+    return Table(columns, found.phases)
 
 
 def _imbalance(phase: PhaseBalance) -> str:
-    """Return the imbalance of work; with a question mark where counting samples may explain it."""
+    """Return the imbalance of work; with a question mark where sampling noise may explain it."""
     value = phase.work.imbalance
     if value is None or phase.error is None or phase.ranks < 2:
         return ""
@@ -84,19 +80,22 @@ def _imbalance(phase: PhaseBalance) -> str:
 
 
 def _rank_table(found: RanksResult) -> Table:
-    """Return a row for each rank: how it agrees, and its work in each phase."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    phases = [phase.id for phase in found.phases]
-    for name in ("Rank", "Agrees", "Start", "Wall", "In MPI", *(f"Phase {phase}" for phase in phases)):
-        table.add_column(name, justify="right", no_wrap=True)
+    """Return a table with a row for each rank: its agreement, and its work in each phase."""
     work = worked_s(found.spent)
-    for place, (rank, agreement) in enumerate(zip(found.ranks, found.agreement, strict=True)):
-        table.add_row(
-            str(rank),
-            "" if agreement is None else f"{agreement:.2f}",
-            duration(float(found.offset_s[place])),
-            duration(float(found.wall_s[place].sum())),
-            duration(float(found.spent[place, :, MPI].sum())),
-            *(duration(float(work[place, phase])) for phase in phases),
-        )
-    return table
+
+    def in_phase(phase: int) -> Column:
+        return Column(f"Phase {phase}", lambda place: float(work[place, phase]), "duration")
+
+    def agreement(place: int) -> str:
+        value = found.agreement[place]
+        return "" if value is None else f"{value:.2f}"
+
+    columns = (
+        Column("Rank", lambda place: found.ranks[place], "count"),
+        Column("Agrees", agreement, "number"),
+        Column("Start", lambda place: float(found.offset_s[place]), "duration"),
+        Column("Wall", lambda place: float(found.wall_s[place].sum()), "duration"),
+        Column("In MPI", lambda place: float(found.spent[place, :, MPI].sum()), "duration"),
+        *(in_phase(phase.id) for phase in found.phases),
+    )
+    return Table(columns, range(len(found.ranks)))

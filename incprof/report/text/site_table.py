@@ -1,20 +1,20 @@
-"""The sites of phases as a table, and what their heartbeats cost."""
+"""The sites of phases as a table, and the cost of their heartbeats."""
 
 from __future__ import annotations
 
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.phases.results import PhaseResult, Site
+from incprof.analysis.phase_result import PhaseResult, Site
 from incprof.analysis.views.ribbon import badge
-from incprof.printable import printable
 from incprof.report.words import headings
 from incprof.report.words.colours import style
-from incprof.report.words.names import Names
-from incprof.report.words.numbers import cell_len, fitted
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import cell_len, fitted
 from incprof.report.words.phase_names import without_site
+from incprof.safe.printable import printable
 
-# What the table has besides functions and their places, the gap before a place; the most that a place may take.
+# Columns taken by everything but functions and their places, the gap before a place, and the widest place.
 COLUMNS, GAP, MOST_OF_PLACE = 46, 2, 40
 ENOUGH_OF_NAME = 24
 COLUMN_NAMES = (
@@ -24,9 +24,9 @@ TEXTS = (headings.FUNCTION, headings.KIND, headings.WHERE)
 
 
 def site_table(result: PhaseResult, width: int, names: Names) -> Table:
-    """Return the sites, a row each; a phase without a site has a row that says why.
+    """Return the sites, a row each; a phase without a site has a row with the reason.
 
-    Where there is little room for names beside their places, a place stands below its function.
+    Where names have little room beside their places, a place is printed below its function.
     """
     sites = [site for phase in result.present for site in phase.sites]
     beside = width - COLUMNS - GAP - max((len(place(site)) for site in sites), default=0)
@@ -59,7 +59,7 @@ def place(site: Site) -> str:
 
 
 def beats_line(result: PhaseResult, budget_pct: float) -> str | None:
-    """Return what the heartbeats are predicted to cost, where some beats are skipped, or it is too much."""
+    """Return the predicted cost of the heartbeats, if some beats are skipped or the cost is too high."""
     if result.beats_pct is None:
         return None
     skipped = {s.heartbeat: s for p in result.phases for s in p.sites if s.cost and s.cost.rate_factor > 1}

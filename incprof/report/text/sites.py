@@ -1,13 +1,13 @@
-"""Sites for people: a line of figures and the lines of source for each, then what was refused."""
+"""Sites for people: a line of numbers and the lines of source for each, then the refused sites."""
 
 from __future__ import annotations
 
 from typing import TextIO
 
-from incprof.analysis.phases.results import RunSummary
-from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
-from incprof.report.words.names import Names
-from incprof.report.words.numbers import printable
+from incprof.analysis.phase_result import RunSummary
+from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import printable
 
 BASES = {
     "counted": "{} beats/s",
@@ -18,7 +18,7 @@ BASES = {
 
 
 def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int = 100) -> None:
-    """Write the answer, at most `width` columns wide but for reasons; plain text."""
+    """Write the answer as plain text, at most `width` columns wide except for reasons."""
     width = max(width, 40)
     out.write(
         f"{printable(run.app)}, rank {run.rank}: {_count(answer.k, 'phase')}, {_count(len(answer.sites), 'site')}"
@@ -35,12 +35,12 @@ def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int 
 
 
 def _called(row: SiteRow) -> str:
-    """Return what a site's heartbeat is called, without the kind."""
+    """Return the name of a site's heartbeat, without the kind."""
     return row.name.removesuffix(f":{row.kind}")
 
 
 def _site(row: SiteRow, names: Names, out: TextIO, width: int) -> None:
-    """Write one site: what it is, how often it beats, and where."""
+    """Write one site: its function, its beat rate, and its place."""
     head = f"\nheartbeat {row.heartbeat}  {_phases(row.phases)}  {row.kind:4}  "
     out.write(head + names(_called(row), max(width - len(head), 24)))
     out.write(f"  {_where(row.file, row.line)}\n")
@@ -53,7 +53,7 @@ def _site(row: SiteRow, names: Names, out: TextIO, width: int) -> None:
 
 
 def _figures(row: SiteRow) -> str:
-    """Return the figures of a site, in one line."""
+    """Return the numbers of a site, in one line."""
     parts = [f"{row.phase_pct:.1f} % of the phase"] if row.phase_pct > 0 else []
     if row.share is not None:
         parts.append(f"{100 * row.share:.0f} % of the function's time in the loop")
@@ -67,7 +67,7 @@ def _figures(row: SiteRow) -> str:
 
 
 def _rate(value: float) -> str:
-    """Return a number of beats per second with three digits, and none behind the point of large ones."""
+    """Return beats per second with three digits, large numbers without decimals."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -81,7 +81,7 @@ def _line(line: ExcerptLine, out: TextIO, digits: int, width: int) -> None:
 
 
 def _refused(row: RefusedRow, names: Names, out: TextIO, width: int) -> None:
-    """Write a site that has no place, and why."""
+    """Write a site that has no place, and the reason."""
     name = names(row.function, max(width - 30, 24))
     out.write(f"\nrefused  {_phases(row.phases)}  {row.kind:4}  {name}\n         {printable(row.reason)}\n")
 

@@ -1,30 +1,36 @@
-"""What a phase repeats, for people: a loop's driver and period, its steps in their order, and what is below them."""
+"""The repeated steps of a phase, for people: a loop's driver and period, its steps in order, and nested steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from incprof.analysis.phases.results import Phase, Step
-from incprof.names import parse
+from incprof.analysis.phase_result import Phase, Step
+from incprof.model.names import parse
 from incprof.report.text.folding import folded
-from incprof.report.words.names import Names
-from incprof.report.words.numbers import seconds
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import seconds
 from incprof.report.words.recurrence import how_often
 from incprof.report.words.remainder import remainder
 
-# Of steps that nothing is known of but their share, the largest.
+# Steps of which only the share is known: this many of the largest.
 TOP = 3
 LARGE = 0.05
-# Lines below a phase: of more, the steps with the largest shares.
+# Lines below a phase; beyond that, the steps with the largest shares.
 LINES = 8
-# A loop that has less of the CPU waits, or shares it with other programs.
+# A loop with a smaller share of the CPU waits, or shares it with other programs.
 BUSY = 0.9
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line to be: what it is about, and the columns that it stands to the right. share: what it is chosen by."""
+    """A line to print.
+
+    Attributes:
+        share: share by which lines are selected.
+        deep: indentation, in levels.
+        text: the text.
+    """
 
     share: float
     deep: int
@@ -32,9 +38,9 @@ class _Line:
 
 
 def step_lines(phase: Phase, width: int, names: Names) -> list[str]:
-    """Return the lines below a phase, none where its functions say already what it does.
+    """Return the lines below a phase; empty where its functions already show the same.
 
-    width: columns. names: what functions are called.
+    width: columns. names: of the functions.
     """
     steps = phase.steps
     if len(steps) < 2 and not any(s.steps for s in steps) and {s.function for s in steps} <= {
@@ -46,19 +52,19 @@ def step_lines(phase: Phase, width: int, names: Names) -> list[str]:
     lines = list(_loops(steps, width, names))
     if len(lines) <= LINES:
         return [line.text for line in lines]
-    # A step has at least as much as what is below it, so that none stands there without the one that calls it.
+    # A step has at least the share of its nested steps, so that none is printed without its caller.
     kept = sorted(sorted(range(len(lines)), key=lambda i: (-lines[i].share, lines[i].deep, i))[: LINES - 1])
     left = len(lines) - len(kept)
     return [lines[i].text for i in kept] + [f"{'':15}{left} smaller ones: --json"]
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps of one driver in the order in which they come, those without one behind, largest first."""
+    """Return the steps of one driver in order of execution, then those of unknown order, largest first."""
     return sorted(steps, key=lambda step: (step.order or len(steps) + 1, -step.share))
 
 
 def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
-    """Go through the loops of a phase with their steps."""
+    """Iterate over the loops of a phase with their steps."""
     for driver in dict.fromkeys(step.driver for step in steps):
         mine = [step for step in steps if step.driver == driver]
         timed = [step for step in mine if step.period_s is not None]
@@ -75,7 +81,7 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
 
 
 def _repeats(timed: Sequence[Step]) -> str:
-    """Return the period of a loop, how much of its order is known, and what it has of the CPU, if that is less."""
+    """Return the period of a loop, how much of its order is known, and its share of the CPU if that is low."""
     placed = [step for step in timed if step.order]
     about = "" if timed[0].estimated is None else "~"
     out = f" repeats every {about}{seconds(timed[0].period_s)} of wall time"
@@ -86,7 +92,7 @@ def _repeats(timed: Sequence[Step]) -> str:
 
 
 def _below(steps: Sequence[Step], deep: int, width: int, names: Names) -> Iterator[_Line]:
-    """Go through steps in their order, each before those below it."""
+    """Iterate over steps in order, each before its nested steps."""
     ordered = deep == 0 or any(step.order for step in steps)
     for step in in_order(steps):
         place = str(step.order) if step.order else "-" if ordered and step.period_s is not None else ""
@@ -95,7 +101,7 @@ def _below(steps: Sequence[Step], deep: int, width: int, names: Names) -> Iterat
 
 
 def _line(step: Step, place: str, deep: int, width: int, names: Names) -> str:
-    """Return one step: its place, share, duration, name, and how often it comes."""
+    """Return one step: its place, share, duration, name, and its calls per iteration."""
     known = step.estimated is None or step.estimated.is_known
     about = "" if step.estimated is None else "~"
     duration = about + seconds(step.mean_s) if step.calls and known else ""
@@ -105,7 +111,7 @@ def _line(step: Step, place: str, deep: int, width: int, names: Names) -> str:
 
 
 def _untimed(phase: Phase, width: int, names: Names) -> list[str]:
-    """Return the largest steps in a line."""
+    """Return the largest steps in one line."""
     steps = [step for step in phase.steps[:TOP] if step.share >= LARGE]
     parts = [f"{names(s.function, width // 4)} {100 * s.share:.1f} %" for s in steps]
     return ["      includes " + ", ".join(parts)] if parts else []

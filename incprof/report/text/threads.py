@@ -7,26 +7,38 @@ from typing import TextIO
 
 from rich.text import Text
 
-from incprof.analysis.roles.results import Imbalance, Role, ThreadRoles
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.roles.thread_roles import Imbalance, Role, ThreadRoles
 from incprof.analysis.views.ribbon import badge
 from incprof.model import Function
 from incprof.report.text.console import console_for
-from incprof.report.words.figures import count, percent
-from incprof.report.words.names import Names
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import count, percent
+from incprof.report.words.phase_names import names_of
 
-# A role with less of a phase is not said to be busy in it.
+# A role is not reported as busy in a phase if it has a smaller share of it.
 SEEN = 0.005
-# Threads that are listed by their numbers.
+# Threads listed by number.
 MOST = 8
-# Of a name.
+# Columns of a name.
 LEAST = 12
 HEAD = ("Role", "Threads", "CPU s", "CPU %", "Busy in phase")
 
 
-def write_threads(found: ThreadRoles, out: TextIO, *, width: int = 100, colour: bool = False) -> None:
-    """Write the table, and below it who of those that should have the same to do has more."""
+def write_threads(
+    found: ThreadRoles, result: PhaseResult, out: TextIO, *, width: int = 100, colour: bool = False
+) -> None:
+    """Write the table, and below it the threads that have more work than others of the same role.
+
+    Args:
+        found: the roles.
+        result: the phases of the same answer, whose functions have the same names.
+        out: output stream.
+        width: columns.
+        colour: whether to use colours.
+    """
     console = console_for(out, width=width, colour=colour)
-    names = Names([function for role in found.roles for function, _ in role.functions])
+    names = names_of(result, [function for role in found.roles for function, _ in role.functions])
     console.print()
     said = f"{count(found.count, 'thread')} in {count(len(found.roles), 'role')}"
     console.print(f"{said}: of each thread's time, what it was on the CPU in each phase")
@@ -51,7 +63,7 @@ def _row(role: Role) -> tuple[str, ...]:
 
 
 def _functions(functions: Sequence[tuple[Function, float]], names: Names, room: int) -> str:
-    """Return the first functions, as many as there is room for, and one at least."""
+    """Return the first functions that fit, at least one."""
     line = ""
     for function, share in functions:
         part = f", {percent(share)} " if line else f"  {percent(share)} "
@@ -62,7 +74,7 @@ def _functions(functions: Sequence[tuple[Function, float]], names: Names, room: 
 
 
 def _imbalance(one: Imbalance) -> str:
-    """Return a line about a phase: how uneven it is, and who is the cause."""
+    """Return a line about a phase: its imbalance, and the threads that cause it."""
     who = ", ".join(
         f"thread {other.thread} {100 * other.more:+.0f} %"
         for other in sorted(one.differ, key=lambda d: -abs(d.more))[:MOST]
@@ -73,7 +85,7 @@ def _imbalance(one: Imbalance) -> str:
 
 
 def _listed(threads: Sequence[int]) -> str:
-    """Return the numbers of threads, runs of them as first-last."""
+    """Return thread numbers, consecutive ones as first-last."""
     runs: list[list[int]] = []
     for thread in sorted(threads):
         if runs and runs[-1][-1] == thread - 1:

@@ -1,1 +1,1 @@
-"""What more than one family of reports says: numbers, names, sentences."""
+"""User-facing text shared by several families of reports: numbers, names, sentences."""

@@ -1,15 +1,15 @@
-"""How often something was called, in words: counted, or estimated from samples."""
+"""Call counts in words: counted, or estimated from samples."""
 
 from __future__ import annotations
 
 from incprof.model.visits import Visits
-from incprof.report.words.figures import count
+from incprof.report.words.formatting import count
 
 UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"
 
 
 def calls_words(calls: int, estimated: Visits | None) -> str:
-    """Return `12 calls`; `~12 calls` if estimated, `>= 12 calls` for a lower bound; `-` if none was counted."""
+    """Return `12 calls`; `~12 calls` if estimated, `>= 12 calls` for a lower bound; `-` if not counted."""
     words = count(calls, "call")
     if estimated is None:
         return words if calls else "-"
@@ -19,7 +19,7 @@ def calls_words(calls: int, estimated: Visits | None) -> str:
 
 
 def calls_json(estimated: Visits | None) -> dict[str, object]:
-    """Return the bounds of an estimated number of calls, empty if it was counted. calls_high: None is unbounded."""
+    """Return the bounds of an estimated number of calls; empty if it was counted. calls_high: None is unbounded."""
     if estimated is None:
         return {}
     high = None if estimated.high is None else round(estimated.high, 1)

@@ -1,7 +1,7 @@
-"""Colours of phases, the same in a terminal, on a page and in a picture, and of functions, which are none of these.
+"""Colours of phases, the same in a terminal, on a page and in a plot, and of functions, which differ from them.
 
-Phases are in Okabe and Ito's colours (Color Universal Design, 2008), without their yellow and black; then the same
-again with a mark. Functions have muted colours. No two of all these are alike to any eyes.
+Phases have Okabe and Ito's colours (Color Universal Design, 2008), without their yellow and black; then the same again
+with a mark. Functions have muted colours. All are distinguishable with any kind of colour vision.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ FUNCTIONS = {
         "#edc2b4",
     ],
 }
-# Of no phase, and of all other functions.
+# Of intervals without a phase, and of all other functions.
 NO_PHASE = {"light": "#c9cdcb", "dark": "#4a5157"}
 REST = {"light": "#d6d9d8", "dark": "#454c52"}
 DARK_INK, LIGHT_INK = "#101418", "#ffffff"
 
 
 def phase_colour(label: int) -> str:
-    """Return the colour of a phase; empty for none."""
+    """Return the colour of a phase; empty for no phase."""
     return "" if label < 0 else PHASES[label % len(PHASES)]
 
 
 def marked(label: int) -> bool:
-    """Tell whether a phase has the colour of one before it, and a mark."""
+    """Return whether a phase reuses the colour of an earlier one, with a mark."""
     return label >= len(PHASES)
 
 
 def ink_on(colour: str) -> str:
-    """Return what can be read on a colour."""
+    """Return a legible text colour for a background."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return DARK_INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2 else LIGHT_INK
 
 
 def style(label: int) -> str:
-    """Return the colours of a phase's sign in a terminal; a negative label stands for none."""
+    """Return the terminal colours of a phase's sign; a negative label stands for no phase."""
     if label < 0:
         return "dim"
     colour = phase_colour(label)

@@ -1,88 +1,120 @@
-"""What counters say of phases, in words."""
+"""Counters by phase: the section used by every answer."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from incprof.analysis.counters.bound import BRANCH_CYCLES, MISS_CYCLES
-from incprof.analysis.counters.results import By, CountersUnder, PhaseCounters
-from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import SHORT, Names, clean
-from incprof.report.words.numbers import joules, rate
+from incprof.analysis.counters.lanes import CounterLane
+from incprof.analysis.counters.phase_counters import By, CountersUnder, PhaseCounters, StepEnergy
+from incprof.analysis.views.timebins import TimeBins
+from incprof.model.section import Column, Lane, Section, Table, edges_of
+from incprof.report.words.display_names import SHORT, Names, clean
+from incprof.report.words.formatting import count, duration, joules, percent, rate
+from incprof.report.words.run import rounded
 
-UNITS = ("B", "kB", "MB", "GB", "TB")
-# Figures of power, which a formula may have simulated, and the mark of those.
+# Power figures, which may come from a formula, and the mark of those that do.
 ENERGY = ("power_w", "energy_j", "iteration_j")
 SIMULATED = "simulated"
 
-
-def bytes_of(value: float) -> str:
-    """Return bytes with three digits and a unit."""
-    unit = 0
-    while value >= 999.5 and unit < len(UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{rate(value)} {UNITS[unit]}"
-
-
-def _per_second(value: float) -> str:
-    return f"{bytes_of(value)}/s"
-
-
-def _watts(value: float) -> str:
-    return f"{rate(value)} W"
-
-
-# By the names of analysis/counters/figures.py: the head of a column, what a lane is called, and how a value is written.
-# Those without a head are in JSON only.
-WORDS: dict[str, tuple[str, str, Callable[[float], str]]] = {
-    "power_w": ("power", "power of the node", _watts),
-    "energy_j": ("energy", "energy of the node", joules),
-    "iteration_j": ("iteration", "energy of the node in an iteration", joules),
-    "cpu": ("CPUs", "processors busy", rate),
-    "ipc": ("IPC", "instructions per cycle", rate),
-    "misses_per_1000": ("misses/1000", "cache misses per 1000 instructions", rate),
-    "memory_bytes_s": ("memory", "memory, about", _per_second),
-    "branch_misses_per_1000": ("branch misses/1000", "branch misses per 1000 instructions", rate),
-    "system_share": ("kernel", "kernel's part of CPU time", percent),
-    "context_switches_s": ("switches/s", "context switches per second", rate),
-    "page_faults_s": ("faults/s", "page faults per second", rate),
-    "read_bytes_s": ("read", "read", _per_second),
-    "write_bytes_s": ("written", "written", _per_second),
-    "disk_read_bytes_s": ("disk read", "read from disks", _per_second),
-    "disk_write_bytes_s": ("disk written", "written to disks", _per_second),
-    "net_bytes_s": ("network", "network, both ways", _per_second),
-    "iowait": ("I/O wait", "processors that wait for storage", rate),
-    "rss_bytes": ("resident", "resident memory", bytes_of),
+# By the names of analysis/counters/figures.py: heading, full name and unit. Other figures are in JSON only.
+FIGURES = {
+    "power_w": ("power", "power of the node", "W"),
+    "energy_j": ("energy", "energy of the node", "J"),
+    "iteration_j": ("iteration", "energy of the node in an iteration", "J"),
+    "cpu": ("CPUs", "processors busy", "number"),
+    "ipc": ("IPC", "instructions per cycle", "number"),
+    "misses_per_1000": ("misses/1000", "cache misses per 1000 instructions", "number"),
+    "memory_bytes_s": ("memory", "memory, about", "kB/s"),
+    "branch_misses_per_1000": ("branch misses/1000", "branch misses per 1000 instructions", "number"),
+    "system_share": ("kernel", "kernel's part of CPU time", "%"),
+    "context_switches_s": ("switches/s", "context switches per second", "number"),
+    "page_faults_s": ("faults/s", "page faults per second", "number"),
+    "read_bytes_s": ("read", "read", "kB/s"),
+    "write_bytes_s": ("written", "written", "kB/s"),
+    "disk_read_bytes_s": ("disk read", "read from disks", "kB/s"),
+    "disk_write_bytes_s": ("disk written", "written to disks", "kB/s"),
+    "net_bytes_s": ("network", "network, both ways", "kB/s"),
+    "iowait": ("I/O wait", "processors that wait for storage", "number"),
+    "rss_bytes": ("resident", "resident memory", "kB"),
 }
 
 
-def columns(found: CountersUnder) -> list[str]:
-    """Return the names of the figures that some phase has and that have a head, in order."""
-    return [name for name in WORDS if any(name in phase.figures for phase in found.phases)]
+def counters_section(found: CountersUnder, lanes: Sequence[CounterLane] = (), bins: TimeBins | None = None) -> Section:
+    """Return counters by phase, and over the bins of a page."""
+    drawn = () if bins is None else tuple(_lane(found, lane, bins) for lane in lanes)
+    power = found.power
+    facts: dict[str, object] = {
+        "file": found.path,
+        "aligned": "clock" if found.by_clock else "start",
+        "offset_s": rounded(found.offset_s),
+        "row_s": rounded(found.row_s),
+        "rows_across_phases": found.left_out,
+        "rows_outside": found.outside,
+    }
+    if power is not None:
+        facts["power"] = {
+            "column": power.name,
+            "simulated": power.simulated,
+            "energy_j": _digits(power.energy_j),
+            "between_j": _digits(power.between_j),
+            "measured_s": rounded(power.measured_s),
+        }
+    table = Table(_columns(found), found.phases, key="phases")
+    return Section("counters", "What bounds each phase", (table,), drawn, tuple(_notes(found)), facts)
 
 
-def head(found: CountersUnder, name: str) -> str:
-    """Return the head of a column; power that no sensor measured says so."""
-    return WORDS[name][0] + _mark(found, name)
+def _columns(found: CountersUnder) -> tuple[Column, ...]:
+    """Return the columns: figures of some phase, the first of which are dropped last, and the bound of each phase."""
+    shown = [name for name in FIGURES if any(name in phase.figures for phase in found.phases)]
+    figures = [
+        Column(FIGURES[name][0] + _mark(found, name), _figure(name), FIGURES[name][2], drop=place)
+        for place, name in enumerate(shown, start=1)
+    ]
+    steps = () if found.power is None else (Column(None, lambda phase: [*map(_step, phase.steps)], key="steps"),)
+    return (
+        Column("Phase", lambda phase: phase.id, "phase", key="id"),
+        Column("Time", lambda phase: rounded(phase.seconds), "duration", key="seconds"),
+        *figures,
+        Column(None, lambda phase: {name: _digits(value) for name, value in phase.figures.items()}, key="figures"),
+        Column(None, lambda phase: None if phase.bound is None else phase.bound.by, key="bound_by"),
+        Column(None, lambda phase: None if phase.bound is None else rounded(phase.bound.share), key="share"),
+        Column("Bound by", bound_line, key="said", sentence=True),
+        Column("Energy of steps", lambda phase: energy_line(found, phase), sentence=True),
+        *steps,
+    )
 
 
-def full_name(found: CountersUnder, name: str) -> str:
-    """Return what a figure is, likewise."""
-    return WORDS[name][1] + _mark(found, name)
+def _figure(name: str) -> Callable[[PhaseCounters], float | None]:
+    """Return a function that reads a figure of a phase; None where the phase has none."""
+    return lambda phase: phase.figures.get(name)
+
+
+def _lane(found: CountersUnder, lane: CounterLane, bins: TimeBins) -> Lane:
+    """Return a figure over the bins of a page."""
+    head, title, unit = FIGURES[lane.name]
+    mark = _mark(found, lane.name)
+    return Lane(head + mark, unit, *edges_of(bins.start_s, bins.end_s, lane.values), title + mark, lane.name)
+
+
+def _step(step: StepEnergy) -> dict[str, object]:
+    """Return a step of a phase with the energy per call."""
+    return {"name": step.function.name, "calls": step.calls, "energy_per_call_j": _digits(step.energy_j)}
+
+
+def _digits(value: float) -> float:
+    """Return a number with its meaningful digits: figures range from bytes per second to misses per cycle."""
+    return float(f"{value:.6g}")
 
 
 def _mark(found: CountersUnder, name: str) -> str:
+    """Return the mark of power that no sensor measured."""
     simulated = found.power is not None and found.power.simulated is not None
     return f" ({SIMULATED})" if simulated and name in ENERGY else ""
 
 
-def value(phase: PhaseCounters, name: str) -> str:
-    """Return a figure of a phase; `-` where it has none."""
-    return WORDS[name][2](phase.figures[name]) if name in phase.figures else "-"
-
-
-# Processors that wait for storage, from which on it is said.
+# Waiting for storage is reported from this number of processors on.
 SOME_WAIT = 0.05
 
 BOUND: dict[By, str] = {
@@ -99,7 +131,7 @@ BOUND: dict[By, str] = {
 
 
 def bound_line(phase: PhaseCounters) -> str | None:
-    """Return what a phase is bound by, and why that is said; None where nothing tells."""
+    """Return the bound of a phase and the reason for it; None if it is unknown."""
     if phase.bound is None:
         return None
     said = f"bound by {BOUND[phase.bound.by]}"
@@ -108,7 +140,7 @@ def bound_line(phase: PhaseCounters) -> str | None:
 
 
 def _why(phase: PhaseCounters) -> str:
-    """Return what it is said for; empty where the word says it."""
+    """Return the reason for a bound; empty where its name already is one."""
     figures, bound = phase.figures, phase.bound
     share = 0.0 if bound is None or bound.share is None else bound.share
     match None if bound is None else bound.by:
@@ -142,12 +174,12 @@ def _why(phase: PhaseCounters) -> str:
 
 
 def _part(share: float) -> str:
-    """Return a part of the cycles; misses overlap, so that it may be more than all."""
+    """Return a share of the cycles; misses overlap, so it may exceed 1."""
     return f"{percent(share)} of the cycles" if share < 1 else "as much as all cycles, or more"
 
 
-def lines_about(found: CountersUnder) -> list[str]:
-    """Return how the counters lie beside the run, and what to know of them."""
+def _notes(found: CountersUnder) -> list[str]:
+    """Return how the counters overlap the run, and remarks on them."""
     name = clean(os.path.basename(found.path), 60)
     side = "after" if found.offset_s >= 0 else "before"
     where = (
@@ -161,7 +193,7 @@ def lines_about(found: CountersUnder) -> list[str]:
     if any(phase.seconds == 0 for phase in found.phases):
         empty = ", ".join(str(phase.id) for phase in found.phases if phase.seconds == 0)
         out.append(f"no row lies in phase {empty}: shorter rows would (incprof sample -i)")
-    if "memory_bytes_s" in columns(found):
+    if any("memory_bytes_s" in phase.figures for phase in found.phases):
         out.append("memory is misses of the last-level cache, 64 bytes each; written lines and prefetches come on top")
     out += _power_lines(found)
     out += [clean(line, 200) for line in found.notes]
@@ -171,7 +203,7 @@ def lines_about(found: CountersUnder) -> list[str]:
 
 
 def energy_line(found: CountersUnder, phase: PhaseCounters, names: Names = SHORT) -> str | None:
-    """Return the energy of the steps of a phase; None where none is known."""
+    """Return the energy of the steps of a phase; None if no step has any."""
     if not phase.steps:
         return None
     each = [
@@ -181,7 +213,7 @@ def energy_line(found: CountersUnder, phase: PhaseCounters, names: Names = SHORT
 
 
 def _power_lines(found: CountersUnder) -> list[str]:
-    """Return what power is of, and what the whole run took."""
+    """Return the domain of the power figures, and the energy of the whole run."""
     power = found.power
     if power is None:
         return []

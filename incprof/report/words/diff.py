@@ -1,32 +1,117 @@
-"""What is said of two runs side by side, in the table, in JSON, in Markdown, on the page, and of gates that fail."""
+"""User-facing text about two compared runs, for the table, JSON, Markdown, the page, and failed gates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
-from incprof.report.words import numbers as words
-from incprof.report.words.beats_compare import signed
+from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.diff.diff_result import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.views.ribbon import badge
+from incprof.model.section import Column, Table
+from incprof.report.words import formatting as words
 from incprof.report.words.counters import SIMULATED
-from incprof.report.words.figures import count
-from incprof.report.words.names import ROOM, SHORT, Names
+from incprof.report.words.display_names import ROOM, SHORT, Names
+from incprof.report.words.formatting import count, signed
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
-# A function with less than this part of the run on both sides is not worth a line, unless it changed.
+# A function with a smaller share of both runs gets no line, unless it changed.
 WORTH = 0.01
-# Steps likewise, of their phase.
+# The same for steps, as a share of their phase.
 WORTH_STEP = 0.1
-# A factor that would be a change: the limit of the gates in README and docs, 10 %.
+# A factor that would be a change: the limit of the gates in README and docs, 10 %. By 5 %, a quarter of equal phases
+# are inconclusive, and by 20 %, most that are slower are called the same.
 MATTERS = 1.1
-# Percent say little from this factor on; and no number does from that one on.
+# From this factor on, the change is given as a factor instead of percent; from that one on, as no number.
 FAR, FARTHEST = 10.0, 1000.0
-# Rows of a condition that are said in a line.
+# Rows of a condition listed in one line.
 SAID = 4
+BETWEEN = "between phases"
+
+
+# A row of the table of phases: a phase, a step, the run, or the seconds of A and B in no phase.
+TableRow = Row | tuple[float, float]
+
+
+def phase_table(found: Comparison, phases: Sequence[Row], *, between: bool = True) -> Table:
+    """Return phases and steps, time between phases if there is any, and the run."""
+    names = row_names(found)
+    rows: list[TableRow] = [*phases, *([found.between] if between and max(found.between) > 0 else []), found.run]
+
+    def of(get: Callable[[Row], object]) -> Callable[[TableRow], object]:
+        return lambda row: "" if isinstance(row, tuple) else get(row)
+
+    def name(row: TableRow, room: int) -> str:
+        if isinstance(row, tuple):
+            return BETWEEN[:room]
+        return f"  {named(row, names, room - 2)}" if row.kind == "step" else named(row, names, room)
+
+    def side(place: int) -> Callable[[TableRow], str]:
+        return lambda row: seconds(Figure(row[place], 0, None, ()) if isinstance(row, tuple) else (row.a, row.b)[place])
+
+    shares = (
+        Column("A %", of(lambda row: "" if row.kind == "run" else share(row.a)), "number", drop=1),
+        Column("B %", of(lambda row: "" if row.kind == "run" else share(row.b)), "number", drop=1),
+        Column("Alike", of(lambda row: alike(row) if isinstance(row, PhaseRow) else ""), "number", drop=1),
+    )
+    by_cpu = Column("By CPU", of(lambda row: "" if row.cpu is None else change(row.cpu)), "number")
+    columns = (
+        Column("", of(lambda row: None if row.kind == "step" else row.group), "phase"),
+        Column("Phase", lambda row: BETWEEN if isinstance(row, tuple) else row.name, fit=name),
+        Column("A", side(0), "number"),
+        Column("B", side(1), "number"),
+        Column("Change", of(change), "number"),
+        Column("95 % interval", of(interval), "number"),
+        *((by_cpu,) if found.clock == "both" else ()),
+        Column("Verdict", of(verdict), mark=lambda row: "" if isinstance(row, tuple) else sure(row)),
+        *shares,
+    )
+    return Table(columns, rows)
+
+
+def function_table(found: Comparison, rows: Sequence[Row]) -> Table:
+    """Return functions."""
+    names = row_names(found)
+    columns = (
+        Column("", lambda row: row.group, "phase"),
+        Column("Function", lambda row: row.name, fit=lambda row, room: named(row, names, room)),
+        Column("Self A", lambda row: seconds(row.a), "number"),
+        Column("Self B", lambda row: seconds(row.b), "number"),
+        Column("Change", change, "number"),
+        Column("95 % interval", interval, "number"),
+        Column("Verdict", verdict, mark=sure),
+        Column("Calls A", lambda row: calls(row.a), "number", drop=1),
+        Column("Calls B", lambda row: calls(row.b), "number", drop=1),
+        Column("Per call A", lambda row: row.a.mean_s or None, "s"),
+        Column("Per call B", lambda row: row.b.mean_s or None, "s"),
+        Column("Phase", lambda row: "" if row.group is None else badge(row.group), "number", drop=1),
+    )
+    return Table(columns, rows)
+
+
+def energy_table(found: Comparison) -> Table | None:
+    """Return the energy of phases and of the run; None if no power was sampled."""
+    names = row_names(found)
+    rows = [(row, row.energy) for row in (*found.phases, found.run) if row.energy is not None]
+
+    def cell(place: int) -> Callable[[tuple[Row, EnergyRow]], str]:
+        return lambda row: energy_cells(*row)[place]
+
+    columns = (
+        Column("", lambda row: row[0].group, "phase"),
+        Column(energy_head(found), lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
+        Column("A", cell(0), "number"),
+        Column("B", cell(1), "number"),
+        Column("Change", cell(2), "number"),
+        Column("95 % interval", cell(3), "number"),
+        Column("Verdict", cell(4), mark=lambda row: row[1].verdict),
+        Column("Power A", cell(5), "number", drop=1),
+        Column("Power B", cell(6), "number", drop=1),
+    )
+    return Table(columns, rows) if rows else None
 
 
 def verdict(row: Row) -> str:
-    """Return a verdict for people; where wall and CPU time disagree, it says of which it is."""
+    """Return a verdict for people; where wall and CPU time disagree, it names the clock."""
     if isinstance(row, PhaseRow) and row.elsewhere:
         return f"elsewhere in {'B' if row.verdict == 'gone' else 'A'}"
     if row.cpu is not None and row.cpu.verdict != row.verdict:
@@ -35,37 +120,31 @@ def verdict(row: Row) -> str:
 
 
 def is_open(row: Row) -> bool:
-    """Whether a row is within noise, and its interval would hold a change that matters as well."""
+    """Return whether a row is within noise, but its interval also contains a change that matters."""
     return row.verdict == "same" and row.ci is not None and not 1 / MATTERS <= row.ci.low <= row.ci.high <= MATTERS
 
 
 def sure(row: Row) -> str:
     """Return the verdict that colours a row: `unsure` where it is inconclusive.
 
-    That is where wall and CPU time disagree, its work is elsewhere, or the interval is too wide.
+    It is inconclusive where wall and CPU time disagree, its work moved elsewhere, or the interval is too wide.
     """
     if row.disagrees or (isinstance(row, PhaseRow) and row.elsewhere) or (row.only_cpu is None and is_open(row)):
         return "unsure"
     return row.verdict if row.only_cpu is None else row.only_cpu.verdict
 
 
-ENERGY = ("Energy", "A", "B", "Change", "95 % interval", "Verdict", "Power A", "Power B")
 AS_ENERGY = {"slower": "more", "faster": "less"}
 
 
 def energy_head(found: Comparison) -> str:
-    """Return what a table of energy is of: of the node, and whether a formula made it."""
+    """Return the heading of an energy table: the node's energy, and whether it was computed by a formula."""
     simulated = found.run.energy is not None and found.run.energy.simulated
-    return f"{ENERGY[0]} ({SIMULATED})" if simulated else ENERGY[0]
-
-
-def energy_rows(found: Comparison) -> list[tuple[Row, EnergyRow]]:
-    """Return the phases and the run with their energy, where power was sampled."""
-    return [(row, row.energy) for row in (*found.phases, found.run) if row.energy is not None]
+    return f"Energy ({SIMULATED})" if simulated else "Energy"
 
 
 def energy_cells(row: Row, energy: EnergyRow) -> tuple[str, ...]:
-    """Return a line of the table behind the name: joules, change, interval, verdict, mean power."""
+    """Return the cells of a row after its name: joules, change, interval, verdict, mean power."""
     a, b = (words.joules(side.seconds) if side.seconds > 0 else "-" for side in (energy.a, energy.b))
     verdict = AS_ENERGY.get(energy.verdict, VERDICTS.get(energy.verdict, energy.verdict))
     moved = change(energy) if min(energy.a.seconds, energy.b.seconds) > 0 else "-"
@@ -78,7 +157,7 @@ def watts(time: Figure, energy: Figure) -> str:
 
 
 def change(row: Row) -> str:
-    """Return the change in percent of A, or times (`x36`); in seconds where only one side has any."""
+    """Return the change in percent of A, or as a factor (`x36`); in seconds where only one side has any."""
     if not min(row.a.seconds, row.b.seconds) > 0:
         return "-" if row.verdict == "same" else ("-" if row.change_s < 0 else "+") + words.seconds(abs(row.change_s))
     ratio = row.b.seconds / row.a.seconds
@@ -86,7 +165,7 @@ def change(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    """Return the confidence interval of the change, in percent, or times (`x36`); `-` where it cannot be told."""
+    """Return the confidence interval of the change, in percent, or as a factor (`x36`); `-` if not available."""
     if row.ci is None:
         return "-"
     low, high = row.ci.low, row.ci.high
@@ -101,7 +180,7 @@ def _percent(factor: float) -> str:
 
 
 def _factor(factor: float) -> str:
-    """Return a factor that is easier to read than percent."""
+    """Return a factor in a form that is easier to read than percent."""
     return f"x{factor:.0f}" if factor < FARTHEST else f">x{FARTHEST:.0f}"
 
 
@@ -111,7 +190,7 @@ def seconds(figure: Figure) -> str:
 
 
 def calls(figure: Figure) -> str:
-    """Return calls; `-` where nothing is called, or nobody counts."""
+    """Return calls; `-` where there are none, or calls were not counted."""
     if not figure.calls:
         return "-"
     return f"{figure.calls:.0f}" if figure.calls < 1e7 else f"{figure.calls:.3g}".replace("e+0", "e")
@@ -123,25 +202,25 @@ def share(figure: Figure) -> str:
 
 
 def row_names(found: Comparison) -> Names:
-    """Return what the functions of all rows are called."""
+    """Return the names of the functions of all rows."""
     rows = (*found.phases, *(step for phase in found.phases for step in phase.steps), *found.functions)
     return Names(row.name.removesuffix(row.behind) for row in rows)
 
 
 def named(row: Row, names: Names = SHORT, room: int = ROOM) -> str:
-    """Return the name of a row, printable, in so many columns."""
+    """Return the name of a row, printable, in that many columns."""
     if row.kind == "run":
         return row.name
     return names(row.name.removesuffix(row.behind), max(room - len(row.behind), 1)) + row.behind
 
 
 def alike(row: PhaseRow) -> str:
-    """Return how alike the sides of a phase are, in percent."""
+    """Return the similarity of the two sides of a phase, in percent."""
     return "-" if row.likeness is None else f"{100 * row.likeness:.0f} %"
 
 
 def run_line(side: Side) -> str:
-    """Return what a run is, in one line."""
+    """Describe a run in one line."""
     run = side.summary
     parts = [words.printable(run.app), f"rank {run.rank}" + (f" of {run.ranks} ranks" if run.ranks > 1 else "")]
     parts.append(f"{count(run.intervals, 'interval')} of {run.interval_s:g} s")
@@ -149,7 +228,7 @@ def run_line(side: Side) -> str:
 
 
 def verdict_line(found: Comparison) -> str:
-    """Return the comparison in one sentence."""
+    """Summarise the comparison in one sentence."""
     row = found.run.only_cpu or found.run
     cpu = " CPU" * (found.clock == "cpu" or row is not found.run)
     what = {"slower": f"takes more{cpu} time", "faster": f"takes less{cpu} time"}
@@ -165,13 +244,13 @@ def verdict_line(found: Comparison) -> str:
 
 
 def why_apart(row: Row) -> str:
-    """Return what may be behind wall and CPU time that disagree."""
+    """Return a possible reason for the disagreement of wall and CPU time."""
     more_wall = row.cpu is not None and row.b.seconds * row.cpu.a.seconds > row.a.seconds * row.cpu.b.seconds
     return f"in {'B' if more_wall else 'A'}, other programs had the CPU, or it waited"
 
 
 def phases_line(found: Comparison) -> str:
-    """Return what became of the phases."""
+    """Return how the phases of the two runs match."""
     parts = []
     said = {"same": "same within noise", "unsure": "inconclusive", **VERDICTS}
     for kind in ("slower", "faster", "new", "gone", "unsure", "same"):
@@ -182,14 +261,14 @@ def phases_line(found: Comparison) -> str:
 
 
 def matched_line(row: PhaseRow, first: int) -> str:
-    """Return which phases of the runs a row is of, where that is not one of each."""
+    """Return the phases of the runs that a row combines, if it is not one of each."""
     sides = row.members[:first], row.members[first:]
     texts = ["; ".join(",".join(map(str, one)) or "-" for one in side) for side in sides]
     return f"{texts[0]} | {texts[1]}"
 
 
 def noise_line(found: Comparison) -> str:
-    """Return what the intervals know of."""
+    """Return the sources of variation that the intervals include."""
     if found.run_noise is None:
         return (
             f"{time_line(found)} Intervals are from the scatter of {count(len(found.a), 'run')} of A and "
@@ -202,25 +281,25 @@ def noise_line(found: Comparison) -> str:
 
 
 def steps(row: PhaseRow, *, every: bool) -> list[Row]:
-    """Return the steps of a phase to be shown: those that changed, and those that take some time."""
+    """Return the steps of a phase to show: those that changed, and those that take some time."""
     return [s for s in row.steps if every or s.verdict != "same" or max(s.a.share, s.b.share) >= WORTH_STEP]
 
 
 def time_line(found: Comparison) -> str:
-    """Return what phases are measured by."""
+    """Return the clock by which phases are measured."""
     said = {"wall": "Phases by wall time.", "cpu": "Phases by CPU time."}
     return said.get(found.clock, "Phases by wall time, gates by both.")
 
 
 def shown_functions(found: Comparison, *, every: bool) -> list[Row]:
-    """Return the functions to be shown: those that changed, and those that take some time."""
+    """Return the functions to show: those that changed, and those that take some time."""
     if every:
         return list(found.functions)
     return [row for row in found.functions if row.verdict != "same" or max(row.a.share, row.b.share) >= WORTH]
 
 
 def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
-    """Return which gates would fail by one clock alone, a line each."""
+    """Return the gates that would fail by one clock alone, a line each."""
     rows: dict[str, list[Row]] = {}
     for condition, row in unsure:
         rows.setdefault(words.printable(condition.text.strip()), []).append(row)
@@ -236,7 +315,7 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
 
 
 def untold_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
-    """Return which gates one run of each side does not decide, a line each."""
+    """Return the gates that one run of each side cannot decide, a line each."""
     rows: dict[str, Row] = {}
     for condition, row in untold:
         rows.setdefault(words.printable(condition.text.strip()), row)
@@ -248,7 +327,7 @@ def untold_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
 
 
 def off_cpu(row: Row) -> str:
-    """Return how long a row was off the CPU, where that is not the same on both sides."""
+    """Return the time that a row was off the CPU, if it differs between the sides."""
     if row.off_cpu_s is None:
         return ""
     a, b = (words.seconds(value) for value in row.off_cpu_s)
@@ -261,7 +340,7 @@ def _both_changes(row: Row) -> str:
 
 
 def broken_line(condition: Condition, row: Row) -> str:
-    """Return what fails a gate, with the evidence, in one line."""
+    """Return the row that fails a gate, with the evidence, in one line."""
     head = f"fails {words.printable(condition.text.strip())!r}: "
     head += row.name if row.kind == "run" else f"{row.kind} {named(row)}"
     if condition.metric == "share":

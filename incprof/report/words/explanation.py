@@ -1,35 +1,26 @@
-"""Why these phases, in sentences (docs/phases.md)."""
+"""The reasons for phases, in sentences (docs/use/phases.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from incprof.analysis.explain import Explanation, PhaseEvidence, RunEvidence
-from incprof.analysis.phases.results import Border, Joined, KScore, Phase, PhaseResult
-from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import Names
-from incprof.report.words.phase_names import names_of
+from incprof.analysis.phase_result import Phase, PhaseResult
+from incprof.analysis.phases.clustering import KScore
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import count, percent
+from incprof.report.words.phase_changes import NAME_ROOM, begin_of, border_lines
 from incprof.report.words.short import short_lines
 
-NAME_ROOM = 32
 RULE_NAMES = {"elbow": "elbow", "silhouette": "silhouette", "calinski_harabasz": "Calinski-Harabasz"}
-RULES = {
-    "interrupts": "the first only ever interrupts the second",
-    "not found again": "most runs resampled from this one do not have the first",
-    "not distinct": "nothing separates the phases that they would be",
-}
-# A run that comes back to its phases again and again has a border each time.
+# A run that alternates between phases has a change point each time.
 MOST_BORDERS = 12
 
 
 def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
-    """Say why the run has so many phases, a sentence each."""
+    """Return the reasons for the number of phases, a sentence each."""
     lines = [_choice(result, why)]
     lines += border_lines(result, MOST_BORDERS)
-    lines += [
-        f"{_interval(result, first)} to {end - 1}: all that changes is called by one driver: its steps, not phases"
-        for first, end in result.in_turn
-    ]
     lines += level_lines(result, names)
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
@@ -44,8 +35,8 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
         lines.append(f"ten seeded starts of k-means agree by {why.chosen.stability:.2f} (1 is always)")
     if result.k_again is not None:
         lines.append(f"k is the same in {percent(result.k_again)} of the runs resampled from this one")
-    lines += [_join(joined) for joined in why.joined]
-    limit = f"less than {percent(result.options.phases.least)} of the run, or a few intervals at its ends"
+    limits = result.options.phases
+    limit = f"less than {percent(limits.least)} of the run, and never {percent(limits.episode)} of it at once"
     lines += [f"too short for a phase ({limit}): {line}" for line in short_lines(result, MOST_BORDERS)]
     left = why.left_out
     if without := left.idle + left.borders + left.strays:
@@ -57,38 +48,15 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
 
 
 def told_of(why: Explanation) -> list[str]:
-    """Return the functions that the evidence tells of besides the result's own."""
+    """Return the functions in the evidence besides the result's own."""
     found = [difference.function for phase in why.phases for difference in phase.differences]
     for site in (site for sites in why.sites for site in sites):
         found += [one.function for one in (site.caller, site.callee, site.runner_up) if one is not None]
     return found
 
 
-def border_lines(result: PhaseResult, most: int) -> list[str]:
-    """Say what changes at each border, at most at so many: the first between two phases counts before the next."""
-    names = names_of(result)
-    seen: dict[tuple[int, int], int] = {}
-    for border in result.borders:
-        pair = border.before, border.after
-        seen[pair] = seen.get(pair, 0) + 1
-    first: dict[tuple[int, int], Border] = {}
-    for border in result.borders:
-        first.setdefault((border.before, border.after), border)
-    lines = []
-    for pair, border in list(first.items())[:most]:
-        name = "time outside of the program" if border.function is None else names(border.function, NAME_ROOM)
-        more = f", {seen[pair]} times" if seen[pair] > 1 else ""
-        lines.append(
-            f"phase {border.before} to {border.after} at {_interval(result, border.interval)}{more}: {name} from "
-            f"{percent(border.share_before)} to {percent(border.share_after)}"
-        )
-    if len(first) > most:
-        lines.append(f"and changes between {len(first) - most} more pairs of phases")
-    return lines
-
-
 def level_lines(result: PhaseResult, names: Names) -> list[str]:
-    """Return what each --level merges, from the two closest phases to all of them, and what tells these apart."""
+    """Return the merge of each --level, from the two closest phases to all of them, and what distinguishes these."""
     lines: list[str] = []
     before: Sequence[tuple[int, ...]] = [(phase.id,) for phase in result.phases]
     for level in result.levels:
@@ -102,27 +70,23 @@ def level_lines(result: PhaseResult, names: Names) -> list[str]:
 
 
 def _choice(result: PhaseResult, why: RunEvidence) -> str:
-    """Say which rule chose k."""
+    """Return the rule that chose k."""
     k, chosen = result.k_clusters, why.chosen
     what = f"k = {k} {'group' if result.method == 'robust' else 'cluster'}{'' if k == 1 else 's'}"
     if result.rule == "user":
         return f"{what}: asked for; leaves {_left(chosen, result)}" if chosen else f"{what}: asked for"
     if result.rule == "elbow":
         return f"{what}: at the elbow of the inertia curve; leaves {_left(chosen, result)}" if chosen else what
-    limits = result.options.phases
     if k == 1:
-        return (
-            f"{what}: no function's share changes abruptly by {percent(limits.named)} of the time and "
-            f"{limits.beyond:g} standard errors for longer than {limits.short_visit} intervals"
-        )
+        return f"{what}: no change point that is beyond doubt, abrupt, and between parts large enough for a phase"
     return (
-        f"{what} of segments: between every two of them, some function's share differs by {percent(limits.named)} of "
-        f"the time and {limits.beyond:g} standard errors, or more"
+        f"{what}, of samples in time: between every two of them, the share of some frame differs by "
+        f"{percent(result.options.phases.named)} of the time or more, beyond doubt"
     )
 
 
 def _left(score: KScore | None, result: PhaseResult) -> str:
-    """Say what a number of clusters leaves unexplained."""
+    """Return what a number of clusters leaves unexplained."""
     if score is None:
         return "nothing that is known"
     if result.method != "robust" or score.misfits is None:
@@ -132,17 +96,8 @@ def _left(score: KScore | None, result: PhaseResult) -> str:
     return f"{times}, {count(score.misfits, 'interval')} beyond it"
 
 
-def _join(joined: Joined) -> str:
-    """Say why two groups are one phase."""
-    groups = [" + ".join(map(str, group)) for group in (joined.one, joined.other)]
-    return (
-        f"groups {groups[0]} and {groups[1]} are both phase {joined.phase}: {RULES[joined.rule]} "
-        f"({percent(joined.overlap)} of their time is in the same functions)"
-    )
-
-
 def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Names) -> list[str]:
-    """Say what a phase is like, a sentence each."""
+    """Describe a phase, a sentence each."""
     lines = []
     if phase.outside:
         lines.append("the samples of these intervals have no function of the program on their stacks")
@@ -168,5 +123,4 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Na
 
 def _interval(result: PhaseResult, number: int) -> str:
     """Name an interval by its number and its time."""
-    start = float(result.end_s[number - 1]) if number else 0.0
-    return f"interval {number} (from {duration(start)})"
+    return f"interval {number} (from {begin_of(result, number)})"

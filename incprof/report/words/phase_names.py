@@ -1,4 +1,4 @@
-"""What phases are called on a page, and the functions in all that is said of them."""
+"""Display names of phases, and of the functions in all text about a result."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from incprof.analysis.phases.results import Phase, PhaseResult, all_steps
-from incprof.report.words.names import SHORT, Named, Names
+from incprof.analysis.phase_result import Phase, PhaseResult, all_steps
+from incprof.report.words.display_names import SHORT, Named, Names
 
-# Of the functions of a phase, so many are told.
+# The number of a phase's functions that are named.
 TOP_FUNCTIONS = 3
-# A function with less of a phase's time is no name for it.
+# A function with a smaller share of a phase's time does not name it.
 NOTED = 0.05
 
 
 def phase_names(phases: Sequence[Phase], names: Names = SHORT) -> list[str]:
-    """Return a name for each phase: its main site, else its largest function; told apart where several are equal."""
+    """Return a name for each phase: its main site, else its largest function; equal names are made distinct."""
     mains = [_main(phase, names) for phase in phases]
     kinds: dict[str, set[str]] = {}
     for main, phase in zip(mains, phases, strict=True):
@@ -34,9 +34,9 @@ def phase_names(phases: Sequence[Phase], names: Names = SHORT) -> list[str]:
 
 
 def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
-    """Return what tells phases of one name apart: a further site or else a function that only one of them has.
+    """Return what distinguishes phases of one name: a further site, or else a function, that only one of them has.
 
-    By place; one that is left over needs nothing.
+    By index; a single phase without one keeps its name.
     """
     sites = [[names(site.function) for site in phase.sites[1:]] for phase in phases]
     totals = [[names(total.function) for total in phase.functions if total.share >= NOTED] for phase in phases]
@@ -52,7 +52,7 @@ def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
 
 
 def _main(phase: Phase, names: Names) -> str:
-    """Return what a phase is known by."""
+    """Return the main site or function of a phase."""
     if phase.off_cpu:
         return "outside the program" if phase.outside else "waiting"
     if phase.mostly == "mpi" and phase.functions[0].function.is_library:
@@ -63,12 +63,12 @@ def _main(phase: Phase, names: Names) -> str:
 
 
 def without_site(phase: Phase) -> str:
-    """Return what stands in the place of a phase's site where it has none."""
+    """Return the text that replaces the site of a phase without one."""
     return "(outside the program)" if phase.outside else "(off the CPU)" if phase.off_cpu else "(none)"
 
 
 def names_of(result: PhaseResult, more: Iterable[Named | str] = ()) -> Names:
-    """Return what the functions are called in all that is said of a result, and `more` with them."""
+    """Return the names of the functions in all text about a result, and of `more`."""
     found: list[Named | str] = [*more]
     for phase in result.phases:
         found += [replace(site.function, file=site.file) for site in phase.sites]

@@ -1,24 +1,23 @@
-"""Sentences about ranks: which are alike, which are not and why, which work longer, and whose clock is wrong."""
+"""Sentences about ranks: groups of similar ranks, outliers and their causes, stragglers, and wrong clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from incprof.analysis.ranks.results import UNLIKE, Clock, Outlier, RanksResult, Straggler
-from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import shorten
-from incprof.report.words.numbers import fitted
+from incprof.analysis.ranks.ranks_result import UNLIKE, Clock, Outlier, RanksResult, Straggler
+from incprof.report.words.display_names import shorten
+from incprof.report.words.formatting import count, duration, fitted, percent
 
 # Adjusted Rand index from which on a rank is in the phase of most ranks for nearly all of its time.
 AGREE = 0.9
 NAME_ROOM = 32
-# Lines of a kind; the rest is counted.
+# Lines of each kind; the others are counted.
 MOST = 6
 MOST_RANGES = 8
 
 
 def spans(ranks: Iterable[int]) -> list[list[int]]:
-    """Return the first and the last of each stretch of ranks without a gap, ascending."""
+    """Return the first and the last of each run of consecutive ranks, ascending."""
     found: list[list[int]] = []
     for rank in sorted(ranks):
         if found and found[-1][1] == rank - 1:
@@ -29,7 +28,7 @@ def spans(ranks: Iterable[int]) -> list[list[int]]:
 
 
 def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
-    """Name ranks: "0-5, 9"; of many ranges the first, and how many more ranks there are."""
+    """Name ranks: "0-5, 9"; of many ranges the first, and the number of further ranks."""
     found = spans(ranks)
     shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found[:most])
     more = sum(last - first + 1 for first, last in found[most:])
@@ -37,7 +36,7 @@ def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
 
 
 def found_in(found: RanksResult) -> str:
-    """Say in which ranks phases were found."""
+    """Name the ranks in which phases were found."""
     first, *rest = (part.rank for part in found.parts)
     return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(rest))}" if rest else "")
 
@@ -48,6 +47,8 @@ def agree_line(found: RanksResult) -> str:
     total = len(found.ranks)
     if not others:
         return f"all {total} ranks go through the phases together"
+    if total - len(others) < 2:
+        return f"the {total} ranks go through the phases at different times"
     return f"{total - len(others)} of {total} ranks go through the phases together (not {ranges(others)})"
 
 
@@ -65,7 +66,7 @@ def unlike_lines(found: RanksResult) -> list[str]:
 
 
 def group_lines(found: RanksResult) -> list[str]:
-    """Say which ranks are alike."""
+    """Name the groups of similar ranks."""
     large = [group for group in found.groups if len(group.ranks) > 1]
     alone = [group.ranks[0] for group in found.groups if len(group.ranks) == 1]
     lines = [f"{count(len(g.ranks), 'rank')} like {g.typical}: {ranges(g.ranks)}" for g in large[:MOST]]
@@ -77,7 +78,7 @@ def group_lines(found: RanksResult) -> list[str]:
 
 
 def outlier_lines(found: RanksResult) -> list[str]:
-    """Say which ranks are unlike most, and why."""
+    """Name the outlier ranks and the causes."""
     return _most([_outlier(one) for one in found.outliers], "outlier")
 
 
@@ -91,7 +92,7 @@ def _outlier(one: Outlier) -> str:
 
 
 def straggler_lines(found: RanksResult) -> list[str]:
-    """Say who works longer in a phase than its peers."""
+    """Name the stragglers of each phase."""
     return _most([_straggler(one) for one in found.stragglers], "straggler")
 
 
@@ -104,7 +105,7 @@ def _straggler(one: Straggler) -> str:
 
 
 def late_lines(found: RanksResult) -> list[str]:
-    """Say who started late, and which clocks were put right."""
+    """Name the ranks that started late, and the clocks that were corrected."""
     late = sorted(found.late, key=lambda one: (-one[1], one[0]))
     lines = [f"rank {rank} started {duration(seconds)} after most" for rank, seconds in late]
     return [*_most(lines, "late rank"), *_most([_clock(clock) for clock in found.clocks], "clock")]
@@ -122,6 +123,6 @@ def _clock(clock: Clock) -> str:
 
 
 def _most(lines: Sequence[str], noun: str) -> list[str]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines, and the number of the others."""
     more = len(lines) - MOST
     return [*lines[:MOST], *([f"{count(more, f'more {noun}')}: --json"] if more > 0 else [])]

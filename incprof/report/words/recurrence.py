@@ -1,16 +1,16 @@
-"""How often a step comes, in words."""
+"""The frequency of a step, in words."""
 
 from __future__ import annotations
 
-from incprof.analysis.phases.results import Step
+from incprof.analysis.phase_result import Step
 from incprof.report.words.calls import calls_words
 
-# So near to a whole number, the mean number of calls is one.
+# The mean number of calls is a whole number if it is this close to one.
 WHOLE = 0.02
 
 
 def how_often(step: Step) -> str:
-    """Return ", in one of 8", ", 2 times", or nothing where a step comes once in each iteration, or call above it."""
+    """Return ", in one of 8", ", 2 times", or nothing if a step runs once in each iteration, or call above it."""
     if step.per_call is not None:
         return _often(step.per_call)
     if step.period_s is None:
@@ -21,7 +21,7 @@ def how_often(step: Step) -> str:
 
 
 def _often(calls: float) -> str:
-    """Return how often something comes in the mean, in words."""
+    """Return a mean number of calls in words."""
     times, inverse = (calls, False) if calls >= 1 else (1 / max(calls, 1e-9), True)
     whole = max(round(times), 1)
     about = "" if abs(times - whole) <= WHOLE * min(times, 1) else "about "

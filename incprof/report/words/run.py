@@ -1,21 +1,21 @@
-"""The run that an answer is about, as JSON: the same keys in every schema that has a `run`."""
+"""The run of an answer, as JSON: the same keys in every schema that has a `run`."""
 
 from __future__ import annotations
 
 from math import isfinite
 
-from incprof.analysis.phases.results import Counting, RunSummary
+from incprof.analysis.phase_result import Counting, RunSummary
 
 DIGITS = 6
 
 
 def rounded(value: float | None) -> float | None:
-    """Round for people and for equal bytes: six digits behind the point. None for what JSON has no number for."""
+    """Round to six decimals, for readability and equal bytes; values that JSON cannot represent become None."""
     return None if value is None or not isfinite(value) else round(float(value), DIGITS)
 
 
 def run_json(run: RunSummary) -> dict[str, object]:
-    """Return the recorded run. Seconds; overhead_pct is None where there is no such number."""
+    """Return the recorded run. Times in seconds; overhead_pct is None if not available."""
     return {
         "app": run.app,
         "rank": run.rank,
@@ -35,7 +35,7 @@ def run_json(run: RunSummary) -> dict[str, object]:
 
 
 def _counting(found: Counting) -> dict[str, object]:
-    """Return what counting calls has cost."""
+    """Return the cost of counting calls."""
     functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in found.functions]
     return {
         "calls": found.calls,

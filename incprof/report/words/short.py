@@ -1,17 +1,18 @@
-"""What is too short for a phase, in words."""
+"""Behaviours too short for a phase, in words."""
 
 from __future__ import annotations
 
-from incprof.analysis.phases.results import PhaseResult, ShortStretch
-from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import Names
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phases.clustering import ShortStretch
+from incprof.report.words.display_names import Names
+from incprof.report.words.formatting import count, duration, percent
 from incprof.report.words.phase_names import names_of
 
 NAME_ROOM = 40
 
 
 def short_lines(result: PhaseResult, most: int) -> list[str]:
-    """Say what is too short for a phase, a line each, at most so many: the longest, in order of time."""
+    """Describe the behaviours too short for a phase, a line each: that many of the longest, in order of time."""
     longest = sorted(result.short, key=lambda one: -one.intervals)[:most]
     names = names_of(result)
     lines = [_line(result, one, names) for one in result.short if one in longest]
@@ -21,19 +22,19 @@ def short_lines(result: PhaseResult, most: int) -> list[str]:
 
 
 def times_of(result: PhaseResult, short: ShortStretch) -> list[tuple[float, float]]:
-    """Return begin and end of each time that it came, in seconds."""
+    """Return start and end of each occurrence, in seconds."""
     return [
         (float(result.end_s[first - 1]) if first else 0.0, float(result.end_s[end - 1])) for first, end in short.spans
     ]
 
 
 def name_of(short: ShortStretch, names: Names, room: int = NAME_ROOM) -> str:
-    """Return the name of what it does, shortened to `room` columns."""
+    """Return the name of its main function, shortened to `room` columns."""
     return "time outside of the program" if short.function is None else names(short.function, room)
 
 
 def _line(result: PhaseResult, short: ShortStretch, names: Names) -> str:
-    """Say what, when, and how much of the run."""
+    """Return its function, times, and share of the run."""
     times = times_of(result, short)
     begin, end = times[0]
     part = sum(until - since for since, until in times) / max(float(result.end_s[-1]), 1e-9)

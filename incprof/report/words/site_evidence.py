@@ -1,12 +1,12 @@
-"""Why a site was chosen, in sentences."""
+"""The reasons for a site, in sentences."""
 
 from __future__ import annotations
 
-from incprof.analysis.options.sites import SiteOptions
-from incprof.analysis.phases.results import Phase
+from incprof.analysis.options.site_thresholds import SiteOptions
+from incprof.analysis.phase_result import Phase
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
-from incprof.report.words.figures import count, percent
-from incprof.report.words.names import SHORT, Names
+from incprof.report.words.display_names import SHORT, Names
+from incprof.report.words.formatting import count, percent
 
 NAME_ROOM = 32
 ORIGINS = {
@@ -20,13 +20,13 @@ ORIGINS = {
 
 
 def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
-    """Say why a site was chosen, a sentence each. options: the thresholds by which it was."""
+    """Return the reasons for a site, a sentence each. options: the thresholds of the choice."""
     told = [_holds(why), *ORIGINS[why.origin], *_caller(why, names), *_callee(why, options, names)]
     return [*told, _kind(why), _runner_up(why, names)]
 
 
 def no_site(phase: Phase, names: Names = SHORT) -> str:
-    """Say why a phase has no site."""
+    """Return why a phase has no site."""
     if phase.outside:
         return "its samples have no function of the program on their stacks, so none can be named"
     if phase.off_cpu:
@@ -41,7 +41,7 @@ def no_site(phase: Phase, names: Names = SHORT) -> str:
 
 
 def _holds(why: SiteEvidence) -> str:
-    """Say how much of the phase the site has, and of it the phase."""
+    """Return the site's share of the phase, and the phase's share of the site."""
     here = f"{percent(why.specific)} of its share in all phases is here"
     if why.at_least is None:
         return f"runs in {percent(why.share)} of the phase's intervals, and {here}"
@@ -50,7 +50,7 @@ def _holds(why: SiteEvidence) -> str:
 
 
 def _caller(why: SiteEvidence, names: Names) -> list[str]:
-    """Say why not its caller."""
+    """Return why the caller was not chosen."""
     if not why.from_paths:
         return ["not its caller: self time alone does not show which function that is"]
     if why.caller is None:
@@ -59,7 +59,7 @@ def _caller(why: SiteEvidence, names: Names) -> list[str]:
 
 
 def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
-    """Say what speaks against the caller."""
+    """Return the evidence against the caller."""
     if caller.is_site:
         return "it is a site too, for what it does besides"
     if caller.why_not == "lasts on":
@@ -73,7 +73,7 @@ def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
 
 
 def _callee(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
-    """Say why not what it calls."""
+    """Return why no callee was chosen."""
     if not why.from_paths:
         return []
     if why.callee is None:
@@ -83,7 +83,7 @@ def _callee(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
 
 
 def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
-    """Say what speaks against the callee."""
+    """Return the evidence against the callee."""
     holds = f"it holds {percent(callee.share)} of its time"
     if callee.why_not == "too short" and callee.call_s is not None:
         return f"{holds}, but calls of {_seconds(callee.call_s)} are too short for a beat"
@@ -95,7 +95,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
 
 
 def _kind(why: SiteEvidence) -> str:
-    """Say why it is a body or a loop."""
+    """Return why the site is a body or a loop."""
     mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
     if not why.from_paths or why.origin == "waiting":
         times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
@@ -110,18 +110,18 @@ def _kind(why: SiteEvidence) -> str:
 
 
 def _longest(why: SiteEvidence) -> str:
-    """Say how long a call may last that is watched."""
+    """Return the longest duration of a call for which its body is a site."""
     return "an interval" if why.longest_s is None else _seconds(why.longest_s)
 
 
 def _calls(why: SiteEvidence) -> str:
-    """Say how often a site is called in the run."""
+    """Return the number of calls of a site in the run."""
     calls = round(why.calls)
     return "one call" if calls <= 1 else f"{calls} calls"
 
 
 def _runner_up(why: SiteEvidence, names: Names) -> str:
-    """Say what would be next."""
+    """Return the second best site."""
     if why.runner_up is None:
         return "runner-up: none"
     of = "of the phase" if why.from_paths else "of its intervals"

@@ -1,7 +1,7 @@
-"""Braces of a C or C++ file, and what those that are in no function belong to: found without a grammar.
+"""Braces of a C or C++ file, and the kind of those outside functions: found without a grammar.
 
-A parser that meets something it does not know may take one thing for another. What it says of a function is believed
-only if its braces are the ones found here.
+A parser that meets an unknown construct may misread others. Its result for a function is accepted only if its braces
+are the ones found here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(rb"[{}();]")
-# What may stand between a function's parameters and its body.
+# Tokens that may appear between a function's parameters and its body.
 _AFTER_PARAMETERS = re.compile(
     rb"\)(?:\s|const\b|volatile\b|noexcept\b|override\b|final\b|try\b|mutable\b|&)*+\Z", re.S
 )
@@ -23,10 +23,14 @@ _ENUM = re.compile(rb"(?:\A|[\s;])enum\b[^()]*\Z", re.S)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Braces that are in no function: kind "body" for those of a function or of what looks like one.
+    """Braces outside any function.
 
-    head: where the text before them starts, behind the last semicolon or brace. start, end: of the braces, `end` behind
-    the closing one; None when nothing closes them. names: what encloses it.
+    Attributes:
+        head: start of the text before them, after the last semicolon or brace.
+        start: offset of the opening brace.
+        end: offset after the closing brace; None if there is none.
+        kind: "body" for a function or what looks like one.
+        names: enclosing names.
     """
 
     head: int
@@ -40,8 +44,10 @@ class Block:
 class Blocks:
     """The braces of a file.
 
-    closing: offset of each opening brace to that of the one that closes it. bodies: of functions, by their offset.
-    declarations: first byte and first one after what ends in a semicolon, or in a function's body.
+    Attributes:
+        closing: offset of the closing brace by that of its opening brace.
+        bodies: function bodies, by offset.
+        declarations: first byte of each declaration, and the one after its semicolon or function body.
     """
 
     closing: dict[int, int] = field(default_factory=dict)
@@ -56,7 +62,7 @@ class _Open:
     kind: str
     name: tuple[str, ...]
     parens: int  # open before it
-    outside: bool  # of functions and data
+    outside: bool  # outside functions and data
 
 
 def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
@@ -64,7 +70,7 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
     found = Blocks()
     stack: list[_Open] = []
     head = parens = 0
-    outside = True  # of functions and data
+    outside = True  # outside functions and data
     for token in _TOKEN.finditer(code):
         at, which = token.start(), token[0]
         if which == b"{":
@@ -101,7 +107,7 @@ def _names(stack: list[_Open]) -> tuple[str, ...]:
 
 
 def _kind(head: bytes, cpp: bool) -> tuple[str, tuple[str, ...]]:
-    """What braces belong to, by the text before them ("space", "record", "data" or "body"), and the names they give."""
+    """Return the kind of braces ("space", "record", "data" or "body"), from the text before them, and their names."""
     if _LINKAGE.match(head):
         return "space", ()
     space = _NAMESPACE.match(head)
@@ -118,7 +124,7 @@ def _kind(head: bytes, cpp: bool) -> tuple[str, tuple[str, ...]]:
 
 
 def _record_name(rest: bytes) -> tuple[str, ...]:
-    """The name in `class EXPORT(x) Mesh final : public Base`."""
+    """Return the name in `class EXPORT(x) Mesh final : public Base`."""
     before = re.split(rb"(?<!:):(?!:)", rest, maxsplit=1)[0]
     words = [word for word in _NAME.findall(re.sub(rb"\([^()]*\)|<[^<>]*>", b" ", before)) if word != b"final"]
     return (words[-1].decode(),) if words else ()

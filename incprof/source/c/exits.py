@@ -1,4 +1,4 @@
-"""The ways out of a C function's body and of its loops: every return, break, continue and goto, and what hides some."""
+"""Exits of a C function's body and its loops: every return, break, continue and goto, and code that may hide some."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tree_sitter import Node
 Span = tuple[int, int]
 
 LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
-# Where control may come back to by longjmp.
+# Functions to which control may return by longjmp.
 SETJMP = frozenset({b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"getcontext", b"swapcontext"})
-# The words of exits and of what a switch jumps to, outside of comments, strings and directives.
+# The keywords of exits and of switch targets, outside comments, strings and directives.
 WORDS = re.compile(
     rb"""//(?:[^\\\n]|\\.)*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|^[ \t]*\#(?:/\*.*?\*/|[^\n\\]|\\.)*"""
     rb"|\b(?P<exit>return|goto|break|continue)\b|\b(?P<case>case|default)\b|(?P<open>/\*|[\"'])|\b(?P<name>[A-Za-z_]\w*)",
     re.S | re.M,
 )
-# What nobody calls a function: a macro, which may hold a return.
+# Naming style of macros, which may contain a return.
 SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
 
 
@@ -28,8 +28,9 @@ SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
 class Exit:
     """A return, break, continue or goto statement.
 
-    within: of a break or continue the span of the statement that it leaves or goes on with; None where that is
-    unclear. label: where a goto goes.
+    Attributes:
+        within: for a break or continue, the span of the statement that it leaves or continues; None if unclear.
+        label: target of a goto.
     """
 
     node: Node
@@ -39,10 +40,13 @@ class Exit:
 
 @dataclass(slots=True)
 class Exits:
-    """What a function's body holds, in the order of the source; not what a function nested in it holds.
+    """Contents of a function's body, in source order, without those of nested functions.
 
-    cases: position of each case, and of its switch. shouted: calls and statements that look like macros.
-    errors: what the parser could not read. nested: functions in it.
+    Attributes:
+        cases: position of each case, and of its switch.
+        shouted: calls and statements that look like macros.
+        errors: parts that the parser could not read.
+        nested: functions in it.
     """
 
     exits: list[Exit] = field(default_factory=list)
@@ -56,7 +60,7 @@ class Exits:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What encloses a node: the loop that a continue goes on with, and the loop or switch that a break leaves."""
+    """Context of a node: the loop that a continue continues, and the loop or switch that a break leaves."""
 
     loop: Node | None = None
     breaks: Node | None = None
@@ -64,7 +68,7 @@ class _Place:
 
 
 def find_exits(body: Node, data: bytes) -> Exits:
-    """Look through a function's body."""
+    """Search a function's body."""
     found = Exits()
     waiting = [(body, _Place())]
     while waiting:
@@ -79,10 +83,10 @@ def find_exits(body: Node, data: bytes) -> Exits:
 
 
 def unseen(found: Exits, data: bytes, span: Span, kind: str) -> int | None:
-    """Where in the text the word of an exit, or of a case, stands that is not in `found`; None when there is none.
+    """Return where the text has the keyword of an exit, or of a case, that is not in `found`; None if nowhere.
 
-    So it is in what a parser could not read, or was not shown: a branch of an #if that is half a statement. A comment
-    or string that does not end hides all after it.
+    Such a keyword is in a part that the parser could not read, or did not get: a branch of an #if that is half a
+    statement. A comment or string without an end hides all that follows.
     """
     seen = {way.node.start_byte for way in found.exits} | {node.start_byte for node in found.computed}
     seen |= {case for case, _ in found.cases}
@@ -96,18 +100,19 @@ def unseen(found: Exits, data: bytes, span: Span, kind: str) -> int | None:
 
 
 def first_name(names: AbstractSet[bytes], data: bytes, span: Span) -> int | None:
-    """Where in the text one of the names stands first, also where a parser could not read it."""
+    """Return where one of the names first appears in the text, even where the parser could not read it."""
     words = WORDS.finditer(data, *span)
     return next((match.start() for match in words if match.lastgroup == "name" and match[0] in names), None)
 
 
 def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
-    """The children, each with what encloses it."""
+    """Yield the children, each with its context."""
     if node.type in LOOPS or node.type == "switch_statement":
         body = node.child_by_field_name("body")
         repeated = _Place(place.loop, node, node) if node.type == "switch_statement" else _Place(node, node)
         for child in node.children:
-            # A break in a condition, in a statement expression, leaves one or the other loop, by compiler.
+            # A break in a condition, in a statement expression, leaves one or the other loop, depending on the
+            # compiler.
             yield child, repeated if child == body else _Place()
     else:
         for child in node.children:
@@ -141,7 +146,7 @@ def _note_goto(found: Exits, node: Node, data: bytes) -> None:
 
 
 def _note_statement(found: Exits, node: Node, data: bytes) -> None:
-    """A statement that is a name, or a call of one, in capitals."""
+    """Record a statement that is a name in capitals, or a call of one."""
     inner: Node | None = node.child(0)
     if inner is not None and inner.type == "call_expression":
         inner = inner.child_by_field_name("function")

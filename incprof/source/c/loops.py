@@ -1,12 +1,11 @@
-"""The loops of a function of C or C++, and why no beat can go into some."""
+"""The loops of a C or C++ function, and why some cannot contain a beat."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 
-from incprof.source.c.inside import FoundLoop, Inside
-from incprof.source.c.jumps import MOST_NESTED, jumped_into
+from incprof.source.c.body import FoundLoop, Inside
 from incprof.source.c.refuse import split_by_directive
 from incprof.source.c.view import View
 from incprof.source.model import Loop
@@ -19,10 +18,63 @@ _PERFECT = re.compile(rb"\b(?:collapse|ordered|tile|sizes)\s*\(([^)]*)\)")
 _DEVICE = re.compile(rb"\btarget\b")
 _CALL = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\(|;)")
 _SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
+MOST_NESTED = 64
+_GOTO = re.compile(rb"\bgoto\s*([A-Za-z_]\w*|\*)?")
+_LABEL = re.compile(rb"\b([A-Za-z_]\w*)\s*:(?!:)")
+
+
+def jumped_into(inside: Inside, view: View) -> list[str | None]:
+    """Return, for each loop of a function, the jump that bypasses its guard; None if there is none.
+
+    Jumps are searched in the text with all branches of #if, even where the parser could not read it.
+    """
+    reasons: list[str | None] = [
+        "a case label in it belongs to a switch around it" if each.entered else None for each in inside.loops
+    ]
+    labels = dict(inside.labels)
+    gotos = [(jump.start(), jump[1]) for jump in _GOTO.finditer(view.text.bare, *inside.span)]
+    named = {name for _, name in gotos if name not in (None, b"*")}
+    if named:
+        found = _LABEL.finditer(view.text.bare, *inside.span)
+        labels |= {label.start(1): label[1] for label in found if label[1] in named}
+    holders = {offset: _holders(offset, inside) for offset in labels}
+    at: dict[bytes, list[int]] = {}
+    for offset, name in labels.items():
+        at.setdefault(name, []).append(offset)
+    for offset, name in gotos:
+        for i in {i for label in at.get(name, ()) for i in holders[label]}:
+            body = inside.loops[i].body
+            if body is not None and not body.start_byte <= offset < body.end_byte:
+                reasons[i] = reasons[i] or "a goto from outside jumps into it"
+    computed = [offset for offset, name in gotos if name in (None, b"*")] + inside.computed
+    if computed:
+        for i in {i for found_in in holders.values() for i in found_in}:
+            reasons[i] = reasons[i] or "a computed goto may jump into it"
+        for i in {i for offset in computed for i in _holders(offset, inside)}:
+            reasons[i] = reasons[i] or "a computed goto may jump out of it"
+    for offset, name in labels.items():
+        if name not in named or name in view.macro_labels:
+            for i in holders[offset]:
+                reasons[i] = reasons[i] or "a macro may jump to a label in it"
+    return reasons
+
+
+def _holders(offset: int, inside: Inside) -> list[int]:
+    """Return the loops around an offset."""
+    at: int | None = bisect_right(inside.loops, offset, key=lambda each: each.node.start_byte) - 1
+    if at == -1:
+        return []
+    found: list[int] = []
+    while at is not None and len(found) <= MOST_NESTED:
+        each = inside.loops[at]
+        if each.node.start_byte <= offset < each.node.end_byte:
+            found.append(at)
+        at = each.parent
+    return found
 
 
 def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, ...]:
-    """All loops that have a body. everywhere: why there can be no beat in any of them."""
+    """Return all loops that have a body. everywhere: why none of them can contain a beat."""
     jumped = jumped_into(inside, view)
     pragmas = [_before(each, view) for each in inside.loops]
     kept = [i for i, each in enumerate(inside.loops) if each.body is not None]
@@ -49,7 +101,7 @@ def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, 
 
 
 def _structure(each: FoundLoop, view: View) -> str | None:
-    """What is against a loop as it is written."""
+    """Return a problem with a loop's structure."""
     node, body = each.node, each.body
     assert body is not None
     if each.broken:
@@ -71,7 +123,7 @@ def _structure(each: FoundLoop, view: View) -> str | None:
 
 
 def _gap(each: FoundLoop, view: View) -> str | None:
-    """Nothing but blanks and comments may be between a header and its body."""
+    """Return a problem unless only blanks and comments are between a header and its body."""
     assert each.body is not None
     before = [child.end_byte for child in each.node.children if child.end_byte <= each.body.start_byte]
     start = max(before, default=each.node.start_byte)
@@ -80,7 +132,7 @@ def _gap(each: FoundLoop, view: View) -> str | None:
 
 
 def _without_braces(each: FoundLoop, view: View) -> str | None:
-    """Braces can be put around a statement that is one beyond doubt."""
+    """Return a problem unless a body without braces is certainly one statement, so that braces can be added."""
     node, body = each.node, each.body
     assert body is not None
     if node.has_error:
@@ -101,7 +153,7 @@ def _without_braces(each: FoundLoop, view: View) -> str | None:
 
 
 def _directives(i: int, inside: Inside, pragmas: list[tuple[int, bool]]) -> str | None:
-    """Loops that must stay perfectly nested for OpenMP or OpenACC, or run on a device."""
+    """Return a reason if a loop must stay perfectly nested for OpenMP or OpenACC, or runs on a device."""
     at: int | None = i
     distance = 0
     while at is not None and distance <= MOST_NESTED:
@@ -115,7 +167,7 @@ def _directives(i: int, inside: Inside, pragmas: list[tuple[int, bool]]) -> str 
 
 
 def _before(each: FoundLoop, view: View) -> tuple[int, bool]:
-    """Of the pragmas right before a loop: how many loops they take as one, and whether for a device."""
+    """Return, from the pragmas right before a loop, how many loops they collapse, and whether they are for a device."""
     levels, device, start = 1, False, each.node.start_byte
     at = bisect_right(view.text.directives, (start, 0)) - 1
     while at >= 0:

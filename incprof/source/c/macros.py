@@ -1,4 +1,4 @@
-"""The macros that C files define, and which of them may leave the function or the loop that they stand in."""
+"""The macros that C files define, and those among them that may leave the function or loop in which they are used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WORD = re.compile(rb"[A-Za-z_]\w*")
 LEAVING = frozenset({b"return", b"goto", b"break", b"continue"})
 
 
-@lru_cache(4)  # asked for every function of a file
+@lru_cache(4)  # called for every function of a file
 def macros_of(data: bytes) -> Mapping[bytes, bytes]:
-    """What each macro that a file defines stands for, its parameters included; all definitions, if it has several."""
+    """Return the replacement of each macro that a file defines, with its parameters; all of them, if it has several."""
     found: dict[bytes, list[bytes]] = {}
     if b"define" not in data:
         return MappingProxyType({})
@@ -28,12 +28,12 @@ def macros_of(data: bytes) -> Mapping[bytes, bytes]:
 
 @lru_cache(4)
 def leaving_macros_of(data: bytes) -> frozenset[bytes]:
-    """`leaving_macros` of what a file defines."""
+    """Return `leaving_macros` of a file's definitions."""
     return leaving_macros(macros_of(data))
 
 
 def leaving_macros(macros: Mapping[bytes, bytes]) -> frozenset[bytes]:
-    """The macros whose text holds a return, goto, break or continue, or another such macro."""
+    """Return the macros whose text contains a return, goto, break or continue, or another such macro."""
     users: dict[bytes, list[bytes]] = {}
     waiting = []
     for name, value in macros.items():

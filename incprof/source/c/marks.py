@@ -1,14 +1,14 @@
-"""The marks by which our texts in C and C++ are known again, and taken out.
+"""The marks by which our texts in C and C++ are recognised and removed.
 
-Every text that goes into a file is made here, in one of four shapes, and strip_c knows these shapes and nothing else:
+Every text that goes into a file is made here, in one of four shapes, and strip_c recognises these shapes only:
 
-line    `    EKG_SCOPE(3); /* incprof */` with its line ending: put in where a line starts.
-before  `ekg_end(3); /* incprof */ ` with one space after it: put in before a token of the file, on its line.
-after   ` } /* incprof */` with one space before it, ending in a brace: put in after a token of the file, on its line.
-within  `/* incprof: */ anything /* :incprof */`: put in anywhere between two tokens, for parts of expressions.
+line    `    EKG_SCOPE(3); /* incprof */` with its line ending: inserted at the start of a line.
+before  `ekg_end(3); /* incprof */ ` with one space after it: inserted before a token of the file, on its line.
+after   ` } /* incprof */` with one space before it, ending in a brace: inserted after a token of the file, on its line.
+within  `/* incprof: */ anything /* :incprof */`: inserted anywhere between two tokens, for parts of expressions.
 
-What stands alone on a line is a line of ours, and goes with its indentation, whoever has changed that; because `before`
-and `after` share their line with a token of the file, nothing of the file goes with them. Of several texts at one
+Text of ours that is alone on a line is removed with the line, even if its indentation was changed; because `before` and
+`after` share their line with a token of the file, nothing of the file is removed with them. Of several texts at one
 offset, lines come first.
 """
 
@@ -27,13 +27,12 @@ _INCLUDED = rb"#[ \t]*include[ \t]*<appekg\.h>%b" % _MARK
 _LINE = re.compile(
     rb"(?:\xef\xbb\xbf)?([ \t]*+(?:%b|%b|(?:%b[ \t]*+)*+(?:%b)?)[ \t]*+\r?\n)" % (_INCLUDED, _WITHIN, _BEFORE, _CLOSE)
 )
-# Whichever comes first: texts of ours (the quantifier gives nothing back, else this would be quadratic), or what only
-# quotes one.
+# The first match counts: texts of ours (the possessive quantifier avoids quadratic time), or text that only quotes one.
 _PIECE = re.compile(
     rb"(?P<within>%b)" % _WITHIN
     + rb"|(?P<space> ?)(?:(?:%b ?)++(?P<close>%b)?|(?P<alone>%b))" % (_BEFORE, _CLOSE, _CLOSE)
     + rb'|(?P<quoted>\\.|"(?:\\.|[^"\\])*"'
-    + rb"|'(?:\\.|[^'\\]){1,12}'"  # shorter than any of ours: 1'000 is no character
+    + rb"|'(?:\\.|[^'\\]){1,12}'"  # shorter than any of ours: 1'000 is not a character
     + rb"|//.*"
     + rb"|/\*(?:.*?\*/|.*))"
 )
@@ -41,15 +40,15 @@ _CALL_ONLY = re.compile(_CALL)
 
 
 def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
-    r"""A line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `within`.
+    r"""Return a line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `within`.
 
     Args:
-        text: What the line says.
+        text: Contents of the line.
         indent: Blanks and tabs before it.
         ending: b"\n" or b"\r\n".
 
     Raises:
-        ValueError: strip_c would not know the line again.
+        ValueError: strip_c would not recognise the line.
     """
     marked = text if text.startswith(b"/* incprof: */") else text + b" /* incprof */"
     made = indent + marked + ending
@@ -59,28 +58,28 @@ def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
 
 
 def before(*calls: bytes, brace: bool = False) -> bytes:
-    """Calls, each with its semicolon, before a token of the file; after an opening brace if one is wanted.
+    """Return calls, each with its semicolon, before a token of the file; after an opening brace if requested.
 
     Raises:
-        ValueError: strip_c would not know one of them again.
+        ValueError: strip_c would not recognise one of them.
     """
     return b"".join(text + b" /* incprof */ " for text in [*([b"{"] if brace else []), *_checked(calls)])
 
 
 def after(*calls: bytes) -> bytes:
-    """A closing brace after a token of the file, and calls before the brace.
+    """Return a closing brace after a token of the file, and calls before the brace.
 
     Raises:
-        ValueError: strip_c would not know one of them again.
+        ValueError: strip_c would not recognise one of them.
     """
     return b" " + b"".join(text + b" /* incprof */ " for text in _checked(calls)) + b"} /* incprof */"
 
 
 def within(text: bytes) -> bytes:
-    """Any text of one line between two tokens, such as the halves of `value = ( ... ), ekg_end(3), value`.
+    """Return text of one line between two tokens, such as the halves of `value = ( ... ), ekg_end(3), value`.
 
     Raises:
-        ValueError: strip_c would not know it again.
+        ValueError: strip_c would not recognise it.
     """
     made = b"/* incprof: */" + text + b"/* :incprof */"
     if not re.fullmatch(_WITHIN, made):
@@ -89,7 +88,7 @@ def within(text: bytes) -> bytes:
 
 
 def strip_c(data: bytes) -> bytes:
-    """The file without anything that was put into it, byte for byte as it was before.
+    """Return the file without all insertions, byte for byte as it was before.
 
     Texts like ours in strings and comments of the file stay. Time is linear in the length of `data`.
     """
@@ -114,7 +113,7 @@ def _line_without(text: bytes) -> bytes:
 def _piece_without(piece: re.Match[bytes]) -> bytes:
     if piece["quoted"] is not None:
         return piece[0]
-    # The space before texts that end in no brace is the file's.
+    # The space before texts that do not end in a brace is the file's.
     return b"" if piece["within"] or piece["close"] or piece["alone"] else piece["space"]
 
 

@@ -1,8 +1,8 @@
-"""Macros that a grammar cannot know are blanked before parsing, at the places where only a macro can stand.
+"""Blank unknown macros before parsing, at the places where only a macro can appear.
 
 `static NOINLINE uint64_t f(...)`, `MEM_STATIC size_t f(...)`, `DEPRECATED("no") int f(...)`, `int f(...) PURE {`: a
-declaration has one type, and what is not a keyword and not that type is a macro. Names are not guessed by their
-spelling. All blanks keep the length: each byte of the rest stays where it is.
+declaration has one type, and any other word that is not a keyword is a macro. Names are not judged by their spelling.
+Blanking keeps the length: all other bytes keep their offsets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMES = re.compile(rb"\(\s*[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\s*\)")
 
 
 def named_macros(code: bytes, names: Sequence[str]) -> list[Span]:
-    """Where the given macros stand, each with its arguments."""
+    """Return where the given macros are used, with their arguments."""
     if not names:
         return []
     word = re.compile(rb"\b(?:%b)\b" % b"|".join(re.escape(name.encode()) for name in names))
@@ -40,7 +40,7 @@ def named_macros(code: bytes, names: Sequence[str]) -> list[Span]:
 
 
 def _arguments(code: bytes, end: int) -> int:
-    """Behind the parentheses that follow; `end` itself where none do, or where they do not end."""
+    """Return the offset after the following parentheses; `end` itself if there are none, or they are not closed."""
     opening = re.compile(rb"\s*\(").match(code, end)
     if not opening:
         return end
@@ -53,7 +53,7 @@ def _arguments(code: bytes, end: int) -> int:
 
 
 def macros_in(code: bytes, start: int, end: int, *, cpp: bool) -> Iterator[Span]:
-    """The macros among the specifiers of one declaration, and behind a function's parameters."""
+    """Yield the macros among the specifiers of one declaration, and after a function's parameters."""
     tokens = tokens_of(code, start, end, cpp)
     yield from _Declaration(tokens, code, end, cpp).macros()
 
@@ -64,13 +64,13 @@ class _Declaration:
     code: bytes
     end: int
     cpp: bool
-    words: list[Token] = field(default_factory=list)  # that may be the type, or macros
-    behind: list[Token] = field(default_factory=list)  # a star
+    words: list[Token] = field(default_factory=list)  # possible types or macros
+    behind: list[Token] = field(default_factory=list)  # after a star
     typed: bool = False
     pointed: bool = False
 
     def macros(self) -> Iterator[Span]:
-        """Spans to be blanked."""
+        """Yield spans to be blanked."""
         at = 0
         while at < len(self.tokens):
             token = self.tokens[at]
@@ -82,7 +82,7 @@ class _Declaration:
                 yield token.start, self.tokens[at + 1].end
                 at += 2
             elif self.cpp and token.kind == "word" and after is not None and after.text == b":":
-                yield from _spans(self.words)  # public: is no part of a declaration, nor is what was before
+                yield from _spans(self.words)  # public: is not part of a declaration, nor is the text before it
                 self.words, self.typed, at = [], False, at + 2
             elif token.text in RECORDS:
                 self.typed = True
@@ -100,14 +100,14 @@ class _Declaration:
         yield from self._variable()
 
     def _function(self, parameters: int) -> Iterator[Span]:
-        """The rest of a function's declaration, from its parameters on."""
+        """Read the rest of a function's declaration, from its parameters on."""
         yield from self._specifiers()
         yield from of_parameters(self.code, self.tokens[parameters], cpp=self.cpp)
         if not self._old_style(parameters):
             yield from self._behind(parameters + 1)
 
     def _operator(self, at: int) -> Iterator[Span]:
-        """The rest of an operator's declaration; its parameters are the last parentheses but for those of macros."""
+        """Read the rest of an operator's declaration; its parameters are the last parentheses that no macro has."""
         groups = [i for i in range(at + 1, len(self.tokens)) if self.tokens[i].kind == "group"]
         if not groups:
             return
@@ -118,23 +118,23 @@ class _Declaration:
         yield from self._behind(groups[called] + 1)
 
     def _variable(self) -> Iterator[Span]:
-        """The last word is what is declared."""
+        """Read a variable: the last word is the declared name."""
         declared = self.behind if self.pointed else self.words
         if declared:
             declared.pop()
         yield from self._specifiers()
 
     def _other(self, token: Token) -> Iterator[Span]:
-        """What a declaration's specifiers end with, if it is neither a name nor parameters."""
+        """Read the end of a declaration's specifiers that is neither a name nor parameters."""
         if token.text in (b"namespace", b"using"):
             yield from _spans(self.words)
-        elif token.kind == "group":  # of a function that returns a pointer to one
+        elif token.kind == "group":  # a function that returns a function pointer
             yield from self._specifiers()
         elif token.text in (b"=", b",", b"["):
             yield from self._variable()
 
     def _plain(self, token: Token) -> bool:
-        """Take a token as one of the specifiers; tell if it is one."""
+        """Take a token as one of the specifiers; return whether it is one."""
         if token.text in _OTHER:
             return False
         if token.kind == "template" or token.text in SPECIFIERS or token.text == b'"':
@@ -152,7 +152,7 @@ class _Declaration:
         return True
 
     def _before_tag(self, at: int) -> int:
-        """How many tokens stand between `class` and the class's name: `class EXPORT(x) Mesh`."""
+        """Return how many tokens lie between `class` and the class's name: `class EXPORT(x) Mesh`."""
         count = 0
         while at + count + 1 < len(self.tokens):
             token, after = self.tokens[at + count], self.tokens[at + count + 1]
@@ -165,7 +165,7 @@ class _Declaration:
         return count if self.cpp and self.code[self.end : self.end + 1] == b"{" else 0
 
     def _call(self, at: int) -> bool:
-        """Whether a word with parentheses is a macro among the specifiers, not the function itself."""
+        """Return whether a word with parentheses is a macro among the specifiers, not the function itself."""
         if at + 2 >= len(self.tokens):
             return False
         after = self.tokens[at + 2]
@@ -177,24 +177,24 @@ class _Declaration:
         first = not (self.typed or self.words)
         if named == len(self.tokens):
             return first and named > at + 3 and not self._names_only(at + 1)
-        # `int f(int a) PURE(b)` has its type before, `STATIC PURE(b) int f(int a)` behind.
+        # `int f(int a) PURE(b)` has its type before, `STATIC PURE(b) int f(int a)` after.
         return named > at + 3 or first
 
     def _names_only(self, at: int) -> bool:
-        """Whether these are the parameters of a function whose types come behind them."""
+        """Return whether these are the parameters of a function whose types follow (K&R style)."""
         return _NAMES.fullmatch(self.code, self.tokens[at].start, self.tokens[at].end) is not None
 
     def _old_style(self, at: int) -> bool:
-        """Whether the declarations of parameters come next: `int f(a) int a;`."""
+        """Return whether the declarations of parameters come next: `int f(a) int a;`."""
         ends = self.code[self.end : self.end + 1] == b";"
         return not self.cpp and ends and at + 1 < len(self.tokens) and self._names_only(at)
 
     def _specifiers(self) -> Iterator[Span]:
-        """All words if the type is known, else all but the last; and those behind a star."""
+        """Yield all words if the type is known, else all but the last; and those after a star."""
         yield from _spans([*(self.words if self.typed else self.words[:-1]), *self.behind])
 
     def _behind(self, at: int) -> Iterator[Span]:
-        """Macros between the parameters and the body."""
+        """Yield macros between the parameters and the body."""
         while at < len(self.tokens):
             token = self.tokens[at]
             after = self.tokens[at + 1] if at + 1 < len(self.tokens) else None

@@ -1,4 +1,4 @@
-"""What a function of C or C++ is called, as its source says it."""
+"""Names of C and C++ functions, as written in the source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def function_name(node: Node, seen: bytes) -> str:
-    """The name in a definition, qualified as it is there, without template arguments; "" if there is none.
+    """Return the name in a definition, qualified as written, without template arguments; "" if there is none.
 
     seen: the file as it was parsed.
     """
@@ -29,7 +29,7 @@ def function_name(node: Node, seen: bytes) -> str:
         )
     ):
         inner = now.child_by_field_name("declarator")
-        # A pointer's or reference's declarator has no field in some grammars.
+        # In some grammars, a pointer's or reference's declarator has no field.
         now = (
             inner
             if inner is not None
@@ -41,7 +41,7 @@ def function_name(node: Node, seen: bytes) -> str:
 
 
 def record_name(node: Node, seen: bytes) -> str:
-    """The name of a class; "" if it has none."""
+    """Return the name of a class; "" if it has none."""
     name = node.child_by_field_name("name")
     return _spelled(name, seen) if name is not None else ""
 
@@ -59,7 +59,7 @@ def _spelled(node: Node, seen: bytes) -> str:
 
 
 def without_arguments(text: str) -> str:
-    """`Mesh<T>::smooth` without what is in angle brackets, and without blanks."""
+    """Return `Mesh<T>::smooth` without angle brackets and their contents, and without blanks."""
     kept, depth = [], 0
     for char in text:
         depth += char == "<"

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tree_sitter import Node
+from tree_sitter import Node, Range
 
-from incprof.source.c.inside import find_inside
+from incprof.source.c.body import find_inside
 from incprof.source.c.loops import loops_of
 from incprof.source.c.names import function_name, record_name
-from incprof.source.c.pieces import Pieces
 from incprof.source.c.refuse import FileFacts, refusal_everywhere, refusal_of_body
-from incprof.source.c.view import View, body_of, parse, view_of
+from incprof.source.c.view import View, body_of, language, parse, view_of, without
 from incprof.source.model import SourceFile, SourceFunction
+from incprof.source.parsing import parse_within_limits
 
 _RECORDS = ("class_specifier", "struct_specifier", "union_specifier")
-# In a file of which more cannot be read, something else is wrong.
+# With more unreadable parts, a file has another problem.
 _MOST_PIECES = 2000
+# `BEGIN_CAPTURE {` and `} END_CAPTURE }`: no statement has this form.
+_BLOCK_MACRO = re.compile(
+    rb"[;{}]\s*+(?!(?:else|do|try|struct|class|union|enum|if|for|while|switch|catch|default|return|break|continue)\b)"
+    rb"([A-Za-z_]\w*+(?:\s*+\([^(){};]*\))?)\s*+(?=[{}])"
+)
+
+
+class Pieces:
+    """Parses parts of a file separately, so that no error elsewhere can affect them."""
+
+    def __init__(self, view: View):
+        self.view = view
+        self._over = False  # a part would have taken too long: no other one is parsed
+        self.lines = [0, *(match.end() for match in re.finditer(rb"\n", view.data))]
+
+    def function(self, start: int, brace: int, end: int) -> Node | None:
+        """Return the definition whose body is in these braces; without their contents if these cannot be read."""
+        view = self.view
+        found = self._parse(view.seen, start, brace, end)
+        if found is None and view.cpp:
+            macros = [match.span(1) for match in _BLOCK_MACRO.finditer(view.code, brace, end)]
+            found = self._parse(without(view.seen[:end], macros), start, brace, end) if macros else None
+        if found is None:
+            found = self._parse(without(view.seen[:end], [(brace + 1, end - 1)]), start, brace, end)
+        return found
+
+    def _parse(self, seen: bytes, start: int, brace: int, end: int) -> Node | None:
+        piece = Range(self._point(start), self._point(end), start, end)
+        tree = parse_within_limits(language(self.view.cpp), seen, [piece]) if not self._over else None
+        self._over = tree is None
+        waiting = list(tree.root_node.children) if tree is not None else []
+        while waiting:
+            node = waiting.pop()
+            if node.type == "template_declaration":
+                waiting += node.children
+            elif node.type == "function_definition":
+                body = body_of(node)
+                if body is not None and body.start_byte == brace and body.end_byte == end:
+                    return node
+        return None
+
+    def _point(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self.lines, offset) - 1
+        return line, offset - self.lines[line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +77,16 @@ class _Found:
 
 
 def parse_c(path: str, data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> SourceFile:
-    """Find the functions of a file, their loops, and where no heartbeat can go.
+    """Find the functions of a file, their loops, and places where no heartbeat can go.
 
-    All definitions with a body are found, also in both branches of an #if whose branches are complete by themselves.
-    What cannot be read is refused, or not found; nothing is raised.
+    All definitions with a body are found, also in both branches of an #if if each branch is complete. Unreadable
+    functions are refused, or not found; no error is raised.
 
     Args:
         path: For messages.
         data: The file without heartbeats of ours.
         cpp: Whether it is C++.
-        blank: Macros that the parser shall not see; their arguments go with them.
+        blank: Macros hidden from the parser, with their arguments.
     """
     view = view_of(data, cpp=cpp, blank=blank)
     found = {each.body.start_byte: each for each in _definitions(parse(view), view)}
@@ -52,7 +98,7 @@ def parse_c(path: str, data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> 
 
 
 def _unread(view: View, found: set[int]) -> Iterator[_Found]:
-    """The functions that the parser has lost: each is parsed by itself."""
+    """Yield the functions that the parser missed: each is parsed separately."""
     pieces = Pieces(view)
     tries = 0
     for block in view.blocks.bodies.values():
@@ -65,7 +111,7 @@ def _unread(view: View, found: set[int]) -> Iterator[_Found]:
 
 
 def _definitions(root: Node, view: View) -> Iterator[_Found]:
-    """All functions and lambdas whose braces are where the braces of a function are."""
+    """Yield all functions and lambdas whose braces are those of a function."""
     waiting: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     while waiting:
         node, names, nested = waiting.pop()
@@ -73,7 +119,7 @@ def _definitions(root: Node, view: View) -> Iterator[_Found]:
             body = body_of(node)
             block = view.blocks.bodies.get(body.start_byte) if body is not None else None
             if block is not None and body is not None and block.end != body.end_byte:
-                continue  # it is to be parsed by itself
+                continue  # it will be parsed separately
             own = "lambda" if node.type == "lambda_expression" else function_name(node, view.seen)
             if body is not None and own and (nested or block is not None or own == "lambda"):
                 names = (*(block.names if block is not None and not nested else names), own)

@@ -1,4 +1,4 @@
-"""Where texts go into a C or C++ file: behind a brace, before a statement, and where #include can stand."""
+"""Places for texts in a C or C++ file: after a brace, before a statement, and where #include can go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from incprof.source.c.marks import INCLUDE, after, before, line
 from incprof.source.c.view import View
 from incprof.source.model import Insertion
 
-# What may follow on a line for the next one to be a line by itself.
+# Text that may follow on a line, so that a new line can be inserted after it.
 _REST = re.compile(rb"[ \t]*(?:/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?://[^\n]*)?\r?\n")
 _CONTINUED = re.compile(rb"(?:\\|\?\?/)[ \t\f\v]*\r?\n\Z")
 _BLANK = re.compile(rb"[ \t]*")
@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def behind(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
-    """Calls behind a token that ends at `offset`: on lines of their own if it ends its line, else before the next."""
+    """Return calls after a token that ends at `offset`: on lines of their own if it ends its line, else on its line."""
     rest = _REST.match(data, offset)
     if rest and not _CONTINUED.search(rest[0]):
         indent, ending = _indent(data, rest.end(), offset), _ending(rest[0])
@@ -31,7 +31,7 @@ def behind(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
 
 
 def ahead(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
-    """Calls before the token at `offset`: on lines of their own if it starts its line."""
+    """Return calls before the token at `offset`: on lines of their own if it starts its line."""
     start = _starts_line(data, offset)
     if start is None:
         return [Insertion(offset, before(call)) for call in calls]
@@ -40,9 +40,9 @@ def ahead(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
 
 
 def enclosed(data: bytes, start: int, end: int, outer: int, calls: Sequence[bytes]) -> list[Insertion]:
-    """Braces around a statement, and calls in it: on lines of their own if it has its lines to itself.
+    """Return braces around a statement, and calls in it: on lines of their own if it shares no line.
 
-    outer: where the loop starts that repeats it; the braces are indented like that line.
+    outer: start of the loop that repeats it; the braces are indented like that line.
     """
     rest = _REST.match(data, end)
     first = _starts_line(data, start)
@@ -55,7 +55,7 @@ def enclosed(data: bytes, start: int, end: int, outer: int, calls: Sequence[byte
 
 
 def _starts_line(data: bytes, offset: int) -> int | None:
-    """Where the line starts whose first token is at `offset`, if other lines can come before it."""
+    """Return the start of the line whose first token is at `offset`, if other lines can be inserted before it."""
     start = data.rfind(b"\n", 0, offset) + 1
     previous = data[data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
     if start and not data[start:offset].strip(b" \t") and not _CONTINUED.search(previous):
@@ -64,7 +64,7 @@ def _starts_line(data: bytes, offset: int) -> int | None:
 
 
 def _indent(data: bytes, start: int, brace: int) -> bytes:
-    """The indentation of what follows; one step more than the brace's line where nothing does."""
+    """Return the indentation of the next token; one step more than the brace's line if there is none."""
     match = _INDENT.match(data, start)
     if match and match[2] not in (b"}", b"#", b""):
         return match[1]
@@ -78,7 +78,7 @@ def _ending(text: bytes) -> bytes:
 
 
 def include_at(view: View, sites: Sequence[int]) -> Insertion:
-    """The line that includes appekg.h, for what is put in at these offsets."""
+    """Return the line that includes appekg.h, for insertions at these offsets."""
     offset = _include_offset(view, sites)
     data = view.data
     previous = data[max(offset - 2, 0) : offset]
@@ -102,7 +102,7 @@ def _include_offset(view: View, sites: Sequence[int]) -> int:
 
 
 def _before_construct(view: View, first: int, shared: tuple[int, ...], depths: _Outside) -> int:
-    """The start of a line before what holds the first site, outside of all braces and in no branch of its own."""
+    """Return the start of a line before the construct with the first site, outside all braces and separate branches."""
     offset = depths.outermost(first)
     if not _prefix(view.text.context(offset), shared):
         at = bisect_right(view.text.directives, (offset, 0)) - 1
@@ -121,7 +121,7 @@ def _before_construct(view: View, first: int, shared: tuple[int, ...], depths: _
 
 
 def _shared(contexts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The branches that all are in."""
+    """Return the branches that contain all of them."""
     low, high = min(contexts, default=()), max(contexts, default=())
     count = 0
     while count < min(len(low), len(high)) and low[count] == high[count]:
@@ -134,7 +134,7 @@ def _prefix(context: tuple[int, ...], of: tuple[int, ...]) -> bool:
 
 
 class _Outside:
-    """What is outside of all braces, and between two declarations."""
+    """The parts of a file outside all braces, and between two declarations."""
 
     def __init__(self, view: View):
         self.view = view
@@ -144,7 +144,7 @@ class _Outside:
                 self.spans.append((start, end))
 
     def free(self, offset: int) -> bool:
-        """Whether a declaration could start here."""
+        """Return whether a declaration could start here."""
         at = bisect_right(self.spans, (offset, 0)) - 1
         if at >= 0 and offset <= self.spans[at][1]:
             return False
@@ -153,7 +153,7 @@ class _Outside:
         return not before_it or before_it[-1:] in b";}"
 
     def outermost(self, offset: int) -> int:
-        """Where the text starts that the outermost braces around an offset belong to."""
+        """Return the start of the text that the outermost braces around an offset belong to."""
         at = bisect_right(self.spans, (offset, 0)) - 1
         inside = at >= 0 and offset <= self.spans[at][1]
         start = self.spans[at][0] if inside else offset

@@ -1,4 +1,4 @@
-"""Why calls cannot go around a C function or into a loop of it: an exit that is out of sight, or cannot be ended."""
+"""Reasons why calls cannot go around a C function or into its loop: an exit is hidden, or cannot be instrumented."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from incprof.source.c.exits import SETJMP, Exits, Span, find_exits, first_name, unseen
 from incprof.source.c.loops import SPLIT
 from incprof.source.c.macros import WORD, leaving_macros, leaving_macros_of, macros_of
-from incprof.source.c.open import Open, block_of, opened, value_of, ways_out
+from incprof.source.c.open_beats import Open, block_of, opened, value_of, ways_out
 from incprof.source.c.result import result_declaration
 from incprof.source.model import Beat, SourceFile, SourceFunction
 
@@ -19,10 +19,10 @@ NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = NO_MACROS) -> str | None:
-    """Why `call_insertions` cannot be asked for this beat, in one line; None when it can.
+    """Return why `call_insertions` cannot handle this beat, in one line; None if it can.
 
-    To be asked when neither the function nor the loop has a refusal of its own. macros: what other files define, as
-    `macros_of` tells it; without them a statement that looks like a macro from elsewhere is taken for an exit.
+    Call it if neither the function nor the loop has a refusal of its own. macros: definitions of other files, from
+    `macros_of`; without them a statement that looks like a macro from elsewhere counts as an exit.
     """
     function = file.functions[beat.function]
     block = block_of(function)
@@ -50,7 +50,7 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
 def _hidden(
     place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes], leaving: frozenset[bytes]
 ) -> str | None:
-    """An exit that is not in sight."""
+    """Return an exit that is hidden."""
     at = unseen(found, data, place.span, "exit")
     if at is not None:
         return f"the exit in line {_line(data, at)} cannot be read"
@@ -75,7 +75,7 @@ def _hidden(
 
 
 def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> str | None:
-    """What a loop's body may be entered or left by without passing its first or last line."""
+    """Return how a loop's body may be entered or left without passing its first or last line."""
     if found.errors:
         return f"line {_line(data, found.errors[0].start_byte)} of its function cannot be read"
     if found.computed:
@@ -102,7 +102,7 @@ def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> s
 
 
 def _split(function: SourceFunction, place: Open, found: Exits) -> str | None:
-    """Say what is unclear where a loop inside of a loop has another body in each branch of an #if."""
+    """Return the problem of a nested loop that has another body in each branch of an #if."""
     ways = [way.node for way in found.exits if way.node.type in SHORT_CUTS and place.holds(way.node.start_byte)]
     for inner in function.loops:
         if inner.refusal != SPLIT or not place.holds(inner.node.start_byte):

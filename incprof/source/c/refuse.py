@@ -1,4 +1,4 @@
-"""Why no beat can go around the body of a function of C or C++."""
+"""Reasons why no beat can go around the body of a C or C++ function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from incprof.source.c.view import View
 
-# Macros that become one of these are called like them.
+# Macros with these replacements are called like them.
 _CONSTANT = re.compile(rb"const(?:expr|eval)|CONST(?:EXPR|EVAL)")
 _NAKED = re.compile(
     rb"(?:__attribute(?:__)?\s*\(|__declspec\s*\(|\[\[)[^;{\]]*?\b_*(?:naked|interrupt|no_caller_saved_registers)_*\b"
@@ -22,21 +22,21 @@ _RESOLVER = re.compile(rb'\bifunc(?:__)?\s*\(\s*"([^"\\\n]*)"')
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What holds for a whole file. resolvers: functions that the loader calls before a program can run."""
+    """Properties of a whole file. resolvers: functions that the loader calls before a program can run."""
 
     generated: bool
     resolvers: frozenset[str]
 
     @classmethod
     def of(cls, view: View) -> FileFacts:
-        """Look for it in a file."""
+        """Collect the properties of a file."""
         found = {name.decode("utf-8", "replace") for name in _RESOLVER.findall(view.data)}
         return cls(view.text.generated, frozenset(found))
 
 
 def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: FileFacts) -> str | None:
-    """Why neither a function's body nor any of its loops can have a beat; None if nothing is against it."""
-    block = view.blocks.bodies.get(body.start_byte)  # its text starts with macros that the parser does not see
+    """Return why neither a function's body nor any of its loops can have a beat; None if there is no reason."""
+    block = view.blocks.bodies.get(body.start_byte)  # its text starts with macros that are hidden from the parser
     head = view.code[min(node.start_byte, block.head if block else node.start_byte) : body.start_byte]
     inner = view.code[body.start_byte : body.end_byte]
     if facts.generated:
@@ -57,7 +57,7 @@ def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: Fil
 
 
 def refusal_of_body(node: Node, body: Node, nested: bool, view: View) -> str | None:
-    """Why no beat can go around a function's body, of what does not concern its loops."""
+    """Return why no beat can go around a function's body, for reasons that do not concern its loops."""
     start, brace, end = node.start_byte, body.start_byte, body.end_byte
     if view.blocks.closing.get(brace) != end - 1:
         return "its braces cannot be matched"
@@ -71,7 +71,7 @@ def refusal_of_body(node: Node, body: Node, nested: bool, view: View) -> str | N
 
 
 def split_by_directive(view: View, start: int, brace: int, end: int) -> bool:
-    """Whether a directive stands before an opening brace, or the closing one is in another branch."""
+    """Return whether a directive comes before an opening brace, or the closing one is in another branch."""
     context = view.text.context(start)
     return (
         view.text.directive_between(start, brace)

@@ -1,4 +1,4 @@
-"""A variable for what a C function returns: its declaration, made of the function's own."""
+"""Declare a variable for the result of a C function, derived from the function's own declaration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUALIFIERS = frozenset({b"const", b"volatile", b"restrict", b"__restrict", b"__r
 CAPITALS = re.compile(rb"[A-Z_][A-Z0-9_]*")
 PLAIN_WORD = re.compile(rb"[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*")
 WORD = re.compile(rb"[A-Za-z_]\w*")
-# What ends whatever stands before a function, and how far back it is looked for.
+# Ends of the text before a function, and how far back they are searched.
 ENDS = re.compile(rb"[;{}]|^[ \t]*#.*$", re.M)
 MOST_BEFORE = 4000
 NO_WORDS = re.compile(
@@ -36,14 +36,14 @@ NO_WORDS = re.compile(
 STORAGE = frozenset(b"static extern inline __inline __inline__ register auto __extension__".split())
 IN_BRACKETS = re.compile(rb"\([^()]*\)")
 KEYWORDS = frozenset(b"void char short int long float double signed unsigned struct union enum const".split())
-# What tells that a macro is a part of a type, and not only of how a function is called or linked.
+# Signs that a macro is a part of a type, not only of a calling convention or linkage.
 OF_A_TYPE = re.compile(rb"\b(?:%b|\w+_t)\b|\*" % b"|".join(sorted(KEYWORDS)))
-# What a macro may not bring into the declaration of a variable.
+# Words that a macro must not contribute to the declaration of a variable.
 NOT_OF_A_TYPE = re.compile(rb"\b(?:static|extern|inline|__inline\w*|register|__attribute\w*|__declspec|_Noreturn)\b")
 
 
 def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> bytes | str:
-    """Declares RESULT, which can hold what the function returns; a str is the reason why there is no such line."""
+    """Return a declaration of RESULT, which can hold the function's result; a str is the reason why there is none."""
     declarator = function.child_by_field_name("declarator")
     called = _function_declarator(declarator)
     if declarator is None or called is None:
@@ -60,7 +60,7 @@ def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes
 
 
 def _start(function: Node, data: bytes) -> int:
-    """Where the text begins that belongs to nothing before the function."""
+    """Return the start of the text that belongs to the function."""
     start = max(0, function.start_byte - MOST_BEFORE)
     closing = data.find(b"*/", start, function.start_byte)
     if closing >= 0 and data.find(b"/*", start, closing) < 0:
@@ -70,7 +70,7 @@ def _start(function: Node, data: bytes) -> int:
 
 
 def _refusal_of_unread(children: list[Node], data: bytes, span: Span, macros: Mapping[bytes, bytes]) -> str | None:
-    """Why the type may be another than the parser thinks, which is shown no macro and may begin too late."""
+    """Return why the type may differ from the parsed one: the parser does not expand macros, and may start too late."""
     spans = [(child.start_byte, child.end_byte) for child in children]
     typed = any(child.type not in DROPPED and child.type != "type_qualifier" for child in children)
     bare = NO_WORDS.sub(lambda match: b" " * len(match[0]), data[slice(*span)])
@@ -87,7 +87,7 @@ def _refusal_of_unread(children: list[Node], data: bytes, span: Span, macros: Ma
 
 
 def _function_declarator(node: Node | None) -> Node | None:
-    """The innermost function declarator: the one that has the function's name. None when an error hides it."""
+    """Return the innermost function declarator, which has the function's name. None if an error hides it."""
     found = None
     while node is not None and node.type != "identifier":
         if node.is_error:
@@ -104,7 +104,7 @@ def _function_declarator(node: Node | None) -> Node | None:
 def _type_words(
     children: list[Node], data: bytes, macros: Mapping[bytes, bytes], *, pointed: bool
 ) -> list[bytes] | str:
-    """The words of the type, its qualifiers only where it is pointed to: the variable is written to."""
+    """Return the words of the type, with qualifiers only on pointed-to types: the variable is written to."""
     qualifiers, types, misread = [], [], []
     for child in children:
         text = data[child.start_byte : child.end_byte]
@@ -128,7 +128,7 @@ def _type_words(
 
 
 def _without_macros(types: list[bytes], misread: list[bytes], macros: Mapping[bytes, bytes]) -> list[bytes] | str:
-    """The type; the parser takes a macro before it (`API int f()`) for the type, and the type for a mistake."""
+    """Return the type; the parser takes a macro before it (`API int f()`) for the type, and the type for an error."""
     if misread:
         if len(types) != 1 or len(misread) != 1 or not PLAIN_WORD.fullmatch(misread[0]):
             return "what it returns cannot be made out"
@@ -142,7 +142,7 @@ def _without_macros(types: list[bytes], misread: list[bytes], macros: Mapping[by
 
 
 def _declarator_words(declarator: Node, called: Node, data: bytes) -> list[bytes]:
-    """The declarator's words with RESULT in the place of the function; of what it returns, not constant itself."""
+    """Return the declarator's words with RESULT in place of the function, without const on the result itself."""
     top = called.parent
     while top is not None and top.type == "parenthesized_declarator":
         top = top.parent
@@ -156,7 +156,7 @@ def _declarator_words(declarator: Node, called: Node, data: bytes) -> list[bytes
 
 
 def _leaves(node: Node, last: Node | None = None) -> Iterator[Node]:
-    """The leaves in the order of the source, `last` as one of them; no comments and attributes."""
+    """Yield the leaves in source order, `last` as one of them; no comments and attributes."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

@@ -1,7 +1,7 @@
-"""Heartbeats in C and C++ as scope guards: one `EKG_SCOPE(id);` behind the opening brace of what beats.
+"""Heartbeats in C and C++ as scope guards: one `EKG_SCOPE(id);` after the opening brace of the block.
 
-The guard ends with its block, by whatever way that is left, so no exit has to be looked for. In C it is a declaration,
-and comes before those of the block, as C90 wants it.
+The guard ends with its block, however that is left, so no exits have to be found. In C it is a declaration, and comes
+before those of the block, as C90 requires.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _DECLARATIONS = frozenset(
 
 
 def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement] = ()) -> list[Insertion]:
-    """What puts a guard into each beat's block; in main also ekg_init and what the ids are called.
+    """Return the guards in each beat's block; in main also ekg_init and the ids' names.
 
     Args:
-        file: As `parse_c` gave it.
-        beats: Any number; of one place there may be one.
-        announce: What is said of ids: in main, or where the file has none that takes it, in a constructor.
+        file: From `parse_c`.
+        beats: Any number; at most one per place.
+        announce: The ids to announce: in main, or if the file has no main that accepts it, in a constructor.
 
     Raises:
         IncprofError: A function or loop refuses its beat, or texts of the file look like ours.
@@ -55,7 +55,7 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
 
 
 def _order(insertion: Insertion) -> tuple[int, int, int]:
-    """Sorts texts at one place: braces that close, inner ones first; then lines, then what is before a token."""
+    """Return the sort key of texts at one place: closing braces, inner first; then lines, then texts before a token."""
     text = insertion.text
     if text.lstrip().startswith(b"}"):
         return insertion.offset, 0, -len(text)
@@ -63,7 +63,7 @@ def _order(insertion: Insertion) -> tuple[int, int, int]:
 
 
 def announcement_calls(announce: Sequence[Announcement]) -> list[bytes]:
-    """ekg_init, and what each id is called and how often it is recorded; each with its semicolon."""
+    """Return ekg_init, and the name and rate of each id; each with its semicolon."""
     calls = [b"ekg_init(NULL);"] if announce else []
     for each in announce:
         calls.append(b'ekg_name(%d, "%b");' % (each.id, _quoted(each.name)))
@@ -73,7 +73,7 @@ def announcement_calls(announce: Sequence[Announcement]) -> list[bytes]:
 
 
 def _constructor(include: Insertion, announce: Sequence[Announcement]) -> list[Insertion]:
-    """A function that is called before main, right behind the include line."""
+    """Return a function that is called before main, right after the include line."""
     ending = b"\r\n" if include.text.endswith(b"\r\n") else b"\n"
     calls = [line(call, b"    ", ending) for call in announcement_calls(announce)[1:]]
     texts = [line(within(CONSTRUCTOR), b"", ending), *calls, line(b"}", b"", ending)]
@@ -81,15 +81,15 @@ def _constructor(include: Insertion, announce: Sequence[Announcement]) -> list[I
 
 
 def include_insertion(file: SourceFile, sites: Sequence[int] = ()) -> Insertion:
-    """The line that includes appekg.h: before all of these offsets, and seen wherever one of them is.
+    """Return the line that includes appekg.h: before all of these offsets, and visible at each of them.
 
-    sites: where something is put in; all functions of the file unless given.
+    sites: offsets of the insertions; by default all functions of the file.
     """
     offsets = list(sites) or [function.node.start_byte for function in file.functions]
     return include_at(_view(file.data, file.language == "c++"), offsets)
 
 
-# Both styles ask for the same file's again and again.
+# Both styles request this repeatedly for the same file.
 @lru_cache(maxsize=1)
 def _view(data: bytes, cpp: bool) -> View:
     return view_of(data, cpp=cpp)
@@ -115,7 +115,7 @@ def _in_block(file: SourceFile, beat: Beat) -> list[Insertion]:
 def _in_main(
     file: SourceFile, main: SourceFunction, beat: Beat | None, announce: Sequence[Announcement]
 ) -> list[Insertion]:
-    """Names, and a beat of main itself: behind the names, but in C before the first statement, as C90 wants it."""
+    """Return names, and a beat of main itself, after the names; in C before the first statement, as C90 requires."""
     body = body_of(main.node)
     if body is None:
         raise IncprofError(f"{file.path}:{main.line}: main has no body to name heartbeats in")
@@ -127,7 +127,7 @@ def _in_main(
 
 
 def _behind_declarations(file: SourceFile, body: Node, calls: Sequence[bytes]) -> list[Insertion]:
-    """Behind the declarations that a block starts with, in no branch of #if."""
+    """Return calls after the declarations at the start of a block, outside any branch of #if."""
     text = _view(file.data, False).text
     context = text.context(body.start_byte)
     last = body.start_byte + 1
@@ -142,13 +142,13 @@ def _behind_declarations(file: SourceFile, body: Node, calls: Sequence[bytes]) -
 
 
 def _quoted(name: str) -> bytes:
-    """What may stand between quotation marks in any source, whatever its encoding."""
+    """Return a name escaped for quotation marks in any source, whatever its encoding."""
     out = bytearray()
     for byte in name.encode("utf-8", "surrogateescape"):
         if byte in b'"\\':
             out += b"\\" + bytes([byte])
         elif byte == 0x3F and out.endswith(b"?"):
-            out += b"\\?"  # no trigraph
+            out += b"\\?"  # avoids a trigraph
         else:
             out += bytes([byte]) if 0x20 <= byte < 0x7F else b"\\%03o" % byte
     return bytes(out)

@@ -1,6 +1,6 @@
-"""C and C++ text as a compiler's first steps see it: comments, strings, directives, and the branches of conditionals.
+"""C and C++ text after a compiler's first steps: comments, strings, directives, and branches of conditionals.
 
-Nothing is expanded. Time is linear in the length of a file, whatever is in it.
+Nothing is expanded. Time is linear in the length of a file, whatever it contains.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BLOCK_COMMENT = rb"/\*.*?(?:\*/|\Z)"
 _RAW = rb'(?<![A-Za-z0-9_])(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)'
 _STRING = rb'"(?:[^"\\\n]++|\\\r?\n|\\.)*+"?'
 _CHARACTER = rb"'(?:[^'\\\n]++|\\.)*+'?"
-_NUMBER = rb"(?<![\w.])\.?[0-9](?:[\w.]|'(?=\w))*+"  # 1'000 is no character
+_NUMBER = rb"(?<![\w.])\.?[0-9](?:[\w.]|'(?=\w))*+"  # 1'000 is not a character
 _DIRECTIVE = (
     rb"^[ \t\f\v]*#(?:[^\n\\/\"']++|\\\r?\n|\\.?|%b|%b|/|\"(?:[^\"\\\n]++|\\.)*+\"?|'(?:[^'\\\n]|\\.){1,4}'|')*+"
     % (_LINE_COMMENT, _BLOCK_COMMENT)
@@ -33,9 +33,15 @@ _UP, _DOWN = b"{([", b"})]"
 
 @dataclass(slots=True)
 class Branch:
-    """What lies between two directives of a conditional. start, end: bytes. depth: brackets opened less those closed.
+    """The text between two directives of a conditional.
 
-    low: the lowest that got to. last: its last byte of code, if it has any. dead: no compiler of this language sees it.
+    Attributes:
+        start: first byte.
+        end: byte after the last one.
+        depth: opening brackets minus closing ones.
+        low: the minimum of that.
+        last: its last byte of code, if it has any.
+        dead: no compiler of this language uses it.
     """
 
     start: int
@@ -48,7 +54,12 @@ class Branch:
 
 @dataclass(slots=True)
 class Conditional:
-    """An #if with its branches. before: brackets open at its start. certain: a branch that is always taken was seen."""
+    """An #if with its branches.
+
+    Attributes:
+        before: brackets open at its start.
+        certain: it has a branch that is always taken.
+    """
 
     branches: list[Branch]
     before: int
@@ -60,10 +71,14 @@ class Conditional:
 class Text:
     """A file's text.
 
-    bare: the file, comments and what is in strings blanked. directives: first byte and first one after each.
-    long: likewise of those, comments and strings that go over several lines. conditionals: an outer one after what it
-    holds. contexts: from each offset on, which branches one is in; one entry per change. generated: whether a #line
-    directive says that another program wrote this file.
+    Attributes:
+        bare: the file with comments and contents of strings blanked.
+        directives: first byte of each, and the one after it.
+        long: the same for directives, comments and strings that span several lines.
+        conditionals: an outer one after those inside it.
+        offsets: where the context changes.
+        contexts: the enclosing branches from each of these offsets on.
+        generated: a #line directive shows that another program wrote this file.
     """
 
     bare: bytes
@@ -75,22 +90,22 @@ class Text:
     generated: bool = False
 
     def context(self, offset: int) -> tuple[int, ...]:
-        """The branches around a byte, outermost first; each branch of the file has a number."""
+        """Return the branches around a byte, outermost first; each branch of the file has a number."""
         return self.contexts[bisect_right(self.offsets, offset) - 1]
 
     def inside_token(self, offset: int) -> bool:
-        """Whether the byte before belongs to the same comment, string or directive."""
+        """Return whether the byte before belongs to the same comment, string or directive."""
         at = bisect_right(self.long, (offset, 0)) - 1
         return at >= 0 and offset < self.long[at][1]
 
     def directive_between(self, start: int, end: int) -> bool:
-        """Whether a directive begins in these bytes."""
+        """Return whether a directive begins in these bytes."""
         at = bisect_right(self.directives, (start - 1, 1 << 62))
         return at < len(self.directives) and self.directives[at][0] < end
 
 
 def read_text(data: bytes, *, cpp: bool) -> Text:
-    """Find comments, strings, directives and conditionals of a file."""
+    """Find the comments, strings, directives and conditionals of a file."""
     bare = bytearray(data)
     text = Text(b"")
     reader = _Conditionals(text, cpp)
@@ -118,12 +133,12 @@ _VISIBLE = re.compile(rb"[^\r\n]")
 
 
 def blanks(text: bytes) -> bytes:
-    """As many blanks; the ends of lines stay."""
+    """Return as many blanks; line ends stay."""
     return _VISIBLE.sub(b" ", text) if b"\n" in text else b" " * len(text)
 
 
 class _Conditionals:
-    """Follows the directives and brackets of a file."""
+    """Tracks the directives and brackets of a file."""
 
     def __init__(self, text: Text, cpp: bool):
         self.text, self.cpp = text, cpp
@@ -195,7 +210,7 @@ class _Conditionals:
 
     def _note(self, offset: int) -> None:
         self.text.offsets.append(offset)
-        # Deeper than this no program nests, and a tuple per directive must stay short.
+        # No program nests deeper, and a tuple per directive must stay short.
         self.text.contexts.append(tuple(self.numbers[:64]) + ((self.count,) if len(self.numbers) > 64 else ()))
 
 
@@ -204,7 +219,7 @@ def _plain(rest: bytes) -> bytes:
 
 
 def _known(name: bytes, condition: bytes, cpp: bool) -> bool | None:
-    """Whether a condition holds, where the language alone decides."""
+    """Return whether a condition holds, if the language alone decides."""
     if name == b"if" and condition in (b"0", b"1"):
         return condition == b"1"
     spelled = condition.replace(b"(", b" ").replace(b")", b" ").split()
@@ -216,10 +231,10 @@ def _known(name: bytes, condition: bytes, cpp: bool) -> bool | None:
 
 
 def kept_and_dropped(text: Text) -> Iterator[tuple[int, int]]:
-    """The branches that a parser must not see, so that one meaning of the file remains.
+    """Select the branches hidden from the parser, so that the file has one meaning.
 
-    All branches stay where each is complete by itself: whole statements or definitions with all their brackets. Else
-    only the first that is not dead stays.
+    All branches stay if each is complete: whole statements or definitions with all their brackets. Otherwise only the
+    first that is not dead stays.
     """
     for conditional in text.conditionals:
         live = [branch for branch in conditional.branches if not branch.dead]

@@ -1,4 +1,4 @@
-"""What of a C or C++ file is given to the parser: the file with blanks where a grammar would lose its way."""
+"""The parser's view of a C or C++ file: the file with blanks where a grammar would fail."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ _EMPTY_STATEMENT = re.compile(rb"\s*;")
 class View:
     """A file as it is parsed; all texts have its length.
 
-    text: directives and their conditionals. code: no comments, strings, directives, branches that are left out, or
-    macros the user named. seen: the file without directives, such branches, and macros. macros: of what the file
-    defines, the names that may stand for more than one statement; macro_labels: the labels that they jump to.
+    Attributes:
+        text: directives and their conditionals.
+        code: the file without comments, strings, directives, dropped branches, and macros named by the user.
+        seen: the file without directives, dropped branches, and macros.
+        macros: names of the file's macros that may expand to more than one statement.
+        macro_labels: the labels that these jump to.
     """
 
     data: bytes
@@ -42,7 +45,7 @@ class View:
 
 
 def view_of(data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> View:
-    """Read a file. blank: macros that the parser must not see, with their arguments."""
+    """Read a file. blank: macros hidden from the parser, with their arguments."""
     text = read_text(data, cpp=cpp)
     out = list(kept_and_dropped(text))
     code = without(text.bare, out)
@@ -56,7 +59,7 @@ def view_of(data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> View:
 
 
 def _macros(data: bytes, text: Text) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """Macros with a semicolon that is in no braces or parentheses, but not at the end; labels that macros jump to."""
+    """Return macros with a semicolon outside braces and parentheses, not at the end; and labels that macros jump to."""
     several, labels = set(), set()
     for start, end in text.directives:
         match = _DEFINITION.match(data, start, end)
@@ -68,7 +71,7 @@ def _macros(data: bytes, text: Text) -> tuple[frozenset[bytes], frozenset[bytes]
 
 
 def _after_bodies(code: bytes, blocks: Blocks) -> Iterable[tuple[int, int]]:
-    """The semicolon in `void f() {};`, for which the parser would take the braces for a value."""
+    """Yield the semicolon in `void f() {};`, with which the parser would take the braces for an initialiser."""
     for block in blocks.bodies.values():
         match = _EMPTY_STATEMENT.match(code, block.end or 0)
         if block.end and match and not code[block.start + 1 : block.end - 1].strip():
@@ -76,7 +79,7 @@ def _after_bodies(code: bytes, blocks: Blocks) -> Iterable[tuple[int, int]]:
 
 
 def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
-    """The text with blanks in place of these bytes."""
+    """Return the text with blanks in place of these bytes."""
     out = bytearray(data)
     for start, end in spans:
         out[start:end] = blanks(bytes(out[start:end]))
@@ -85,20 +88,20 @@ def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 @cache
 def language(cpp: bool) -> Language:
-    """The grammar."""
+    """Return the grammar."""
     return Language(tree_sitter_cpp.language() if cpp else tree_sitter_c.language())
 
 
 def parse(view: View) -> Node:
-    """The tree of a whole file; an empty one where that would take too long."""
+    """Return the tree of a whole file; an empty one if that would take too long."""
     tree = parse_within_limits(language(view.cpp), view.seen)
     return (tree or Parser(language(view.cpp)).parse(b"")).root_node
 
 
 def body_of(node: Node) -> Node | None:
-    """The braces of a function or lambda; those after `try` if it is one such."""
+    """Return the block of a function or lambda; the one after `try` if it is a function try block."""
     body = node.child_by_field_name("body")
-    if body is None:  # of a constructor: try : member(1) { }
+    if body is None:  # a constructor: try : member(1) { }
         body = next((child for child in node.children if child.type.endswith("try_statement")), None)
     if body is not None and body.type.endswith("try_statement"):
         body = body.child_by_field_name("body")

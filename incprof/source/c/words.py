@@ -27,7 +27,11 @@ _TOKEN = re.compile(rb"[A-Za-z_]\w*|::|->|\S")
 
 @dataclass(slots=True)
 class Token:
-    """kind: "word", "group" in parentheses, "name" with :: or template arguments, "template", or "other"."""
+    """A token.
+
+    Attributes:
+        kind: "word", "group" in parentheses, "name" with :: or template arguments, "template", or "other".
+    """
 
     text: bytes
     start: int
@@ -36,7 +40,7 @@ class Token:
 
 
 def tokens_of(code: bytes, start: int, end: int, cpp: bool) -> list[Token]:
-    """Words and others; what is in parentheses, or in the angle brackets of a template, is one."""
+    """Return words and other tokens; parentheses, or angle brackets of a template, and their contents are one."""
     found: list[Token] = []
     depth = angles = 0
     for match in _TOKEN.finditer(code, start, end):
@@ -62,7 +66,7 @@ def _angled(token: Token) -> str:
 
 
 def of_parameters(code: bytes, group: Token, *, cpp: bool) -> Iterator[Span]:
-    """What the parser must not see of a function's parameters.
+    """Yield the parts of a function's parameters that are hidden from the parser.
 
     These are macros, as in `int f(UNUSED int a, const char *RESTRICT b)`, and default values in braces.
     """
@@ -85,7 +89,7 @@ def of_parameters(code: bytes, group: Token, *, cpp: bool) -> Iterator[Span]:
 
 
 def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
-    """One parameter has a type and at most one name, which comes behind all stars."""
+    """Yield macros of one parameter, which has a type and at most one name, after all stars."""
     typed, pointed, at = False, False, 0
     front: list[Token] = []
     behind: list[Token] = []
@@ -119,5 +123,5 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
 
 
 def is_group(token: Token | None) -> bool:
-    """Whether it is something in parentheses."""
+    """Return whether a token is a group in parentheses."""
     return token is not None and token.kind == "group"

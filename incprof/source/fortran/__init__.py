@@ -1,1 +1,1 @@
-"""Fortran of free and fixed form: procedures, loops, and heartbeats in them."""
+"""Fortran in free and fixed form: procedures, loops, and heartbeats in them."""

@@ -1,4 +1,4 @@
-"""Which loops of a Fortran procedure a statement leads out of."""
+"""Find the loops of a Fortran procedure that a statement leaves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from incprof.source.fortran.words import Word
 
 
 class RefusedError(Exception):
-    """No heartbeat can go there, and why."""
+    """No heartbeat can go there; the message gives the reason."""
 
 
 class MaybeLeftError(RefusedError):
-    """A statement may lead out of these loops, or not."""
+    """A statement may or may not leave these loops."""
 
     def __init__(self, reason: str, loops: set[int]):
         super().__init__(reason)
@@ -20,11 +20,11 @@ class MaybeLeftError(RefusedError):
 
 
 def loops_left(source: Source, unit_facts: Facts, index: int, word: Word) -> tuple[list[int], bool]:
-    """The loops that a statement leads out of, the inner ones first, and whether it leads out of the procedure.
+    """Return the loops that a statement leaves, inner ones first, and whether it leaves the procedure.
 
-    A branch to the last statement of a loop leads out of an iteration.
+    A branch to the last statement of a loop leaves an iteration.
 
-    Raises: RefusedError when that hangs on what happens there.
+    Raises: RefusedError if that depends on run time.
     """
     around = enclosing(source, index)
     if word.kind in ("return", "stop"):
@@ -48,7 +48,7 @@ def loops_left(source: Source, unit_facts: Facts, index: int, word: Word) -> tup
 
 
 def enclosing(source: Source, index: int) -> list[int]:
-    """The blocks around a statement, the inner ones first; not those loops that it is the last statement of."""
+    """Return the blocks around a statement, inner ones first, except loops that it is the last statement of."""
     found = []
     block = source.block_of[index]
     while block >= 0:
@@ -60,7 +60,7 @@ def enclosing(source: Source, index: int) -> list[int]:
 
 
 def _up_to(source: Source, around: list[int], word: Word) -> list[int]:
-    """The loops that CYCLE and EXIT lead out of: up to the one that is named, or the innermost one."""
+    """Return the loops that CYCLE and EXIT leave: up to the named one, or the innermost one."""
     found = []
     for block in around:
         each = source.blocks[block]

@@ -1,4 +1,4 @@
-"""What a heartbeat's place in a Fortran procedure hangs on: where declarations end, and what leads out of it."""
+"""Facts that decide where a heartbeat can go in a Fortran procedure: the end of its declarations, and its exits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from incprof.source.fortran.words import Word
 
 _DECLARES = frozenset("use import implicit spec types include neutral entry".split())
 _HARMLESS = frozenset("assignment call io exec use import implicit spec neutral include".split())
-# What lines of conditional compilation (`!$ `) may hold as well, if all that they open they close.
+# Statements that lines of conditional compilation (`!$ `) may also contain, if they close all that they open.
 _BRANCHES = frozenset(["then", "else", "end if"])
 _FOR_OPENMP = "a statement for OpenMP compilers alone"
 _LEAVES = re.compile(r"\b(?:return|cycle|exit|stop|go ?to|then|do|end)")
 _LATE = frozenset("use import implicit spec".split())
-# What control does not come back from.
+# Statements from which control does not return.
 ENDS_FLOW = frozenset("return stop goto arithmetic".split())
 _WAYS_OUT = frozenset("return stop cycle exit goto computed assigned arithmetic".split())
 _SPEC_DIRECTIVE = re.compile(
@@ -35,12 +35,18 @@ _ARRAY = re.compile(r"([a-z]\w*)\(")
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of one unit, by positions in Source.statements.
+    """Facts about one unit, as positions in Source.statements.
 
-    declared: the last statement or directive that must stand before anything is done; the header if there is none,
-    -1 if there is no header either. late: a declaration below, or -1. ways_out: what may lead out of a loop or of the
-    unit, in order. labels: statements by label. entries: ENTRY statements below `declared`. problems: statements that
-    are not understood. for_devices: a directive says so. device_regions: first and last line of what runs on one.
+    Attributes:
+        declared: the last statement or directive that must precede executable ones; the header if there is none, -1 if
+            there is no header either.
+        late: a declaration after executable statements, or -1.
+        ways_out: statements that may leave a loop or the unit, in order.
+        labels: statements by label.
+        entries: ENTRY statements below `declared`.
+        problems: statements that prevent heartbeats, and why.
+        for_devices: a directive marks the unit as device code.
+        device_regions: first and last line of regions that run on a device.
     """
 
     declared: int
@@ -54,7 +60,7 @@ class Facts:
 
 
 def facts_of(source: Source, unit: Unit) -> Facts:
-    """Everything about one unit, in one walk over its own statements."""
+    """Collect the facts about one unit, in one pass over its own statements."""
     facts = Facts(-1 if unit.headless else unit.first)
     arrays: set[str] = set()
     names: set[str] = set()
@@ -95,7 +101,7 @@ def facts_of(source: Source, unit: Unit) -> Facts:
 
 
 def _half_conditional(source: Source, unit: Unit) -> list[int]:
-    """The lines behind `!$ ` that make branches, unless each IF that they open they close as well."""
+    """Return the lines after `!$ ` that make branches, unless they close each IF that they open."""
     lines = [
         index for index in unit.own
         if source.statements[index].row.conditional and source.words[index].kind in _BRANCHES
@@ -110,29 +116,29 @@ def _half_conditional(source: Source, unit: Unit) -> list[int]:
 
 
 def _problem(statement: Statement, word: Word) -> str:
-    """Why a statement keeps heartbeats away from it, or ""."""
+    """Return why a statement prevents heartbeats, or ""."""
     if statement.fault or word.kind == "unknown":
         return statement.fault or "a statement that is not known here"
     if statement.row.conditional and not _is_harmless_for_openmp(word):
         return _FOR_OPENMP
     if not statement.row.split:
         return ""
-    # What the lines say together may not be what any compiler sees.
+    # The lines together may differ from the code that any compiler compiles.
     leaves = word.labels or _LEAVES.search(statement.text)
     harmless = (word.action or word).kind in _HARMLESS and not leaves and not statement.row.conditions
     return "" if harmless else "a line of the preprocessor is inside of a statement"
 
 
 def _is_harmless_for_openmp(word: Word) -> bool:
-    """Whether it does not matter here that a statement is there for some compilers alone.
+    """Return whether it does not matter here that a statement exists for some compilers only.
 
-    A construct that has a name may be left by it.
+    A construct with a name may be left by it.
     """
     return (word.action or word).kind in _HARMLESS or (word.kind in _BRANCHES and not word.name)
 
 
 def _directive(facts: Facts, kind: str, text: str, index: int, region: int) -> int:
-    """Note what a directive says of devices; answers where a region started that is open now, or -1."""
+    """Record a directive for devices; return where the currently open region started, or -1."""
     if kind != "directive":
         return region
     if _FOR_DEVICES.match(text):
@@ -145,7 +151,7 @@ def _directive(facts: Facts, kind: str, text: str, index: int, region: int) -> i
 
 
 def _declares(statement: Statement, before: Statement | None) -> bool:
-    """Whether a line that is no code is a declaration. before: the line above, if that is such a directive."""
+    """Return whether a line that is not code is a declaration. before: the line above, if it is such a directive."""
     if statement.kind == "cpp":
         return statement.text.replace(" ", "").startswith("#include")
     if _SPEC_DIRECTIVE.match(statement.text):
@@ -154,7 +160,7 @@ def _declares(statement: Statement, before: Statement | None) -> bool:
 
 
 def _executed(source: Source, facts: Facts, index: int, word: Word, block: int) -> None:
-    """Note a statement below the declarations."""
+    """Record a statement below the declarations."""
     action = word.action or word
     if action.kind in _WAYS_OUT or action.labels:
         facts.ways_out.append(index)
@@ -174,9 +180,9 @@ def _in_block(source: Source, block: int) -> bool:
 
 
 def _is_function(text: str, word: Word, arrays: set[str], names: set[str], strict: bool) -> bool:
-    """Whether an assignment could be a statement function.
+    """Return whether an assignment could be a statement function.
 
-    It is none where the name is declared as an array, or comes from elsewhere: a function's would be declared here.
+    It is not one if the name is declared as an array, or comes from elsewhere: a function's would be declared here.
     """
     if word.kind != "assignment":
         return False
@@ -185,7 +191,7 @@ def _is_function(text: str, word: Word, arrays: set[str], names: set[str], stric
 
 
 def _declared(text: str) -> str:
-    """What a declaration declares, without its type: `a(3),b` of `real(8),save::a(3),b`."""
+    """Return the part of a declaration after its type: `a(3),b` of `real(8),save::a(3),b`."""
     _, marked, names = text.partition("::")
     if marked:
         return names
@@ -193,7 +199,7 @@ def _declared(text: str) -> str:
 
 
 def _arrays(text: str) -> set[str]:
-    """Names that a declaration may make arrays."""
+    """Return names that a declaration may make arrays."""
     if re.search(r"\b(?:dimension|allocatable|pointer)\b", text):
         return set(_NAME.findall(text))
     return set(_ARRAY.findall(_declared(text)))

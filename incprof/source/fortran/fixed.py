@@ -1,4 +1,4 @@
-"""Lines of fixed form: labels, marks of continuation and statements in columns of their own, or behind tabs."""
+"""Lines of fixed form: labels, continuation marks and statements in columns of their own, or after tabs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from incprof.source.fortran.lines import (
     skipped,
 )
 
-# Text with its length before it, from before there were quotes: FORMAT (5HDON'T).
+# A Hollerith constant, text with its length before it: FORMAT (5HDON'T).
 _HOLLERITH = re.compile(r"(?<=[(,/=])[ \t]*(\d{1,3})[hH]|['\"!]")
 _FIXED_CONDITIONAL = re.compile(r"[!cC*]\$[ \t\d]{3}.|[!cC*]\$[ \t]*\t")
 
 
 def fixed_rows(lines: Lines) -> Iterator[Row]:
-    """The rows of a file in fixed form. A row ends where the next one starts, so what is between waits."""
+    """Yield the rows of a file in fixed form. A row ends where the next one starts, so rows in between wait."""
     text = lines.text
-    row: Row | None = None  # may go on in the next line
-    waiting: list[Row] = []  # what was found since, between its lines or after it
-    seen = 0  # so many of these are between its lines
+    row: Row | None = None  # may continue in the next line
+    waiting: list[Row] = []  # found since, between its lines or after it
+    seen = 0  # number of these that are between its lines
     cpp: Row | None = None
     for number, start, end, stop in lines:
         if cpp is not None or text.startswith("#", start):
@@ -55,7 +55,7 @@ def fixed_rows(lines: Lines) -> Iterator[Row]:
             yield from waiting
             waiting.clear()
             seen = 0
-            # One that continues nothing is no statement: its mark is taken for a label.
+            # A continuation line without a row is not a statement: its mark is taken for a label.
             label = (start, at) if continued else (start, min(start + LABEL_COLUMNS, at, stop))
             label = (start + 2, at) if conditional else label
             row = Row("code", start, end, number, number, label=label, conditional=conditional)
@@ -67,18 +67,18 @@ def fixed_rows(lines: Lines) -> Iterator[Row]:
 
 
 def _is_comment(text: str, start: int, stop: int) -> bool:
-    """Whether a line of fixed form holds no code."""
+    """Return whether a line of fixed form contains no code."""
     if start == stop or text[start] in "cC*!dD":
         return True
     at = skipped(text, start, stop)
-    # In column 6 anything is a mark of continuation.
+    # In column 6 any character is a continuation mark.
     return at == stop or (text[at] == "!" and (at - start != LABEL_COLUMNS or "\t" in text[start:at]))
 
 
 def _fields(text: str, start: int, stop: int) -> tuple[int, int, bool]:
-    """Where the statement field of a line of fixed form starts and ends, and whether the line continues another.
+    """Return where the statement field of a line of fixed form starts and ends, and whether the line continues another.
 
-    A tab before column 7 leads to it, and a digit after the tab is a mark of continuation.
+    A tab before column 7 leads to it, and a digit after the tab is a continuation mark.
     """
     if text[start] == "&":
         return start + 1, min(stop, start + LAST_COLUMN), True

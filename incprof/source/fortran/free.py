@@ -1,4 +1,4 @@
-"""Lines of free form: marks of continuation at their ends, comments behind `!`."""
+"""Lines of free form: continuation marks at their ends, comments after `!`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FREE_CONDITIONAL = re.compile(r"[ \t]*!\$[ \t&]")
 
 
 def free_rows(lines: Lines) -> Iterator[Row]:
-    """The rows of a file in free form; lines of the preprocessor between the lines of one come first."""
+    """Yield the rows of a file in free form; preprocessor lines between the lines of a row come first."""
     text = lines.text
-    row: Row | None = None  # goes on in the next line
+    row: Row | None = None  # continues in the next line
     cpp: Row | None = None
     for number, start, end, stop in lines:
         if cpp is not None or text.startswith("#", start):
@@ -44,7 +44,7 @@ def free_rows(lines: Lines) -> Iterator[Row]:
             continue
         if conditional:
             if row is not None and not row.conditional:
-                continue  # of a statement's lines, one that only OpenMP compilers see
+                continue  # one of a statement's lines, which only OpenMP compilers read
             at = skipped(text, at + 2, stop)
         if row is None:
             row = Row("code", start, end, number, number, conditional=conditional)
@@ -56,7 +56,7 @@ def free_rows(lines: Lines) -> Iterator[Row]:
 
 
 def _free_line(text: str, row: Row, number: int, at: int, end: int, stop: int) -> bool:
-    """Add a line of free form to its row, and answer whether the row goes on in the next one."""
+    """Add a line of free form to its row, and return whether the row continues in the next one."""
     if row.pieces and text.startswith("&", at):
         at += 1
     elif row.pieces and text[at - 1] in " \t\f":

@@ -1,4 +1,4 @@
-"""What goes into a Fortran file for its heartbeats: USE, ekg_begin, and ekg_end on every way out."""
+"""Insertions into a Fortran file for its heartbeats: USE, ekg_begin, and ekg_end before every exit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from incprof.errors import IncprofError
 from incprof.source.fortran.exits import RefusedError
 from incprof.source.fortran.marks import name_lines
+from incprof.source.fortran.procedures import Sites, sites_of
 from incprof.source.fortran.refusals import names_taken, start_refusal
-from incprof.source.fortran.sites import Sites, sites_of
 from incprof.source.fortran.work import Work, begin_call
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
 
@@ -17,15 +17,15 @@ from incprof.source.model import Announcement, Beat, Insertion, SourceFile
 def fortran_insertions(
     file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement] = ()
 ) -> list[Insertion]:
-    """What to put in for these heartbeats.
+    """Return the insertions for these heartbeats.
 
     Args:
         file: From parse_fortran.
         beats: The heartbeats, with ids from 0 to 2**31-1.
-        announce: What the PROGRAM of this file says of all heartbeats when it starts.
+        announce: Heartbeats that the PROGRAM in this file announces when it starts.
 
     Raises:
-        IncprofError: Where no heartbeat can go, or where there is no PROGRAM.
+        IncprofError: No heartbeat can go there, or there is no PROGRAM.
     """
     sites = sites_of(file.data, file.language == "fixed")
     by_function: dict[int, list[Beat]] = defaultdict(list)
@@ -56,9 +56,9 @@ def fortran_insertions(
 def insertions_of(
     sites: Sites, function: int, beats: Sequence[Beat], announce: Sequence[Announcement] = ()
 ) -> list[Insertion]:
-    """What goes into one procedure, in the order of the file.
+    """Return the insertions into one procedure, in the order of the file.
 
-    Raises: RefusedError where no heartbeat can go.
+    Raises: RefusedError if no heartbeat can go there.
     """
     site = sites.functions[function]
     body = [beat.id for beat in beats if beat.loop is None]

@@ -1,7 +1,7 @@
-"""Fortran's lines: which bytes are code, which lines one statement goes on over, and what is for a preprocessor.
+"""Lines of Fortran: which bytes are code, which lines a statement continues on, and preprocessor lines.
 
-Both forms end in the same: rows, one for each run of lines that belong together. Text is decoded as Latin-1, so that a
-character is a byte and offsets are those of the file.
+Both forms yield rows, one for each run of lines that belong together. Text is decoded as Latin-1, so that a character
+is a byte and offsets are those of the file.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-LAST_COLUMN = 72  # of fixed form: what is beyond it is comment
+LAST_COLUMN = 72  # of fixed form: the rest is comment
 LABEL_COLUMNS = 5
-BYTE_ORDER_MARK = "\xef\xbb\xbf"  # of UTF-8, as Latin-1 has it
+BYTE_ORDER_MARK = "\xef\xbb\xbf"  # of UTF-8, decoded as Latin-1
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 DIRECTIVE = re.compile(r"[!cC*](?:\$[A-Za-z]+|[A-Za-z]{3,5}\$)", re.ASCII)
@@ -24,12 +24,19 @@ _CONDITION = re.compile(r"#[ \t]*(if|el|end)")
 class Row:
     """One statement or more, separated by semicolons; or one directive.
 
-    kind: "code"; "cpp" for a line of the preprocessor; "directive" for OpenMP, OpenACC and compilers' own.
-    start, end: its lines in bytes, the last newline included. line, last_line: their numbers from 1.
-    pieces: where code is, without comments, labels in fixed form, and marks of continuation.
-    label: the label field of fixed form, as (start, end). conditional: code for OpenMP compilers only.
-    split: a line of the preprocessor is between its lines. quote: of a string that does not end.
-    conditions: how many #if start inside of it and do not end there; -1 once one ends, or goes on, that does not start.
+    Attributes:
+        kind: "code"; "cpp" for a preprocessor line; "directive" for OpenMP, OpenACC and compilers' own.
+        start: first byte of its lines.
+        end: byte after its lines, the last newline included.
+        line: number of its first line, from 1.
+        last_line: number of its last line.
+        pieces: ranges of code, without comments, labels in fixed form, and continuation marks.
+        label: the label field of fixed form, as (start, end).
+        conditional: code for OpenMP compilers only.
+        split: a preprocessor line is between its lines.
+        conditions: number of #if that start inside it and do not end there; -1 once an #else or #endif has no #if
+            inside it.
+        quote: of an unterminated string.
     """
 
     kind: Literal["code", "cpp", "directive"]
@@ -46,7 +53,7 @@ class Row:
 
 
 class Lines:
-    """The lines of a text, one at a time: number from 1, start and end in bytes, the end of what stands on it."""
+    """The lines of a text, one at a time: number from 1, start and end in bytes, end of the text on it."""
 
     def __init__(self, text: str):
         self.text = text
@@ -61,7 +68,7 @@ class Lines:
 
 
 def code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str]) -> tuple[int, str]:
-    """Where the code of a line ends, comments left out, and the quote of a string that is still open there."""
+    """Return where the code of a line ends, without comments, and the quote of a string that is still open there."""
     while True:
         if quote:
             closing = text.find(quote, at, stop)
@@ -80,12 +87,12 @@ def code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str]
 
 
 def goes_on(text: str, start: int, stop: int) -> bool:
-    """Whether a line of the preprocessor goes on in the next one."""
+    """Return whether a preprocessor line continues in the next one."""
     return text.endswith("\\", start, stop)
 
 
 def cpp_row(text: str, before: Row | None, number: int, start: int, end: int, stop: int) -> Row:
-    """The row of a line for the preprocessor. before: the one that goes on in it."""
+    """Return the row of a preprocessor line. before: the row that it continues."""
     if before is None:
         return Row("cpp", start, end, number, number, [(start, stop)])
     before.end, before.last_line = end, number
@@ -93,7 +100,7 @@ def cpp_row(text: str, before: Row | None, number: int, start: int, end: int, st
 
 
 def note_split(text: str, row: Row, between: list[Row]) -> None:
-    """Note the lines of the preprocessor that are between the lines of a row."""
+    """Record the preprocessor lines that are between the lines of a row."""
     for each in between:
         if each.kind == "cpp":
             row.split = True
@@ -105,7 +112,7 @@ def note_split(text: str, row: Row, between: list[Row]) -> None:
 
 
 def skipped(text: str, at: int, stop: int) -> int:
-    """Where the first character is that is no blank."""
+    """Return the position of the first character that is not a blank."""
     while at < stop and text[at] in " \t\f":
         at += 1
     return at

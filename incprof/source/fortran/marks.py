@@ -1,13 +1,13 @@
-"""The marks by which our texts in Fortran are known again, and taken out.
+"""The marks by which our texts in Fortran are recognised and removed.
 
-Every statement of ours ends its line, with `! incprof` behind it, in one of two shapes:
+Every statement of ours ends its line, with `! incprof` after it, in one of two shapes:
 
-line   `    call ekg_begin(3_4) ! incprof` with its line ending: put in where a line starts.
-piece  `then ! incprof`, the line ending and blanks: put in before a statement that something else stands before on its
-       line, such as its label or the condition of an IF. It ends up at the start of a line, behind the blanks.
+line   `    call ekg_begin(3_4) ! incprof` with its line ending: inserted at the start of a line.
+piece  `then ! incprof`, the line ending and blanks: inserted before a statement that something else precedes on its
+       line, such as its label or the condition of an IF. The statement ends up at the start of a line, after blanks.
 
-So what stands alone on a line goes with its indentation, whoever has changed that, and after a piece go the line ending
-and the blanks of the next line that is not ours.
+So text of ours that is alone on a line is removed with the line, even if its indentation was changed; a piece is
+removed with the line ending and the blanks of the next line that is not ours.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _END = rb"[ \t]*! incprof[ \t]*(?:\r?\n|\Z)"
 _LINE = re.compile(rb"[ \t]*(?:%b|%b)%b" % (_STATEMENT, _CONTINUED, _END), re.I)
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _PIECE = re.compile(_STATEMENT + _END, re.I)
-# Longer than any piece of ours: what stands before it on its line is not searched.
+# Longer than any piece of ours: the text before it on its line is not searched.
 _LONGEST_PIECE = 400
 
 
 def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
-    r"""A line of its own.
+    r"""Return a line of its own.
 
     Args:
-        statement: One of ours, or a part of one where it goes on over several lines.
+        statement: One of ours, or a part of one that continues over several lines.
         indent: Blanks and tabs before it.
         ending: b"\n" or b"\r\n".
 
     Raises:
-        ValueError: strip_fortran would not know the line again.
+        ValueError: strip_fortran would not recognise the line.
     """
     made = indent + statement + MARK + ending
     if not _LINE.fullmatch(made):
@@ -53,7 +53,7 @@ def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
 
 
 def name_lines(number: int, name: str, *, fixed: bool) -> list[bytes]:
-    """The parts of a call of ekg_name, one for each line, short enough for either form."""
+    """Return the parts of a call of ekg_name, one for each line, short enough for either form."""
     start = b"call ekg_name(%d_4," % number
     strings = [b"'%b'" % part for part in _quoted(name, most=40)]
     if len(strings) == 1:
@@ -64,7 +64,7 @@ def name_lines(number: int, name: str, *, fixed: bool) -> list[bytes]:
 
 
 def _quoted(name: str, *, most: int) -> list[bytes]:
-    """The parts of a string, each of so many bytes at most between its quotes; at least one."""
+    """Return the parts of a string, each of at most so many bytes between its quotes; at least one."""
     parts = [b""]
     for character in name:
         shown = (character if character.isprintable() else "?").replace("'", "''").encode(errors="replace")
@@ -75,12 +75,12 @@ def _quoted(name: str, *, most: int) -> list[bytes]:
 
 
 def strip_fortran(data: bytes, *, fixed: bool) -> bytes:
-    """The bytes of a file without what was put in here; the same bytes where there is nothing of ours."""
+    """Return the bytes of a file without insertions; the same bytes if there are none."""
     if MARK.strip() not in data:
         return data
     code = _Code(data, fixed)
     parts: list[bytes] = []
-    offset, joins = 0, False  # joins: the next line of the file goes behind what is there
+    offset, joins = 0, False  # joins: the file's next line is appended to the current one
     for text in _LINES.findall(data):
         if _LINE.fullmatch(text):
             pass
@@ -95,7 +95,7 @@ def strip_fortran(data: bytes, *, fixed: bool) -> bytes:
 
 
 def _piece_start(text: bytes) -> int:
-    """Where a piece of ours starts that ends the line, or -1."""
+    """Return where a piece of ours at the end of the line starts, or -1."""
     if MARK.strip() not in text[-_LONGEST_PIECE:]:
         return -1
     for found in re.compile(rb"then|call|end|use", re.I).finditer(text, max(len(text) - _LONGEST_PIECE, 0)):
@@ -105,7 +105,7 @@ def _piece_start(text: bytes) -> int:
 
 
 class _Code:
-    """Which bytes are code, and not comment."""
+    """Distinguishes code from comment, by byte."""
 
     def __init__(self, data: bytes, fixed: bool):
         rows = rows_of(data.decode("latin-1"), fixed=fixed)

@@ -1,24 +1,24 @@
 """The procedures and loops of a Fortran file, each with the reason why no heartbeat can go there, if so.
 
-Statements and blocks are found by the other modules here, in both forms alike: a place for a heartbeat hangs on them.
-tree-sitter reads the same text without comments and marks of continuation, at the same offsets, and gives the nodes. It
-does not decide: it loses its way at what fixed form allows (`DO10I=1,3`, strings with their length before them), and
-at a construct's name that is continued.
+The other modules here find statements and blocks, in both forms alike: they decide where heartbeats go. tree-sitter
+reads the same text without comments and continuation marks, at the same offsets, and only supplies the nodes: it fails
+on features of fixed form (`DO10I=1,3`, strings with their length before them), and on a construct's name that is
+continued.
 """
 
 from __future__ import annotations
 
 import bisect
+import re
 from functools import cache
 
 import tree_sitter_fortran
 from tree_sitter import Language, Node, Parser, Tree
 
-from incprof.source.fortran.busy import busy_statements
 from incprof.source.fortran.exits import RefusedError
 from incprof.source.fortran.insert import insertions_of
+from incprof.source.fortran.procedures import Sites, sites_of
 from incprof.source.fortran.refusals import body_refusal, loop_refusal, names_taken, unit_refusal
-from incprof.source.fortran.sites import Sites, sites_of
 from incprof.source.fortran.statements import Statement
 from incprof.source.fortran.structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
 from incprof.source.model import Announcement, Beat, Loop, SourceFile, SourceFunction
@@ -26,10 +26,39 @@ from incprof.source.parsing import parse_within_limits
 
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())
 _LOOP_NODES = frozenset(["do_loop"])
+# Intrinsic procedures that process whole arrays.
+_LONG = r"matmul|dot_product|sum|product|maxval|minval|maxloc|minloc|reshape|transpose|spread|pack|count|any|all"
+_CALLS = re.compile(rf"\b(?:{_LONG})\(")
+_SECTION = re.compile(r"[a-z]\w*(?:%\w+)*\([^=:]*:[^=]*\)=")
+_EXTERNAL = re.compile(r"(?:external(?: |::)|[^:]*,external\b[^:]*::)(.*)")
+_NAME = re.compile(r"[a-z]\w*(?=\()")
+_BUSY = frozenset("call io do concurrent".split())
+
+
+def busy_statements(source: Source, unit: Unit, functions: set[str]) -> list[int]:
+    """Return statements that call something, process whole arrays or start a loop, by position in Source.statements.
+
+    Args:
+        source: The file.
+        unit: The procedure.
+        functions: Names of the procedures of the file. An unknown name before parentheses may be an array.
+    """
+    external: set[str] = set()
+    found = []
+    for index in unit.own:
+        word, text = source.words[index], source.statements[index].text
+        if match := _EXTERNAL.match(text):
+            external.update(re.findall(r"\w+", match[1]))
+            continue
+        names = _NAME.findall(text)
+        called = not (functions.isdisjoint(names) and external.isdisjoint(names))
+        if called or (word.action or word).kind in _BUSY or _CALLS.search(text) or _SECTION.match(text):
+            found.append(index)
+    return found
 
 
 def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
-    """What a file holds.
+    """Parse a file.
 
     Args:
         path: For messages.
@@ -66,7 +95,7 @@ class _Reader:
         )
 
     def _loops(self, at: int, unit: Unit, refusal: str | None) -> tuple[Loop, ...]:
-        """The loops of a procedure. refusal: why it can hold no heartbeat at all."""
+        """Return the loops of a procedure. refusal: why it can contain no heartbeat at all."""
         source, site = self.sites.source, self.sites.functions[at]
         busy = busy_statements(source, unit, self._functions)
         around: dict[int, int | None] = {-1: None}  # by block: the loop that it is, or that is around it
@@ -94,9 +123,9 @@ class _Reader:
         return tuple(made)
 
     def _node(self, first: Statement, last: Statement, types: frozenset[str], *, deep: bool) -> Node:
-        """The node of what two statements enclose, or of the first one, where tree-sitter sees something else there.
+        """Return the node around two statements, or of the first one, if tree-sitter finds something else there.
 
-        deep: so deep that looking for it from the root takes long; then it is the root.
+        deep: the search from the root would take long; then return the root.
         """
         root = self._tree.root_node
         node = None if deep else root.descendant_for_byte_range(first.start, last.end)
@@ -105,7 +134,7 @@ class _Reader:
         return root if node is None else node
 
     def _tried(self, at: int, loop: int | None) -> str | None:
-        """Why a heartbeat cannot be put in there, which shows when it is tried."""
+        """Return why a heartbeat cannot be inserted there, by trying it."""
         largest = (1 << 31) - 1
         program = self.sites.source.units[self.sites.functions[at].unit].kind == "program"
         announce = [Announcement(largest, "", largest)] if program and loop is None else []
@@ -117,7 +146,7 @@ class _Reader:
 
 
 def _tree(source: Source, data: bytes) -> Tree:
-    """tree-sitter's view of the code alone, every statement on one line, at the offsets of the file."""
+    """Return tree-sitter's tree of the code alone, every statement on one line, at the offsets of the file."""
     masked = bytearray(b" " * len(data))
     before = None
     for statement in source.statements:

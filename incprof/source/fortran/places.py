@@ -1,4 +1,4 @@
-"""Where texts of ours go in a Fortran file: lines of their own where a line starts, pieces where it goes on."""
+"""Places for our texts in a Fortran file: lines of their own at the start of a line, pieces elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from incprof.source.fortran.structure import Source
 from incprof.source.model import Insertion
 
 _BLANKS = re.compile(rb"[ \t\f]*")
-_DEEPEST = 60  # blanks before a line of ours at most
+_DEEPEST = 60  # most blanks before a line of ours
 
 
 class Places:
@@ -28,25 +28,25 @@ class Places:
     def before(
         self, index: int, statements: Sequence[bytes], indent: bytes | None = None, *, label: bool = False
     ) -> Insertion:
-        """In front of a statement: behind its label, which stays where branches find it, or in front of that (`label`).
+        """Return the insertion before a statement: after its label, which branches need there, or before it (`label`).
 
-        Raises: RefusedError where that makes a line of fixed form too long.
+        Raises: RefusedError if that makes a line of fixed form too long.
         """
         statement = self._source.statements[index]
         at = statement.label_start if label else statement.start
         return self._at(at, statements, self.indent(index) if indent is None else indent)
 
     def before_action(self, index: int, statements: Sequence[bytes]) -> Insertion:
-        """In front of what a logical IF does.
+        """Return the insertion before the action of a logical IF.
 
-        Raises: RefusedError where that makes a line of fixed form too long.
+        Raises: RefusedError if that makes a line of fixed form too long.
         """
         return self._at(self._source.statements[index].action, statements, self.indent(index) + b"  ")
 
     def after(self, index: int, statements: Sequence[bytes], indent: bytes) -> Insertion:
-        """Behind a statement, a directive or a line of the preprocessor.
+        """Return the insertion after a statement, a directive or a preprocessor line.
 
-        Raises: RefusedError where that makes a line of fixed form too long.
+        Raises: RefusedError if that makes a line of fixed form too long.
         """
         statement = self._source.statements[index]
         if statement.kind == "code" and not statement.last:
@@ -54,12 +54,12 @@ class Places:
         return Insertion(statement.row.end, self._lines(statement.row.end, statements, indent))
 
     def line_of(self, index: int, statements: Sequence[bytes], indent: bytes) -> Insertion:
-        """In front of a line of the preprocessor."""
+        """Return the insertion before a preprocessor line."""
         start = self._source.statements[index].row.start
         return Insertion(start, self._lines(start, statements, indent))
 
     def indent(self, index: int) -> bytes:
-        """The blanks that a line needs to start where a statement does."""
+        """Return the blanks with which a line starts in the same column as a statement."""
         start = self._source.statements[index].start
         line_start = self._line_start(start)
         blanks = _BLANKS.match(self._data, line_start)
@@ -78,7 +78,7 @@ class Places:
             column = self._column(line_start, offset)
             if column + len(statements[0]) > LAST_COLUMN:
                 raise RefusedError(f"no room before column 72, line {bisect.bisect(self._starts, offset)}")
-            # What is beyond column 72 is comment and has to stay there.
+            # Text after column 72 is comment and must stay there.
             pad = b" " * column if self._is_long(line_start) else self._fitting(b"", indent)
         return Insertion(offset, statements[0] + MARK + ending + self._lines(offset, statements[1:], indent) + pad)
 
@@ -95,16 +95,16 @@ class Places:
         return indent if width > LABEL_COLUMNS and width + len(statement) <= LAST_COLUMN else FIXED_INDENT
 
     def _is_long(self, line_start: int) -> bool:
-        """Whether a line goes beyond column 72."""
+        """Return whether a line extends beyond column 72."""
         end = self._data.find(b"\n", line_start, line_start + 200)
         return end < 0 or self._width(self._data[line_start:end].rstrip(b"\r")) > LAST_COLUMN
 
     def _column(self, line_start: int, offset: int) -> int:
-        """How many columns come before a byte of a line."""
+        """Return how many columns precede a byte of a line."""
         return self._width(self._data[line_start : min(offset, line_start + 200)]) + max(offset - line_start - 200, 0)
 
     def _width(self, text: bytes) -> int:
-        """The columns of a text; in fixed form a tab in the first ones leads to column 7."""
+        """Return the columns of a text; in fixed form a tab in the first ones leads to column 7."""
         tab = text.find(b"\t", 0, LABEL_COLUMNS + 1) if self._source.fixed else -1
         return len(text) if tab < 0 else LABEL_COLUMNS + len(text) - tab
 
@@ -112,7 +112,7 @@ class Places:
         return self._starts[bisect.bisect(self._starts, offset) - 1]
 
     def _ending_at(self, offset: int) -> bytes:
-        """The line ending of the line that holds a byte, or of the file's first line."""
+        """Return the line ending of the line that contains a byte, or of the file's first line."""
         at = bisect.bisect(self._starts, offset)
         if at == len(self._starts):
             return self._ending

@@ -1,4 +1,4 @@
-"""Why no heartbeat can go around a Fortran procedure or into a loop of it; None where one can."""
+"""Reasons why no heartbeat can go around a Fortran procedure or into a loop of it; None if one can."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NESTED = re.compile(r"\b(?:collapse|ordered) ?\( ?(\d{1,3}) ?\)")
 
 
 def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list[int]]) -> str | None:
-    """Why a procedure can hold no heartbeat at all.
+    """Return why a procedure can contain no heartbeat at all.
 
     Args:
         source: The file.
         unit: The procedure.
-        facts: What is known of it.
-        taken: Statements that name what heartbeats need, from `names_taken`.
+        facts: Facts about it.
+        taken: Statements that use names required by heartbeats, from `names_taken`.
     """
     header = source.statements[unit.first]
     if source.generated:
@@ -48,7 +48,7 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
 
 
 def names_taken(source: Source) -> dict[int, list[int]]:
-    """Statements that name appekg, or one of its calls, by position of the unit; all of them at -1."""
+    """Return statements that name appekg, or one of its calls, by position of the unit; all of them at -1."""
     found: dict[int, list[int]] = {}
     if "ekg" in source.text.lower():
         for index, statement in enumerate(source.statements):
@@ -60,7 +60,7 @@ def names_taken(source: Source) -> dict[int, list[int]]:
 
 
 def start_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list[int]]) -> str | None:
-    """Why nothing can go behind a procedure's declarations, whatever it does then."""
+    """Return why nothing can go after a procedure's declarations, whatever it does then."""
     if reason := unit_refusal(source, unit, facts, taken):
         return reason
     if facts.late >= 0:
@@ -72,7 +72,7 @@ def start_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, lis
 
 
 def body_refusal(source: Source, unit: Unit, facts: Facts) -> str | None:
-    """Why no heartbeat can go around the statements of a procedure that can hold one."""
+    """Return why no heartbeat can go around the statements of a procedure that can contain one."""
     if facts.problems:
         index, problem = facts.problems[0]
         return f"{problem}, line {source.statements[index].line}"
@@ -89,7 +89,7 @@ def body_refusal(source: Source, unit: Unit, facts: Facts) -> str | None:
 
 
 def _flow_ends(source: Source, index: int) -> bool:
-    """Whether control never comes from the statement above to this one."""
+    """Return whether control never goes from the statement above to this one."""
     at = index - 1
     while at >= 0 and source.statements[at].kind == "code" and source.words[at].kind == "neutral":
         at -= 1
@@ -97,7 +97,7 @@ def _flow_ends(source: Source, index: int) -> bool:
 
 
 def ends_flow(source: Source, index: int) -> bool:
-    """Whether control never comes from a statement to the one below it."""
+    """Return whether control never goes from a statement to the one below it."""
     statement = source.statements[index]
     return (
         statement.kind == "code"
@@ -108,7 +108,7 @@ def ends_flow(source: Source, index: int) -> bool:
 
 
 def only_branch(source: Source, unit: Unit, declared: int) -> int:
-    """The line that ends the branch of an `#if` with the last declarations, if all that is done is in it; else -1."""
+    """Return the line that ends the `#if` branch with the last declarations, if all execution is in it; else -1."""
     branch, closes = source.branch_of[declared], -1
     for index in unit.own[bisect.bisect(unit.own, declared) :]:
         inside = source.branch_of[index]
@@ -123,7 +123,7 @@ def only_branch(source: Source, unit: Unit, declared: int) -> int:
 
 
 def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
-    """Why no heartbeat can go into a loop of a procedure that can hold one, as far as its own lines tell."""
+    """Return why no heartbeat can go into a loop of a procedure that can contain one, judged by its own lines."""
     if block.kind == "concurrent" or any(each.kind == "concurrent" for each in _around(source, block)):
         return "DO CONCURRENT: its iterations call nothing that has an effect"
     if block.damage or block.last < 0:
@@ -142,7 +142,7 @@ def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
 
 
 def _directive_refusal(source: Source, block: Block) -> str | None:
-    """What OpenMP and OpenACC say above the loop, or above one around it."""
+    """Return why OpenMP or OpenACC directives above the loop, or above one around it, forbid heartbeats."""
     away = 0
     for each in (block, *_around(source, block)):
         if each.kind in LOOPS:
@@ -163,7 +163,7 @@ def _around(source: Source, block: Block) -> Iterator[Block]:
 
 
 def _above(source: Source, index: int) -> str:
-    """The directives directly above a statement, in one text."""
+    """Return the directives directly above a statement, in one text."""
     found: list[str] = []
     while index > 0 and source.statements[index - 1].kind != "code" and len(found) < 100:
         index -= 1
@@ -173,7 +173,7 @@ def _above(source: Source, index: int) -> str:
 
 
 def _taken(source: Source, unit: Unit, taken: dict[int, list[int]]) -> int:
-    """The line of a statement in a procedure, or in what is around it, that names what heartbeats need; 0 for none."""
+    """Return the line of a statement in a procedure, or around it, that uses a name of heartbeats; 0 for none."""
     if not taken:
         return 0
     inside = taken[-1]

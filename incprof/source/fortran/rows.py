@@ -8,6 +8,6 @@ from incprof.source.fortran.lines import Lines, Row
 
 
 def rows_of(text: str, *, fixed: bool) -> list[Row]:
-    """The rows of a file, decoded as Latin-1, in the order of their lines."""
+    """Return the rows of a file, decoded as Latin-1, in the order of their lines."""
     lines = Lines(text)
     return list(fixed_rows(lines) if fixed else free_rows(lines))

@@ -1,11 +1,11 @@
-"""What Fortran statements look like that are no assignments."""
+"""Patterns of Fortran statements that are not assignments."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-# `_` is a blank that may be missing; `~` is one that free form needs and fixed form does not.
+# `_` is an optional blank; `~` is one that free form requires and fixed form does not.
 _RULES = r"""
 end         end
 end unit    end_(?:block_data|subroutine|function|program|procedure|submodule|module)(?:~(?P<name>\w+))?
@@ -62,7 +62,7 @@ spec        (?:codimension|generic|final|sequence|automatic|static|enumerator|re
 
 @cache
 def rules(fixed: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Kinds of statements, and what the text of one matches as a whole; the first that matches counts."""
+    """Return kinds of statements with the pattern of their whole text; the first match counts."""
     made = []
     for line in _RULES.strip().splitlines():
         kind, pattern = re.split(r"  +", line, maxsplit=1)

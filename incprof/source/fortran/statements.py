@@ -1,4 +1,4 @@
-"""Fortran's statements: their text without comments, strings and what is only layout, and where each stands."""
+"""Statements of Fortran: their text without comments, strings and layout, and the position of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incprof.source.fortran.lines import Row
 from incprof.source.fortran.rows import rows_of
 
-# Text with its length before it, from before there were quotes, as in FORMAT (5HDON'T); and a string.
+# A Hollerith constant, text with its length before it, as in FORMAT (5HDON'T); and a string.
 _STRING = re.compile(r"(?<=[(,/=])[ \t]*(\d{1,3})[hH]|'[^']*(?:'|$)|\"[^\"]*(?:\"|$)")
 _EMPTY = re.compile(r"'_*'?")
 _BLANKS = re.compile(r"[ \t\f]+")
@@ -21,12 +21,19 @@ NO_LABEL = "what is before column 6 is no label"
 
 @dataclass(slots=True)
 class Statement:
-    """One statement, or a line of the preprocessor, or a directive.
+    """One statement, or a preprocessor line, or a directive.
 
-    kind: "code", or "cpp" and "directive" as in Row. text: in lower case, strings empty, blanks only between two words.
-    label: its digits without leading zeros, or "". start, end: bytes from its first to its last character.
-    label_start: where its label starts, or `start`. action: where what follows the condition of an IF starts, or
-    `start`. row: the lines it stands on. last: nothing follows it on them. fault: what is wrong with it, or "".
+    Attributes:
+        kind: "code", or "cpp" and "directive" as in Row.
+        text: in lower case, strings empty, blanks only between two words.
+        label: its digits without leading zeros, or "".
+        label_start: where its label starts, or `start`.
+        start: first byte.
+        end: byte after its last character.
+        action: start of the action of a logical IF, or `start`.
+        row: its lines.
+        last: it is the last one in its row.
+        fault: a problem, or "".
     """
 
     kind: str
@@ -43,7 +50,7 @@ class Statement:
 
 
 def statements_of(text: str, *, fixed: bool) -> list[Statement]:
-    """The statements and directives of a file, decoded as Latin-1, in their order."""
+    """Return the statements and directives of a file, decoded as Latin-1, in order."""
     found: list[Statement] = []
     for row in rows_of(text, fixed=fixed):
         if row.kind == "code":
@@ -56,7 +63,7 @@ def statements_of(text: str, *, fixed: bool) -> list[Statement]:
 
 
 def first_parenthesis_closed(text: str) -> int:
-    """Position behind the parenthesis that closes the first one that opens, or -1."""
+    """Return the position after the parenthesis that closes the first one that opens, or -1."""
     depth = 0
     for found in _PARENTHESIS.finditer(text):
         depth += 1 if found[0] == "(" else -1
@@ -99,7 +106,7 @@ def _of_row(text: str, row: Row, fixed: bool) -> list[Statement]:
 
 
 def _crossed(raw: str, fixed: bool) -> str:
-    """A text of the same length, in which strings hold underscores, and so no semicolon and no parenthesis."""
+    """Return a text of the same length with underscores in its strings, and so no semicolon or parenthesis there."""
     if not fixed and "'" not in raw and '"' not in raw:
         return raw
     parts, done = [], 0
@@ -132,7 +139,7 @@ def _fault(plain: str, row: Row, label: str) -> str:
 
 
 class _Places:
-    """From positions in the joined pieces of a row to offsets; asked in rising order. line: that of the last one."""
+    """Maps positions in the joined pieces of a row to offsets; call it in ascending order. line: of the last one."""
 
     def __init__(self, text: str, row: Row):
         self._text, self._pieces, self._index, self._before = text, row.pieces, 0, 0

@@ -1,4 +1,4 @@
-"""What a Fortran file is made of: program units, the blocks inside of them, and the branches of `#if`."""
+"""The structure of a Fortran file: program units, the blocks inside them, and the branches of `#if`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ LOOPS = frozenset("do concurrent".split())
 
 @dataclass(slots=True)
 class Block:
-    """A construct. first, last: its first statement and its END, or the last statement of a labelled DO.
+    """A construct.
 
-    parent: position of the enclosing block in Source.blocks, -1 where there is none. shared: its last statement is that
-    of another loop, too, which is inside. damage: why its extent is in doubt, or "". depth: 1 for an outermost one.
+    Attributes:
+        first: its first statement.
+        last: its END, or the last statement of a labelled DO.
+        parent: position of the enclosing block in Source.blocks, -1 if there is none.
+        shared: its last statement is also that of another loop, which is inside.
+        damage: why its extent is in doubt, or "".
+        depth: 1 for an outermost one.
     """
 
     kind: str
@@ -36,10 +41,15 @@ class Block:
 class Unit:
     """A program unit or procedure.
 
-    first: its header, or the first statement of a program without one (headless). last: its END; -1: none was found.
-    contains: its CONTAINS, or -1. parent: position of the enclosing one in Source.units, or -1. depth: 1 for an
-    outermost one. own: its statements without those of contained ones. blocks: positions in Source.blocks. strict: it
-    has IMPLICIT NONE, or what is around it has.
+    Attributes:
+        first: its header, or the first statement of a program without one (headless).
+        last: its END; -1: none was found.
+        contains: its CONTAINS, or -1.
+        parent: position of the enclosing one in Source.units, or -1.
+        depth: 1 for an outermost one.
+        own: its statements without those of contained units.
+        blocks: positions in Source.blocks.
+        strict: it has IMPLICIT NONE, or an enclosing unit has.
     """
 
     kind: str
@@ -59,11 +69,14 @@ class Unit:
 
 @dataclass(slots=True)
 class Source:
-    """A file's statements, what each is, and the units and blocks that they make.
+    """A file's statements, their kinds, and the units and blocks that they form.
 
-    unit_of, block_of: the unit and the block that hold each statement, -1 for none; a header is in neither, an END is.
-    branch_of: a number for each branch of each `#if`, 0 outside of all;
-    branch_parents: the branch around each. generated: a preprocessor wrote this.
+    Attributes:
+        unit_of: the unit that contains each statement, -1 for none.
+        block_of: the block that contains each statement, -1 for none; a header is not in its block, an END is.
+        branch_of: a number for each branch of each `#if`, 0 outside all.
+        branch_parents: the branch around each.
+        generated: a preprocessor wrote the file.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Finds the structure of a Fortran file: one walk over its statements, with all branches of an `#if` in turn."""
+"""Find the structure of a Fortran file in one pass over its statements, through all branches of an `#if` in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from incprof.source.fortran.words import Word, word_of
 _HEADERS = PROCEDURES | {"program", "module", "submodule", "block data"}
 _OPENS = {"do": "do", "concurrent": "concurrent", "then": "if", "block": "block"}
 _CLOSES = {"end do": LOOPS, "end if": frozenset(["if"]), "end block": frozenset(["block"])}
-# What changes the structure of a file. Of other statements behind `!$ `, facts.py says what they keep heartbeats from.
+# Statements that change the structure of a file. For others after `!$ `, facts.py decides whether they matter.
 _STRUCTURE = _HEADERS | {"end", "end unit", "contains"}
 _GENERATED = re.compile(r"#(?: ?line)? ?\d+ ?\"")
 _CONDITION = re.compile(r"# ?(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
@@ -20,7 +20,7 @@ _SPLIT = "a branch of #if holds a part of it"
 
 
 def structure_of(text: str, *, fixed: bool) -> Source:
-    """The structure of a file, decoded as Latin-1."""
+    """Return the structure of a file, decoded as Latin-1."""
     source = Source(text, fixed, statements_of(text, fixed=fixed))
     _Builder(source).run()
     return source
@@ -28,7 +28,7 @@ def structure_of(text: str, *, fixed: bool) -> Source:
 
 @dataclass(slots=True)
 class _Condition:
-    """An `#if` that is open. before: where its branches start from; changed: where one of them led instead."""
+    """An open `#if`. before: position at the start of its branches; changed: a different one at the end of a branch."""
 
     before: tuple[int, int]
     branch: int
@@ -36,7 +36,7 @@ class _Condition:
 
 
 class _Builder:
-    """Walks over the statements. Where it is, is a pair of positions: of the unit and of the block, -1 for none."""
+    """Passes over the statements. The current position is a pair: unit and block, -1 for none."""
 
     def __init__(self, source: Source):
         self.source = source
@@ -98,7 +98,7 @@ class _Builder:
             self._close_block(index, statement, _CLOSES[word.kind])
 
     def _in_types(self, index: int, word: Word) -> None:
-        """Inside of a type, an enumeration or an interface there are no procedures with bodies."""
+        """Handle a statement in a type, an enumeration or an interface, where no procedure has a body."""
         if word.kind in PROCEDURES and word.kind != "procedure":
             self._open_block(index, "body", word)
         elif word.kind == "types":
@@ -120,7 +120,7 @@ class _Builder:
         if self.unit >= 0:
             host = self.source.units[self.unit]
             outer = host.name
-            # A procedure that a module declares and a submodule defines is the module's.
+            # A procedure that a module declares and a submodule defines belongs to the module.
             if host.kind == "submodule" and (kind == "procedure" or "module" in word.prefix):
                 outer = outer.split("::")[0]
             depth = host.depth + 1
@@ -161,7 +161,7 @@ class _Builder:
         self.source.units[self.unit].blocks.append(self.block)
 
     def _ends_labelled(self, statement: Statement) -> bool:
-        """Whether an END DO is the last statement of a DO by its label."""
+        """Return whether an END DO is the last statement of a DO by its label."""
         return bool(statement.label) and self.block >= 0 and self.source.blocks[self.block].label == statement.label
 
     def _close_block(self, index: int, statement: Statement, kinds: frozenset[str]) -> None:
@@ -214,12 +214,12 @@ class _Builder:
         self.source.branch_parents.append(parent)
 
     def _split(self, one: tuple[int, int], other: tuple[int, int]) -> None:
-        """Units and blocks that one branch of an `#if` opens or closes, and another does not."""
+        """Mark units and blocks that one branch of an `#if` opens or closes, and another does not."""
         for parts, here, there in (
             (self.source.units, one[0], other[0]),
             (self.source.blocks, one[1], other[1]),
         ):
-            # What encloses comes earlier in the list, so both ways up meet.
+            # Enclosing ones come earlier in the list, so the two paths outwards meet.
             while here != there:
                 part = parts[max(here, there)]
                 part.damage = part.damage or _SPLIT

@@ -1,4 +1,4 @@
-"""What a Fortran statement is, by its first words. None is reserved: `if(i)=3` and `end=1` are assignments."""
+"""Classify a Fortran statement by its first words. No word is reserved: `if(i)=3` and `end=1` are assignments."""
 
 from __future__ import annotations
 
@@ -13,25 +13,29 @@ _PREFIX = re.compile(
     r"|integer|real|complex|logical|character|byte|double ?precision|double ?complex|type(?=\()|class(?=\())"
 )
 _PROCEDURE = re.compile(r" ?(subroutine|function) ([a-z]\w*)(?:$|(?=\())")
-_JOINED = re.compile(r"(subroutine)([a-z]\w*)(?:$|(?=\())")  # fixed form alone
+_JOINED = re.compile(r"(subroutine)([a-z]\w*)(?:$|(?=\())")  # fixed form only
 _LENGTH = re.compile(r"\*\d+")
 _NAMED = re.compile(r"([a-z]\w*):(?=do|if|select|block|associate|critical|where|forall|change)")
 _BRACKET = re.compile(r"[()\[\]]")
 _BRACKET_OR_COMMA = re.compile(r"[()\[\],]")
 _WORD = re.compile(r"[a-z_$][\w$]*", re.ASCII)
 _ARITHMETIC = re.compile(r"(\d+),(\d+)(?:,(\d+))?")
-# Branches that come with a READ, a CALL and the like.
+# Branch targets in a READ, a CALL and the like.
 _BRANCHES = re.compile(r"\b(?:err|end|eor)=(\d+)|[(,][*&](\d+)(?=[,)])")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a statement is.
+    """The kind of a statement.
 
-    kind: one of fortran_rules, or "assignment", "subroutine" or "function" (prefix: what stands before), "if" (action:
-    what is done if so), "arithmetic" (an IF with labels), "unknown".
-    name: of a unit, of a construct that starts here, or the one that an END, CYCLE or EXIT names.
-    labels: where control may go to from here; `label`: the last statement of a labelled DO.
+    Attributes:
+        kind: one of fortran_rules, or "assignment", "subroutine", "function", "if", "arithmetic" (an IF with labels),
+            "unknown".
+        name: of a unit, of a construct that starts here, or the one that an END, CYCLE or EXIT names.
+        label: the last statement of a labelled DO.
+        labels: possible targets of control.
+        prefix: the words before "subroutine" or "function".
+        action: the conditional action of an "if".
     """
 
     kind: str
@@ -43,7 +47,7 @@ class Word:
 
 
 def word_of(text: str, *, fixed: bool) -> Word:
-    """What a statement is, given its text as in Statement."""
+    """Classify a statement, given its text as in Statement."""
     name = ""
     if found := _NAMED.match(text):
         name, text = found[1], text[found.end() :]
@@ -60,12 +64,12 @@ def word_of(text: str, *, fixed: bool) -> Word:
 
 
 def is_assignment(text: str, *, fixed: bool) -> bool:
-    """Whether a designator and then `=` or `=>` starts the statement."""
+    """Return whether the statement starts with a designator and then `=` or `=>`."""
     plain = text.replace(" ", "") if fixed else text
     at = _designator_end(plain)
     if at < 0 or plain[at : at + 1] != "=" or plain.startswith("==", at):
         return False
-    # DO 10 I = 1, 5 is one by its start; the comma tells.
+    # DO 10 I = 1, 5 looks like one at its start; the comma decides.
     return not (plain.startswith("do") and _has_comma(plain, at))
 
 
@@ -97,7 +101,7 @@ def _closed(text: str, at: int) -> int:
 
 
 def _has_comma(text: str, at: int) -> bool:
-    """Whether a comma stands outside of all parentheses."""
+    """Return whether a comma is outside all parentheses."""
     depth = 0
     for found in _BRACKET_OR_COMMA.finditer(text, at):
         if found[0] == ",":
@@ -150,7 +154,7 @@ def _made(kind: str, found: re.Match[str], text: str, name: str) -> Word:
     if kind == "unit":
         return _unit(groups)
     if "whole" in groups and not _whole(text):
-        return Word("exec")  # WHERE and FORALL with what they do on the same line
+        return Word("exec")  # WHERE and FORALL with their action on the same line
     return Word(kind, groups.get("name") or name, label.lstrip("0"))
 
 
@@ -162,5 +166,5 @@ def _unit(groups: dict[str, str | None]) -> Word:
 
 
 def _whole(text: str) -> bool:
-    """Whether a statement ends with the first parenthesis that it opens."""
+    """Return whether a statement ends with the first parenthesis that it opens."""
     return first_parenthesis_closed(text) == len(text)

@@ -1,4 +1,4 @@
-"""Collects what goes into one Fortran procedure: each begin, and an end on every way out of what began."""
+"""Collect the insertions into one Fortran procedure: each begin, and an end at every exit of its span."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from incprof.source.fortran.refusals import ends_flow, only_branch
 from incprof.source.fortran.structure import Source, Unit
 from incprof.source.model import Insertion
 
-# Of insertions at one offset: USE, then what goes behind the statement above, then what goes before the one below.
+# Order of insertions at one offset: USE, then text after the statement above, then text before the one below.
 _USE, _AFTER, _BEFORE = 0, 1, 2
 
 
 def begin_call(number: int) -> bytes:
-    """The start of a beat; with the kind of its id, for programs whose default integers have eight bytes."""
+    """Return the start of a beat; with the kind of its id, for programs whose default integers have eight bytes."""
     return b"call ekg_begin(%d_4)" % number
 
 
 def end_call(number: int) -> bytes:
-    """The end of a beat."""
+    """Return the end of a beat."""
     return b"call ekg_end(%d_4)" % number
 
 
@@ -31,8 +31,11 @@ def end_call(number: int) -> bytes:
 class Work:
     """The insertions of one procedure.
 
-    body: ids around it. loops: ids by block. closes: the line that ends the branch of an `#if` in which the body is, -1
-    where it is in none of its own. found: offset, rank, insertion.
+    Attributes:
+        body: ids around it.
+        loops: ids by block.
+        closes: the line that ends the `#if` branch that contains the body, -1 if it is in none of its own.
+        found: offset, rank, insertion.
     """
 
     source: Source
@@ -45,7 +48,7 @@ class Work:
     closes: int = -1
 
     def use(self, names: Sequence[str]) -> None:
-        """What the procedure needs of the module."""
+        """Insert the USE of the required names."""
         if not names:
             return
         text = [b"use appekg, only: " + ", ".join(names).encode()]
@@ -59,7 +62,7 @@ class Work:
             self._add(_USE, self.places.line_of(first, text, b""))
 
     def start(self, statements: Sequence[bytes]) -> None:
-        """Behind the declarations, outside of any `#if` that is not around the whole procedure."""
+        """Insert after the declarations, outside any `#if` that is not around the whole procedure."""
         at = self.facts.declared
         if at < 0:
             first = self._before_conditions()
@@ -71,9 +74,9 @@ class Work:
         self._add(_AFTER, self.places.after(self._outside(at), statements, self._deeper(self.unit.first)))
 
     def _outside(self, at: int) -> int:
-        """What the start of a body goes behind: the declarations, and the `#endif` of the branch that they end in.
+        """Return what the start of a body follows: the declarations, or the `#endif` of the branch in which they end.
 
-        Where a branch holds some of them and then all that is done, both ends of the body are in it.
+        If a branch contains some of them and then all execution, both ends of the body are in it.
         """
         branch = self.source.branch_of[self.unit.last if self.unit.headless else self.unit.first]
         found = at
@@ -87,7 +90,7 @@ class Work:
         return found
 
     def loop(self, block: int) -> None:
-        """Around what a loop repeats."""
+        """Insert around the body of a loop."""
         loop, numbers = self.source.blocks[block], self.loops[block]
         following = loop.first + 1
         inside = following < loop.last and self.source.statements[following].kind == "code"
@@ -97,7 +100,7 @@ class Work:
         self._add(_BEFORE, self.places.before(loop.last, ends, indent, label=True))
 
     def ways_out(self) -> None:
-        """Before all that leads out of a loop with a heartbeat, or out of the procedure."""
+        """Insert before all statements that leave a loop with a heartbeat, or the procedure."""
         for index in self._reached():
             word = self.source.words[index]
             action = word.action or word
@@ -110,7 +113,7 @@ class Work:
                 self._leave(index, [end_call(number) for number in numbers], conditional=word.kind == "if")
 
     def _reached(self) -> list[int]:
-        """What may lead out of something that has a heartbeat."""
+        """Return statements that may leave something with a heartbeat."""
         found = self.facts.ways_out
         if self.body or not self.loops:
             return found if self.body else []
@@ -119,13 +122,13 @@ class Work:
         return found[start : bisect.bisect(found, max(block.last for block in blocks))]
 
     def entries(self) -> None:
-        """Behind each ENTRY, where a body starts as well."""
+        """Insert after each ENTRY, where a body starts as well."""
         for index in self.facts.entries:
             begins = [begin_call(number) for number in self.body]
             self._add(_AFTER, self.places.after(index, begins, self._deeper(index)))
 
     def end(self) -> None:
-        """At the end of the body, unless control does not come there."""
+        """Insert at the end of the body, unless control does not get there."""
         ends = [end_call(number) for number in reversed(self.body)]
         if self.closes >= 0:
             if not ends_flow(self.source, self.closes - 1):
@@ -157,7 +160,7 @@ class Work:
         self._add(_AFTER, self.places.after(index, [b"end if"], self.places.indent(index)))
 
     def _before_conditions(self) -> int:
-        """The first statement of a program without a header, or the `#if` around that."""
+        """Return the first statement of a program without a header, or the `#if` around that."""
         first, branch = self.unit.first, self.source.branch_of[self.unit.last]
         at = first
         while self.source.branch_of[at] != branch:
@@ -169,7 +172,7 @@ class Work:
         return at
 
     def _deeper(self, index: int) -> bytes:
-        """The indentation of what is done in a procedure."""
+        """Return the indentation of the executable statements of a procedure."""
         start = bisect.bisect(self.unit.own, self.facts.declared)
         for at in self.unit.own[start : start + 20]:
             statement = self.source.statements[at]

@@ -1,1 +1,1 @@
-"""Python's sources: functions and loops, and heartbeats in them."""
+"""Python sources: functions and loops, and heartbeats in them."""

@@ -1,4 +1,4 @@
-"""The statements that a heartbeat goes around: where they are in the bytes, and why none can go there."""
+"""The statements that a heartbeat goes around: their place in the bytes, and why none can go there."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ ODD = "there is a form feed before a statement in it"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines `first` to `last`, positions in Text.lines, that a heartbeat is around.
+    """Lines around which a heartbeat goes.
 
-    indent: of the statements in it. deeper: the blanks that they get before them. colon: behind which byte the body
-    goes on in its line; None where it has lines of its own.
+    Attributes:
+        first: position in Text.lines.
+        last: position in Text.lines.
+        indent: of the statements.
+        deeper: blanks to insert before them.
+        colon: byte after which the body continues on its line; None if it has lines of its own.
     """
 
     first: int
@@ -40,7 +44,7 @@ class Text:
 
     @cached_property
     def _encoding(self) -> str:
-        """How the file is encoded."""
+        """Encoding of the file."""
         for line in self.lines[:2]:
             text = self.data[line.start : line.end]
             if match := _CODING.match(text):
@@ -50,21 +54,21 @@ class Text:
         return "utf-8"
 
     def offset(self, line: int, column: int) -> int:
-        """The byte that the parser means by a line from 1 and a column in UTF-8."""
+        """Return the byte offset for the parser's line, from 1, and column in UTF-8."""
         here = self.lines[line - 1]
         text = self.data[here.start : here.end].decode(self._encoding, "surrogateescape")
         before = text.encode("utf-8", "surrogateescape")[:column].decode("utf-8", "surrogateescape")
         return here.start + len(before.encode(self._encoding, "surrogateescape"))
 
     def block(self, head: ast.stmt, body: Sequence[ast.stmt]) -> Block | str:
-        """Where the statements are that `head` has; a str says why nothing goes around them."""
+        """Return the place of the statements in `head`; a str is the reason why nothing can go around them."""
         start = body[0]
         number = min([start.lineno, *(d.lineno for d in getattr(start, "decorator_list", ()))]) - 1
         last = (body[-1].end_lineno or body[-1].lineno) - 1
         while (
             last + 1 < len(self.lines) and self.lines[last + 1].joined and is_comment(self.data, self.lines[last + 1])
         ):
-            last += 1  # a backslash joins it to what comes before
+            last += 1  # a backslash joins it to the line before
         above, line = self.lines[head.lineno - 1], self.lines[number]
         outer, indent = indent_of(self.data, above), indent_of(self.data, line)
         at = self.offset(start.lineno, start.col_offset)
@@ -86,14 +90,14 @@ class Text:
 
 
 def body_of(function: Function) -> list[ast.stmt]:
-    """What a function does: its statements without the docstring."""
+    """Return a function's statements without the docstring."""
     return function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
 
 
 def _unit(outer: bytes, inner: bytes, *, tabs: bool) -> bytes:
-    """The blanks of one more level: as many as the body has more than what it belongs to.
+    """Return the blanks of one more level: the body's indentation beyond that of its head.
 
-    Before a tab, only another tab or its width move all that follows by the same.
+    Before a tab, only another tab or its width shift all that follows by the same amount.
     """
     if tabs:
         return b"\t" if inner.startswith(b"\t") else b" " * TAB

@@ -1,8 +1,9 @@
-"""Insertions that put heartbeats around functions and into loops of a Python file."""
+"""Insert heartbeats around functions and into loops of a Python file."""
 
 from __future__ import annotations
 
 import ast
+import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -10,19 +11,75 @@ from incprof.errors import IncprofError
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
 from incprof.source.python.blocks import Block, Text, body_of
-from incprof.source.python.check import difference_in_meaning
 from incprof.source.python.lines import ending_of, is_blank
-from incprof.source.python.marks import IMPORT, line, split
-from incprof.source.python.sites import DEFINED, sites_of
+from incprof.source.python.marks import IMPORT, is_call, is_with, line, split, strip_python
+from incprof.source.python.sites import DEFINED, UNREADABLE, parse_text, sites_of
+
+
+def difference_in_meaning(old: bytes, new: bytes) -> str | None:
+    """Return how a file differs from the same with heartbeats, apart from these; None if it does not.
+
+    Args:
+        old: The file without heartbeats of ours.
+        new: With them.
+    """
+    if strip_python(new) != old:
+        return "they could not be taken out again"
+    try:
+        before, after = parse_text(old), parse_text(new)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(new, "<checked>", "exec", dont_inherit=True)
+    except UNREADABLE as error:
+        return f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else type(error).__name__
+    try:
+        return None if _without(old, before) == _without(new, after) else "its syntax tree changes"
+    except RecursionError:
+        return "it is too deeply nested to be compared"
+
+
+def _without(data: bytes, tree: ast.Module) -> str:
+    """Return a dump of a tree without heartbeats; those inserted by others are left out of both."""
+    lines = list(enumerate(_lines(data), 1))
+    calls, withs = ({number for number, text in lines if ours(text)} for ours in (is_call, is_with))
+    return ast.dump(_Without(calls, withs).visit(tree))
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Return the lines of a file, as the parser counts them."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+
+
+class _Without(ast.NodeTransformer):
+    """Removes the statements that begin on lines of ours; the body of a `with` stays."""
+
+    def __init__(self, calls: set[int], withs: set[int]):
+        self._calls, self._withs = calls, withs
+
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.body if node.lineno in self._withs and _is_beat(node) else node
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:
+        return None if node.lineno in self._calls else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if node.lineno in self._calls and isinstance(node.value, ast.Call) else node
+
+
+def _is_beat(node: ast.With) -> bool:
+    """Return whether a `with` has only a heartbeat."""
+    return len(node.items) == 1 and ast.unparse(node.items[0].context_expr).startswith("appekg.beat(")
 
 
 def python_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement]) -> list[Insertion]:
-    """What to put into a file: `with appekg.beat(ID):` around statements, which get deeper, the import, and names.
+    """Return the insertions: `with appekg.beat(ID):` around indented statements, the import, and names.
 
-    announce: of the file's own beats. What comes out does what the file did, and has the same syntax tree but for the
-    heartbeats: that is looked at here.
+    announce: of the file's own beats. The result behaves like the file, and has the same syntax tree except for the
+    heartbeats, which is verified here.
 
-    Raises: IncprofError when it is not so.
+    Raises: IncprofError if it does not.
     """
     if not beats:
         return []
@@ -36,7 +93,7 @@ def python_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequenc
 
 
 def _blocks(text: Text, beats: Sequence[Beat]) -> list[tuple[Block, int]]:
-    """What each beat is around, and its id; an outer block before what it holds."""
+    """Return the block of each beat, and its id; an outer block before those inside it."""
     sites = sites_of(text.data)
     found: list[tuple[Block, int]] = []
     for beat in beats:
@@ -55,7 +112,7 @@ def _blocks(text: Text, beats: Sequence[Beat]) -> list[tuple[Block, int]]:
 
 
 def _around(text: Text, around: Sequence[tuple[Block, int]]) -> list[Insertion]:
-    """The `with` lines, and what makes the lines in them stand deeper: an inner block's blanks before an outer's."""
+    """Return the `with` lines, and the indentation of the lines in them: an inner block's blanks before an outer's."""
     ending, found = ending_of(text.data), list[Insertion]()
     withs, deeper = defaultdict[int, bytes](bytes), defaultdict[int, bytes](bytes)
     for block, number in around:
@@ -75,12 +132,12 @@ def _around(text: Text, around: Sequence[tuple[Block, int]]) -> list[Insertion]:
 
 
 def _line_at(text: Text, offset: int) -> int:
-    """The line that a byte is on."""
+    """Return the line that contains a byte."""
     return next(number for number, each in enumerate(text.lines) if each.start <= offset <= each.end)
 
 
 def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
-    """The import and the names, behind the imports that the file begins with: before anything that could beat."""
+    """Return the import and the names, after the imports at the beginning of the file: before any possible beat."""
     ending = ending_of(text.data)
     statements = [IMPORT]
     for each in announce:
@@ -102,11 +159,11 @@ def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
 
 
 def _is_head(statement: ast.stmt) -> bool:
-    """Tell whether a statement imports something."""
+    """Return whether a statement imports something."""
     return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    """Tell whether a statement is a string."""
+    """Return whether a statement is a string."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)

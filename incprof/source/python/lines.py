@@ -1,7 +1,7 @@
-"""The lines of a Python file, as bytes, and which of them begin in the middle of something.
+"""The lines of a Python file, as bytes, and which of them begin inside a string or statement.
 
-Bytes that are no ASCII are never looked at, so that the encoding need not be known. Nothing is raised: of a text that
-is no Python some answer comes.
+Non-ASCII bytes are never examined, so that the encoding need not be known. No error is raised: text that is not Python
+yields some answer.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 _ENDING = re.compile(rb"\r\n|\r|\n")
 _BLANKS = re.compile(rb"[ \t\f]*")
-# What matters between two tokens: strings (a triple one without its end goes to the end of the file, any other to that
-# of its line), comments, brackets, and lines that end or go on.
+# Significant tokens: strings (an unclosed triple one extends to the end of the file, any other to that of its line),
+# comments, brackets, and lines that end or continue.
 _TOKEN = re.compile(
     rb"(?P<string>(?P<quotes>'''|\"\"\")(?:\\.|[^\\])*?(?:(?P=quotes)|\Z)"
     rb"|'(?:\\(?:\r\n|.)|[^'\\\r\n])*'?|\"(?:\\(?:\r\n|.)|[^\"\\\r\n])*\"?)"
@@ -24,9 +24,13 @@ TAB = 8
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line. start, end: in bytes, with its ending.
+    """A line.
 
-    quoted: it begins inside a string. joined: it goes on with a statement, in brackets or behind a backslash.
+    Attributes:
+        start: first byte.
+        end: byte after its line ending.
+        quoted: it begins inside a string.
+        joined: it continues a statement, in brackets or after a backslash.
     """
 
     start: int
@@ -36,7 +40,7 @@ class Line:
 
 
 def lines_of(data: bytes) -> list[Line]:
-    """The lines of a file; the last one may have no ending. A byte order mark is no part of the first one."""
+    """Return the lines of a file; the last one may have no ending. A byte order mark is not part of the first one."""
     first = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     starts = [first, *(match.end() for match in _ENDING.finditer(data, first))]
     quoted, joined = _inside(data, first)
@@ -47,23 +51,23 @@ def lines_of(data: bytes) -> list[Line]:
 
 
 def indent_of(data: bytes, line: Line) -> bytes:
-    """The blanks that a line begins with."""
+    """Return the blanks at the start of a line."""
     match = _BLANKS.match(data, line.start, line.end)
     return match[0] if match else b""
 
 
 def is_blank(data: bytes, line: Line) -> bool:
-    """Tell whether a line has nothing but blanks."""
+    """Return whether a line contains only blanks."""
     return not data[line.start : line.end].strip()
 
 
 def is_comment(data: bytes, line: Line) -> bool:
-    """Tell whether a line has nothing but a comment, and is no part of a statement."""
+    """Return whether a line contains only a comment, and is not part of a statement."""
     return not line.quoted and data[line.start : line.end].lstrip(b" \t\f").startswith(b"#")
 
 
 def column(indent: bytes) -> int:
-    """The column behind some blanks, as Python counts."""
+    """Return the column after some blanks, as Python counts."""
     at = 0
     for byte in indent:
         at = 0 if byte == 12 else (at // TAB + 1) * TAB if byte == 9 else at + 1
@@ -71,13 +75,13 @@ def column(indent: bytes) -> int:
 
 
 def ending_of(data: bytes) -> bytes:
-    """How the lines of a file end."""
+    """Return the line ending of a file."""
     match = _ENDING.search(data)
     return match[0] if match else b"\n"
 
 
 def _inside(data: bytes, first: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Strings that have a line's end in them, and stretches of statements that have one: (start, end), ascending."""
+    """Return strings that contain a line end, and ranges of statements that contain one: (start, end), ascending."""
     quoted, joined = list[tuple[int, int]](), list[tuple[int, int]]()
     depth = opened = 0
     for match in _TOKEN.finditer(data, first):
@@ -97,7 +101,7 @@ def _inside(data: bytes, first: int) -> tuple[list[tuple[int, int]], list[tuple[
 
 
 def _covered(spans: list[tuple[int, int]], offsets: list[int]) -> list[bool]:
-    """Whether each offset lies behind the start of a span and not behind its end; both ascending."""
+    """Return whether each offset lies after the start of a span and not after its end; both ascending."""
     found, at = list[bool](), 0
     for offset in offsets:
         while at < len(spans) and spans[at][1] < offset:

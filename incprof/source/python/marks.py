@@ -1,11 +1,11 @@
-"""The marks by which our texts in Python are known again, and taken out.
+"""The marks by which our texts in Python are recognised and removed.
 
-line   `with appekg.beat(3):  # incprof` with its line ending: put in where a line starts. What it holds stands deeper
-       than before, by the same blanks on each line that begins outside of strings.
-split  `  # incprof`, a line ending, blanks and `with appekg.beat(3):`: put in behind the colon of a statement that has
-       its body on its line. The body goes on behind it.
+line   `with appekg.beat(3):  # incprof` with its line ending: inserted at the start of a line. Its body is indented
+       further than before, by the same blanks on each line that begins outside strings.
+split  `  # incprof`, a line ending, blanks and `with appekg.beat(3):`: inserted after the colon of a statement that
+       has its body on its line. The body follows it.
 
-What stands alone on a line is a line of ours, and goes with its indentation.
+Text of ours that is alone on a line is removed with the line and its indentation.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _COLON = re.compile(rb":  # incprof[ \t]*(?:\r\n|\r|\n)\Z")
 
 @dataclass
 class _Block:
-    """A `with` of ours: the column that it stands at, and what each line in it begins with."""
+    """A `with` of ours: its column, and the blanks before each line in it."""
 
     column: int
     deeper: bytes
 
 
 def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
-    r"""A line of its own.
+    r"""Return a line of its own.
 
     Args:
         statement: One of ours.
@@ -45,7 +45,7 @@ def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
         ending: b"\n", b"\r\n" or b"\r".
 
     Raises:
-        ValueError: strip_python would not know the line again.
+        ValueError: strip_python would not recognise the line.
     """
     made = indent + statement + MARK + ending
     if not (_OUR_CALL.fullmatch(made) or _OUR_WITH.fullmatch(made)):
@@ -54,10 +54,10 @@ def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
 
 
 def split(indent: bytes, statement: bytes, ending: bytes) -> bytes:
-    """What goes behind the colon of a statement that has its body on its line.
+    """Return the text after the colon of a statement that has its body on its line.
 
     Raises:
-        ValueError: strip_python would not know it again.
+        ValueError: strip_python would not recognise it.
     """
     if not _BODY.fullmatch(indent + statement):
         raise ValueError(f"nothing of ours: {statement!r}")
@@ -65,14 +65,14 @@ def split(indent: bytes, statement: bytes, ending: bytes) -> bytes:
 
 
 def strip_python(data: bytes) -> bytes:
-    """The bytes of a file without what was put in here; the same bytes where there is nothing of ours."""
+    """Return the bytes of a file without insertions; the same bytes if there are none."""
     if MARK.strip() not in data:
         return data
     data = _joined(data)
     lines = lines_of(data)
     parts = [data[: lines[0].start] if lines else data]
     open_: list[_Block] = []
-    waiting: list[Line] = []  # comments: they belong to what the next statement is in
+    waiting: list[Line] = []  # comments: they belong to the block of the next statement
     for number, each in enumerate(lines):
         text = data[each.start : each.end]
         if is_comment(data, each) and not each.joined:
@@ -97,7 +97,7 @@ def strip_python(data: bytes) -> bytes:
 
 
 def _joined(data: bytes) -> bytes:
-    """The file with bodies behind their colons again."""
+    """Return the file with bodies moved back after their colons."""
     lines = lines_of(data)
     parts, done = [], 0
     for one, other in pairwise(lines):
@@ -111,7 +111,7 @@ def _joined(data: bytes) -> bytes:
 
 
 def _deeper(data: bytes, lines: list[Line], number: int) -> bytes:
-    """What the lines below a `with` begin with that they did not before; nothing where somebody has moved them."""
+    """Return the blanks added to the lines below a `with`; empty if somebody has changed them."""
     own = indent_of(data, lines[number])
     for each in lines[number + 1 :]:
         if not is_blank(data, each) and not is_comment(data, each):
@@ -121,7 +121,7 @@ def _deeper(data: bytes, lines: list[Line], number: int) -> bytes:
 
 
 def _without(data: bytes, each: Line, blocks: list[_Block]) -> bytes:
-    """A line without what the blocks that it is in have put before it."""
+    """Return a line without the blanks that the blocks around it added."""
     text = data[each.start : each.end]
     if each.quoted or is_blank(data, each):
         return text
@@ -131,10 +131,10 @@ def _without(data: bytes, each: Line, blocks: list[_Block]) -> bytes:
 
 
 def is_call(text: bytes) -> bool:
-    """Tell whether a line without its ending is the import, or a call, of ours."""
+    """Return whether a line without its ending is the import, or a call, of ours."""
     return _OUR_CALL.fullmatch(text) is not None
 
 
 def is_with(text: bytes) -> bool:
-    """Tell whether a line without its ending begins with the `with` of a heartbeat, whoever has put it there."""
+    """Return whether a line without its ending begins with the `with` of a heartbeat, whoever inserted it."""
     return _BODY.match(text) is not None

@@ -12,13 +12,13 @@ from incprof.source.python.sites import DEFINED, MODULE, Site, first_line, sites
 
 
 def parse_python(path: str, data: bytes) -> SourceFile:
-    """Find the functions of a file, their loops, and where no heartbeat can go.
+    """Find the functions of a file, their loops, and places where no heartbeat can go.
 
     Args:
         path: For messages.
         data: The file without heartbeats of ours.
 
-    Raises: NoDataError when the Python that incprof runs with cannot read it.
+    Raises: NoDataError if the running Python cannot parse it.
     """
     try:
         sites, text = sites_of(data), Text(data)

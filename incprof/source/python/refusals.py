@@ -1,4 +1,4 @@
-"""Why no heartbeat can go around some statements of Python."""
+"""Reasons why no heartbeat can go around some statements of Python."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from incprof.source.python.blocks import Text, body_of
 from incprof.source.python.sites import DEFINED, LOOPS, MODULE, SCOPES, Function, Loop, Site, own_nodes
 
-# Of decorators that compile what they are given, and know no heartbeats.
+# Names in decorators that compile their function, and do not support heartbeats.
 COMPILING = frozenset(
     "jit njit pjit vectorize guvectorize generated_jit stencil cfunc ccall script kernel compile numba_jit".split()
 )
-NUMPY = frozenset({"np", "numpy"})  # its vectorize calls the function as it is
+NUMPY = frozenset({"np", "numpy"})  # its vectorize calls the function unchanged
 LONG = (ast.Call, ast.Slice, ast.MatMult, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 AGAIN = "it is a generator: a beat around its body would last while others work with what it yields"
 TAKEN = "the file has something else that is called appekg"
 
 
 def binds_name(tree: ast.Module) -> bool:
-    """Tell whether a file calls something else than the module appekg."""
+    """Return whether a file uses the name appekg for something else than the module."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id="appekg", ctx=ast.Store() | ast.Del()) | ast.arg(arg="appekg"):
@@ -36,7 +36,7 @@ def binds_name(tree: ast.Module) -> bool:
 
 
 def of_everything(site: Site, *, taken: bool) -> str | None:
-    """Why neither the body nor a loop of a function can have one."""
+    """Return why neither the body nor a loop of a function can have one."""
     if taken:
         return TAKEN
     for function in (*site.outer, *([site.node] if isinstance(site.node, DEFINED) else [])):
@@ -47,7 +47,7 @@ def of_everything(site: Site, *, taken: bool) -> str | None:
 
 
 def of_body(site: Site, text: Text) -> str | None:
-    """Why no beat can go around what a function does."""
+    """Return why no beat can go around a function's body."""
     if site.name == MODULE:
         return "a module runs once: a beat around it shows nothing"
     if not isinstance(site.node, DEFINED):
@@ -59,12 +59,12 @@ def of_body(site: Site, text: Text) -> str | None:
 
 
 def of_loop(loop: Loop, text: Text) -> str | None:
-    """Why no beat can go around what a loop repeats."""
+    """Return why no beat can go around a loop's body."""
     return _of_statements(loop, loop.body, text)
 
 
 def is_busy(loop: Loop) -> bool:
-    """Tell whether an iteration calls something, goes over arrays or holds a loop: the others take less than a beat."""
+    """Return whether an iteration calls something, processes arrays or contains a loop; others are too short."""
     nodes = [node for statement in loop.body for node in (statement, *own_nodes(statement))]
     return any(isinstance(node, (*LONG, *LOOPS)) for node in nodes)
 
@@ -78,7 +78,7 @@ def _of_statements(head: Function | Loop, body: Sequence[ast.stmt], text: Text) 
 
 
 def _words(decorator: ast.expr) -> set[str]:
-    """The names in a decorator, without its arguments."""
+    """Return the names in a decorator, without its arguments."""
     call = decorator.func if isinstance(decorator, ast.Call) else decorator
     names = {node.attr for node in ast.walk(call) if isinstance(node, ast.Attribute)}
     return names | {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}

@@ -1,4 +1,4 @@
-"""The functions and loops of a Python file, in the order in which SourceFile has them."""
+"""The functions and loops of a Python file, in the order of SourceFile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 MODULE, LAMBDA = "<module>", "<lambda>"
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
-# What has a scope of its own: what is in it does not happen where it stands.
+# Nodes with a scope of their own, whose contents do not run where they are written.
 SCOPES = (*DEFINED, ast.Lambda, ast.ClassDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -23,9 +23,12 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A function, the module or a lambda. name: with what encloses it: "Solver.step". outer: the functions it is in.
+    """A function, the module or a lambda.
 
-    loops: an outer one before what it holds, each with the position of the one that it is in.
+    Attributes:
+        name: qualified name: "Solver.step".
+        outer: the enclosing functions.
+        loops: an outer one before those inside it, each with the position of the enclosing one.
     """
 
     name: str
@@ -35,20 +38,20 @@ class Site:
 
 
 def parse_text(data: bytes) -> ast.Module:
-    """The tree of a file.
+    """Return the tree of a file.
 
-    Raises: SyntaxError, ValueError, RecursionError, MemoryError when it cannot be read.
+    Raises: SyntaxError, ValueError, RecursionError, MemoryError if it cannot be parsed.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd escapes, to whoever runs the program
+        warnings.simplefilter("ignore")  # about odd escapes, meant for users of the program
         return ast.parse(data)
 
 
 @lru_cache(maxsize=8)
 def tree_of(data: bytes) -> ast.Module:
-    """The tree of a file.
+    """Return the tree of a file.
 
-    Raises: NoDataError when this Python cannot read it.
+    Raises: NoDataError if this Python cannot parse it.
     """
     try:
         return parse_text(data)
@@ -63,20 +66,20 @@ def tree_of(data: bytes) -> ast.Module:
 
 @lru_cache(maxsize=8)
 def sites_of(data: bytes) -> tuple[Site, ...]:
-    """The functions of a file without heartbeats of ours, the module first.
+    """Return the functions of a file without heartbeats of ours, the module first.
 
-    Raises: NoDataError when this Python cannot read it.
+    Raises: NoDataError if this Python cannot parse it.
     """
     return tuple(_sites(tree_of(data)))
 
 
 def first_line(node: Function) -> int:
-    """The line that a function says it begins on: that of its first decorator."""
+    """Return the line on which a function's code object begins: that of its first decorator."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """All that is below a node and happens where it stands."""
+    """Yield all nodes below one that run where they are written."""
     todo = list(ast.iter_child_nodes(node))
     while todo:
         one = todo.pop()
@@ -104,7 +107,7 @@ def _sites(tree: ast.Module) -> Iterator[Site]:
 
 
 def _loops(body: list[ast.stmt]) -> tuple[tuple[Loop, int | None], ...]:
-    """The loops of some statements, not of what has a scope of its own in them."""
+    """Return the loops of some statements, except those in nested scopes."""
     found: list[tuple[Loop, int | None]] = []
 
     def look(statements: list[ast.stmt], parent: int | None) -> None:

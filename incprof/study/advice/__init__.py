@@ -1,1 +1,1 @@
-"""Advice on thread counts and frequencies: runs of a program under each, and what follows from them."""
+"""Advice on thread counts and frequencies: a program is run under each, and the runs are compared."""

@@ -1,4 +1,4 @@
-"""Advice on a program that is run again, or on a recording alone."""
+"""Advice on a program that is run repeatedly, or on a single recording."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.advice import Advice, Rule, Setting, by_rule, effects_of
-from incprof.analysis.counters.results import Bound
+from incprof.analysis.counters.phase_counters import Bound
 from incprof.analysis.diff.measure import cpu_seconds
 from incprof.errors import IncprofError, NoDataError
 from incprof.study.advice.cpufreq import Frequencies, check_limits, frequencies
-from incprof.study.advice.runs import Recorded, record_all
+from incprof.study.advice.interleaved_runs import Recorded, record_all
 from incprof.study.counters import StudyCounters, processors
 from incprof.study.diff import compare_sides
 from incprof.study.listener import SILENT, Listener
 from incprof.study.study import Study
 
-# Others that leave a run so many processors less than it has threads change its times by themselves.
+# If other programs leave a run this many processors less than it has threads, its times change by that alone.
 SHORT = 0.1
 
 
 def thread_counts() -> list[int]:
-    """Return the thread counts to try: those of now, and half of them, down to one."""
+    """Return the thread counts to try: the current one, halved repeatedly down to one."""
     given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     count = int(given) if given.isdecimal() and int(given) > 0 else len(os.sched_getaffinity(0))
     found = [count]
@@ -38,23 +38,23 @@ def advise(
     command: Sequence[str], output: Path, *, threads: Sequence[int], khz: Sequence[int] | None, rounds: int,
     tolerance: float, interval: str, sysfs: str = "/sys", sample: Sequence[str] = (), listener: Listener = SILENT,
 ) -> Advice:  # fmt: skip
-    """Run a program under thread counts and frequencies, and say what follows.
+    """Run a program under thread counts and frequencies, and derive advice.
 
     Args:
         command: the program and its arguments.
         output: a directory for the recordings.
-        threads: thread counts, the first is the baseline; empty: those of now alone.
-        khz: limits to the frequency; None for what the machine has, empty for none.
+        threads: thread counts, the first is the baseline; empty: the current one alone.
+        khz: frequency limits in kHz; None for those that the machine offers, empty for none.
         rounds: runs of each setting.
-        tolerance: by how much more time a phase may take, a share.
+        tolerance: the accepted increase of a phase's time, a share.
         interval: of the recordings.
-        sysfs: where cpufreq is.
-        sample: more arguments of incprof sample.
-        listener: hears what runs.
+        sysfs: root of the sysfs file system, for cpufreq.
+        sample: further arguments of incprof sample.
+        listener: receives progress.
 
     Raises:
         IncprofError: the program fails, or a frequency cannot be set.
-        UsageError: the processors do not take a frequency.
+        UsageError: the processors do not support a frequency.
     """
     limits = frequencies(sysfs) if khz is None or khz else "not asked for"
     if isinstance(limits, str) and khz:
@@ -78,7 +78,7 @@ def advise(
 
 
 def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None, listener: Listener) -> Advice:
-    """Return what follows from recordings; the first are the baseline."""
+    """Derive advice from recordings; the first are the baseline."""
     base = recorded[0]
     power = all(each.has_power for each in recorded)
     effects = []
@@ -106,7 +106,7 @@ def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None,
 
 
 def _missing(recorded: Sequence[Recorded]) -> float:
-    """Return how many processors the run that others left least had less than its threads; 0 where nobody counted."""
+    """Return by how many processors the most disturbed run fell short of its threads; 0 without counters."""
     most = 0.0
     for each in recorded:
         threads = each.setting.threads or 1
@@ -118,10 +118,10 @@ def _missing(recorded: Sequence[Recorded]) -> float:
 
 
 def advise_on(directory: str, counters: str | None, *, listener: Listener = SILENT) -> Advice:
-    """Return what rules say of a recording, of which nothing is run again.
+    """Return the advice of rules on one recording, without running anything.
 
     Raises:
-        NoDataError: there is nothing usable.
+        NoDataError: the recording holds nothing usable.
         UsageError: the counters have no column of times.
     """
     reason = "the program was not run again: rules on a recording alone"
@@ -130,7 +130,7 @@ def advise_on(directory: str, counters: str | None, *, listener: Listener = SILE
 
 
 def _rules(directory: str, counters: str | None, what: Sequence[str], listener: Listener = SILENT) -> list[Rule]:
-    """Return what rules say of a recording."""
+    """Return the advice of rules on a recording."""
     study = Study(directory, listener=listener)
     bounds: dict[int, Bound | None] = {}
     busy = _busy(study)
@@ -142,17 +142,17 @@ def _rules(directory: str, counters: str | None, what: Sequence[str], listener: 
         most = max((threads for _, threads in busy.values()), default=1.0)
         here = study.profile.metadata.raw.get("host") == os.uname().nodename
         alone = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT
-    return by_rule(study.confident, bounds, busy, what, alone=alone)
+    return by_rule(study.phases(), bounds, busy, what, alone=alone)
 
 
 def _busy(study: Study) -> dict[int, tuple[float, float]]:
-    """Return the processors that each phase keeps busy, and its threads."""
-    profile, labels = study.profile, study.confident.labels
+    """Return the number of processors that each phase keeps busy, and of its threads."""
+    profile, labels = study.profile, study.phases().labels
     wall, cpu, thread_s = profile.end_s - profile.start_s, cpu_seconds(profile), profile.counters.thread_s
     if not len(wall):
         raise NoDataError(f"{study.run.directory}: nothing was recorded")
     found = {}
-    for phase in study.confident.phases:
+    for phase in study.phases().phases:
         own = labels == phase.id
         whole = float(wall[own].sum())
         threads = float(np.sum(thread_s[own])) if len(thread_s) else whole

@@ -1,4 +1,4 @@
-"""Limits to the frequency of processors, as Linux's cpufreq has them; they are put back as they were."""
+"""Frequency limits of processors, set through Linux's cpufreq and restored afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from incprof.errors import IncprofError, UsageError
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The policies of a machine, and the limits in kHz that all of them take. now: the limit of each policy."""
+    """The policies of a machine and their frequency limits.
+
+    Attributes:
+        policies: directories in sysfs.
+        lowest: the lowest limit that all of them support, kHz.
+        highest: the highest such limit, kHz.
+        now: the current limit of each policy, kHz.
+    """
 
     policies: tuple[Path, ...]
     lowest: int
@@ -21,16 +28,16 @@ class Frequencies:
     now: tuple[int, ...]
 
     def steps(self) -> tuple[int, ...]:
-        """Return limits worth trying: two thirds of the way down, and all of it."""
+        """Return limits worth trying: two thirds of the way down, and the lowest."""
         middle = self.highest - (self.highest - self.lowest) // 2
         return tuple(dict.fromkeys(each for each in (middle, self.lowest) if each < self.highest))
 
     @contextmanager
     def limited(self, khz: int | None) -> Iterator[None]:
-        """Limit the frequency while the body runs; None leaves it as it is.
+        """Limit the frequency while the body runs; None leaves it unchanged.
 
         Raises:
-            IncprofError: the kernel does not take it.
+            IncprofError: the kernel rejects the limit.
         """
         try:
             if khz is not None:
@@ -44,7 +51,7 @@ class Frequencies:
 
 
 def frequencies(sysfs: str) -> Frequencies | str:
-    """Return the limits that may be set here, or why none may be."""
+    """Return the limits that may be set here, or the reason why none may be."""
     policies = sorted(Path(sysfs, "devices/system/cpu/cpufreq").glob("policy[0-9]*"))
     if not policies:
         return "this machine, or its hypervisor, has no cpufreq"
@@ -62,7 +69,7 @@ def frequencies(sysfs: str) -> Frequencies | str:
 
 
 def check_limits(found: Frequencies, wanted: list[int]) -> None:
-    """Refuse limits that the processors do not have.
+    """Reject limits that the processors do not support.
 
     Raises:
         UsageError: one of them is too low or too high.

@@ -1,7 +1,7 @@
-"""Where things are done that are done for each rank by itself: here, in several processes, by Dask, by MPI.
+"""Engines that process ranks independently: this process, several processes, Dask, or MPI.
 
-Every engine does the same, and results come in the order of what was asked: so the answer is the same, whichever it is.
-What no process lives to do is lost, and the rest is done.
+All engines return the same results, in the order of the items. An item whose process is killed each time is lost; the
+others are done.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
-from incprof.inputs import notice_others
+from incprof.safe.inputs import notice_others
 from incprof.study.engines.work import Work
 from incprof.study.options import StudyOptions
 
@@ -20,10 +20,10 @@ Result = TypeVar("Result")
 
 
 def mapped(work: Work[Item, Result], options: StudyOptions) -> list[Result]:
-    """Do all of it where the options say, and return the results in the order of the items.
+    """Process all items with the engine of the options, and return the results in the order of the items.
 
     Raises:
-        IncprofError: there is no such engine.
+        IncprofError: the engine does not exist.
     """
     from incprof.study.engines.mpi import by_mpi, under_mpi
 

@@ -1,4 +1,4 @@
-"""Things done by the workers of a Dask scheduler, wherever they are."""
+"""Process items on the workers of a Dask scheduler, on any machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from incprof.study.engines.work import Work
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Seconds to wait for an answer of the scheduler, and for workers when there are none: batch systems start them late.
+# Seconds to wait for a reply of the scheduler, and for workers when there are none: batch systems start them late.
 ANSWER_S, WORKERS_S = 15, 60
 POLL_S = 0.5
 
@@ -27,13 +27,13 @@ class _NoWorkersError(Exception):
 
 
 def by_dask(work: Work[Item, Result], address: str) -> None:
-    """Do what is left by the workers of the scheduler at an address. The scheduler repeats what a killed one has left.
+    """Process the remaining items on the workers of the scheduler at an address.
 
-    Of what was given to a worker, a scheduler cannot tell which has killed it. So what has seen several killed is done
-    again, alone; only what no worker lives to do then is given up.
+    The scheduler repeats the items of a killed worker. It cannot detect which of the worker's items killed it. So an
+    item whose workers were killed several times is repeated alone, and is given up only if its worker is killed again.
 
     Raises:
-        IncprofError: distributed is not installed, nobody answers, or the workers have no incprof.
+        IncprofError: distributed is not installed, the scheduler does not reply, or the workers have no incprof.
     """
     with _client(address) as client:
         try:
@@ -47,7 +47,7 @@ def by_dask(work: Work[Item, Result], address: str) -> None:
 
 
 def _suspects(work: Work[Item, Result], places: list[int], client: Any, address: str) -> list[int]:
-    """Do the items at these places, and return the places of those whose workers were killed again and again."""
+    """Process the items at these indices, and return the indices of those whose workers were killed repeatedly."""
     asked = {_asked(client, work.function, work.items[place]): place for place in places}
     waiting, alone_since, suspects = set(asked), time.monotonic(), []
     while waiting:
@@ -61,7 +61,7 @@ def _suspects(work: Work[Item, Result], places: list[int], client: Any, address:
 
 
 def _asked(client: Any, function: Callable[[Item], Result], item: Item) -> Future[Result]:
-    """Have an item done. distributed's own executor fails where a worker is killed once its result has been fetched."""
+    """Submit an item. distributed's own executor fails if a worker is killed after its result has been fetched."""
 
     async def done() -> Result:
         result: Result = await client.submit(function, item, pure=False)
@@ -71,7 +71,7 @@ def _asked(client: Any, function: Callable[[Item], Result], item: Item) -> Futur
 
 
 def _taken(work: Work[Item, Result], place: int, future: Future[Result], address: str) -> bool:
-    """Take what came of an item: nothing, where the scheduler was killed. Whether its workers lived to do it."""
+    """Take the result of an item, and return whether its workers survived; no result if the scheduler was killed."""
     from distributed.scheduler import KilledWorker
 
     try:
@@ -87,18 +87,18 @@ def _taken(work: Work[Item, Result], place: int, future: Future[Result], address
 
 @contextmanager
 def _client(address: str) -> Iterator[Any]:
-    """Give a connection to a scheduler while the body runs."""
+    """Provide a connection to a scheduler while the body runs."""
     try:
         from distributed import Client
     except ImportError:
         raise IncprofError("--dask needs the package distributed: pip install 'incprof[dask]'") from None
-    # What it has to say of lost connections is said in one line, here.
+    # Its messages about lost connections are replaced by one line here.
     for name in ("distributed", "distributed.client"):  # the second has a level of its own
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         with _without_collection():
             client = Client(address, timeout=ANSWER_S, set_as_default=False)
-    # Its event loop has ten seconds to start, and is asserted to have.
+    # Its event loop must start within ten seconds, which it asserts.
     except (OSError, ValueError, TypeError, ImportError, AssertionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise IncprofError(f"--dask {address}: no scheduler answers: {reason}") from None
@@ -110,7 +110,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: a client found there closes itself, and waits for the lock that a new one holds."""
+    """Suspend garbage collection: a client found there closes itself, and waits for the lock that a new one holds."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Things done by the other ranks of `mpirun -n N python -m mpi4py.futures -m incprof ...`."""
+"""Process items on the other ranks of `mpirun -n N python -m mpi4py.futures -m incprof ...`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def under_mpi() -> bool:
-    """Tell whether this process is the first rank of several that do what it hands out."""
+    """Return whether this process is the first of several ranks, which distributes work."""
     if "mpi4py.futures" not in sys.modules:
         return False
     from mpi4py import MPI
@@ -22,7 +22,7 @@ def under_mpi() -> bool:
 
 
 def by_mpi(work: Work[Item, Result]) -> None:
-    """Do what is left by the other ranks. One that is killed ends them all, as MPI has it."""
+    """Process the remaining items on the other ranks. If one is killed, MPI ends them all."""
     from mpi4py.futures import MPIPoolExecutor
 
     with MPIPoolExecutor() as pool:

@@ -1,4 +1,4 @@
-"""Things done in several processes of this machine."""
+"""Process items in several processes of this machine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 
 def in_processes(work: Work[Item, Result], number: int) -> None:
-    """Do what is left in so many processes. What a killed one has left is done again, and then each thing alone.
+    """Process the remaining items in that many processes. The items of a killed one are repeated, then each alone.
 
-    A process that is killed takes all others of its pool with it. Somebody may have killed it by hand, or there was no
-    memory for so many at once; only what gets a process of its own killed twice over is given up.
+    A killed process takes all others of its pool with it. It may have been killed by hand, or memory did not suffice
+    for so many at once; only an item that kills a process of its own twice is given up.
     """
     if _all_at_once(work, number):
         return
@@ -26,7 +26,7 @@ def in_processes(work: Work[Item, Result], number: int) -> None:
 
 
 def _all_at_once(work: Work[Item, Result], number: int) -> bool:
-    """Do what is left; whether all processes lived to the end."""
+    """Process the remaining items; return whether all processes survived."""
     with ProcessPoolExecutor(number) as pool:
         try:
             places = {pool.submit(work.function, work.items[place]): place for place in work.left}
@@ -38,7 +38,7 @@ def _all_at_once(work: Work[Item, Result], number: int) -> bool:
 
 
 def _one_by_one(work: Work[Item, Result]) -> None:
-    """Do what is left, one thing after the other, in a process that is replaced when it is killed."""
+    """Process the remaining items one by one, in a process that is replaced when it is killed."""
     while places := work.left:
         with ProcessPoolExecutor(1) as pool:
             for place in places:

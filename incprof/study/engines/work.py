@@ -1,4 +1,4 @@
-"""Things to be done, each by itself, and what comes of them."""
+"""Independent items of work, and their results."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ Result = TypeVar("Result")
 
 
 class Work(Generic[Item, Result]):
-    """What a function makes of items. left: the places of those that are not done yet.
+    """A function, its items, and their results.
 
-    function: it and the items can be pickled. lost: the result for an item whose process was killed each time.
-    progress: told how far it is. warn: told what went wrong on the way, a line each.
+    Args:
+        function: computes a result; it and the items can be pickled.
+        lost: the result of an item whose process was killed each time.
+        progress: called with (done, total).
+        warn: called with warnings, a line each.
     """
 
     def __init__(
@@ -33,18 +36,18 @@ class Work(Generic[Item, Result]):
 
     @property
     def left(self) -> list[int]:
-        """Places of items that nothing is known of yet, ascending."""
+        """Indices of items without a result yet, ascending."""
         return [place for place in range(len(self.items)) if place not in self._found]
 
     def done(self, place: int, result: Result) -> None:
-        """Take what came of an item."""
+        """Store the result of an item."""
         self._found[place] = result
         self._progress(len(self._found), len(self.items))
 
     def give_up(self, place: int) -> None:
-        """Take it that nobody can do an item."""
+        """Mark an item as lost."""
         self.done(place, self._lost(self.items[place]))
 
     def results(self) -> list[Result]:
-        """Return what came of all items, in their order."""
+        """Return the results of all items, in their order."""
         return [self._found[place] for place in range(len(self.items))]

@@ -1,1 +1,1 @@
-"""Sites in the user's source: where each is, what its heartbeat costs, what goes into which file."""
+"""Sites in the user's source: the place of each, the cost of its heartbeat, and the edits to each file."""

@@ -1,4 +1,4 @@
-"""Tries sites one after the other: whether each has a place, and whether a beat there is cheap enough."""
+"""Try sites one after the other: whether each has a place, and whether a beat there is cheap enough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from incprof.analysis.answer.find import choose_again
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError
@@ -14,12 +14,12 @@ from incprof.study.sites.place import Placer
 from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
 from incprof.study.sites.requested import Wanted
 
-# A phase whose sites cover at least this part of its intervals needs no more.
+# A phase whose sites cover at least this share of its intervals needs no more.
 COVERED_PCT = 90.0
 
 
 class SitePlanner:
-    """Places sites one after the other, and says what their beats would cost."""
+    """Places sites one after the other, and predicts the cost of their beats."""
 
     def __init__(self, placer: Placer, chooser: SiteChooser, result: PhaseResult, cost: BeatCost):
         self._placer, self._chooser, self._result, self._cost = placer, chooser, result, cost
@@ -52,7 +52,7 @@ class SitePlanner:
         return describe(0, site.name, spot, (), 0.0, UNKNOWN_RATE)
 
     def chosen(self) -> list[PlacedSite]:
-        """Place the sites of the phases; for one that cannot be placed, the next best site of its phase."""
+        """Place the sites of the phases; a site that cannot be placed is replaced by the phase's next best one."""
         tried: dict[tuple[int, int, str], PlacedSite] = {}
         result = self._result
         while new := [(p.id, s) for p in result.phases for s in p.sites if (p.id, s.index, s.kind) not in tried]:
@@ -74,7 +74,7 @@ class SitePlanner:
         return [*found, *refused.values()]
 
     def _without(self, result: PhaseResult, tried: Mapping[tuple[int, int, str], PlacedSite]) -> PhaseResult:
-        """The phases with other sites than those that were refused; what one phase alone refuses, the others keep."""
+        """Return the phases with other sites than the refused ones; a site refused for one phase stays for others."""
         had = {key[1:] for key, site in tried.items() if not site.refusal}
         refused = {key for key, site in tried.items() if site.refusal}
         everywhere = {key[1:] for key in refused} - had
@@ -90,9 +90,9 @@ class SitePlanner:
     def _callers(
         self, placed: Sequence[PlacedSite], refused: Mapping[tuple[int, int, str], PlacedSite]
     ) -> list[PlacedSite]:
-        """For each phase that is not covered, the nearest caller of one of its functions that can be placed.
+        """Return the nearest placeable caller of one of its functions for each phase that is not covered.
 
-        Where a phase has some site, only one that works for this phase alone adds to it.
+        If a phase already has a site, only one that works for this phase alone is added.
         """
         found: dict[int, PlacedSite] = {}
         covered = {phase.id: 0.0 for phase in self._result.phases}
@@ -104,25 +104,25 @@ class SitePlanner:
             callers = [key for key in self._placer.callers(index, phase) if (phase, *key) not in refused]
             self._placer.look_up(caller for caller, _ in callers)
             useful = [key for key in callers if not covered[phase] or self._placer.works_for(key[0], phase)]
-            tried = (self._try(0, other, suits, (phase,), 0.0) for other, suits in useful)
+            tried = (self._caller(other, suits, phase) for other, suits in useful)
             if caller := next((site for site in tried if not site.refusal), None):
                 note = f"calls {refused[phase, index, kind].recorded}, which cannot be had"
                 found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
         return list(found.values())
 
     def _counted(self, heartbeat: int, index: int, kind: str, phases: tuple[int, ...], phase_pct: float) -> PlacedSite:
-        """Place one site, but in no loop of which nobody knows how often it beats while there is something else.
+        """Place one site, but avoid a loop of unknown beat rate while there is an alternative.
 
-        The function, or what is around its parallel region, stands for the same where it is called in most intervals;
-        a function that lasts on says little, and a beat in its loop is thinned at run time if need be. Where there is
-        nothing around, the site is refused for now: it is taken where its phase has no other. In Python no thinning
-        helps, and no such loop is taken.
+        The alternative is the function, or the code around its parallel region, if it is called in most intervals; a
+        long-running function says little about its phase, and a beat in its loop is thinned at run time if necessary.
+        Without code around the region, the site is refused for now, and used only if its phase has no other. In Python,
+        thinning does not help, and such a loop is never used.
         """
         site = self._try(heartbeat, index, kind, phases, phase_pct)
         counted = site.rate.basis in ("counted", "estimated", "at most")
         if site.refusal or site.kind == "body" or counted:
             return site
-        in_python = self._chooser.profile.functions[index].code is not None
+        in_python = self._in_python(index)
         if not in_python and self._placer.lasts_on(index, phases):
             return site
         whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
@@ -131,6 +131,14 @@ class SitePlanner:
         if not in_python:
             self._uncounted.update(((phase, index, kind), site) for phase in phases)
         return replace(site, heartbeat=0, refusal=f"how often its loop would beat is not known, and {whole.refusal}")
+
+    def _in_python(self, index: int) -> bool:
+        return self._chooser.profile.functions[index].code is not None
+
+    def _caller(self, index: int, kind: str, phase: int) -> PlacedSite:
+        """Place a site in a caller of a phase's function; in Python, never in a loop that may beat too often."""
+        place = self._counted if self._in_python(index) else self._try
+        return place(0, index, kind, (phase,), 0.0)
 
     def _try(
         self,
@@ -143,7 +151,7 @@ class SitePlanner:
         forced: bool = False,
         around: bool = False,
     ) -> PlacedSite:
-        """Place one site. forced: also when no rate factor makes it cheap enough. around: as for the placer."""
+        """Place one site. forced: even if no rate factor makes it cheap enough. around: as for the placer."""
         function = self._chooser.profile.functions[index]
         name = function.name
         asked: Kind = "loop" if kind == "loop" else "body"
@@ -155,7 +163,7 @@ class SitePlanner:
                 0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
-        cost = self._cost.in_python() if function.code is not None else self._cost
+        cost = self._cost.in_python() if self._in_python(index) else self._cost
         rate = choose_rate(spot.runs, self._time, phases, cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
         others = self._placer.lasts_through(index, phases)

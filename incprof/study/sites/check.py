@@ -1,4 +1,4 @@
-"""What must hold of the changed files before anything is written."""
+"""Checks of the changed files before anything is written."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ COMMANDS = "compile_commands.json"
 def check_versions(
     root: Path, versions: Sequence[Version], listener: Listener, *, compile_commands: str | None, check: str | None
 ) -> None:
-    """Let compilers see the new versions, and a command of the user's.
+    """Check the new versions with compilers, and with a command of the user's.
 
     Args:
         root: the directory that holds the source.
         versions: files that change.
-        listener: hears what could not be checked.
-        compile_commands: the file with the compile commands; looked for where it is None.
+        listener: receives warnings about files that could not be checked.
+        compile_commands: the file with the compile commands; None: search for it.
         check: a shell command that must succeed in a changed copy of the source.
 
     Raises:
-        IncprofError: one of them refuses.
+        IncprofError: one of them fails.
     """
     changed = {version.path: version.new for version in versions}
     compiled = {path: new for path, new in changed.items() if language_of(path, new) != "python"}
@@ -48,7 +48,7 @@ def check_versions(
 
 
 def _commands(root: Path, given: str | None) -> list[Command] | None:
-    """The compile commands that are known; None when there are none."""
+    """Return the compile commands; None when there are none."""
     if given is not None:
         return read_commands(Path(given))
     for path in (root / COMMANDS, root / "build" / COMMANDS):
@@ -58,7 +58,7 @@ def _commands(root: Path, given: str | None) -> list[Command] | None:
 
 
 def _c_flags() -> list[str]:
-    """Where appekg.h is."""
+    """Return the compiler flags for appekg.h."""
     try:
         return _flags.compile_flags(_library.find(os.environ))
     except FileNotFoundError as error:
@@ -66,7 +66,7 @@ def _c_flags() -> list[str]:
 
 
 def _fortran_flags(changed: dict[str, bytes]) -> list[str]:
-    """Where the module is; compiling it needs a Fortran compiler, so only where a Fortran file changes."""
+    """Return the flags for the Fortran module, which is compiled only where a Fortran file changes."""
     if not any(language_of(path, b"") in ("fortran", "fixed") for path in changed):
         return []
     try:

@@ -1,4 +1,4 @@
-"""What a heartbeat costs, measured once for a run: the same question shall have the same answer."""
+"""The cost of a heartbeat, measured once per run, so that the answer is reproducible."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from incprof.analysis.sites.rates import BeatCost
-from incprof.jsonstore import JsonStore
+from incprof.safe.jsonstore import JsonStore
 
-# Used where libappekg cannot be asked: pairs of begin and end as in docs/performance.md.
+# Used where libappekg is not available: pairs of begin and end as in docs/lab/performance.md.
 TYPICAL = BeatCost(pair_ns=30.0, skipped_ns=3.0)
 STORE = "beat-cost.json"
 VERSION = 1
-# Nothing that a processor does in a pair takes longer.
+# An upper bound of the duration of a pair on any processor.
 MOST_NS = 1e6
 
 
 def beat_cost(directory: str) -> BeatCost:
-    """What a heartbeat costs on this machine, as measured when this run was first asked about."""
+    """Return the cost of a heartbeat on this machine, as measured for the first answer about this run."""
     store = JsonStore(directory, STORE, VERSION)
     if (kept := store.load(_understood)) is not None:
         return kept
@@ -29,7 +29,7 @@ def beat_cost(directory: str) -> BeatCost:
 
 
 def _measured() -> BeatCost | None:
-    """The cost in nanoseconds, with as many digits as it is good for."""
+    """Measure the cost in nanoseconds, rounded to its precision."""
     try:
         from appekg import cost, python_ns
 
@@ -40,12 +40,12 @@ def _measured() -> BeatCost | None:
 
 
 def _plausible(pair_ns: float, skipped_ns: float, python_ns: float) -> BeatCost | None:
-    """The cost, unless it cannot be one."""
+    """Return the cost, unless it is implausible."""
     possible = 0 < skipped_ns <= pair_ns < MOST_NS and 0 < python_ns < MOST_NS
     return BeatCost(pair_ns, skipped_ns, python_ns) if possible else None
 
 
 def _understood(stored: dict[str, Any]) -> BeatCost | None:
-    """The cost that was kept."""
+    """Return the stored cost."""
     python_ns = float(stored.get("python_ns", TYPICAL.python_ns))
     return _plausible(float(stored["pair_ns"]), float(stored["skipped_ns"]), python_ns)

@@ -1,12 +1,12 @@
-"""Sites as the reports read them, with the lines of source around each."""
+"""Sites as input of the reports, with the lines of source around each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.sites.rates import BeatCost
-from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
+from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
 from incprof.source.languages import language_of
 from incprof.source.locate import line_text, name_line
 from incprof.study.sites.placed import PlacedSite
@@ -17,7 +17,7 @@ CONTEXT = 3
 def described(
     result: PhaseResult, sites: Sequence[PlacedSite], cost: BeatCost, source: str | None, *, by_hand: bool = False
 ) -> SitesAnswer:
-    """What the reports say of the sites. source: as given. by_hand: they were named, not chosen."""
+    """Describe the sites for the reports. source: as given. by_hand: the sites were named, not chosen."""
     rows = tuple(
         SiteRow(
             s.heartbeat, s.name, s.phases, s.recorded, s.kind, s.file, s.line, s.phase_pct, s.share, s.rate.beats_hz,
@@ -39,7 +39,7 @@ def described(
 
 
 def excerpt(site: PlacedSite) -> tuple[ExcerptLine, ...]:
-    """The line of the function's name and the place of the beat, each with the lines around it."""
+    """Return the line of the function's name and the place of the beat, each with the lines around it."""
     if site.source is None or site.function is None or site.line is None:
         return ()
     function = site.source.functions[site.function]

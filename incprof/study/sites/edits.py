@@ -1,4 +1,4 @@
-"""What becomes of the source's files: with heartbeats, without them, as a patch."""
+"""Edits of the source files: with heartbeats, without them, as a patch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from incprof.study.study import Study
 def with_sites(
     study: Study, root: Path, sites: Sequence[PlacedSite], *, style: Style, blank: Sequence[str]
 ) -> list[Version]:
-    """Return the files that change when heartbeats are put in.
+    """Return the files that change when heartbeats are inserted.
 
     Args:
-        study: whose sites they are.
+        study: of the sites.
         root: the directory that holds the source.
-        sites: placed ones; those that were refused are left out.
+        sites: placed ones; refused ones are ignored.
         style: of heartbeats in C.
-        blank: macros that the parser shall not see.
+        blank: macros hidden from the parser.
     """
     return with_heartbeats(root, plan_files(study, root, sites, style=style, blank=blank), style)
 

@@ -1,4 +1,4 @@
-"""The parsed files of a source tree, asked for by the names that the binary has for them."""
+"""The parsed files of a source tree, found by their names in the binary."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.names import begins_inside, parse
+from incprof.model.names import begins_inside, parse
 from incprof.source.languages import language_of, parse_file, read_source
 from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
 from incprof.source.model import SourceFile
 from incprof.source.tree import SourceTree
 from incprof.source.unchanged import KnownSources
 
-# What a function of Python is called by beside its own name: `run.py:Solver.`
+# The prefix in the qualified name of a function of Python: `run.py:Solver.`
 WORD_BEFORE = re.compile(r"^.*[:.](?=\w)")
 
 
 @dataclass(frozen=True)
 class Found:
-    """A function of a parsed file. shift: lines by which it lies further down than when it was compiled."""
+    """A function of a parsed file.
+
+    Attributes:
+        file: the parsed file.
+        position: index of the function in it.
+        shift: number of lines by which it moved down since it was compiled.
+    """
 
     file: SourceFile
     position: int
@@ -31,10 +37,11 @@ class Found:
 class Sources:
     """Files below a directory, each parsed once.
 
-    start_ns: when the recording began, nanoseconds since 1970, or None. allow_changed: files that were changed since
-    are taken, and functions in them found by their names.
+    Args:
+        start_ns: start of the recording, nanoseconds since 1970, or None.
+        allow_changed: accept files that were changed since, and find their functions by name.
 
-    Raises: NoDataError when there is no such directory.
+    Raises: NoDataError when the directory does not exist.
     """
 
     def __init__(
@@ -47,7 +54,7 @@ class Sources:
         self._answers: dict[str, tuple[SourceFile, bool] | str] = {}
 
     def function(self, recorded: str, line: int, name: str, *, entry: bool) -> Found:
-        """The function as written, from a recorded file, line and name. entry: the line is that of its entry.
+        """Return the function as written, given its recorded file, line and name. entry: the line is that of its entry.
 
         Raises: NoDataError when it cannot be found, or when the file is not the one that was compiled.
         """
@@ -61,7 +68,7 @@ class Sources:
         return Found(file, position, name_line(file, position) - line)
 
     def named(self, name: str) -> Found:
-        """The only function of that name below the directory, for programs without line numbers.
+        """Return the only function of that name below the directory, for programs without line numbers.
 
         Raises: NoDataError when there is none, or several.
         """
@@ -79,11 +86,11 @@ class Sources:
         raise NoDataError(f"several functions are called {wanted}: {places}; build with -g to tell them apart")
 
     def save(self) -> None:
-        """Remember which files are unchanged."""
+        """Store which files are unchanged."""
         self._known.save()
 
     def _file(self, recorded: str) -> tuple[SourceFile, bool]:
-        """The parsed file, and whether it is known to be unchanged."""
+        """Return the parsed file, and whether it is known to be unchanged."""
         if recorded not in self._answers:
             try:
                 file = self._parse(self._tree.find(recorded))
@@ -96,7 +103,7 @@ class Sources:
         return answer
 
     def _is_unchanged(self, recorded: str, file: SourceFile) -> bool:
-        """Tell whether a file is known to be unchanged.
+        """Return whether a file is known to be unchanged.
 
         Raises: NoDataError when it is known to have changed, unless that is allowed.
         """
@@ -111,7 +118,7 @@ class Sources:
         return self._parsed[path]
 
     def _mentioning(self, path: str, word: str) -> SourceFile | None:
-        """A source file that mentions a name, parsed; None for all others."""
+        """Parse a source file that contains a name; None for all others."""
         if language_of(path, b"") is None:
             return None
         try:

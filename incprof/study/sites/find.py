@@ -1,6 +1,6 @@
-"""The sites of a run in its source: each placed where it can be, or refused with the reason.
+"""The sites of a run in its source: each placed where possible, or refused with the reason.
 
-`incprof sites` shows them and `incprof instrument` puts heartbeats there.
+`incprof sites` shows them and `incprof instrument` inserts heartbeats there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.model import IntervalProfile, Process, Run
@@ -34,23 +34,23 @@ def located_sites(
     blank: Sequence[str] = (),
     cost: BeatCost,
 ) -> list[PlacedSite]:
-    """Find the places of a run's sites: those with a place by heartbeat id, then the refused ones.
+    """Find the places of a run's sites: placed sites by heartbeat id, then the refused ones.
 
     Args:
         run: the run that `process` belongs to.
-        process: the one that `chooser` and `result` are of.
-        chooser: that chose its sites.
+        process: the process of `chooser` and `result`.
+        chooser: chose its sites.
         result: its phases.
         source_root: the directory that holds the program's source.
         exe: the program, if it is not where it was recorded.
         wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the result.
         allow_changed: accept files that were changed since the recording.
-        blank: macros that the parser shall not see.
+        blank: macros hidden from the parser.
         cost: of a heartbeat.
 
     Raises:
-        NoDataError: there is no such directory.
-        UsageError: a site named by hand does not exist, or is not the only one of that name.
+        NoDataError: the directory does not exist.
+        UsageError: a site named by hand does not exist, or its name is ambiguous.
     """
     profile = chooser.profile
     start = profile.metadata.raw.get("start_unix_ns")
@@ -64,7 +64,7 @@ def located_sites(
 
 
 def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost) -> list[PlacedSite]:
-    """The sites of a result where the binary says that they are, for want of their source."""
+    """Return the sites of a result at their places in the binary, without source."""
     time, calls = phase_time(profile, result.labels), calls_by_phase(profile, result.labels)
     family = families(profile.functions)
     found = []
@@ -73,7 +73,7 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             kind: Kind = "loop" if site.kind == "loop" else "body"
             members = next(group for group in family.values() if site.index in group)
             count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
-            counted = profile.counted and site.function.address  # nobody counts calls of inlined ones
+            counted = profile.counted and site.function.address  # calls of inlined ones are not counted
             body: Basis = "counted" if counted else "at least"
             runs = Executions(count, body if kind == "body" else "unknown")
             rate = choose_rate(runs, time, (phase.id,), cost, result.options.sites)

@@ -1,4 +1,4 @@
-"""Where a chosen function and kind are in the source: the function as written, or one of its loops."""
+"""The place of a chosen function and kind in the source: the function as written, or one of its loops."""
 
 from __future__ import annotations
 
@@ -8,33 +8,38 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.phases.visits import visits_of
+from incprof.analysis.composition.episodes import visits_of
+from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.sites.callers import heaviest_callers
-from incprof.analysis.sites.loops import LoopLines, choose_loop
+from incprof.analysis.sites.loop_choice import LoopLines, choose_loop
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
 from incprof.analysis.uncounted.code import called_again
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
+from incprof.model.names import parse, region_of
 from incprof.model.ticks import entries
-from incprof.names import parse, region_of
-from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.inlines import CodeReader, FunctionCode
-from incprof.readers.symbols.levels import Level
-from incprof.readers.symbols.lines import locate
+from incprof.readers.stream.function_code import CodeReader, FunctionCode
+from incprof.readers.stream.inline_levels import Level
 from incprof.source.model import Loop
 from incprof.study.sites.files import Found, Sources
+from incprof.symbols.demangle import display_names
+from incprof.symbols.source_lines import locate
 
-# So many clones or instances of one function are looked at for the calls that its lines make.
+# At most this many clones or instances of a function are searched for lines with calls.
 MOST_INSTANCES = 64
 NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A function as written and a loop of it, None for its body; how often it ran, and what to know about the choice.
+    """A place in the source.
 
-    share: of the function's samples in the loop, 0..1; None for a body.
+    Attributes:
+        found: the function as written.
+        loop: one of its loops, None for its body.
+        runs: number of its executions.
+        share: of the function's samples in the loop, 0..1; None for a body.
+        note: a remark on the choice.
     """
 
     found: Found
@@ -59,7 +64,7 @@ class Placer:
     ):
         self._reader = CodeReader(run, process, profile, result.labels, exe=exe)
         self._counted, self._again = profile.counted, set[int]()
-        if not self._counted:  # samples have seen some
+        if not self._counted:  # samples give lower bounds
             self._again = called_again(profile)
             seen = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
             profile = replace(profile, calls=seen)
@@ -71,17 +76,17 @@ class Placer:
         self._options = result.options.sites
 
     def look_up(self, functions: Iterable[int]) -> None:
-        """Ask for all that placing these functions will need, in one batch."""
+        """Look up all that placing these functions will need, in one batch."""
         order = sorted({other for index in functions for other in self._family(index)} - self._code.keys())
         self._code.update(self._reader.look_up(order))
         begin = locate(self._run, self._profile, [self._profile.functions[i] for i in order], exe=self._exe)
         self._begin.update(zip(order, begin, strict=True))
 
     def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> Spot:
-        """Place a function of the profile: its body, or the loop that stands for some phases.
+        """Place a function of the profile: its body, or the loop that represents some phases.
 
         The body of a parallel region is the loop around it, else the function, which is called as often; with `around`
-        always that. Where neither can be had it is a loop in the region.
+        always that. Without either it is a loop in the region.
 
         Raises: NoDataError with the reason when it cannot be placed.
         """
@@ -90,7 +95,7 @@ class Placer:
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
         found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address or begin.code))
-        region = region_of(name) is not None  # no function as written begins or ends where it does
+        region = region_of(name) is not None  # its start and end are not those of a function as written
         if kind == "body" and not region:
             return _body(found, Executions(self._calls_of(index), self._certainty(index)))
         if kind == "body" and (spot := self._around(index, found, begin.line + found.shift, around=around)) is not None:
@@ -100,10 +105,7 @@ class Placer:
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
 
     def _around(self, index: int, found: Found, line: int, *, around: bool) -> Spot | None:
-        """The nearest loop around a parallel region that begins at a line, else the function; None without either.
-
-        Each of its threads calls the region. Its own loops are run through far more often, nobody knows how often.
-        """
+        """Return the nearest loop around a parallel region that begins at a line, else the function; or None."""
         runs, loops = Executions(self._calls_of(index), "at most"), loop_lines(found)
         inside = [i for i, loop in enumerate(loops) if loop.first < line <= loop.last]
         able = [i for i in inside if loops[i].refusal is None]
@@ -114,34 +116,34 @@ class Placer:
         return None
 
     def begin(self, index: int) -> tuple[str | None, int | None]:
-        """File and line, as the binary says, at which a function begins that was looked up."""
+        """Return the file and line in the binary at which a looked-up function begins."""
         return self._begin[index].file, self._begin[index].line
 
     def phases_of(self, index: int) -> tuple[int, ...]:
-        """The phases in which a function runs that was looked up, called functions included."""
+        """Return the phases in which a looked-up function or its callees run."""
         time = self._code[index].whole.sum(axis=0)
         return tuple(np.flatnonzero((time > 0) & (time >= self._options.runs_in * time.sum())).tolist())
 
     def works_for(self, index: int, phase: int) -> bool:
-        """Tell whether a function has nearly all of its time, with that of its callees, in a phase."""
+        """Return whether a function has nearly all of its inclusive time in a phase."""
         time = self._code[index].whole.sum(axis=0)
         return bool(time[phase] >= self._options.loop * time.sum())
 
     def lasts_through(self, index: int, phases: Sequence[int]) -> tuple[int, ...]:
-        """The other phases of a function whose calls last on: a beat around its body would not tell them from these.
+        """Return the other phases that a function's long calls reach: a beat around its body cannot distinguish them.
 
-        A call that is no longer than its phase reaches into another one at its border alone.
+        A call no longer than its phase reaches another one only at the change point.
         """
         if not self.lasts_on(index, phases) or self._ends_within(index, phases):
             return ()
         return tuple(phase for phase in self.phases_of(index) if phase not in phases)
 
     def lasts_on(self, index: int, phases: Sequence[int]) -> bool:
-        """Tell whether a function is called so rarely in some of the phases that its body says little about them."""
+        """Return whether a function is called so rarely in some of the phases that its body says little about them."""
         return any(self._rare(phase)(index) for phase in phases)
 
     def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
-        """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
+        """Return the callers of a function in a phase, nearest first, with the kind of site that suits each."""
         own = self._reader.own_s[:, phase]
         rare = self._rare(phase)
 
@@ -157,7 +159,7 @@ class Placer:
         return [(caller, "loop" if rare(caller) else "body") for caller in found]
 
     def _ends_within(self, index: int, phases: Sequence[int]) -> bool:
-        """Tell whether a call of a function takes, on average, no longer than an episode of any of its phases.
+        """Return whether a call of a function takes, on average, no longer than an episode of any of its phases.
 
         The episode's ends are known to half an interval each.
         """
@@ -169,14 +171,14 @@ class Placer:
         return bool(np.all(seconds[chosen] <= calls[chosen] * longest))
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
-        """What tells whether a function is called in no more than half of a phase's intervals."""
+        """Return a function that tests whether calls of a function occur in at most half of a phase's intervals."""
         members = np.flatnonzero(self._labels == phase)
         calls = self._profile.calls[members].tocsc()
         again = self._again
         return lambda i: i not in again and 2 * int((calls[:, [i]].toarray() > 0).sum()) <= len(members)
 
     def _without_lines(self, index: int, kind: str) -> Spot:
-        """The body of the only function of that name, where the binary has no line numbers."""
+        """Return the body of the only function of that name, if the binary has no line numbers."""
         function = self._profile.functions[index]
         if not function.address:
             raise NoDataError("no function of the program")
@@ -188,7 +190,7 @@ class Placer:
     def place_unrecorded(self, name: str, kind: str) -> Spot:
         """Place a function that is in the source only.
 
-        Raises: NoDataError when there is none of that name, several, or a loop of it cannot be told.
+        Raises: NoDataError when there is none of that name, several, or its loop is ambiguous.
         """
         found = self._sources.named(name)
         never = Executions(np.zeros(self._calls.shape[0]), "unknown")
@@ -201,7 +203,7 @@ class Placer:
         return Spot(found, outer[0], never, note=NOT_RECORDED)
 
     def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:
-        """The loop, in the function or in the one inlined into it in which nearly all of the time went."""
+        """Return the loop, in the function or in the inlined one that has nearly all of the time."""
         calls = self._calls_of(index)
         while True:
             here, elsewhere = (_shifted(lines, found.shift) for lines in level.seconds(phases))
@@ -217,7 +219,7 @@ class Placer:
             level, found = inner
 
     def _inner(self, level: Level, found: Found, phases: Sequence[int]) -> tuple[Level, Found] | None:
-        """The function inlined at a level that has nearly all of the time, as written; None without one."""
+        """Return the inlined function that has nearly all of the time of a level, as written; None without one."""
         inner = level.inner(phases, self._options.loop)
         if inner is None:
             return None
@@ -229,7 +231,7 @@ class Placer:
             return None
 
     def _call_lines(self, index: int, level: Level, shift: int) -> list[CallLine]:
-        """The lines of the function that call, in all of its clones and instances taken together."""
+        """Return the lines of the function that call, in all of its clones and instances together."""
         total: defaultdict[tuple[int, int, bool], FloatArray] = defaultdict(lambda: np.zeros(self._calls.shape[0]))
         for other in self._family(index):
             for key, calls in replace(level, code=self._code[other]).calls().items():
@@ -237,35 +239,35 @@ class Placer:
         return [CallLine(line + shift, total[line, to, inlined], inlined) for line, to, inlined in sorted(total)]
 
     def _certainty(self, index: int) -> Basis:
-        """What the calls of a function say: nobody counts them where it was inlined, or without -pg."""
+        """Return the basis of a function's call counts: they are not exact where it was inlined, or without -pg."""
         inlined = self._profile.inlined
         return "counted" if self._counted and (inlined is None or index not in inlined.function) else "at least"
 
     def _family(self, index: int) -> list[int]:
-        """The function, its clones and its template instances."""
+        """Return the function, its clones and its template instances."""
         return sorted({index, *self._families[_written(self._profile.functions[index])][:MOST_INSTANCES]})
 
     def _calls_of(self, index: int) -> FloatArray:
-        """Calls in each phase of the function as written, shape (k,)."""
+        """Return the calls of the function as written in each phase, shape (k,)."""
         family = self._families[_written(self._profile.functions[index])]
         return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64)
 
 
 def loop_lines(found: Found) -> list[LoopLines]:
-    """The loops of a function as the analysis sees them."""
+    """Return the loops of a function in the form that the analysis takes."""
     loops = found.file.functions[found.position].loops
     return [LoopLines(x.line, x.last_line, x.parent, x.busy and not runs_once(x), x.refusal) for x in loops]
 
 
 def runs_once(loop: Loop) -> bool:
-    """Tell whether a loop is the `do ... while (0)` that makes a statement of a macro."""
+    """Return whether a loop is the `do ... while (0)` of a statement macro."""
     node = loop.syntax
     condition = node.child_by_field_name("condition") if node is not None and node.type == "do_statement" else None
     return condition is not None and condition.text in (b"(0)", b"(false)")
 
 
 def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list[int]]:
-    """Positions of the functions that are one in the source: clones, and instances of a template."""
+    """Return the indices of functions that are one in the source: clones, and instances of a template."""
     found = defaultdict[tuple[str, str], list[int]](list)
     for index, function in enumerate(functions):
         found[_written(function)].append(index)
@@ -273,7 +275,7 @@ def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list
 
 
 def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
-    """A function's body.
+    """Return a function's body.
 
     Raises: NoDataError when no beat can go around it.
     """
@@ -284,10 +286,10 @@ def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
 
 
 def _written(function: Function) -> tuple[str, str]:
-    """What a function's clones and template instances have in common."""
+    """Return the common part of a function's clones and template instances."""
     return function.module, parse(function.name).written
 
 
 def _shifted(lines: dict[int, float], by: int) -> dict[int, float]:
-    """The same numbers, so many lines further down."""
+    """Return the same numbers, moved down by that many lines."""
     return {line + by: value for line, value in lines.items()}

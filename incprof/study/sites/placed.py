@@ -1,4 +1,4 @@
-"""What is said of a site: its place in the source, or why it has none."""
+"""A site's place in the source, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from incprof.analysis.sites.rates import Rate
-from incprof.names import parse
-from incprof.readers.symbols.python_code import label
+from incprof.model.names import parse
 from incprof.source.locate import CHANGED, name_line
 from incprof.source.model import SourceFile
 from incprof.study.sites.place import Spot
+from incprof.symbols.python_code import label
 
 UNKNOWN_RATE = Rate(None, "unknown", 1, None)
 
@@ -23,13 +23,22 @@ Kind = Literal["body", "loop"]
 class PlacedSite:
     """A site and its place, or the reason why it has none.
 
-    heartbeat: its id; 0 for a refused one. name: of the heartbeat, "function:kind", or
-    "function@line:kind" where two would be the same. phases: that it stands for.
-    recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
-    source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
-    (None for a body); source and function are None for a refused site. file, line: of the function or
-    the loop; below the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the
-    function's samples in the loop, 0..1. note: what to know about the choice.
+    Attributes:
+        heartbeat: its id; 0 for a refused one.
+        name: of the heartbeat, "function:kind", or "function@line:kind" where two would be equal.
+        phases: that it represents.
+        recorded: the function's name in the program.
+        kind: its final kind; a loop that cannot be identified becomes a body.
+        source: the parsed file; None for a refused site.
+        function: index of the function in it; None for a refused site.
+        loop: index of the loop in the function; None for a body.
+        file: of the function or the loop; relative to the source directory for a placed site.
+        line: of the function or the loop.
+        phase_pct: of the phase's intervals, see Site.
+        rate: beats per second, and their cost.
+        share: of the function's samples in the loop, 0..1.
+        note: a remark on the choice.
+        refusal: the reason why it has no place.
     """
 
     heartbeat: int
@@ -50,7 +59,7 @@ class PlacedSite:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it is refused because the source is not as it was compiled; not where it only may be."""
+        """Whether it was refused because the source is known to differ from the compiled one."""
         reason = self.refusal or ""
         return CHANGED in reason and f"or {CHANGED}" not in reason
 
@@ -63,7 +72,7 @@ def describe(
     function = file.functions[position]
     kind: Kind = "body" if spot.loop is None else "loop"
     line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
-    # A PROGRAM is known by another name in the recording, and so to everything that reads it.
+    # A PROGRAM has another name in the recording, and so for everything that reads it.
     program = function.is_main and file.language in ("fortran", "fixed")
     name = parse(recorded).last if program else function.name
     if file.language == "python":
@@ -75,7 +84,7 @@ def describe(
 
 
 def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
-    """One heartbeat for each place, by id; then the refused sites, each once."""
+    """Merge sites: one heartbeat for each place, by id; then the refused sites, each once."""
     places: dict[tuple[object, ...], PlacedSite] = {}
     for site in sites:
         place = (site.file, site.function, site.loop) if site.function is not None else (site.name,)
@@ -91,7 +100,7 @@ def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
 
 
 def _unique_names(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
-    """Sites of which those with the same name have a number behind the function's: `main@86:loop`."""
+    """Make names unique by a number after the function's: `main@86:loop`."""
     count = Counter(site.name for site in sites)
     found = []
     for site in sites:
@@ -102,6 +111,6 @@ def _unique_names(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], in
 
 
 def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
-    """Sites with ids from 1, in order of their phases; those of no phase, and those that had no id, come last."""
+    """Number sites from 1, in order of their phases; those without a phase, and those without an id, come last."""
     order = sorted(sites, key=lambda site: (not site.phases, site.phases[:1], not site.heartbeat, site.heartbeat))
     return [replace(site, heartbeat=number) for number, site in enumerate(order, 1)]

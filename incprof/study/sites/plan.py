@@ -1,4 +1,4 @@
-"""From placed sites to what goes into which file."""
+"""Plan the edits of each file from placed sites."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.readers.symbols.entry import main_place
-from incprof.source.c.calls import calls_refusal
 from incprof.source.c.macros import macros_of
+from incprof.source.c.paired_calls import calls_refusal
 from incprof.source.languages import HEADERS, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style
 from incprof.source.plan import FilePlan
 from incprof.source.tree import SourceTree
 from incprof.study.sites.placed import PlacedSite
 from incprof.study.study import Study
+from incprof.symbols.entry import main_place
 
 NAMELESS = "heartbeats start by themselves at the first beat, without names and rate factors"
 
 
 def beat_of(site: PlacedSite) -> Beat:
-    """The heartbeat of a placed site."""
+    """Return the heartbeat of a placed site."""
     assert site.function is not None
     return Beat(site.heartbeat, site.function, site.loop)
 
 
 def with_style(root: Path, sites: Iterable[PlacedSite], style: Style) -> list[PlacedSite]:
-    """The sites, those refused that the style has no way for."""
+    """Return the sites, refusing those that the style does not support."""
     macros = _macros(root) if style == "calls" else {}
     checked = []
     for site in sites:
@@ -40,7 +40,7 @@ def with_style(root: Path, sites: Iterable[PlacedSite], style: Style) -> list[Pl
 
 
 def _macros(root: Path) -> dict[bytes, bytes]:
-    """What the headers of a tree define: a macro may hide a return."""
+    """Return the macro definitions in the headers of a tree: a macro may hide a return."""
     found: dict[bytes, bytes] = {}
     for path in SourceTree(root).files():
         if Path(path).suffix.lower() in HEADERS:
@@ -52,9 +52,9 @@ def _macros(root: Path) -> dict[bytes, bytes]:
 def plan_files(
     study: Study, root: Path, sites: Sequence[PlacedSite], *, style: Style, blank: Sequence[str]
 ) -> list[FilePlan]:
-    """What goes into each file, in order of their paths. Says so where names cannot go into main.
+    """Plan the edits of each file, in order of their paths. Warns if names cannot be set in main.
 
-    A file in Python names its own heartbeats: it may be imported by whatever program.
+    A file in Python names its own heartbeats: any program may import it.
     """
     files: dict[str, SourceFile] = {}
     beats: defaultdict[str, list[Beat]] = defaultdict(list)
@@ -86,14 +86,14 @@ def plan_files(
 
 
 def _announced(sites: Iterable[PlacedSite]) -> tuple[Announcement, ...]:
-    """What is said of the heartbeats of sites."""
+    """Return the announcements of the heartbeats of sites."""
     return tuple(Announcement(site.heartbeat, site.name, site.rate.factor) for site in sites if not site.refusal)
 
 
 def _main_file(study: Study, root: Path, files: dict[str, SourceFile], blank: Sequence[str]) -> SourceFile:
-    """The file with main.
+    """Return the file with main.
 
-    Raises: NoDataError when it is not known, not below the root, or nothing can be put into main.
+    Raises: NoDataError when it is unknown, not below the root, or main cannot be edited.
     """
     place = main_place(study.run, study.profile, exe=study.exe)
     if place is None:
@@ -108,7 +108,7 @@ def _main_file(study: Study, root: Path, files: dict[str, SourceFile], blank: Se
 
 
 def _with_constructor(files: dict[str, SourceFile], style: Style) -> str | None:
-    """The first file that can have a function which is called before main; one that others include comes last."""
+    """Return the first file that can have a function which is called before main; included files come last."""
     able = [
         path for path, file in files.items() if file.language == "c++" or (file.language == "c" and style == "scope")
     ]

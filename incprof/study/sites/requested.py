@@ -1,4 +1,4 @@
-"""Sites that the user names: `--site FUNC`, `--site FUNC:body`, `--site FUNC:loop`."""
+"""Sites named by the user: `--site FUNC`, `--site FUNC:body`, `--site FUNC:loop`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phase_result import PhaseResult
 from incprof.errors import UsageError
 from incprof.model import IntervalProfile
-from incprof.names import parse
+from incprof.model.names import parse
 
 KINDS = ("body", "loop")
-# A phase counts as one of the function's when it has at least this part of its time.
+# A phase counts as one of the function's when it has at least this share of its time.
 PART = 0.05
 LISTED = 6
 
@@ -24,9 +24,12 @@ LISTED = 6
 class Wanted:
     """A site named by hand.
 
-    index: of the function in the profile; None for one that is not in it: never called, or inlined everywhere. kind:
-    "body" where neither the user nor the profile says. phases: those in which it has time of its own, or none.
-    near: names like it.
+    Attributes:
+        name: of the function.
+        index: of the function in the profile; None for one that is not in it: never called, or inlined everywhere.
+        kind: "body" where neither the user nor the profile decides.
+        phases: those in which it has self time, or none.
+        near: similar names.
     """
 
     name: str
@@ -37,7 +40,7 @@ class Wanted:
 
 
 def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult) -> list[Wanted]:
-    """Find the functions that are meant, each once.
+    """Find the named functions, each once.
 
     Raises:
         UsageError: several functions have that name.
@@ -64,14 +67,17 @@ def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, re
     phases = tuple(i for i, seconds in enumerate(time) if seconds > 0 and seconds >= PART * sum(time))
     index = max(members, key=lambda i: (float(profile.self_s[:, [i]].sum()), -i))
     calls = np.asarray(profile.calls[:, members].sum(axis=1)).ravel()[self_s > 0]
-    usual = "loop" if len(calls) and 2 * int((calls > 0).sum()) <= len(calls) else "body"
+    is_inlined = profile.inlined is not None and index in profile.inlined.function  # its calls are not counted
+    lasts = len(calls) and 2 * int((calls > 0).sum()) <= len(calls)
+    usual = "loop" if lasts and not is_inlined else "body"
     return Wanted(name, index, kind or usual, phases)
 
 
 def _meant(text: str, name: str, known: dict[str, list[int]], profile: IntervalProfile) -> str | None:
-    """The one known name that is meant: the name itself, or one that ends with it; None when there is none.
+    """Return the one known name that matches: the name itself, or one that ends with it; None when there is none.
 
-    In C++ that is what follows `::`, in Python the file's name or a class. The program's own go before a library's.
+    In C++ the name may follow `::`, in Python the file's name or a class. The program's own functions precede a
+    library's.
     """
     if name in known:
         return name
@@ -85,7 +91,7 @@ def _meant(text: str, name: str, known: dict[str, list[int]], profile: IntervalP
 
 
 def _near(name: str, known: dict[str, list[int]]) -> tuple[str, ...]:
-    """Known names that look like one, nearest first."""
+    """Return similar known names, nearest first."""
     last = name.rsplit("::", 1)[-1].lower()
     by_last: dict[str, str] = {}
     for full in sorted(known):

@@ -1,8 +1,8 @@
-"""Which heartbeats were put in for which phases, kept in the run directory for whoever compares them later.
+"""Heartbeats inserted for phases, stored in the run directory for later comparison.
 
-A heartbeat may stand where no site was chosen: another function took a refused one's place, a loop became a body, a
-function inlined into main has the loop. Names alone do not tell that. Where the source has been looked at only, the
-places that were found are kept as well, so that every answer about the run has the same ones.
+A heartbeat may stand where no site was chosen: another function replaced a refused one, a loop became a body, a
+function inlined into main has the loop. Names alone do not show that. If the source was only searched, the places found
+are stored as well, so that every answer about the run has the same ones.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site, SiteCost
-from incprof.jsonstore import JsonStore
+from incprof.analysis.phase_result import Phase, PhaseResult, Site, SiteCost
+from incprof.safe.jsonstore import JsonStore
 
 if TYPE_CHECKING:
     from incprof.model import Function, IntArray, IntervalProfile
     from incprof.study.sites.placed import PlacedSite
 
-# Of the heartbeats that were put in; of the chosen sites' places in the source.
+# Inserted heartbeats; places of the chosen sites in the source.
 STORE, FOUND = "placed-sites.json", "found-sites.json"
 VERSION = 3
 
 
 def remember(directory: str, sites: Sequence[PlacedSite], *, store: str, phases: str) -> None:
-    """Keep the placed sites of a run's phases; a directory that cannot be written to is left alone.
+    """Store the placed sites of a run's phases; a read-only directory is left alone.
 
-    phases: what says which these are, see `digest`.
+    phases: identifies the phases, see `digest`.
     """
     kept = [
         {
@@ -43,16 +43,16 @@ def remember(directory: str, sites: Sequence[PlacedSite], *, store: str, phases:
 
 
 def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, store: str, phases: str) -> PhaseResult:
-    """The result with the sites that were placed; as it is if none were, for these very phases.
+    """Return the result with the placed sites; unchanged if none were placed for exactly these phases.
 
-    Those that heartbeats were put in for (STORE) have the names of the heartbeats.
+    Sites with inserted heartbeats (STORE) have the names of the heartbeats.
 
     Args:
         result: phases.
-        profile: that its sites' functions are numbered in.
+        profile: numbers the functions of its sites.
         directory: of the run.
-        store: which were placed, STORE or FOUND.
-        phases: what says which phases these are, see `digest`.
+        store: which sites, STORE or FOUND.
+        phases: identifies the phases, see `digest`.
     """
 
     def understood(stored: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -72,7 +72,7 @@ def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, 
 def _with_sites(
     phase: Phase, entries: Sequence[dict[str, Any]], index: dict[str, int], profile: IntervalProfile
 ) -> Phase:
-    """A phase with the sites that stand for it."""
+    """Return a phase with its placed sites."""
     old = {key: site for site in phase.sites for key in (site.function.name, (site.function.name, site.kind))}
     sites = []
     for entry in entries:
@@ -81,7 +81,7 @@ def _with_sites(
         function = profile.functions[index[entry["function"]]]
         was = old.get((function.name, entry["kind"])) or old.get(function.name)
         site = was or _new_site(entry, index[entry["function"]], function, phase)
-        # The binary knows the whole path of what was compiled.
+        # The binary has the whole path of the compiled file.
         file = site.file if (site.file or "").endswith(f"/{entry['file']}") else entry["file"]
         place = {"heartbeat": entry["heartbeat"], "kind": entry["kind"], "file": file, "line": entry["line"]}
         sites.append(replace(site, **place, cost=_cost(entry)))
@@ -89,14 +89,14 @@ def _with_sites(
 
 
 def _as_heartbeats(phase: Phase, entries: Sequence[dict[str, Any]]) -> Phase:
-    """A phase whose sites' functions are named as the heartbeats are."""
+    """Return a phase whose sites' functions are named as the heartbeats are."""
     name = {entry["heartbeat"]: entry["name"].removesuffix(f":{entry['kind']}") for entry in entries}
     sites = [replace(s, function=replace(s.function, name=name[s.heartbeat])) for s in phase.sites]
     return replace(phase, sites=tuple(sites))
 
 
 def _new_site(entry: dict[str, Any], index: int, function: Function, phase: Phase) -> Site:
-    """A site that was not chosen, with the share of its phase that it is to stand for."""
+    """Return a site that was not chosen, with the share of its phase that it represents."""
     return Site(
         entry["heartbeat"], index, function, entry["kind"], entry["phase_pct"],
         entry["phase_pct"] * phase.app_pct / 100, file=function.file,
@@ -104,14 +104,14 @@ def _new_site(entry: dict[str, Any], index: int, function: Function, phase: Phas
 
 
 def _cost(entry: dict[str, Any]) -> SiteCost | None:
-    """What its beats cost, as far as it is known."""
+    """Return the cost of its beats, as far as it is known."""
     if entry["beats_hz"] is None or entry["overhead_pct"] is None:
         return None
     return SiteCost(entry["beats_hz"], entry["rate_factor"], entry["overhead_pct"])
 
 
 def _entry(item: dict[str, Any]) -> dict[str, Any]:
-    """A stored site, its fields of the types that they should have."""
+    """Return a stored site, with its fields converted to their types."""
     phases = [int(phase) for phase in item["phases"]]
     words = {key: str(item[key]) for key in ("name", "function", "kind")}
     numbers = {key: _number(item[key]) for key in ("beats_hz", "overhead_pct")}
@@ -128,6 +128,6 @@ def _number(value: Any) -> float | None:
 
 
 def digest(profile: IntervalProfile, labels: IntArray) -> str:
-    """Say which phases these are: of which rank, the first of several, and in which intervals, (n,) labels."""
+    """Identify phases: their rank, the first of several, and their intervals, (n,) labels."""
     text = json.dumps([profile.metadata.rank, labels.tolist()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,12 +1,12 @@
-/* Rings as the kernel would fill them: how often attach/events.c looks at them, and writes to them. A ring that has
+/* Rings as the kernel would fill them: how often outside/perf_rings.c looks at them, and writes to them. A ring that has
  * nothing to give lies in memory that cannot be written. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "events.h"
-#include "layout.h"
+#include "perf_rings.h"
 
 #define RINGS 64
 #define PAGE 4096u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reason.h"
+#include "log.h"
 #include "sys.h"
 
 enum { BYTES = 200, TRIALS = 50000 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interval_take.h"
+#include "interval.h"
 #include "modules.h"
 #include "sys.h"
 #include "thread_life.h"

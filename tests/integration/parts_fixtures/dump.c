@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "jit_dump.h"
+#include "jit_names.h"
 #include "log.h"
 #include "output.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interval_take.h"
+#include "interval.h"
 #include "modules.h"
 #include "sys.h"
 

@@ -1,6 +1,6 @@
 /* One thread puts records of all lengths into a trace's ring, also such as never fit its first bytes; the other takes
  * them, and compares. Prints how many came. */
-#include "ring.h"
+#include "lane.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -72,7 +72,7 @@ function startTheme() {
 startChoice();
 startRibbon();
 startBeats();
-startCounters();
+startSections();
 startSeries();
 startTree();
 startFlame();

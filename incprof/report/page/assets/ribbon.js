@@ -2,9 +2,11 @@
 
 const RIBBON_HEIGHT = 44;
 const STRETCHES = [];
+// In between, the program was stopped, or the machine asleep.
+const isAfterGap = (bin) => bin > 0 && TIME.start[bin] > TIME.end[bin - 1];
 for (let bin = 0; bin < BINS; bin++) {
   const last = STRETCHES[STRETCHES.length - 1];
-  if (last && last.label === TIME.label[bin]) last.to = bin + 1;
+  if (last && last.label === TIME.label[bin] && !isAfterGap(bin)) last.to = bin + 1;
   else STRETCHES.push({ label: TIME.label[bin], from: bin, to: bin + 1 });
 }
 
@@ -14,7 +16,7 @@ const SPENDS = [];
 for (let bin = 0; bin < TIME.spent.length; bin++) {
   const last = SPENDS[SPENDS.length - 1];
   const kind = TIME.spent[bin];
-  if (last && last.kind === kind && last.to === bin) last.to = bin + 1;
+  if (last && last.kind === kind && last.to === bin && !isAfterGap(bin)) last.to = bin + 1;
   else if (kind !== "work") SPENDS.push({ kind, from: bin, to: bin + 1 });
 }
 
@@ -34,6 +36,7 @@ function startRibbon() {
     const time = timeOf(event.clientX - box.left, box.width);
     if (time < BEGIN || time > END || event.buttons) return hideTip();
     const bin = binAt(time);
+    if (time < TIME.start[bin] || time > TIME.end[bin]) return showTip(event, ["the program was stopped, or the machine asleep"]);
     const label = TIME.label[bin];
     const stretch = STRETCHES.find((s) => s.from <= bin && bin < s.to);
     showTip(event, [

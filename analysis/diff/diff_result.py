@@ -1,0 +1,176 @@
+"""Result of comparing two runs. Reports read nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.phase_result import RunSummary
+from incprof.model import FloatArray, IntArray
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One side's values of a row; means where the side has several runs.
+
+    Attributes:
+        seconds: of a run or a phase (in the time of Comparison.clock); CPU time of a step (with all that it calls) or
+            of a function (self time).
+        share: of the run (phase, function) or of its phase (step), 0..1.
+        calls: None where nothing is called.
+        runs: seconds of each run.
+    """
+
+    seconds: float
+    share: float
+    calls: float | None
+    runs: tuple[float, ...]
+
+    @property
+    def mean_s(self) -> float | None:
+        """Seconds per call; None without calls."""
+        return self.seconds / self.calls if self.calls else None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, phase, step or function on both sides.
+
+    Attributes:
+        kind: `run`, `phase`, `step` or `function`.
+        name: The function; of a phase its main site or function, followed by `behind`.
+        group: The phase of a step, or the phase in which a function changed most; None for the run.
+        a, b: Both sides; zero where a side does not have it.
+        ci: Interval at LEVEL of the factor from A to B, and its p-value; None if it cannot be estimated.
+        p_adjusted: The p-value adjusted for all rows of the kind.
+        verdict: `slower` or `faster` (beyond noise), `same` (within it), `gone` (not in B), `new` (not in A).
+        behind: Suffix that distinguishes a phase from others of the same name.
+        cpu: The same row by CPU time, where both were compared; None for rows that CPU time does not apply to.
+        off_cpu_s: Wall time of A and of B in which no thread can have been on a CPU; None where phases are not measured
+            by wall time.
+        energy: The same row by the node's energy, where power was sampled with all runs.
+    """
+
+    kind: str
+    name: str
+    group: int | None
+    a: Figure
+    b: Figure
+    ci: Change | None = None
+    p_adjusted: float | None = None
+    verdict: str = "same"
+    behind: str = ""
+    cpu: Row | None = None
+    off_cpu_s: tuple[float, float] | None = None
+    energy: EnergyRow | None = None
+
+    @property
+    def only_cpu(self) -> Row | None:
+        """The row by CPU time if only that is significant: wall time scatters too much to confirm or contradict it."""
+        cpu = self.cpu
+        if cpu is None or cpu.ratio is None or self.ci is None or self.verdict != "same" or cpu.verdict == "same":
+            return None
+        return cpu if self.ci.low <= cpu.ratio <= self.ci.high else None
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether wall and CPU time lead to different verdicts."""
+        return self.cpu is not None and self.cpu.verdict != self.verdict and self.only_cpu is None
+
+    @property
+    def change_s(self) -> float:
+        """Seconds more in B than in A."""
+        return self.b.seconds - self.a.seconds
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A; None where A has nothing."""
+        return self.b.seconds / self.a.seconds if self.a.seconds > 0 else None
+
+
+@dataclass(frozen=True)
+class EnergyRow(Row):
+    """Joules on both sides: the fields named seconds hold joules, and slower means more.
+
+    simulated: whether the power of at least one side comes from a formula.
+    """
+
+    simulated: bool = False
+
+
+@dataclass(frozen=True)
+class PhaseRow(Row):
+    """A phase on both sides.
+
+    Attributes:
+        members: its ids in each run, those of A first.
+        likeness: similarity of the sides, 0..1; None where one has nothing.
+        share_error: standard error of the difference of the shares, 0..1.
+        steps: its steps, largest first.
+        waits: whether it is a phase of waiting.
+        elsewhere: only one side has it as a phase, and the other does as much of the work in other phases.
+    """
+
+    members: tuple[tuple[int, ...], ...] = ()
+    likeness: float | None = None
+    share_error: float = 0.0
+    steps: tuple[Row, ...] = ()
+    waits: bool = False
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run of a side.
+
+    Attributes:
+        path: of the recording.
+        summary: head of its report.
+        labels: (n,) group of each interval, -1 for none.
+        end_s: (n,) ends of the intervals, seconds.
+        build: build-id, if known.
+    """
+
+    path: str
+    summary: RunSummary
+    labels: IntArray
+    end_s: FloatArray
+    build: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparison of side B with side A.
+
+    Attributes:
+        a, b: the runs of each side.
+        run: the whole run.
+        phases: in order of time; a group is an index into them.
+        between: seconds in no phase, of each side.
+        functions: those that take some time, largest change first.
+        left_out: number of other functions.
+        run_noise: relative scatter from run to run that was assumed; None where several runs show it.
+        clock: time that phases and the run are measured in: `wall`, `cpu`, or `both` (wall time, with CPU time beside
+            it).
+        notes: differences between the runs as such.
+        is_noise_assumed: no side has several runs that show the scatter from run to run, and it was not given either.
+    """
+
+    a: tuple[Side, ...]
+    b: tuple[Side, ...]
+    run: Row
+    phases: tuple[PhaseRow, ...]
+    between: tuple[float, float]
+    functions: tuple[Row, ...]
+    left_out: int
+    run_noise: float | None
+    clock: str = "wall"
+    notes: tuple[str, ...] = ()
+    is_noise_assumed: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows: the run, phases with their steps, functions."""
+        return [self.run, *self.phases, *(step for phase in self.phases for step in phase.steps), *self.functions]

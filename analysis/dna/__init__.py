@@ -1,1 +1,0 @@
-"""States of nodes from their counters and their power: the letters of the paper, and states that know the noise."""

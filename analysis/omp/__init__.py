@@ -1,1 +1,0 @@
-"""Loops around parallel regions: speedup and efficiency."""

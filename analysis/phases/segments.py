@@ -1,0 +1,187 @@
+"""Segments of a sequence between change points, without transitions and without gradual changes.
+
+A transition is a mixture of the segments before and after it, and moves from one to the other. A mixture that drifts
+differs after a while, but never from one sample to the next. n samples, c categories, m segments.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from incprof.analysis.phases.changepoints import FEWEST, Evidence
+from incprof.analysis.phases.likelihood import variance
+from incprof.model import FloatArray, IntArray
+
+# Most segments that a transition may be cut into, and its largest length relative to either end.
+PIECES, SHORTER = 4, 0.6
+# A profile nearer than this to an end of the line is that end; one farther off the line than this, or than this many
+# standard errors, is no mixture.
+NEAR, OFF, OFF_ERRORS = 0.03, 0.12, 3.5
+# Ends that differ by less have no transition between them.
+LEAST_CHANGE = 0.1
+# Factor of the number of samples whose order is unknown.
+BLURRED = 1.5
+# Standard errors by which a transition moves.
+MOVES = 2.5
+
+
+def in_transition(evidence: Evidence, segments: Sequence[tuple[int, int]]) -> Set[int]:
+    """Return the indices of the segments, up to four in a row, that form a transition, the widest first."""
+    found: set[int] = set()
+    for pieces in range(PIECES, 0, -1):
+        for before in range(len(segments) - pieces - 1):
+            row = range(before, before + pieces + 2)
+            if found.isdisjoint(row) and _is_transition(evidence, [segments[at] for at in row]):
+                found.update(row[1:-1])
+    return found
+
+
+def _is_transition(evidence: Evidence, row: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the segments between the ends of a row move from one end to the other."""
+    scatter = evidence.scatter
+    each = [evidence.counts.between(first, end) for first, end in row]
+    size = [float(end - first) for first, end in row]
+    inside = sum(size[1:-1])
+    if inside > SHORTER * min(size[0], size[-1]):
+        return False
+    a, b, x = each[0] / size[0], each[-1] / size[-1], np.sum(each[1:-1], axis=0) / inside
+    line = b - a
+    if np.abs(line).max() < LEAST_CHANGE:
+        return False
+    noise = scatter * variance((a + b + x) / 3.0, inside)
+    places = [_along(count / n - a, line, noise) for count, n in zip(each[1:-1], size[1:-1], strict=True)]
+    is_on_way = places[0] > NEAR and places[-1] < 1.0 - NEAR and all(np.diff(places) >= 0)
+    if not is_on_way:
+        return False
+    limit = np.maximum(OFF * np.abs(line).max(), OFF_ERRORS * np.sqrt(scatter * variance(x, inside) / inside))
+    is_off = np.abs(x - a - _along(x - a, line, noise) * line) >= limit
+    # Within an interval whose samples have no times, no movement can be seen.
+    moves = inside <= BLURRED * evidence.blur or _moves(line[evidence.category[row[1][0] : row[-2][1]]])
+    return moves and not is_off.any()
+
+
+def _along(offset: FloatArray, line: FloatArray, noise: FloatArray) -> float:
+    """Return the position of a profile along a line, 0 to 1, by least squares."""
+    return float((offset * line / noise).sum() / (line * line / noise).sum())
+
+
+def _moves(place: FloatArray) -> bool:
+    """Return whether samples move along the line with time, or are too few to show that."""
+    n = len(place)
+    if n <= 2 * FEWEST:
+        return True
+    at = np.arange(n) - (n - 1) / 2.0
+    return float(at @ place) >= MOVES * float(np.sqrt((at @ at) * max(float(place.var()), 1e-12)))
+
+
+# A segment that itself moves by this share of the change, this many standard errors from none, is part of a slow
+# change.
+DRIFT, SURE = 0.5, 2.0
+# Standard errors by which the samples at a boundary show the change, for lines to be fitted; fewest samples.
+CLEAR, FITTED = 7.0, 24
+LEAST_VARIANCE, LEAST_SHARE = 0.01, 0.02
+
+
+def abruptness(category: IntArray, scatter: FloatArray, first: int, border: int, end: int, blur: int = 0) -> float:
+    """Return the share of a change between two segments that may happen at their boundary: 1 is a jump, 0 a slope.
+
+    Samples within `blur` of the boundary, whose order is unknown, are left out. The others are projected on the line
+    from the profile of one segment to that of the other, each category weighted by the significance of its difference
+    (Fisher's discriminant). Lines through the samples on either side meet where there is no jump.
+    """
+    c = len(scatter)
+    blur = min(blur, (border - first) // 2, (end - border) // 2)
+    left, right = category[first : border - blur], category[border + blur : end]
+    before, after = _shares(left, c), _shares(right, c)
+    noise = scatter * np.maximum((before + after) / 2 * (1 - (before + after) / 2), LEAST_SHARE)
+    weight = (after - before) / noise
+    one, other = weight[left], weight[right]
+    change = float(other.mean() - one.mean())
+    if change <= 0:
+        return 0.0
+    if _drifts(one, other, change) or _drifts(other, one, change):
+        return 0.0
+    spread = _scatter_along(weight, scatter, (before + after) / 2)
+    pooled = (one.var() * len(one) + other.var() * len(other)) / (len(one) + len(other))
+    variance = spread * max(float(pooled), LEAST_VARIANCE * float((weight**2).max()) / 4)
+    width = min(max(int(np.ceil(8.0 * variance * (CLEAR / change) ** 2)), FITTED, blur), len(one), len(other))
+    error = float(np.sqrt(2.0 * variance / width * (1.0 + 3.0 * (1.0 + 2.0 * blur / width) ** 2)))
+    jump = _behind(other[:width][::-1], blur) - _behind(one[-width:], blur)
+    return float((abs(jump) + error) / change)
+
+
+def _shares(category: IntArray, c: int) -> FloatArray:
+    result: FloatArray = np.bincount(category, minlength=c) / len(category)
+    return result
+
+
+def _scatter_along(weight: FloatArray, scatter: FloatArray, share: FloatArray) -> float:
+    """Return the factor by which samples scatter along the line more than counting explains."""
+    part = weight**2 * share * (1.0 - share)
+    return float((scatter * part).sum() / max(float(part.sum()), 1e-12))
+
+
+def _drifts(mine: FloatArray, others: FloatArray, change: float) -> bool:
+    """Return whether the shorter of two segments moves along the line by most of the change itself."""
+    n = len(mine)
+    if n < FITTED or n > 0.5 * len(others):
+        return False
+    at = np.arange(n) - (n - 1) / 2.0
+    slope = float(at @ mine / (at @ at))
+    error = float(np.sqrt(max(float(mine.var()), 1e-12) / (at @ at)))
+    return slope * n / change >= DRIFT and abs(slope) >= SURE * error
+
+
+def _behind(y: FloatArray, blur: int) -> float:
+    """Return the value of a line through some values, half a sample and `blur` samples behind the last one."""
+    at = np.arange(len(y)) - (len(y) - 1) / 2.0
+    return float(y.mean() + (at @ y / (at @ at)) * (len(y) / 2.0 + blur))
+
+
+# With more segments, no behaviour lasts for long: their boundaries are not tested one by one.
+MANY = 400
+
+
+def segments_of(evidence: Evidence, change_points: list[int]) -> list[tuple[int, int]]:
+    """Return first sample and one past the last of each segment; there may be a transition between two."""
+    edges = [0, *change_points, len(evidence.category)]
+    segments = list(itertools.pairwise(edges))
+    if len(segments) > MANY:
+        return segments
+    known: dict[tuple[int, int, int], float] = {}
+    before = 0
+    while len(segments) != before:
+        before = len(segments)
+        segments = _without_transitions(evidence, segments)
+        segments = _without_drifts(evidence, segments, known)
+    return segments
+
+
+def _without_transitions(evidence: Evidence, segments: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    while True:
+        between = in_transition(evidence, segments)
+        if not between:
+            return segments
+        segments = [segment for at, segment in enumerate(segments) if at not in between]
+
+
+def _without_drifts(
+    evidence: Evidence, segments: list[tuple[int, int]], known: dict[tuple[int, int, int], float]
+) -> list[tuple[int, int]]:
+    """Merge segments that meet without a jump, the least abrupt boundary first."""
+    segments = list(segments)
+    while len(segments) > 1:
+        scores = []
+        for (first, border), (after, end) in itertools.pairwise(segments):
+            key = (first, border, end)
+            if border == after and key not in known:
+                known[key] = abruptness(evidence.category, evidence.scatter, *key, evidence.blur)
+            scores.append(known[key] if border == after else np.inf)
+        at = int(np.argmin(scores))
+        if scores[at] >= evidence.options.abrupt:
+            break
+        segments[at : at + 2] = [(segments[at][0], segments[at + 1][1])]
+    return segments

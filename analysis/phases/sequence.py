@@ -1,0 +1,285 @@
+"""The samples of a run in order of time, each with its call path; ticks without a sample are waiting.
+
+s samples and waiting ticks, u distinct paths, d frames at most, q nodes of a call tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
+from incprof.model.names import is_entry
+from incprof.model.profile import BROKEN
+from incprof.model.ticks import tree_ticks, working
+
+# Entries of `Sequence.frame` that are no function: after the last frame of a path, and of a waiting tick.
+SELF, WAITING = -1, -2
+# A thread without a tick for this long, and for this many periods, waits; for less it may be waiting for a processor.
+WAITS_S, WAITS_PERIODS = 0.2, 4.0
+# In a program with a tick in this share of all periods, missing ticks belong to a thread that lost its processor.
+BUSY = 0.95
+# A sample of at most this many ticks stands for those due just before it; one of more, for its whole interval.
+LATE = 8
+# Most frames of a path that are followed: deeper ones form no phase of their own.
+DEEPEST = 256
+# In a long run, every m-th sample is enough: these are 44 minutes at 100 samples a second, and 0.16 s of 12 hours.
+MOST = 1 << 18
+# A thread with a smaller share of the samples than this, or half of an equal share, does not lead the others.
+LEADS, OF_SHARE = 0.3, 0.5
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Samples and waiting ticks in order of time.
+
+    Attributes:
+        time_s: (s,) seconds since the start of the run.
+        path: (s,) row in `frame`.
+        frame: (u, d) functions of each path from the outermost frame in, followed by SELF, or by WAITING where the
+            thread waits below it.
+        period_s: from one entry to the next where the program is busy, seconds.
+        begins: entry functions of the program or its threads.
+        blur: number of samples within which the order is unknown: those of an interval where samples have no times.
+    """
+
+    time_s: FloatArray
+    path: IntArray
+    frame: IntArray
+    period_s: float
+    begins: frozenset[int] = frozenset()
+    blur: int = 0
+
+    def __len__(self) -> int:
+        """Return the number of samples and waiting ticks."""
+        return len(self.time_s)
+
+    def at_depth(self, paths: IntArray, depth: int) -> IntArray:
+        """Return the frame of some paths, (m,), at some depths, (m,): a function, SELF or WAITING."""
+        out: IntArray = self.frame[paths, min(depth, self.frame.shape[1] - 1)]
+        return out
+
+    @property
+    def innermost(self) -> IntArray:
+        """Return the innermost function of each path, (u,); WAITING where the thread waits."""
+        known = self.frame >= 0
+        last = np.maximum(known.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1), 0)
+        waits = self.frame[:, -1] == WAITING
+        out: IntArray = np.where(waits, WAITING, self.frame[np.arange(len(self.frame)), last])
+        return out
+
+    def taken(self, those: IntArray) -> Sequence:
+        """Return some samples, (m,), in this order as a sequence; times stay."""
+        return replace(self, time_s=self.time_s[those], path=self.path[those])
+
+
+@dataclass(frozen=True)
+class _Ticks:
+    """Ticks in order of time.
+
+    Attributes:
+        time_s: (s,) seconds.
+        node: (s,) node of the call tree, or the function.
+    """
+
+    time_s: FloatArray
+    node: IntArray
+
+
+def sequence_of(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Sequence:
+    """Return the samples of the leading thread (of all, where none leads), with waiting ticks between them.
+
+    Functions replace call paths if the recording has none, or less than half of the time in them.
+    """
+    chains, _ = profile.tree.without_recursion()
+    known = tree_ticks(profile, chains)
+    total = float(profile.self_s.sum()) * profile.metadata.rate_hz
+    scale = min(1.0, MOST / max(total, 1.0))
+    period_s = 1.0 / (profile.metadata.rate_hz * scale)
+    if not float(known[:, np.flatnonzero(chains.function >= 0)].sum()) > options.known * total:
+        ticks = _spread(profile, csc_array(profile.self_s) * (scale * profile.metadata.rate_hz))
+        return _with_waiting(profile, ticks, _flat, period_s)
+    ticks = _sampled(profile, chains, scale)
+    return _with_waiting(profile, ticks, _frames(chains), period_s)
+
+
+def _sampled(profile: IntervalProfile, chains: CallTree, scale: float) -> _Ticks:
+    """Return the ticks of samples of work, scaled by `scale`, each with its node."""
+    samples, rate = profile.samples, profile.metadata.rate_hz
+    node = chains.of_node[samples.node]
+    use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
+    use = use[np.argsort(samples.time_s[use], kind="stable")]
+    use = use[_leading(samples.thread[use])]
+    node = _completed(profile, node, use)
+    weight = samples.weight[use].astype(np.float64)
+    many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
+    behind = many.repeat(many) - 1 - _counted(many)
+    time_s = samples.time_s[use].repeat(many)
+    row = profile.interval_of_samples()[use].repeat(many)
+    start, end = profile.start_s[row], profile.end_s[row]
+    evenly = end - (behind + 0.5) / many.repeat(many) * (end - start)
+    is_late = profile.metadata.ordered & (weight.repeat(many) <= LATE)
+    time_s = np.where(is_late, np.maximum(time_s - behind / (rate * scale), profile.start_s[0]), evenly)
+    order = np.argsort(time_s, kind="stable")
+    return _Ticks(time_s[order], node[use].repeat(many)[order])
+
+
+def _completed(profile: IntervalProfile, node: IntArray, use: IntArray) -> IntArray:
+    """Return the node of each sample, (s,); one whose outer frames are unknown gets the node of the sample before it.
+
+    use: samples in order of time.
+    """
+    begins = _outermost(profile)[profile.samples.node[use]]
+    last = np.maximum.accumulate(np.where(begins != BROKEN, np.arange(len(use)), -1))
+    out = node.copy()
+    out[use] = np.where(last >= 0, node[use[np.maximum(last, 0)]], node[use])
+    return out
+
+
+def _outermost(profile: IntervalProfile) -> IntArray:
+    """Return the function of the outermost frame of each path node, (p,): BROKEN where it is unknown."""
+    out = profile.paths.function.astype(np.int64)
+    parent = profile.paths.parent.tolist()
+    for at, above in enumerate(parent):
+        if above:
+            out[at] = out[above]
+    return out
+
+
+def _counted(many: IntArray) -> IntArray:
+    """Return 0, 1, ... up to each of several counts, as one array."""
+    out: IntArray = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    return out
+
+
+def _leading(thread: IntArray) -> IntArray:
+    """Return the indices of the leading thread's samples in order of time, (m,), or of all where none leads.
+
+    That is the first thread; after its last sample the first of the remaining threads, as in parts of several ranks.
+    """
+    out, first = [], 0
+    if not len(thread):
+        return np.zeros(0, dtype=np.int64)
+    while first < len(thread):
+        leader = thread[first:].min()
+        mine = first + np.flatnonzero(thread[first:] == leader)
+        out.append(mine)
+        first = int(mine[-1]) + 1
+    leads = np.concatenate(out)
+    has = len(leads) >= max(LEADS, OF_SHARE / len(np.unique(thread))) * len(thread)
+    return leads if has else np.arange(len(thread))
+
+
+def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
+    """Spread ticks of which only the interval is known evenly over it. ticks: sparse (n, f)."""
+    table = ticks.tocoo()
+    order = np.lexsort((table.row, table.col))
+    row, node = table.row[order].astype(np.int64), table.col[order].astype(np.int64)
+    whole = np.floor(np.cumsum(np.maximum(table.data[order], 0.0)) + 0.5)
+    many = np.diff(whole, prepend=0.0).astype(np.int64)
+    part = (_counted(many) + 0.5) / np.maximum(many.repeat(many), 1)
+    length = (profile.end_s - profile.start_s)[row].repeat(many)
+    time_s = profile.start_s[row].repeat(many) + part * length
+    order = np.argsort(time_s, kind="stable")
+    return _Ticks(time_s[order], node.repeat(many)[order])
+
+
+def _flat(functions: IntArray) -> IntArray:
+    """Return a path of one frame for each function, (u, 2)."""
+    out = np.full((len(functions), 2), SELF, dtype=np.int64)
+    out[:, 0] = functions
+    return out
+
+
+def _frames(chains: CallTree) -> Callable[[IntArray], IntArray]:
+    """Return a function from nodes to the functions on their paths, outermost first, (u, d), followed by SELF."""
+
+    def of(nodes: IntArray) -> IntArray:
+        rows = []
+        for node in nodes.tolist():
+            row = []
+            while node > 0:
+                function = int(chains.function[node])
+                if function >= 0:
+                    row.append(function)
+                node = int(chains.parent[node])
+            rows.append(row[::-1][:DEEPEST])
+        out = np.full((len(rows), max(map(len, rows), default=0) + 1), SELF, dtype=np.int64)
+        for at, row in enumerate(rows):
+            out[at, : len(row)] = row
+        return out
+
+    return of
+
+
+def _with_waiting(
+    profile: IntervalProfile, ticks: _Ticks, frames: Callable[[IntArray], IntArray], period_s: float
+) -> Sequence:
+    """Insert waiting ticks between ticks of work."""
+    used, path = np.unique(ticks.node, return_inverse=True)
+    more, each_s = _waiting_ticks(profile, ticks.time_s, period_s)
+    frame, below = _waited_below(frames(used), path, more > 0)
+    place = np.arange(len(ticks.time_s)) + np.cumsum(more)[:-1]
+    size = len(ticks.time_s) + int(more.sum())
+    when, which, works = np.empty(size), np.empty(size, dtype=np.int64), np.zeros(size, dtype=bool)
+    when[place], which[place], works[place] = ticks.time_s, path, True
+    since = np.append(profile.start_s[:1], ticks.time_s)
+    when[~works] = np.repeat(since, more) + (_counted(more) + 1) * each_s
+    which[~works] = np.repeat(below, more[more > 0])
+    begins = frozenset(at for at, function in enumerate(profile.functions) if is_entry(function.name))
+    # Without times, samples of an interval may be in any order.
+    blur = 0 if frames is not _flat and profile.metadata.ordered else round(profile.metadata.interval_s / period_s)
+    whole = Sequence(when, which, frame, period_s, begins, blur)
+    return whole if size <= 2 * MOST else _thinned(whole)
+
+
+def _waited_below(frame: IntArray, path: IntArray, waits: BoolArray) -> tuple[IntArray, IntArray]:
+    """Add paths of waiting, and return the path of each wait: the frames that its neighbouring samples share.
+
+    Args:
+        frame: (u, d) of paths.
+        path: (s,) of each sample.
+        waits: (s + 1,) whether the thread waits before each sample, and after the last one.
+    """
+    after = np.flatnonzero(waits)
+    inside = (after > 0) & (after < len(path))
+    pairs = np.stack([path[after[inside] - 1], path[after[inside]]], axis=1)
+    pairs, which = np.unique(pairs, axis=0, return_inverse=True)
+    one, other = frame[pairs[:, 0]], frame[pairs[:, 1]]
+    is_shared = np.logical_and.accumulate((one == other) & (one >= 0), axis=1)
+    rows = np.vstack([np.where(is_shared, one, WAITING), np.full((1, frame.shape[1]), WAITING)])
+    rows, place = np.unique(rows, axis=0, return_inverse=True)
+    below = np.full(len(after), place[-1])
+    below[inside] = place[which.ravel()]
+    return np.vstack([frame, rows]), len(frame) + below
+
+
+def _thinned(sequence: Sequence) -> Sequence:
+    """Return MOST entries, evenly spaced: a program that waits for days has more waiting ticks than needed."""
+    thin = sequence.taken(np.arange(MOST) * len(sequence) // MOST)
+    by = len(sequence) / MOST
+    return replace(thin, period_s=sequence.period_s * by, blur=round(sequence.blur / by))
+
+
+def _waiting_ticks(profile: IntervalProfile, time_s: FloatArray, period_s: float) -> tuple[IntArray, float]:
+    """Return the number of waiting ticks before each tick, and after the last one, (m + 1,), and seconds for each.
+
+    They are as frequent as ticks of work are where the thread works: rare on a busy machine.
+    """
+    edge = np.concatenate([profile.start_s[:1], time_s, profile.end_s[-1:]])
+    gap_s = np.diff(edge)
+    if len(time_s) * period_s >= BUSY * float((profile.end_s - profile.start_s).sum()):
+        return np.zeros(len(gap_s), dtype=np.int64), period_s
+    # Time outside of all intervals was not recorded, or the program was suspended.
+    hole = np.flatnonzero(profile.start_s[1:] > profile.end_s[:-1])
+    at = np.clip(np.searchsorted(edge, profile.end_s[hole], side="right") - 1, 0, len(gap_s) - 1)
+    np.subtract.at(gap_s, at, profile.start_s[hole + 1] - profile.end_s[hole])
+    waits = gap_s > max(WAITS_S, WAITS_PERIODS * period_s)
+    each_s = max(period_s, float(gap_s[~waits].sum()) / max(int((~waits).sum()), 1))
+    more: IntArray = np.where(waits, np.round(gap_s / each_s) - 1, 0).astype(np.int64)
+    return np.maximum(more, 0), each_s

@@ -1,0 +1,32 @@
+"""Sections that systems add to the answers of `phases` and `report`: the only module that names the systems."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incprof.analysis.views.timebins import TimeBins
+    from incprof.model.section import Section
+    from incprof.study import Study
+
+    # Returns the sections of a system; given the time bins of a page, with lanes.
+    OfSystem = Callable[[TimeBins | None], list[Section]]
+
+
+def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
+    """Return the section functions of the systems selected by the arguments."""
+    found: list[OfSystem] = []
+    if args.counters is not None:
+        from incprof.report.words.counters import counters_section
+        from incprof.study.counters import StudyCounters
+
+        beside = StudyCounters(study, args.counters)
+        found.append(lambda bins: [counters_section(beside.under, () if bins is None else beside.lanes(bins), bins)])
+    if getattr(args, "node", None) is not None:
+        from incprof.systems.nodes.sections import sections
+
+        of_node = sections(study, args.node)
+        found.append(lambda bins: of_node)
+    return found

@@ -1,0 +1,133 @@
+"""Check whether a program can be recorded, before it runs; or, after a run, what counting its calls costs.
+
+    incprof check ./app
+    incprof check --hot gmon-app                                    # functions that counting costs
+    incprof check --hot gmon-app --source . --patch hot.patch       # leaves them out of -pg, in C and C++
+    incprof check --hot gmon-app --cmake hot.cmake                  # their files, for GCC and gfortran
+
+Exit status 0 if the program can be recorded, 1 if not, 4 if the file is no readable ELF file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incprof.errors import NoDataError, UsageError
+from incprof.safe.printable import say
+from incprof.symbols.elf.traits import read_traits
+from incprof.symbols.elf.usability import usability
+
+if TYPE_CHECKING:
+    from incprof.study.hot import Patch
+
+NAME = "check"
+# Columns of a name in a message.
+ROOM = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("program", nargs="?", help="the executable, or a shared library of it")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    hot = parser.add_argument_group("of a recorded program that was built with -pg")
+    hot.add_argument("--hot", metavar="DIR", help="run directory: name the functions that counting costs")
+    hot.add_argument("--rank", type=int, metavar="R", help="rank to analyse (default: the lowest)")
+    hot.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
+    hot.add_argument("--source", metavar="SRC", help="directory that holds the program's source")
+    hot.add_argument("--patch", metavar="FILE", help="write a patch there that leaves them out of -pg, in C and C++")
+    hot.add_argument(
+        "--cmake", metavar="FILE", help="write a CMake file there that leaves out their files, or the rest"
+    )
+    hot.add_argument("--allow-changed", action="store_true", help="accept files that were changed since the recording")
+    hot.add_argument("--force", action="store_true", help="replace the files of --patch and --cmake")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the table and the verdict, or the cost of counting."""
+    if args.hot is not None:
+        return run_hot(args)
+    if args.program is None:
+        raise UsageError("what shall be checked? give a program, or a run directory with --hot")
+    for option in ("rank", "exe", "source", "patch", "cmake", "allow_changed", "force"):
+        if getattr(args, option):
+            raise UsageError(f"--{option.replace('_', '-')} goes with --hot DIR")
+    traits = read_traits(args.program)
+    usable, verdict = usability(traits)
+    if args.json:
+        from incprof.report.traits_answer import as_json
+
+        print(json.dumps(as_json(traits, usable, verdict), indent=1))
+    else:
+        from incprof.report.traits_answer import write_text
+
+        write_text(traits, verdict, sys.stdout)
+    return 0 if usable else 1
+
+
+def run_hot(args: argparse.Namespace) -> int:
+    """Print the cost of counting, and write the files that exclude functions from it."""
+    from incprof.command.options import exit_status
+    from incprof.command.output import check_target
+    from incprof.command.terminal import STDERR, text_width
+    from incprof.study import Study
+    from incprof.study.hot import answer, hot, patch
+
+    if args.program is not None:
+        raise UsageError("give a program, or a run directory with --hot, not both")
+    if (args.source is None) != (args.patch is None):
+        raise UsageError("--source SRC and --patch FILE go together")
+    for target in (args.patch, args.cmake):
+        if target == "-":
+            raise UsageError("the answer goes to stdout: give --patch and --cmake the names of files")
+        if target is not None:
+            check_target(target, force=args.force, binary=False)
+    study = Study(args.hot, rank=args.rank, exe=args.exe, libs="caller", ranks=(), nameless=True, listener=STDERR)
+    STDERR.warn(study.recorded.warnings)
+    found = answer(study, hot(study))
+    if args.json:
+        from incprof.report.hot_answer import as_json
+
+        print(json.dumps(as_json(found), indent=1))
+    else:
+        from incprof.report.hot_answer import write_text
+
+        write_text(found, sys.stdout, width=text_width())
+    rows = found.rows
+    if args.patch is not None:
+        made = patch(study, rows, Path(args.source), allow_changed=args.allow_changed)
+        write_patch(made, args)
+        rows = tuple(row for row, _ in made.refused)
+    if args.cmake is not None:
+        write_cmake(sorted({row.file for row in rows if row.file is not None}), args.cmake)
+    return exit_status(study)
+
+
+def write_patch(made: Patch, args: argparse.Namespace) -> None:
+    """Write the patch, and name the functions missing from it."""
+    from incprof.command.output import write_bytes
+    from incprof.report.words.display_names import shorten
+    from incprof.report.words.formatting import count
+
+    for row, why in made.refused:
+        say(f"{shorten(row.function.name, ROOM)} is not in the patch: {why}")
+    if made.refused and not made.functions:
+        raise NoDataError(f"{args.patch}: not written: no function takes the attribute")
+    write_bytes(args.patch, lambda out: out.write(made.text))
+    say(f"{args.patch}: {count(made.functions, 'function')}; in {args.source}: patch -p1 < {args.patch}")
+
+
+def write_cmake(files: list[str], target: str) -> None:
+    """Write the CMake file of some source files."""
+    from incprof.command.output import write_text
+    from incprof.report.words.formatting import count
+    from incprof.study.hot import cmake
+
+    if not files:
+        say(f"{target}: not written: there is no file to leave out")
+        return
+    write_text(target, lambda out: out.write(cmake(files, Path(target).name)))
+    say(f"{target}: {count(len(files), 'file')}, for GCC and gfortran: include({Path(target).name})")

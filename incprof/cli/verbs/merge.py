@@ -1,0 +1,51 @@
+"""Join run directories into one: those of nodes that wrote to disks of their own.
+
+    incprof merge run node-1/run node-2/run
+    incprof phases run
+
+The directories stay as they are. Files are linked where that is possible, else copied.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from incprof.command.terminal import warn
+from incprof.study.merge import merge
+
+NAME = "merge"
+MOST_SPANS = 16
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("out", metavar="OUT", help="the new run directory; it must not exist")
+    parser.add_argument("directories", nargs="+", metavar="DIR", help="run directories of one launch")
+    parser.add_argument(
+        "--renumber", action="store_true", help="number all ranks anew, from 0; DIRs may be of different launches"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Join the directories, and describe the result."""
+    merged = merge(args.out, args.directories, renumber=args.renumber)
+    if merged.missing:
+        warn([f"{args.out}: without these ranks of the launch, which no directory holds: {ranges(merged.missing)}"])
+    if merged.traces:
+        warn([f"{args.out}: without traces of MPI calls, which name other ranks by the numbers that they had"])
+    ranks = f"{len(merged.ranks)} rank{'s' * (len(merged.ranks) != 1)}"
+    processes = f"{merged.processes} process{'es' * (merged.processes != 1)}"
+    print(f"{args.out}: {ranks}, {processes}; next: incprof phases {args.out}")
+    return 0
+
+
+def ranges(numbers: tuple[int, ...]) -> str:
+    """Format ascending numbers as 0, 2-5; the first few of many."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [f"{first}-{last}" if last > first else str(first) for first, last in spans]
+    return ", ".join(shown[:MOST_SPANS] + ["..."] * (len(shown) > MOST_SPANS))

@@ -1,0 +1,149 @@
+"""Find the phases of a recorded run, and the functions and loops to instrument for each.
+
+    incprof phases gmon-app
+
+Several ranks have the same phases; intervals and seconds are those of one rank,
+the lowest unless --rank is given. --rank R --ranks R analyses rank R alone.
+`incprof help phases` explains the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.cli.sections import sections_of
+from incprof.command.helping import expert_flags
+from incprof.command.options import (
+    add_counters_argument,
+    add_phase_arguments,
+    add_run_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.command.plots import add_plot_argument, check_plot
+from incprof.command.plots import write_plot as draw_plot
+from incprof.command.terminal import text_width, wants_colour, warn
+from incprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from incprof.model.section import Section
+    from incprof.study import Study
+
+NAME = "phases"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_run_arguments(parser)
+    add_phase_arguments(parser)
+    parser.add_argument("--details", action="store_true", help="functions and steps of each phase, ranks")
+    parser.add_argument("--explain", action="store_true", help="why these phases and sites: evidence and runners-up")
+    add_counters_argument(parser)
+    parser.add_argument(
+        "--threads", action="store_true", help="roles of the threads, and which differ from their peers"
+    )
+    add_plot_argument(parser, "self time and phases over time")
+    parser.add_argument("--per-rank", action="store_true", help="a row for each rank")
+    parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--brief", action="store_true", help="to paste: head, ribbon, a line for each phase; 80 columns")
+    form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
+    form.add_argument("--csv", action="store_true", help="one row per interval: interval, end_s, phase, cluster")
+    expert_flags(parser, "--threads", "--per-rank", "--force", "--brief")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, analyse, print."""
+    check_phase_arguments(args)
+    check_plot(args)
+    check_form(args)
+    study = study_of(args)
+    warn(study.phases().warnings)
+    if args.plot is not None:
+        plot(study, args)
+    write(study, args, [section for of_system in sections_of(study, args) for section in of_system(None)])
+    return exit_status(study)
+
+
+def check_form(args: argparse.Namespace) -> None:
+    """Reject additions to the answer that its form does not support.
+
+    Raises:
+        UsageError: the line names the option to leave out.
+    """
+    form = "--csv" if args.csv else "--brief" if args.brief else None
+    added = {"--counters": args.counters is not None, "--threads": args.threads}
+    if args.brief:
+        added |= {"--details": args.details, "--explain": args.explain, "--per-rank": args.per_rank}
+    extra = next((option for option, given in added.items() if given), None)
+    if form is not None and extra is not None:
+        raise UsageError(f"{extra}: {form} has no place for it: leave out one of them")
+
+
+def plot(study: Study, args: argparse.Namespace) -> None:
+    """Draw the requested plot."""
+    from incprof.report.plots.phases import BINS, FUNCTIONS, write_plot
+    from incprof.study.views import over_time
+
+    bins, series, names = over_time(study, BINS, len(FUNCTIONS))
+    summary, result = study.summary, study.phases()
+    draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
+
+
+def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> None:
+    """Print the answer in the requested form."""
+    from incprof.study.sites.store import FOUND
+    from incprof.study.thread_roles import threads_of
+
+    summary, result = study.summary, study.as_placed(study.phases(), FOUND)
+    if args.csv:
+        from incprof.report.files.phases_csv import write_csv
+
+        write_csv(result, sys.stdout)
+        return
+    if args.brief:
+        from incprof.report.text.brief import write_brief
+
+        write_brief(summary, result, sys.stdout, study.suspensions)
+        return
+    why = study.explain() if args.explain else None
+    roles = threads_of(study) if args.threads else None
+    if args.json:
+        from incprof.report.json.phases import write_json
+        from incprof.report.json.threads import threads_dict
+        from incprof.report.programs_answer import programs_dict
+
+        explanation = None
+        if why is not None:
+            from incprof.report.json.explanation import explain_dict
+
+            explanation = explain_dict(study.phases().model, why)
+        told = None if roles is None else threads_dict(roles)
+        programs = programs_dict(study.run)
+        write_json(
+            summary, result, sys.stdout, ranks=study.ranks, sections=sections, programs=programs, explain=explanation,
+            threads=told,
+        )  # fmt: skip
+    else:
+        from incprof.report.text.phases import write_text
+
+        write_text(
+            summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
+            ranks=study.ranks, per_rank=args.per_rank, job=study.run, details=args.details,
+            suspensions=study.suspensions,
+        )  # fmt: skip
+        if sections:
+            from incprof.report.render.text import write_sections
+
+            write_sections(sections, sys.stdout, width=text_width(), colour=wants_colour())
+        if why is not None:
+            from incprof.report.text.explanation import write_explanation
+
+            write_explanation(study.phases().model, why, sys.stdout, width=text_width(), ranks=study.ranks)
+        if roles is not None:
+            from incprof.report.text.threads import write_threads
+
+            write_threads(roles, result, sys.stdout, width=text_width(), colour=wants_colour())

@@ -1,0 +1,120 @@
+"""Run a program and record its interval profiles into a run directory.
+
+    incprof record -i 0.5 -o run -- ./app input.txt
+    incprof record -p 4711 --duration 60        # a program that runs already, from outside
+    incprof record --external -- ./static-app   # and one that no library can be preloaded into
+
+incprof replaces itself by the program: its exit status, output and signals are the program's own.
+At its end, a line says where the recording is. `incprof help record` has the settings, as variables and in files too;
+`incprof help attach` says what recording from outside needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from incprof.cli import recording_options
+from incprof.command.becoming import NOT_FOUND, become, find_program
+from incprof.command.helping import expert
+from incprof.errors import UsageError
+from incprof.record import launch, settings, units
+from incprof.safe.printable import say
+from incprof.symbols.elf.preflight import is_loader, main_program, warning_for
+from incprof.symbols.elf.program_name import command_name
+
+NAME = "record"
+LONGEST_S = 1e9
+LEAST_STACK, MOST_STACK = 1024, 65024
+
+USAGE = "incprof record [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --external -- COMMAND ..."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.usage = USAGE
+    recording_options.add_arguments(parser)
+    outside = parser.add_argument_group("from outside")
+    how = outside.add_mutually_exclusive_group()
+    how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")
+    how.add_argument("--external", action="store_true", help="preload nothing: for static programs, musl's and Go's")
+    outside.add_argument("--duration", type=duration, metavar="T", help="end the recording after so long, such as 2m")
+    stack = outside.add_argument(
+        "--stack", type=stack_bytes, metavar="BYTES", help="bytes of a thread's stack to unwind (default: 16384)"
+    )
+    expert(stack)
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def duration(text: str) -> float:
+    """Parse the duration of the recording, in seconds.
+
+    Raises: ArgumentTypeError for an invalid time, or zero.
+    """
+    seconds = units.time(text)
+    if not 0 < seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_S:g} seconds")
+    return seconds
+
+
+def stack_bytes(text: str) -> int:
+    """Parse the bytes of the stack that the kernel copies with each sample, at most 64 KiB.
+
+    Raises: ArgumentTypeError for anything else.
+    """
+    if not text.isdecimal() or not LEAST_STACK <= int(text) <= MOST_STACK:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of bytes from {LEAST_STACK} to {MOST_STACK}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become the recorded program, or its recorder. Returns only if that cannot be started."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if args.pid is not None or args.external:
+        return from_outside(args, command)
+    if args.duration is not None or args.stack is not None:
+        raise UsageError(f"record: --duration and --stack are for -p and --external: {USAGE}")
+    if not command:
+        raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
+    environment = {**os.environ, **launch.recording_variables(vars(args), os.environ), **launch.CLOSING_LINE}
+    program = find_program(command[0])
+    if program is None:
+        return NOT_FOUND
+    environment.pop(launch.PROGRAM, None)
+    chosen = main_program(program, command[1:])
+    # A program that cannot be preloaded into is reported here, once.
+    if named := chosen or main_program(program, command[1:], static=True):
+        # A program started through the dynamic loader has the loader's name in the kernel.
+        environment[launch.PROGRAM] = os.path.realpath(program) if is_loader(program) else named
+    if environment.get("INCPROF_FOLLOW") not in ("0", "false"):
+        environment |= launch.job_variables(command_name(command, chosen), environment)
+    warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))
+    if warning and environment.get("INCPROF_LOG") != "quiet":
+        say(warning)
+    return become(program, command, environment)
+
+
+def from_outside(args: argparse.Namespace, command: list[str]) -> int:
+    """Become incprof-attach, which records a process from outside."""
+    if bool(command) == (args.pid is not None):
+        raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
+    if args.clock == "cpu":
+        raise UsageError("record: --clock cpu is a timer inside the program: from outside there is perf's only")
+    environment = {**os.environ, **settings.resolve(vars(args), os.environ), **launch.CLOSING_LINE}
+    environment.pop(launch.PROGRAM, None)
+    words = [launch.ATTACHER]
+    if args.duration is not None:
+        words += ["--for", f"{args.duration:.9f}"]
+    if args.stack is not None:
+        words += ["--stack", str(args.stack)]
+    if args.pid is not None:
+        words += ["--pid", args.pid]
+    else:
+        program = find_program(command[0])
+        if program is None:
+            return NOT_FOUND
+        if chosen := main_program(program, command[1:], static=True):
+            environment[launch.PROGRAM] = chosen
+        environment |= launch.directory_variable(command_name(command, chosen), environment)
+        words += ["--program", program, "--", *command]
+    return become(str(launch.find_attacher(os.environ)), words, environment)

@@ -1,0 +1,89 @@
+"""The target of an export: stdout, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from incprof.errors import UsageError
+from incprof.safe.atomic import replacing, temporary_prefix
+from incprof.safe.printable import printable_lines, printable_stream, unfiltered
+
+
+def check_target(target: str, *, force: bool, binary: bool) -> None:
+    """Reject an invalid target before any work is done.
+
+    Raises:
+        UsageError: the file exists and `force` is not given, it is a directory or its directory does not exist, or
+            binary output would go to a terminal.
+    """
+    if target == "-":
+        if binary and sys.stdout.isatty():
+            raise UsageError("binary output is not written to a terminal: give a file with -o")
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise UsageError(f"{target} is a directory: give the name of a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{target}: there is no directory {path.parent}")
+    if path.exists() and not force:
+        raise UsageError(f"{target} exists: give --force to replace it, or another name")
+
+
+def write_text(target: str, write: Callable[[TextIO], object]) -> None:
+    """Let `write` produce the text that goes to `target`; unprintable characters are escaped."""
+    if target == "-":
+        # The same as in a file, whatever the terminal's encoding.
+        stdout = unfiltered(sys.stdout)
+        if isinstance(stdout, io.TextIOWrapper):
+            stdout.reconfigure(encoding="utf-8")
+        write(printable_stream(stdout))
+        return
+    with _opened(target) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
+        write(printable_stream(text))
+
+
+def write_bytes(target: str, write: Callable[[BinaryIO], object]) -> None:
+    """Let `write` produce the bytes that go to `target`."""
+    if target == "-":
+        if sys.stdout.isatty():  # a terminal gets no binary output: it is text in some encoding
+            whole = io.BytesIO()
+            write(whole)
+            sys.stdout.write(printable_lines(whole.getvalue().decode("utf-8", "surrogateescape")))
+            return
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _opened(target) as raw:
+        write(raw)
+
+
+@contextmanager
+def _opened(target: str) -> Iterator[BinaryIO]:
+    """Open a temporary file beside the target, and rename it once the body has succeeded.
+
+    Raises:
+        OSError: names the target, whichever file could not be written.
+    """
+    try:
+        with _opened_beside(Path(target)) as raw:
+            yield raw
+    except OSError as error:
+        if error.filename is None or Path(error.filename).name.startswith(temporary_prefix(Path(target))):
+            raise OSError(error.errno, error.strerror, target) from None
+        raise
+
+
+@contextmanager
+def _opened_beside(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file, or a pipe or device, which must not be replaced."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as raw:
+            yield raw
+        return
+    with replacing(path) as raw:
+        yield raw

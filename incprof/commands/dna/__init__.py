@@ -1,1 +1,0 @@
-"""The verb `dna`: verb.py is its command line."""

@@ -1,1 +1,0 @@
-"""The verb `heartbeats`: verb.py is its command line."""

@@ -1,1 +1,0 @@
-"""The verb `periods`: verb.py is its command line."""

@@ -1,1 +1,0 @@
-"""The verb `selfanalyze`: verb.py is its command line."""

@@ -1,1 +1,0 @@
-"""The verb `top`: verb.py is its command line."""

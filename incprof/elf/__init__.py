@@ -1,1 +1,0 @@
-"""What can be said about a program from its ELF file alone, with nothing but the standard library."""

@@ -1,0 +1,151 @@
+"""Parts of an answer: sections of tables, lanes and notes, which every form of the answer renders.
+
+A system adds to an answer by one function, `sections(...) -> list[Section]`; given the time bins of a page, it adds
+lanes as well. The text answer, the JSON object and the page render sections (incprof/report/render), and need
+nothing else of the system. A table states once what it holds:
+
+    table = Table(
+        (
+            Column("Phase", lambda row: row.id, "phase", key="id"),
+            Column("Time", lambda row: row.seconds, "duration", key="seconds"),
+            Column("Energy", lambda row: row.energy_j, "J", drop=1, key="energy_j"),
+            Column(None, lambda row: row.bound, key="bound"),
+        ),
+        rows,
+        key="phases",
+    )
+    return [Section("counters", "What bounds each phase", (table,), notes=("one note",))]
+
+Values are raw: numbers in the column's unit, and `incprof.report.render.formats` writes them. A text stays as it is, so
+that a column of numbers may hold a text where it has no number; None is written as `-`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from incprof.model.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        head: Heading; None: for JSON and CSV only.
+        get: Returns the value of a row: a text, a number, True or False, None; for JSON a list or a mapping as well.
+        unit: Number format, a name in formats.py: "s", "%", "B", "count". "" is a text, left-aligned. "phase" is a
+            phase number, in the phase's colour. Any other unit is appended to three digits: "W".
+        drop: Columns to drop in narrow output, largest number first, equal numbers together; 0: never.
+        key: Name in JSON and CSV; "": not in them.
+        fit: Returns the text of a row in so many terminal columns, with leading blanks as an indent. At most one column
+            of a table has it, that of long names; its `get` returns the whole name.
+        mark: Returns the mark of a row's cell, such as "slower": a colour in a terminal, a class on a page.
+        sentence: A sentence per row: below the table in a terminal, above it on a page.
+    """
+
+    head: str | None
+    get: Callable[[Any], Any]
+    unit: str = ""
+    drop: int = 0
+    key: str = ""
+    fit: Callable[[Any, int], str] | None = None
+    mark: Callable[[Any], str] | None = None
+    sentence: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one kind.
+
+    Attributes:
+        columns: In order.
+        rows: Anything that the columns' functions take.
+        key: Name in JSON.
+        title: Heading, where a section has several tables.
+    """
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Any]
+    key: str = "rows"
+    title: str = ""
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """Columns of the displayed table."""
+        return tuple(column for column in self.columns if column.head is not None and not column.sentence)
+
+    def without(self, *heads: str) -> Table:
+        """Return the table without the columns that have these headings."""
+        return replace(self, columns=tuple(column for column in self.columns if column.head not in heads))
+
+    @property
+    def sentences(self) -> tuple[Column, ...]:
+        """Columns of sentences."""
+        return tuple(column for column in self.columns if column.sentence)
+
+    @property
+    def keyed(self) -> tuple[Column, ...]:
+        """Columns of JSON and CSV."""
+        return tuple(column for column in self.columns if column.key)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A value over the time of a run.
+
+    Attributes:
+        name: Short name.
+        unit: As of a column.
+        edges: Shape (n + 1,). Seconds since the start of the run.
+        values: Shape (n,). NaN where there is no value.
+        title: What the value is, in full.
+        key: Name in data.
+    """
+
+    name: str
+    unit: str
+    edges: FloatArray
+    values: FloatArray
+    title: str = ""
+    key: str = ""
+
+
+def edges_of(start_s: FloatArray, end_s: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return edges and values of a lane, with NaN where one interval does not begin at the end of the one before.
+
+    Args:
+        start_s: Shape (m,), in order.
+        end_s: Shape (m,).
+        values: Shape (m,).
+    """
+    if not len(start_s):
+        return np.zeros(1), np.zeros(0)
+    gaps = np.flatnonzero(start_s[1:] > end_s[:-1]) + 1
+    edges = np.insert(np.append(start_s, end_s[-1]), gaps, end_s[gaps - 1])
+    return edges, np.insert(np.asarray(values, dtype=np.float64), gaps, np.nan)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A system's part of an answer.
+
+    Attributes:
+        name: Key in JSON, heading in a terminal, id on a page.
+        title: Heading on a page.
+        tables: In order.
+        lanes: Drawn below the phases of the page.
+        notes: Sentences that apply to all of it.
+        facts: Single values, for JSON only.
+    """
+
+    name: str
+    title: str
+    tables: tuple[Table, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, object] | None = None

@@ -1,0 +1,190 @@
+"""Tables of text: the output of `incprof sample`, `perf stat -I`, LDMS's store_csv, other CSV with a header line."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from incprof.errors import NoDataError
+from incprof.readers.nodes.column_origin import own_kind, understood
+from incprof.readers.nodes.named import Columns, numbers, tables_of
+from incprof.readers.nodes.tables import Kind, Table
+from incprof.readers.series.form import form_of, number
+from incprof.readers.series.perf import counts_by_event, is_perf
+from incprof.safe.inputs import read_input
+from incprof.safe.printable import printable
+
+LARGEST = 1 << 30
+OWN = re.compile(r"# incprof sample \d+: ")
+BEGUN = re.compile(r"# begun: (\d{1,12}\.\d{6}) s since 1970 on (\S+)")
+KIND = re.compile(r"# column: (.+): (interval|level|share|ratio|watts)$")
+MISSING = re.compile(r"# not available: (.+?): (.*)")
+SCALED = re.compile(r"# note: (.*scaled to the whole)")
+SIMULATED = re.compile(r"#\s*simulated: (.+)")
+STARTED = re.compile(r"# started on (\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})")
+# Numbers in incprof's own files are rates already, except these.
+OWN_KINDS = {
+    "interval": Kind.AMOUNT,
+    "level": Kind.GAUGE,
+    "share": Kind.GAUGE,
+    "ratio": Kind.GAUGE,
+    "watts": Kind.GAUGE,
+}
+MOST_NOTES = 20
+# CPU3, or S0-D0-C1 and the number of its processors, after the time.
+OF_A_PROCESSOR = re.compile(r"^(\s*\d+\.\d+)(\s+|[,;])(?:CPU\d+|[SN]\d+(?:-[DC]\d+)*(?:\s+|[,;])\d+)(?:\s+|[,;])")
+
+
+def read_text(path: str) -> list[Table]:
+    """Read a file of text.
+
+    Raises:
+        NoDataError: it contains no row.
+        UsageError: no column holds times.
+        OSError: it cannot be read.
+    """
+    comments: list[str] = []
+    lines = _rows(read_input(path, LARGEST), comments)
+    head = next(lines, None)
+    if head is None:
+        raise NoDataError(f"{path}: empty")
+    if is_perf(_of_all_processors(head)):
+        return [_perf(path, head, lines, comments)]
+    if number(form_of(head).fields(head)[0]) is not None and (names := _names_beside(path)) is not None:
+        lines, head = _again(head, lines), names
+    if comments and OWN.match(comments[0]):
+        return [_own(path, head, lines, comments)]
+    columns, notes = _columns(path, head, lines)
+    return tables_of(path, columns, simulated=_simulated(comments), notes=notes)
+
+
+def _rows(data: bytes, comments: list[str]) -> Iterator[str]:
+    """Yield the lines without comments, which go into `comments`. LDMS's header line begins like a comment."""
+    for raw in io.BytesIO(data):
+        line = raw.decode("utf-8", "replace").replace("\0", "?").lstrip("\ufeff")
+        if line.startswith("#") and not line.startswith("#Time"):
+            comments.append(line.rstrip("\r\n"))
+        elif line.strip():
+            yield line.lstrip("#")
+
+
+def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _names_beside(path: str) -> str | None:
+    """Return the header line that LDMS wrote into a separate file."""
+    place = Path(path)
+    for beside in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):
+        header = place.with_name(beside)
+        if beside != place.name and header.is_file():
+            names = read_input(header, 1 << 20).decode("utf-8", "replace").strip().splitlines()
+            return names[0].lstrip("#") + "\n" if names else None
+    return None
+
+
+def _columns(path: str, head: str, lines: Iterator[str]) -> tuple[Columns, tuple[str, ...]]:
+    """Read the rows below a header line, each column as it is, and notes on them."""
+    import pandas as pd
+
+    form = form_of(head)
+    if not form.header:
+        raise NoDataError(f"{path}: its first line has to name the columns, one of them the time")
+    rows, count = io.BytesIO(), 0
+    for line in lines:
+        if line.endswith("\n") or len(form.fields(line)) >= len(form.names):
+            rows.write(line.encode("utf-8", "replace"))
+            count += 1
+    rows.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about columns of several types
+            frame = pd.read_csv(
+                rows,
+                sep=form.separator or r"\s+",
+                names=list(range(len(form.names))),
+                header=None,
+                index_col=False,
+                decimal="," if form.separator == ";" else ".",
+                on_bad_lines="skip",
+                low_memory=False,
+                skipinitialspace=True,
+            )
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise NoDataError(f"{path}: no table: {printable(str(error).splitlines()[0])[:120]}") from None
+    columns: Columns = {}
+    for at, name in enumerate(form.names):
+        columns.setdefault(name, frame[at].to_numpy())
+    left_out = count - len(frame)
+    return columns, (f"{left_out} lines have more fields than there are names: left out",) if left_out > 0 else ()
+
+
+def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
+    """Read output of incprof sample."""
+    begun = next((match for line in comments if (match := BEGUN.match(line))), None)
+    kinds = {match[1]: OWN_KINDS[match[2]] for line in comments if (match := KIND.match(line))}
+    start = float(begun[1]) if begun else 0.0
+    columns, notes = _columns(path, head, lines)
+    if "time_s" not in columns:
+        raise NoDataError(f"{path}: its names are torn off: there is no time_s")
+    if (clock := columns.get("task-clock")) is not None:
+        columns["task-clock"] = numbers(clock) / 1e6  # nanoseconds; perf writes milliseconds
+    times = numbers(columns.pop("time_s"))
+    return Table(
+        path,
+        printable(begun[2]) if begun else None,
+        times + start,
+        tuple(understood(name, numbers(values), kinds.get(name) or own_kind(name)) for name, values in columns.items()),
+        by_clock=begun is not None,
+        first_s=start,
+        is_whole=True,
+        simulated=_simulated(comments),
+        notes=(
+            *notes,
+            *_not_available(comments),
+            *(printable(match[1]) for line in comments if (match := SCALED.match(line))),
+        ),
+    )
+
+
+def _not_available(comments: list[str]) -> tuple[str, ...]:
+    """Return notes on events that the machine could not count, one for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for line in comments:
+        if match := MISSING.match(line):
+            reasons.setdefault(match[2], []).append(match[1])
+    return tuple(printable(f"not counted: {', '.join(names)}: {why}") for why, names in reasons.items())[:MOST_NOTES]
+
+
+def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
+    """Read output of perf stat -I."""
+    names, times, values = counts_by_event(_of_all_processors(line) for line in _again(head, lines))
+    if not len(times):
+        raise NoDataError(f"{path}: no row of counters")
+    started = next((match[1] for line in comments if (match := STARTED.match(line))), None)
+    start = _clock(started) if started else None
+    notes = () if start is None else ("began when perf says, to the second, in this machine's time zone",)
+    counts = tuple(understood(printable(name), values[:, at], Kind.AMOUNT) for at, name in enumerate(names))
+    return Table(path, None, times + (start or 0.0), counts, start is not None, start or 0.0, True, notes=notes)
+
+
+def _of_all_processors(line: str) -> str:
+    """Return a line of perf without its processor or socket: these are added up."""
+    return OF_A_PROCESSOR.sub(r"\1\2", line)
+
+
+def _clock(text: str) -> float | None:
+    try:
+        return time.mktime(time.strptime(text, "%a %b %d %H:%M:%S %Y"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _simulated(comments: list[str]) -> str | None:
+    """Return the formula that computed power, if a file contains it."""
+    return next((printable(match[1]) for line in comments if (match := SIMULATED.match(line))), None)

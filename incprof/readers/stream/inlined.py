@@ -1,0 +1,224 @@
+"""Inlined functions on call paths, from the program's debug information.
+
+Only inlined functions are reported that are written in the program's own source and contain a loop in the machine code.
+Accessors, operators and the standard library's templates stay part of their callers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
+from incprof.readers.stream.moved_time import with_inlined_time
+from incprof.readers.stream.records import Libs
+from incprof.safe.jsonstore import JsonStore, Stores
+from incprof.symbols.addr2line import Chain
+from incprof.symbols.demangle import display_names
+from incprof.symbols.jumps import jumps_of
+from incprof.symbols.loop_body import Jump
+from incprof.symbols.loop_owners import Key, called_beside, is_own, loop_owner
+from incprof.symbols.ownership import is_shared_module, is_shared_source
+from incprof.symbols.source_lines import chains_of, gap_of
+
+# Number of a module's addresses that are looked up, those with the most time.
+MOST_ADDRESSES = 20_000
+# Inlined functions are looked up, and reported, only for functions with this share of the run's time.
+LEAST = 0.002
+
+
+@dataclass(frozen=True)
+class _Code:
+    """Data on a module's part of the call paths.
+
+    Attributes:
+        nodes: of its functions.
+        chains: at their addresses.
+        lines: first known line of each inlined function that is reported.
+        beside: see called_beside, for functions that have it.
+    """
+
+    label: str
+    nodes: list[int]
+    chains: dict[int, Chain]
+    lines: dict[Key, int]
+    beside: dict[Key, set[int]]
+
+
+@dataclass(frozen=True)
+class _Binaries:
+    """Look-ups in the binaries of a recorded process. stores: where their answers are kept."""
+
+    run: Run
+    profile: IntervalProfile
+    exe: str | None
+    stores: Stores
+
+    def chains(self, label: str, addresses: Sequence[int]) -> list[Chain]:
+        """Return the inlined functions at each address of a module."""
+        return chains_of(self.run, self.profile, label, addresses, exe=self.exe, stores=self.stores)
+
+    def jumps(self, label: str, functions: Sequence[int]) -> list[list[Jump]]:
+        """Return the backward jumps in each function of a module."""
+        return jumps_of(self.run, self.profile, label, functions, exe=self.exe, stores=self.stores)
+
+
+def with_inlined(
+    run: Run, profile: IntervalProfile, libs: Libs, *, exe: str | None = None, stores: Stores = JsonStore
+) -> IntervalProfile:
+    """Return the profile with the inlined functions of its call paths; unchanged if none are known.
+
+    They follow the other functions, with the self time of their code, and no calls. Functions from a header of the
+    system or a package are marked; modules of packages are not examined. libs: how time in libraries is counted.
+    stores: where answers from the binaries are kept.
+    """
+    binaries, ticks = _Binaries(run, profile, exe, stores), _inclusive(profile)
+    labels = sorted({f.module for f in profile.functions if f.address} - _packages(profile))
+    found = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
+    gaps = [gap_of(run, profile, code.label, list(code.chains.values()), exe=exe) for code in found]
+    profile = replace(profile, warnings=(*profile.warnings, *filter(None, gaps))) if any(gaps) else profile
+    functions = list(profile.functions)
+    for code in found:
+        for index in _of_the_system(profile, code):
+            functions[index] = replace(functions[index], system=True)
+    number = _numbered(functions, found)
+    inlined = _inlined(profile, found, number)
+    if functions == list(profile.functions) and not len(inlined.function):
+        return profile
+    shape = (profile.n_intervals, len(functions))
+    self_s, calls = (csr_array((m.data, m.indices, m.indptr), shape=shape) for m in (profile.self_s, profile.calls))
+    functions_known = replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
+    return with_inlined_time(functions_known, libs)
+
+
+def _packages(profile: IntervalProfile) -> set[str]:
+    """Return the labels of the modules that came with a package."""
+    modules = profile.metadata.modules
+    program = next((module.path for module in modules if module.id == 0), "")
+    return {module.name for module in modules if is_shared_module(module.path, program)}
+
+
+def _inclusive(profile: IntervalProfile) -> FloatArray:
+    """Return inclusive ticks of each path node, shape (p,)."""
+    use = profile.samples.kind != PROFILER
+    node, p = profile.samples.node[use], len(profile.paths.parent)
+    own = np.bincount(node, weights=profile.samples.weight[use], minlength=p)
+    total, parent = own.tolist(), profile.paths.parent.tolist()
+    for child in range(p - 1, 0, -1):
+        total[parent[child]] += total[child]
+    return np.array(total, dtype=np.float64)
+
+
+def _look_up(binaries: _Binaries, label: str, ticks: FloatArray) -> _Code:
+    """Look up the addresses of a module's functions, and the loops of those that others were inlined into."""
+    profile = binaries.profile
+    own = np.array([f.module == label and f.address > 0 for f in profile.functions] + [False], dtype=bool)
+    nodes = np.flatnonzero(own[np.maximum(profile.paths.function, -1)] & (ticks > 0))
+    address, where = np.unique(profile.paths.address[nodes], return_inverse=True)
+    weight = np.bincount(where.ravel(), weights=ticks[nodes], minlength=len(address))
+    asked = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
+    chains = dict(zip(asked, binaries.chains(label, asked), strict=True))
+
+    beside = _with_loops(binaries, label, nodes.tolist(), chains, ticks)
+    seen: defaultdict[Key, float] = defaultdict(float)
+    for node in nodes.tolist():
+        for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & beside.keys():
+            seen[key] += float(ticks[node])
+    lines = _first_lines(chains.values(), {key for key, total in seen.items() if total >= LEAST * ticks[0]})
+    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in beside.items() if b and key in lines})
+
+
+def _with_loops(
+    binaries: _Binaries, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray
+) -> dict[Key, set[int] | None]:
+    """Return the program's own inlined functions with a loop in a recorded function; see called_beside."""
+    profile = binaries.profile
+    hosts: defaultdict[int, float] = defaultdict(float)
+    for node in nodes:
+        if any(is_own(frame) for frame in _at(profile, chains, node)[:-1]):
+            hosts[int(profile.paths.function[node])] += float(ticks[node])
+    large = [index for index in sorted(hosts, key=lambda i: (-hosts[i], i)) if hosts[index] >= LEAST * ticks[0]]
+    jumps = binaries.jumps(label, [profile.functions[index].address for index in large])
+    ends = sorted({address for function in jumps for jump in function for address in jump})
+    at = dict(zip(ends, binaries.chains(label, ends), strict=True))
+    calls = _calls(profile, nodes, large)
+    beside: dict[Key, set[int] | None] = {}
+    for host, function in zip(large, jumps, strict=True):
+        owners = {jump: loop_owner(at[jump[0]], at[jump[1]]) for jump in function}
+        for key, found in called_beside(owners, calls[host], host).items():
+            known = beside.setdefault(key, set())
+            beside[key] = known | found if known is not None and found is not None else None
+    return beside
+
+
+def _calls(profile: IntervalProfile, nodes: Sequence[int], hosts: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return address and callee of the calls on call paths, by the calling function."""
+    wanted = dict.fromkeys(nodes)
+    found: dict[int, set[tuple[int, int]]] = {host: set() for host in hosts}
+    rows = zip(profile.paths.parent.tolist(), profile.paths.function.tolist(), strict=True)
+    for caller, callee in rows:
+        host = int(profile.paths.function[caller])
+        if caller in wanted and host in found and callee >= 0:
+            found[host].add((int(profile.paths.address[caller]), callee))
+    return {host: sorted(pairs) for host, pairs in found.items()}
+
+
+def _first_lines(chains: Iterable[Chain], named: set[Key]) -> dict[Key, int]:
+    """Return the first line of each inlined function that occurs in the chains."""
+    lines: dict[Key, int] = {}
+    for chain in chains:
+        for frame in chain[:-1]:
+            key = (frame.function, frame.file)
+            if frame.line and key in named:
+                lines[key] = min(lines.get(key, frame.line), frame.line)
+    return lines
+
+
+def _at(profile: IntervalProfile, chains: dict[int, Chain], node: int) -> Chain:
+    """Return the chain at a node's address."""
+    return chains.get(int(profile.paths.address[node]), ())
+
+
+def _of_the_system(profile: IntervalProfile, code: _Code) -> list[int]:
+    """Return functions whose known code lies entirely in system headers, or in sources of packages."""
+    files: defaultdict[int, set[str]] = defaultdict(set)
+    for node in code.nodes:
+        if (chain := _at(profile, code.chains, node)) and chain[-1].file:
+            files[int(profile.paths.function[node])].add(chain[-1].file)
+    return [index for index, seen in sorted(files.items()) if all(map(is_shared_source, seen))]
+
+
+def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[str, Key], int]:
+    """Return the index of each inlined function: its own if it was recorded, else a new one at the end."""
+    known = {(f.module, f.mangled): index for index, f in reversed(list(enumerate(functions)))}
+    fortran = any("_MOD_" in f.mangled or f.mangled in ("MAIN__", "_QQmain") for f in functions)
+    number: dict[tuple[str, Key], int] = {}
+    for code in found:
+        keys = sorted(code.lines)
+        for key, name in zip(keys, display_names([mangled for mangled, _ in keys], fortran=fortran), strict=True):
+            index = known.get((code.label, key[0]))
+            if index is None:
+                index = len(functions)
+                functions.append(Function(code.label, key[0], name, 0, key[1], code.lines[key]))
+            number[code.label, key] = index
+    return number
+
+
+def _inlined(profile: IntervalProfile, found: Sequence[_Code], number: dict[tuple[str, Key], int]) -> Inlined:
+    """Return the reported inlined functions at each path node."""
+    listed: dict[int, list[int]] = {}
+    for code in found:
+        for node in code.nodes:
+            chain = _at(profile, code.chains, node)
+            here = [number.get((code.label, (frame.function, frame.file))) for frame in reversed(chain[:-1])]
+            if known := [index for index in here if index is not None]:
+                listed[node] = known
+    count = np.zeros(len(profile.paths.parent) + 1, dtype=np.int64)
+    count[np.fromiter(listed, np.int64, len(listed)) + 1] = [len(known) for known in listed.values()]
+    function = [index for node in sorted(listed) for index in listed[node]]
+    beside = {number[code.label, key]: tuple(sorted(b)) for code in found for key, b in code.beside.items() if b}
+    return Inlined(np.cumsum(count), np.array(function, dtype=np.int64), beside)

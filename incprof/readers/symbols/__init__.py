@@ -1,1 +1,0 @@
-"""What binaries say of addresses: functions, lines, loops, inlined functions."""

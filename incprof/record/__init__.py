@@ -1,0 +1,1 @@
+"""Start recordings. Standard library only."""

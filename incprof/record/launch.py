@@ -1,0 +1,217 @@
+"""Find libincprof.so, and build the environment in which a program is recorded.
+
+Runs on login and compute nodes before every run: it imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from incprof.errors import IncprofError
+from incprof.record.settings import resolve
+
+LIBRARY = "libincprof.so"
+LOOP_LIBRARY = "libincprof_omp.so"
+MPI_LIBRARY = "libincprof_mpi.so"
+SAMPLER = "incprof-sampler"
+ATTACHER = "incprof-attach"
+SHELL = "/bin/sh"
+BUILT_IN = {
+    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "outside", ATTACHER: "outside",
+}  # fmt: skip
+
+
+def candidates(library: str = LIBRARY) -> Iterator[Path]:
+    """Yield places where an installation may have put a library, the nearest first."""
+    package = Path(__file__).resolve().parents[1]
+    yield package / "_lib" / library
+    # An editable installation has the package in the checkout and the library in site-packages.
+    for entry in sys.path:
+        if entry:
+            yield Path(entry) / "incprof" / "_lib" / library
+    # Built or installed by plain CMake.
+    yield package.parent / "build" / BUILT_IN[library] / library
+    machine = os.uname().machine
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu", "bin"):
+            yield Path(prefix) / directory / library
+
+
+def find_library(environ: Mapping[str, str]) -> Path:
+    """Return the path of libincprof.so: $INCPROF_LIB if set, else where this package was installed."""
+    given = environ.get("INCPROF_LIB")
+    if given:
+        if not os.path.isfile(given):
+            raise IncprofError(f"INCPROF_LIB={given}: no such file; unset it, or set it to the path of {LIBRARY}")
+        return Path(os.path.abspath(given))
+    for path in candidates():
+        if path.is_file():
+            return path
+    raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_LIB to its path")
+
+
+def find_loop_library(environ: Mapping[str, str]) -> Path:
+    """Return the path of libincprof_omp.so: beside libincprof.so if that was found, else of this installation."""
+    return _find_beside(LOOP_LIBRARY, environ)
+
+
+def find_mpi_library(environ: Mapping[str, str]) -> Path:
+    """Return the path of libincprof_mpi.so, likewise."""
+    return _find_beside(MPI_LIBRARY, environ)
+
+
+def wrapper_sources(library: Path) -> Path:
+    """Return the directory of the sources that are compiled for each MPI; `library` is libincprof_mpi.so.
+
+    Raises: IncprofError if it does not exist.
+    """
+    place = library.parent / "incprof_mpi"
+    if (place / "wrappers.c").is_file():
+        return place
+    raise IncprofError(f"{place} was not found; install incprof again")
+
+
+def _find_beside(library: str, environ: Mapping[str, str]) -> Path:
+    beside = [Path(environ["INCPROF_LIB"]).absolute().parent / library] if environ.get("INCPROF_LIB") else []
+    for path in [*beside, *candidates(library)]:
+        if path.is_file():
+            return path
+    raise IncprofError(f"{library} was not found; install incprof again")
+
+
+def find_sampler(environ: Mapping[str, str]) -> Path:
+    """Return the path of incprof-sampler: $INCPROF_SAMPLER if set, else where this package was installed."""
+    return _find_program(SAMPLER, environ.get("INCPROF_SAMPLER"))
+
+
+def find_attacher(environ: Mapping[str, str]) -> Path:
+    """Return the path of incprof-attach: $INCPROF_ATTACH if set, else where this package was installed."""
+    return _find_program(ATTACHER, environ.get("INCPROF_ATTACH"))
+
+
+def _find_program(name: str, named: str | None) -> Path:
+    given = [Path(named).absolute()] if named else []
+    for path in given or candidates(name):
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise IncprofError(f"{given[0] if given else name} was not found, or is no program; install incprof again")
+
+
+def preload_value(library: Path, existing: str) -> str:
+    """Return the value of LD_PRELOAD: the library first, then the libraries preloaded already."""
+    path = str(library)
+    if any(separator in path for separator in " :\t\n"):
+        raise IncprofError(
+            f"{path!r} holds a space or a colon, which LD_PRELOAD cannot express; "
+            f"copy the library elsewhere and set INCPROF_LIB to the copy"
+        )
+    others = [entry for entry in existing.replace(" ", ":").split(":") if entry and entry != path]
+    return ":".join([path, *others])
+
+
+def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
+    """Replace this process by a program that inherits nothing of Python: no unwritten output, no ignored signals.
+
+    The shell runs a script without `#!`, as execvp does.
+
+    Raises:
+        OSError: the program cannot be run; this process is unchanged.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The program would inherit the signals that Python ignores.
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
+    try:
+        try:
+            os.execve(program, words, environment)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execve(SHELL, [SHELL, program, *words[1:]], environment)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+# The program of a command is recorded even if it was built without -pg, unless INCPROF_EXE names others.
+PROGRAM = "INCPROF_PROGRAM"
+
+# No message on the end of the recording was printed yet: the first recorded process not started by another prints it.
+CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
+
+
+def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables, name to value, that make a program record itself."""
+    library = find_library(environ)
+    preload = preload_value(library, environ.get("LD_PRELOAD", ""))
+    return {"LD_PRELOAD": preload, **resolve(flags, environ)}
+
+
+JOB_NAMES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "LSB_JOBID", "PBS_JOBID")  # as in runtime/launch.c
+
+
+def directory_variable(name: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variable for the run directory of a recording.
+
+    Args:
+        name: of the program, for the default.
+        environ: with the settings of the recording.
+    """
+    job = next((environ[name] for name in JOB_NAMES if environ.get(name)), None)
+    default = f"gmon-{name}" + (f"-{job}" if job else "")
+    return {"INCPROF_DIR": os.path.abspath(environ.get("INCPROF_DIR") or default)}
+
+
+def job_variables(name: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that make all processes of a job record themselves into one run directory.
+
+    Ranks that are each started by an incprof of their own share the launcher's identifier of this launch.
+
+    Args:
+        name: of the program, for the default name of the directory.
+        environ: with the settings of the recording.
+    """
+    own = "" if launcher_rank(environ) is not None else f"{os.getpid()}@{time.time_ns()}"
+    return directory_variable(name, environ) | {"INCPROF_LAUNCH": f"{own}+{_spent_ns()}"}
+
+
+def _spent_ns() -> int:
+    """Return the CPU time of this process, and of the children that it had before it became incprof."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + round(1e9 * (children.ru_utime + children.ru_stime))
+
+
+# As in runtime/launch.c.
+RANK_NAMES = (
+    "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
+    "JSM_NAMESPACE_RANK", "ALPS_APP_PE",
+)  # fmt: skip
+
+
+def launcher_rank(environ: Mapping[str, str]) -> int | None:
+    """Return the rank that a launcher gave this process; None without one."""
+    names = (*RANK_NAMES, "SLURM_PROCID") if "SLURM_STEP_ID" in environ else RANK_NAMES
+    for name in names:
+        if environ.get(name, "").isdecimal():
+            return int(environ[name])
+    return None
+
+
+SIZE_NAMES = (
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
+)  # fmt: skip
+
+
+def launcher_size(environ: Mapping[str, str]) -> int | None:
+    """Return the number of ranks that a launcher started; None if it does not publish it."""
+    in_step = "SLURM_STEP_ID" in environ
+    names = (*SIZE_NAMES, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS") if in_step else SIZE_NAMES
+    return next((int(environ[name]) for name in names if environ.get(name, "").isdecimal()), None)

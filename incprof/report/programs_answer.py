@@ -1,0 +1,71 @@
+"""The programs of a job: a table of processes and CPU time, and JSON (docs/use/phases.md)."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from incprof.model import Program, Run
+from incprof.report.words.formatting import count, duration
+from incprof.report.words.run import rounded
+from incprof.safe.printable import printable
+
+MOST_ROWS = 8
+
+
+def write_programs(console: Console, run: Run) -> None:
+    """Write the table if there are several programs, or processes without a rank."""
+    if not run.is_job:
+        return
+    whole_s = sum(sum(program.cpu_s) for program in run.programs)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Program")
+    table.add_column("Processes", justify="right")
+    table.add_column("CPU time", justify="right")
+    table.add_column("% of job", justify="right")
+    table.add_column("")
+    shown = {process.path for process in run.processes}
+    for program in run.programs[:MOST_ROWS]:
+        cpu_s = sum(program.cpu_s)
+        here = shown.intersection(process.path for process in program.processes)
+        table.add_row(
+            printable(program.name) or "(cannot be read)",
+            str(len(program.processes)),
+            duration(cpu_s),
+            f"{100 * cpu_s / whole_s:.1f}" if whole_s else "",
+            _remark(program, run) if here else "",
+        )
+    console.print(table)
+    if len(run.programs) > MOST_ROWS:
+        console.print(f"and {count(len(run.programs) - MOST_ROWS, 'program')} with less")
+    console.print()
+
+
+def _remark(program: Program, run: Run) -> str:
+    """Return the processes of a program that the answer covers."""
+    if run.workers:
+        return f"shown: {len(run.processes)} processes side by side, numbered as ranks"
+    if not program.is_crowded:
+        return "shown (others: --program NAME)"
+    if len({process.rank for process in program.processes}) > 1:
+        return "shown: of each rank the busiest process (others: --pid)"
+    return f"shown: process {program.pids[0]} (others: --pid)"
+
+
+def programs_dict(run: Run) -> list[dict[str, object]] | None:
+    """Return each program of a job with its processes, the busiest first; None if there is one process."""
+    if not run.is_job:
+        return None
+    shown = {process.path for process in run.processes}
+    return [
+        {
+            "name": program.name,
+            "cpu_s": rounded(sum(program.cpu_s)),
+            "shown": not shown.isdisjoint(process.path for process in program.processes),
+            "processes": [
+                {"pid": pid, "rank": process.rank, "cpu_s": rounded(cpu_s)}
+                for process, pid, cpu_s in zip(program.processes, program.pids, program.cpu_s, strict=True)
+            ],
+        }
+        for program in run.programs
+    ]

@@ -1,0 +1,107 @@
+"""Sections and tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import rich.table
+from rich.console import Console
+from rich.text import Text
+
+from incprof.model.section import Column, Section, Table
+from incprof.report.render.formats import written
+from incprof.report.text.console import console_for
+from incprof.report.text.folding import folded
+from incprof.report.words.colours import style
+from incprof.report.words.formatting import cell_len
+
+# Names get at least this many columns before other columns are dropped, and always half as many.
+NAME = 16
+GAP = 2
+COLOURS = {
+    "slower": "bold red",
+    "faster": "bold green",
+    "new": "bold yellow",
+    "gone": "bold yellow",
+    "unsure": "yellow",
+}
+
+
+def write_sections(sections: list[Section], out: TextIO, *, width: int, colour: bool) -> None:
+    """Write sections one below the other, sentences at most `width` columns wide."""
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
+    for section in sections:
+        _write_section(console, section)
+
+
+def _write_section(console: Console, section: Section) -> None:
+    """Write a section: its name, its tables with the sentences about their rows, and its notes."""
+    console.print(f"\n{section.name}")
+    for number, table in enumerate(section.tables):
+        if number:
+            console.print()
+        if table.title:
+            console.print(table.title, soft_wrap=True)
+        console.print(text_table(table, console.width))
+        for row in table.rows:
+            _write_sentences(console, table, row)
+    for note in section.notes:
+        for line in folded(note, console.width, "note: ", "      "):
+            console.print(line, soft_wrap=True)
+
+
+def _write_sentences(console: Console, table: Table, row: Any) -> None:
+    """Write the sentences about a row after its first cell: `phase 0: ...`."""
+    first = table.shown[0]
+    for column in table.sentences:
+        if sentence := column.get(row):
+            head = f"{(first.head or '').lower()} {written(first.get(row), first.unit)}".strip()
+            for line in folded(written(sentence, ""), console.width, f"{head}: ", " " * (len(head) + 2)):
+                console.print(line, soft_wrap=True)
+
+
+def text_table(table: Table, width: int) -> rich.table.Table:
+    """Return a table at most `width` columns wide, if dropping columns and shortening names can achieve that."""
+    columns = list(table.shown)
+    cells = {id(column): [_cell(column, row) for row in table.rows] for column in columns if column.fit is None}
+    room = _room(columns, cells, width)
+    while room < _least(columns) and (last := max((column.drop for column in columns), default=0)):
+        columns = [column for column in columns if column.drop != last]
+        room = _room(columns, cells, width)
+    drawn = rich.table.Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
+    for column in columns:
+        drawn.add_column(
+            column.head or "", justify="left" if not (column.head and column.unit) else "right", no_wrap=True
+        )
+    for place, row in enumerate(table.rows):
+        drawn.add_row(
+            *(
+                Text(written(column.fit(row, max(room, NAME // 2)), ""))
+                if column.fit is not None
+                else cells[id(column)][place]
+                for column in columns
+            )
+        )
+    return drawn
+
+
+def _room(columns: list[Column], cells: dict[int, list[Text]], width: int) -> int:
+    """Return the terminal columns left for names."""
+    for column in columns:
+        if column.fit is None:
+            width -= GAP + max(cell_len(column.head or ""), *(cell.cell_len for cell in cells[id(column)]), 0)
+    return width
+
+
+def _least(columns: list[Column]) -> int:
+    """Return the terminal columns that names should have."""
+    return max((max(NAME, cell_len(column.head or "")) for column in columns if column.fit is not None), default=0)
+
+
+def _cell(column: Column, row: Any) -> Text:
+    """Return a cell in its colour."""
+    value = column.get(row)
+    text = written(value, column.unit)
+    if column.unit == "phase" and isinstance(value, int):
+        return Text(f" {text} ", style=style(value))
+    return Text(text, style=COLOURS.get(column.mark(row), "") if column.mark is not None else "")

@@ -1,0 +1,91 @@
+"""The traits of a program file, as a table and as JSON, schema incprof.check/1 (docs/use/check.md)."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from incprof.symbols.elf.traits import Traits
+
+
+def write_text(traits: Traits, verdict: str, out: TextIO) -> None:
+    """Write the table, and the verdict below it."""
+    table = _rows(traits)
+    width = max(len(label) for label, _ in table)
+    for label, text in [*table, ("verdict", verdict)]:
+        out.write(f"{label:{width}}  {text}\n")
+
+
+def _rows(traits: Traits) -> list[tuple[str, str]]:
+    """Return the label and text of each trait."""
+    table = [("file", traits.path), ("format", f"ELF, {traits.bits}-bit, {traits.machine}"), ("kind", _kind(traits))]
+    if not traits.native:
+        return table
+    return [
+        *table,
+        ("linked with -pg", _yes(traits.linked_pg)),
+        ("compiled with -pg", _instrumented(traits)),
+        ("-pg libraries", ", ".join(traits.profiled_libraries) or "none"),
+        ("unwind tables", _yes(traits.unwind)),
+        ("symbols", str(traits.symbols) if traits.symbols else "none (stripped)"),
+        ("line numbers", _yes(traits.lines)),
+        ("build-id", traits.build_id or "none"),
+        ("compiler", ", ".join(traits.compilers) or "unknown"),
+    ]
+
+
+def _kind(traits: Traits) -> str:
+    """Return the kind of file, in words."""
+    if traits.kind == "other":
+        return "neither a program nor a library"
+    if traits.kind == "library":
+        return "shared library"
+    linkage = "dynamically linked" if traits.dynamic else "statically linked"
+    position = "position-independent" if traits.pie else "at a fixed address"
+    return f"program, {linkage}, {position}"
+
+
+def _instrumented(traits: Traits) -> str:
+    """Return how much of the code calls the profiling hook."""
+    callers = traits.callers
+    if callers is None:
+        return _yes(traits.compiled_pg)
+    if callers.share is None:
+        return f"yes, {callers.calls} calls of {callers.hook} (stripped: share of the functions unknown)"
+    share = f"{100 * callers.share:.0f} %"
+    return f"yes, {callers.calling} of {callers.functions} functions ({share}) call {callers.hook}"
+
+
+def _yes(value: bool) -> str:
+    """Return "yes" or "no"."""
+    return "yes" if value else "no"
+
+
+SCHEMA = "incprof.check/1"
+
+
+def as_json(traits: Traits, usable: bool, verdict: str) -> dict[str, object]:
+    """Return the answer as a JSON object."""
+    callers = traits.callers
+    return {
+        "schema": SCHEMA,
+        "file": traits.path,
+        "usable": usable,
+        "verdict": verdict,
+        "bits": traits.bits,
+        "machine": traits.machine,
+        "kind": traits.kind,
+        "dynamic": traits.dynamic,
+        "pie": traits.pie,
+        "linked_pg": traits.linked_pg,
+        "compiled_pg": traits.compiled_pg,
+        "hook": callers.hook if callers else None,
+        "functions": callers.functions if callers else None,
+        "functions_calling": callers.calling if callers else None,
+        "profiled_libraries": list(traits.profiled_libraries),
+        "missing_libraries": list(traits.missing_libraries),
+        "unwind_tables": traits.unwind,
+        "symbols": traits.symbols,
+        "lines": traits.lines,
+        "build_id": traits.build_id,
+        "compilers": list(traits.compilers),
+    }

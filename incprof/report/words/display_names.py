@@ -1,0 +1,264 @@
+"""Short, readable names of functions and other items; text chosen by a program cannot act as markup or control."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Protocol
+
+from incprof.analysis.views.calltree import (
+    BROKEN_FRAME,
+    ELIDED_FRAME,
+    LIBRARY_FRAME,
+    OTHER_FRAME,
+    ROOT_FRAME,
+    UNKNOWN_FRAME,
+)
+from incprof.model import Function, Metadata, module_label
+from incprof.model.names import CONVERSION, parse
+from incprof.report.words.formatting import cell_len, fitted
+from incprof.safe.printable import printable
+
+LONGEST = 240
+# Columns of a name by default.
+ROOM = 80
+# Marks of code that is not a copy of the function.
+APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
+# Qualifiers of types: the namespace of a template argument matters less than its name.
+QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
+# A hash in a name, shortened to its ends.
+HASH = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])([0-9a-f]{4})[0-9a-f]{24,56}([0-9a-f]{4})(?![0-9a-zA-Z])")
+# The suffix of incprof's own heartbeats after the function, and the rate factor after that.
+BEAT_KIND = re.compile(r"(?:@\d+)?:(?:body|loop)(?: /[\d.]+)?$")
+# The context of a function's own name is left out if fewer columns than this remain for it.
+LEAST_BESIDE = 9
+# Named as the function with this time in the profile: one name for one thing.
+UNKNOWN = "[no application frame]"
+MARKERS = {
+    ROOT_FRAME: "all",
+    OTHER_FRAME: "[other]",
+    ELIDED_FRAME: "[...]",
+    BROKEN_FRAME: "[path cut off]",
+    UNKNOWN_FRAME: UNKNOWN,
+}
+# Prefix of the name of code that ran on a device.
+DEVICE = re.compile(r"\[GPU \d+\] ")
+
+
+class Named(Protocol):
+    """A function, or a frame of a stack."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def file(self) -> str | None: ...  # noqa: D102
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """Return text that can be printed and written as UTF-8; dots replace the middle of long text."""
+    if len(text) > longest:
+        text = text[: longest // 2] + "…" + text[-(longest // 2) :]
+    return printable(text)
+
+
+def short(name: str) -> str:
+    """Return a function's name with at most its class before it.
+
+    Its return type, template arguments, parameters, and the marks of clones, cold parts and parallel regions are left
+    out; hashes lose their middle.
+    """
+    device = DEVICE.match(name)
+    place = device[0] if device else ""
+    found = parse(name.removeprefix(place))
+    parts = list(found.parts[-2:]) or [found.text]
+    if parts[-1] == CONVERSION:
+        parts[-1] = found.text[found.starts[-1] : found.end]
+    return clean(place + HASH.sub(r"\1…\2", "::".join(parts)), ROOM)
+
+
+def shorten(name: str, room: int) -> str:
+    """Return a function's short name in `room` columns; the function's own name is cut only if it alone is longer."""
+    return _fitted(short(name), name, room)
+
+
+def shorten_beat(name: str, room: int) -> str:
+    """Return a heartbeat's name in `room` columns: `function:kind` loses the function's scope first.
+
+    A name chosen by a person, and one that fits, stays as it is.
+    """
+    behind = BEAT_KIND.search(name)
+    if behind is None or cell_len(printable(name)) <= room:
+        return fitted(printable(name), room)
+    return shorten(name[: behind.start()], max(room - len(behind[0]), 1)) + behind[0]
+
+
+class Names:
+    """Display names of the functions in one answer: short names, extended where two would be equal.
+
+    Functions are distinguished by template arguments or marks, then by parameters, by their whole scope, by their
+    files, by their modules; then they are numbered.
+    """
+
+    def __init__(self, functions: Iterable[Named | str] = ()):
+        """Take the functions that may stand in one table; each bare name counts as one function."""
+        self._known: dict[_Key, Named | str] = {}
+        for function in functions:
+            key = _key(function)
+            if key not in self._known or _file(self._known[key]) is None:
+                self._known[key] = function
+        self._by_name = {key[0]: key for key in sorted(self._known)}
+        for key in [key for key in self._known if key[1:] == ("", 0) and self._by_name[key[0]] != key]:
+            del self._known[key]
+        self._texts: dict[int, dict[_Key, str]] = {}
+
+    def __call__(self, function: Named | str, room: int = ROOM) -> str:
+        """Return the display name of a function, in at most `room` columns."""
+        key = _key(function)
+        key = key if key in self._known else self._by_name.get(key[0], key)
+        if key not in self._known:
+            return shorten(key[0], room)
+        if room not in self._texts:
+            self._texts[room] = self._told_apart(room)
+        return self._texts[room][key]
+
+    def _told_apart(self, room: int) -> dict[_Key, str]:
+        """Return all names in that many columns, no two of them equal."""
+        texts = {key: shorten(key[0], room) for key in sorted(self._known)}
+        for form in FORMS:
+            for key in _same(texts):
+                texts[key] = _fitted(form(self._known[key]), key[0], room)
+        taken = set(texts.values())
+        for key in _same(texts):
+            numbered = (_numbered(key[0], number, room) for number in count(1))
+            texts[key] = next(text for text in numbered if text not in taken)
+            taken.add(texts[key])
+        return texts
+
+
+# Name, module and address: the identity of a function.
+_Key = tuple[str, str, int]
+
+
+def _key(function: Named | str) -> _Key:
+    """Return the identity of a function; of a frame, the file replaces the module."""
+    if isinstance(function, str):
+        return function, "", 0
+    return function.name, getattr(function, "module", function.file or ""), getattr(function, "address", 0)
+
+
+def _file(function: Named | str) -> str | None:
+    """Return the file of a function."""
+    return None if isinstance(function, str) else function.file
+
+
+def _same(texts: Mapping[_Key, str]) -> list[_Key]:
+    """Return the keys whose names are shared by several."""
+    often = Counter(texts.values())
+    return [key for key, text in texts.items() if often[text] > 1]
+
+
+def _numbered(name: str, number: int, room: int) -> str:
+    """Return a name made unique by a number."""
+    mark = f" #{number}"
+    return _fitted(short(name), name, room - len(mark)) + mark
+
+
+def _of_class(function: Named | str) -> str:
+    """Return a name with the template arguments of its class, without their namespaces."""
+    found = parse(_key(function)[0])
+    if len(found.starts) < 2:
+        return short(_key(function)[0])
+    return _unqualified(found.text[found.starts[-2] : found.starts[-1]]) + found.last
+
+
+def _plain(function: Named | str) -> str:
+    """Return a name with all template arguments, and with the mark of a region or a cold part."""
+    found = parse(_key(function)[0])
+    return _unqualified(found.own) + (found.marks if APART.search(found.marks) else "")
+
+
+def _own(function: Named | str) -> str:
+    """Return a name with its template arguments unchanged, and with the marks of a clone."""
+    found = parse(_key(function)[0])
+    return found.own.replace("> >", ">>") + found.marks
+
+
+def _unqualified(text: str) -> str:
+    """Return a text without the namespaces of template arguments."""
+    at = text.find("<")
+    return (text if at < 0 else text[:at] + QUALIFIER.sub("", text[at:])).replace("> >", ">>")
+
+
+def _called_with(function: Named | str) -> str:
+    """Return a name with parameters as well."""
+    found = parse(_key(function)[0])
+    return found.own.replace("> >", ">>") + found.text[found.end :] + found.marks
+
+
+def _whole(function: Named | str) -> str:
+    """Return the whole name, with the marks of a clone as in the linker's symbol."""
+    found = parse(_key(function)[0])
+    return found.text + found.marks
+
+
+def _in_file(function: Named | str) -> str:
+    """Return a name with its file, if that is known."""
+    at = where(_file(function), None)
+    return f"{short(_key(function)[0])} ({at})" if at else _whole(function)
+
+
+def _in_module(function: Named | str) -> str:
+    """Return a name with its module."""
+    name, module, _ = _key(function)
+    return f"{short(name)} [{clean(os.path.basename(module), 40)}]" if module else _in_file(function)
+
+
+# Longer forms of a name that is shared by several functions: the first that distinguishes them is used.
+FORMS = (_of_class, _plain, _own, _called_with, _whole, _in_file, _in_module)
+
+
+def _fitted(text: str, name: str, room: int) -> str:
+    """Return a form of a name in that many columns; the function's own name is cut last."""
+    text = clean(text, 4 * LONGEST)
+    if cell_len(text) <= room:
+        return text
+    own, found = clean(parse(name).last, 4 * LONGEST), parse(text)
+    at = text.find(own, found.starts[-1]) if found.last == own and found.starts else text.rfind(own)
+    left = room - cell_len(own)
+    if at < 0 or left < 0:
+        return fitted(own if at >= 0 else text, room)
+    before, after = text[:at], text[at + len(own) :]
+    behind = min(cell_len(after), max(left // 2, left - cell_len(before)))
+    return _edge(before, left - behind) + own + _edge(after, behind)
+
+
+def _edge(text: str, room: int) -> str:
+    """Return the context of a function's own name in that many columns; empty where only dots would fit."""
+    return text if cell_len(text) <= room else fitted(text, room) if room >= LEAST_BESIDE else ""
+
+
+# For text in which no two functions are compared.
+SHORT = Names()
+
+
+def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, names: Names = SHORT) -> tuple[str, str]:
+    """Return the short and the whole name of a call-tree frame."""
+    if frame >= 0:
+        return names(functions[frame]), clean(functions[frame].name)
+    if frame > LIBRARY_FRAME:
+        name = MARKERS[frame]
+    else:
+        paths = {module.id: module.name for module in metadata.modules}
+        name = clean(module_label(paths.get(LIBRARY_FRAME - frame) or "library"), 80)
+    return name, name
+
+
+def where(file: str | None, line: int | None) -> str:
+    """Return file:line with the file's base name; empty where it is unknown."""
+    if file is None:
+        return ""
+    name = clean(os.path.basename(file), 80)
+    return f"{name}:{line}" if line is not None else name

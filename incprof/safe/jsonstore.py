@@ -1,0 +1,91 @@
+"""Answers stored beside a run, so that they travel with it: a JSON object in a file, with its version."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from incprof.safe.atomic import replacing
+from incprof.safe.inputs import inside, notice_own, read_input
+from incprof.safe.jsontext import parse_json
+
+# The answers about a large program take some megabytes.
+MOST_BYTES = 64 << 20
+
+Answer = TypeVar("Answer")
+
+
+class Store(Protocol):
+    """Storage for an object. Several stores may refer to the same file."""
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        """Return the result of `understand` for the object; None if there is none."""
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        """Store an object."""
+
+
+# Opens the store for a run's directory, a name in it, and a version.
+Stores = Callable[[str, str, int], Store]
+
+
+class JsonStore:
+    """A file of a run. `version` is that of its contents: a file of another version is not read, but replaced."""
+
+    def __init__(self, directory: str, name: str, version: int):
+        self._directory = directory
+        self._path = Path(directory) / name
+        self._version = version
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        """Return the result of `understand` for the object; None if the file is missing, damaged, or not of this run.
+
+        `understand` may assume valid content: its errors count as damage.
+        """
+        try:
+            found = parse_json(read_input(self._path, MOST_BYTES, within=self._directory))
+            return understand(found) if found["version"] == self._version else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return None
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        """Store an object for later readers; do nothing if the directory is not writable."""
+        data = json.dumps({"version": self._version, **content}).encode("ascii")
+        if len(data) > MOST_BYTES or not inside(self._path.parent, self._directory):
+            return
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(exist_ok=True)
+            with replacing(self._path) as file:
+                file.write(data)
+            notice_own(self._path)
+
+
+class InMemory:
+    """Stores that write nothing: they start with the content of the files, and last as long as this object."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, int], _Kept] = {}
+
+    def __call__(self, directory: str, name: str, version: int) -> Store:
+        """Open the store that stands in for a file."""
+        key = (directory, name, version)
+        if key not in self._kept:
+            self._kept[key] = _Kept(JsonStore(directory, name, version))
+        return self._kept[key]
+
+
+class _Kept:
+    """An object in memory; until one is saved, the one in the file."""
+
+    def __init__(self, file: JsonStore):
+        self._file = file
+        self._content: dict[str, Any] | None = None
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        return self._file.load(understand) if self._content is None else understand(self._content)
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        self._content = dict(content)

@@ -1,0 +1,1 @@
+"""Heartbeat files, read and aligned to a recording."""

@@ -1,0 +1,141 @@
+"""Heartbeat files: selection, and a summary of each heartbeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from glob import escape
+from pathlib import Path
+
+import numpy as np
+
+from appekg.errors import AppekgError, NewerFormatError, NoSuchRankError
+from appekg.heartbeats import Heartbeats as Heartbeats
+from appekg.model import Beat
+from appekg.reader import read
+from incprof.analysis.heartbeats import summarise
+from incprof.analysis.heartbeats.grid import Span
+from incprof.analysis.heartbeats.summaries import BeatRun
+from incprof.analysis.heartbeats.summaries import BeatSummary as BeatSummary
+from incprof.errors import IncprofError, NoDataError, UsageError
+
+COUNTERS = ("dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A selection of heartbeats; None selects all.
+
+    Attributes:
+        ranks: numbers.
+        threads: numbers.
+        ids: sets of numbers, and patterns for names.
+        time_s: first and last second, None for an open end.
+    """
+
+    ranks: frozenset[int] | None = None
+    threads: frozenset[int] | None = None
+    ids: tuple[frozenset[int] | str, ...] | None = None
+    time_s: tuple[float | None, float | None] | None = None
+
+
+def load(path: str, wanted: Filters) -> Heartbeats:
+    """Read the selected heartbeats in a run directory (or one file).
+
+    Raises:
+        NoDataError: there are none.
+        UsageError: no such rank, or no such id.
+        IncprofError: the files have a newer format version.
+    """
+    since, until = wanted.time_s or (None, None)
+    try:
+        found = read(path, ranks=wanted.ranks, threads=wanted.threads, since_s=since, until_s=until)
+    except NoSuchRankError as error:
+        raise UsageError(str(error)) from error
+    except NewerFormatError as error:
+        raise IncprofError(str(error)) from error
+    except AppekgError as error:
+        raise NoDataError(str(error)) from error
+    if not any(len(process.intervals) for process in found.processes):
+        when = " in that time" if wanted.time_s else " yet"
+        raise NoDataError(f"{path}: no complete interval{when}")
+    return found if wanted.ids is None else selected(found, wanted.ids)
+
+
+def later_run(path: str) -> str | None:
+    """Return the directory of the last launch that found `path` in use and took `path.1`, `path.2`, ...; or None."""
+    here = Path(path)
+    if not here.is_dir():
+        return None
+    numbered = (
+        (other.name.removeprefix(f"{here.name}."), other) for other in here.parent.glob(f"{escape(here.name)}.*")
+    )
+    others = [(int(n), other) for n, other in numbered if n.isdecimal() and n.isascii() and _written_s(other)]
+    last = max(others, default=None)
+    return str(last[1]) if last and _written_s(last[1]) > _written_s(here) else None
+
+
+def _written_s(directory: Path) -> float:
+    """Return the time of the last write of heartbeats to a directory, 0 if there are none."""
+    return max((file.stat().st_mtime for file in directory.glob("rank-*.ekg")), default=0.0)
+
+
+def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heartbeats:
+    """Keep the ids that are in a set, or whose names match a pattern.
+
+    Raises:
+        UsageError: a part of `wanted` matches nothing.
+    """
+    ids: set[int] = set()
+    for part in wanted:
+        mine = {number for number, beat in found.beats.items() if matches(beat, part)}
+        if not mine:
+            what = part if isinstance(part, str) else f"{min(part)}" + (f"-{max(part)}" if len(part) > 1 else "")
+            raise UsageError(f"--id {what}: no such heartbeat in {found.directory}")
+        ids |= mine
+    rows = found.rows[np.isin(found.rows["id"], sorted(ids))]
+    return replace(found, rows=rows, beats={number: found.beats[number] for number in sorted(ids)})
+
+
+def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
+    """Return whether a part of --id selects a heartbeat."""
+    if isinstance(part, frozenset):
+        return beat.id in part
+    return beat.name is not None and (beat.name == part or fnmatchcase(beat.name, part))
+
+
+def summaries(found: Heartbeats) -> list[BeatSummary]:
+    """Summarise each heartbeat, by id."""
+    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    spans = [
+        Span(p.rank, p.start_unix_s - earliest, p.intervals["start_ns"] / 1e9, p.intervals["end_ns"] / 1e9)
+        for p in found.processes
+    ]
+    known = {beat.id: (beat.name, beat.rate_factor) for beat in found.beats.values()}
+    interval_s = min((p.interval_s for p in found.processes), default=1.0)
+    costs = [(p.cost.pair_ns, p.cost.skipped_ns) if p.cost is not None else None for p in found.processes]
+    return summarise(found.rows, spans, known, interval_s=interval_s, costs=costs)
+
+
+def run_of(found: Heartbeats) -> BeatRun:
+    """Summarise the run as a whole."""
+    some = [process for process in found.processes if len(process.intervals)]
+    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    _, thread = np.unique(found.rows["thread"], return_inverse=True)
+    begin = min(p.start_unix_s - earliest + float(p.intervals["start_ns"][0]) / 1e9 for p in some)
+    end = max(p.start_unix_s - earliest + p.duration_s for p in some)
+    return BeatRun(
+        app=some[0].app,
+        ranks=len({process.rank for process in found.processes}),
+        processes=len(found.processes),
+        threads=len(np.unique(found.rows["process"].astype(np.int64) * (len(thread) + 1) + thread)),
+        intervals=max(len(process.intervals) for process in some),
+        interval_s=min(process.interval_s for process in some),
+        start_s=begin,
+        duration_s=end - begin,
+        clean=all(process.clean for process in found.processes),
+        counters={
+            name: sum(int(process.intervals[name].sum(dtype=np.float64)) for process in some) for name in COUNTERS
+        },
+    )

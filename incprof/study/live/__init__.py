@@ -1,1 +1,0 @@
-"""A job that is still running: its streams as they grow, and its phases so far."""

@@ -1,0 +1,1 @@
+"""Resolve addresses from binaries: functions, lines, loops, inlined functions."""

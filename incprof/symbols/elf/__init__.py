@@ -1,0 +1,1 @@
+"""Properties of a program from its ELF file alone, with the standard library only."""

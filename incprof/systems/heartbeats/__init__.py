@@ -1,0 +1,1 @@
+"""Heartbeats: reading, summaries, comparisons, and validation against the phases of a recording."""

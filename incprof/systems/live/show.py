@@ -1,0 +1,215 @@
+"""Output of `incprof top`: full screen, as lines, or once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from incprof.command.terminal import text_width, wants_colour
+from incprof.report.text.console import console_for
+from incprof.report.words.run import rounded
+from incprof.safe.printable import say
+from incprof.systems.live.analyse.job_state import LivePhase, LiveProcess, LiveView
+from incprof.systems.live.analyse.model import NEW
+from incprof.systems.live.session import Session
+from incprof.systems.live.top_text import frame, log_line
+from incprof.systems.live.top_words import BeatLine, main_site
+from incprof.systems.live.waiting import Waiting, waiting
+
+TOP = 20
+
+
+def as_dict(view: LiveView, beats: Sequence[BeatLine], *, ended: bool, killed: bool) -> dict[str, Any]:
+    """Return the JSON object. ended: no more data will arrive; killed: a rank left without an end record."""
+    front = view.front
+    return {
+        "schema": "incprof.top/1",
+        "app": front.metadata.app,
+        "ended": ended,
+        "killed": killed,
+        "fitted": view.fitted,
+        "phases": [_phase(phase) for phase in view.phases],
+        "rank": front.rank,
+        "now_s": front.now_s,
+        "functions": [
+            {"name": f.function.name, "module": f.function.module, "share": f.share, "run_share": f.run_share}
+            for f in front.functions[:TOP]
+        ],
+        "heartbeats": [
+            {
+                "id": beat.id, "name": beat.name, "rate_hz": beat.rate_hz, "mean_s": beat.mean_s,
+                "busy_pct": beat.busy_pct, "count": beat.count, "open": beat.open,
+            }
+            for beat in beats
+        ],
+        "processes": [_process(process) for process in view.processes],
+    }  # fmt: skip
+
+
+def _phase(phase: LivePhase) -> dict[str, Any]:
+    """Return a phase."""
+    function, kind = main_site(phase)
+    return {"id": phase.id, "intervals": phase.intervals, "function": function.name if function else None, "kind": kind}
+
+
+def _process(process: LiveProcess) -> dict[str, Any]:
+    """Return a process."""
+    step = process.step
+    return {
+        "rank": process.rank,
+        "pid": process.pid,
+        "primary": process.primary,
+        "host": process.metadata.raw.get("host"),
+        "intervals": process.intervals,
+        "interval_s": process.metadata.interval_s,
+        "pooled": process.metadata.pooled,
+        "rate_hz": process.metadata.rate_hz,
+        "elapsed_s": process.elapsed_s,
+        "phase": process.label if process.label >= 0 else None,
+        "new": process.label == NEW,
+        "since_s": process.since_s,
+        "step": None if step is None else {"name": step[0].name, "share": step[1]},
+        "cpus": process.cpus,
+        "behind_s": process.behind_s,
+        "samples": process.samples,
+        "lost": process.lost,
+        "overhead_pct": rounded(process.overhead_pct),
+        "ended": process.ended,
+        "killed": process.killed,
+    }
+
+
+# Interval of checks whether a fit has finished.
+FITTED_S = 0.25
+
+
+def once(session: Session, args: argparse.Namespace) -> int:
+    """Print one frame."""
+    with waiting(keys=False) as clock:
+        _look(session)
+        while session.view is None:
+            clock.wait(session.pause_s)
+            _look(session)
+    if session.watch.fit_now():
+        session.view = session.watch.view()
+    session.warn(last=True)
+    _print(session, sys.stdout, whole=True)
+    return 0
+
+
+def plain(session: Session, args: argparse.Namespace) -> int:
+    """Print a line for each update with new data, until the job has ended."""
+    with waiting(keys=False) as clock:
+        _look(session)
+        if session.view is None:
+            say(f"waiting for {session.watch.directory}")
+        while True:
+            session.warn()
+            ended = session.watch.ended
+            if session.watch.fit_now() if ended else session.watch.fit():
+                session.view = session.watch.view()
+            if session.view is not None and (session.watch.news or ended):
+                line = log_line(session.view, session.beats)
+                if args.json:
+                    found = as_dict(session.view, session.beats, ended=ended, killed=session.watch.killed)
+                    line = json.dumps(found, ensure_ascii=True, allow_nan=False)
+                print(line, flush=True)
+            if ended:
+                session.warn(last=True)
+                break
+            clock.wait(session.pause_s)
+            _look(session)
+    say(session.hint())
+    return 0
+
+
+def _look(session: Session) -> None:
+    """Read new data of all processes; may block, since there is no screen to update."""
+    session.look()
+    if session.watch.others_wait and session.watch.fit_now():
+        session.look()
+
+
+def screen(session: Session, args: argparse.Namespace) -> int:
+    """Draw until the job has ended or the user presses q; the last frame remains."""
+    console = _console(sys.stdout, None)
+    with (
+        waiting(keys=True) as clock,
+        Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
+    ):
+        _draw_on(session, live, clock)
+    session.warn(last=True)
+    if session.view is not None:
+        _print(session, sys.stdout)
+    if session.watch.ended:
+        print(session.hint())
+    return 0
+
+
+def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
+    """Draw repeatedly."""
+    following = 0.0
+    while True:
+        if time.monotonic() >= following:
+            session.look()
+            following = time.monotonic() + session.pause_s
+        ended = session.watch.ended
+        if session.watch.fit_now() if ended else session.watch.fit():
+            session.view = session.watch.view()
+        _draw(session, live)
+        if ended or clock.quit:
+            return
+        # New phases are shown as soon as they are found, however rarely the job is read.
+        pause = following - time.monotonic()
+        clock.wait(min(pause, FITTED_S) if session.watch.fitting else pause)
+        if clock.stop:
+            live.stop()
+            clock.stopped()
+            live.start()
+
+
+def _draw(session: Session, live: Live) -> None:
+    """Draw a frame that fills the current screen."""
+    columns, rows = _size()
+    live.update(Group(*_lines(session, columns, max(rows, 6))), refresh=True)
+
+
+def _size() -> tuple[int, int]:
+    """Return the current columns and rows of the screen; an exported COLUMNS may be outdated."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        size = shutil.get_terminal_size((80, 24))
+    return size.columns, size.lines
+
+
+def _lines(session: Session, width: int, height: int | None) -> list[Text]:
+    """Return the frame; before the first interval, a message."""
+    if session.view is None:
+        return [Text(f"waiting for {session.watch.directory}"), Text("Ctrl-C or q leaves", style="dim")]
+    return frame(session.view, session.beats, width=width, height=height, note=session.note())
+
+
+def _print(session: Session, out: TextIO, *, whole: bool = False) -> None:
+    """Print a frame permanently. whole: of any height."""
+    width = max(text_width(), 40)
+    console = _console(out, width)
+    for line in _lines(session, width, None if whole else 24):
+        console.print(line, soft_wrap=True)
+
+
+def _console(out: TextIO, width: int | None) -> Console:
+    """Return the console, with colours if wanted."""
+    colour = wants_colour()
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return console_for(out, width=width, colour=colour, environ=environment)

@@ -1,0 +1,223 @@
+"""The live view as a frame of lines that fits a terminal, and as one line for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from incprof.analysis.views.ribbon import runs, stretched
+from incprof.model import IntArray
+from incprof.report.words.formatting import count, duration, fitted, overhead, padded, percent, printable
+from incprof.report.words.formatting import rate as three
+from incprof.report.words.formatting import seconds as precise
+from incprof.systems.live.analyse.job_state import LiveView
+from incprof.systems.live.top_words import (
+    BeatLine,
+    label_badge,
+    label_sign,
+    label_style,
+    live_names,
+    phase_words,
+    site_words,
+)
+
+# Each section gets its head and this many lines before another gets more.
+FEWEST = 3
+# Frames with fewer lines have no empty ones.
+ROOMY = 16
+# Functions with smaller shares, recently and overall, are not shown: they would be 0.0 %.
+SEEN = 0.0005
+LATE_S = 5.0
+# Columns for a name in a log.
+LONGEST = 80
+# Columns for the name of a phase, below which its step is omitted.
+LEAST = 20
+
+
+def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int | None, note: str = "") -> list[Text]:
+    """Return the lines of a frame, at most `height` of them (None: all), each at most `width` wide.
+
+    note: state of the job, such as "ended".
+    """
+    gap = [Text()] if height is None or height >= ROOMY else []
+    lines = [*_head(view, width, note), *gap, *_ribbon(view.front.labels, view.front.elapsed_s, width)]
+    lines += [_now(view, width), *gap]
+    sections = [_phases(view, width), _functions(view, width), _beats(beats, width), _processes(view, width)]
+    sections = [section for section in sections if len(section) > 1]
+    room = None if height is None else height - len(lines)
+    if room is not None:
+        sections = sections[: max(room // 2, 0)]
+    wide = room is None or sum(map(len, sections)) + len(sections) <= room
+    for section, lent in zip(sections, _rooms([len(s) for s in sections], room), strict=True):
+        if wide and section is not sections[0]:
+            lines.append(Text())
+        lines += _cut(section, lent)
+    for line in lines:
+        line.truncate(width)
+    return lines[:height]
+
+
+def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
+    """Return the current state in one line."""
+    front = view.front
+    names = live_names(view)
+    parts = [
+        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {phase_words(view, front, names)}"
+        f" for {duration(front.since_s)}"
+    ]
+    if front.step is not None:
+        parts.append(f"step {names(front.step[0])} {percent(front.step[1])}")
+    parts.append(f"{front.cpus:.2f} CPUs")
+    hot = [f"{names(f.function)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
+    if hot:
+        parts.append("hot: " + ", ".join(hot))
+    if beats:
+        parts.append("beats: " + ", ".join(f"{_named(b.name or str(b.id))} {three(b.rate_hz)}/s" for b in beats[:3]))
+    if len(view.processes) > 1:
+        labels = [label_sign(process.label) for process in view.processes]
+        parts.append("ranks in " + ", ".join(f"{sign}: {labels.count(sign)}" for sign in sorted(set(labels))))
+    return ", ".join(parts)
+
+
+def _named(text: str) -> str:
+    """Return a printable name, truncated for a line of text."""
+    return fitted(printable(text[: 20 * LONGEST]), LONGEST)
+
+
+def _head(view: LiveView, width: int, note: str) -> list[Text]:
+    """Return the program, and the quality of its recording."""
+    front = view.front
+    raw = front.metadata.raw
+    total = max(front.metadata.ranks or 0, len({process.rank for process in view.processes}))
+    first = [printable(front.metadata.app), f"pid {front.pid} on {printable(str(raw.get('host') or '?'))}"]
+    first.append(f"rank {front.rank}" + (f" of {total}" if total > 1 else ""))
+    first.append(duration(front.elapsed_s))
+    if note:
+        first.append(note)
+    lost = sum(process.lost for process in view.processes)
+    meta = front.metadata
+    second = [
+        f"{count(front.intervals, 'interval')} of {meta.interval_s:g} s"
+        + (f" ({meta.pooled} recorded ones each)" if meta.pooled > 1 else ""),
+        f"{count(front.samples, 'sample')} at {front.metadata.rate_hz:g}/s",
+        f"{lost} lost",
+        f"overhead {overhead(front.overhead_pct)}",
+        f"{front.cpus:.2f} CPUs",
+    ]
+    return [Text(_joined(first, width), style="bold"), Text(_joined(second, width))]
+
+
+def _joined(parts: list[str], width: int) -> str:
+    """Join parts in a line; middle parts are omitted if there is no room."""
+    while len(parts) > 2 and cell_len(", ".join(parts)) > width:
+        parts = [parts[0], *parts[2:]]
+    return fitted(", ".join(parts), width)
+
+
+def _strip(labels: IntArray, width: int) -> Text:
+    """Return a run as `width` characters."""
+    line = Text()
+    for label, length in runs(stretched(labels, width)) if width > 0 else []:
+        line.append(label_sign(label) * length, style=label_style(label))
+    return line
+
+
+def _ribbon(labels: IntArray, elapsed_s: float, width: int) -> list[Text]:
+    """Return the run so far, with a time axis under it."""
+    return [_strip(labels, width), Text("0 s" + duration(elapsed_s).rjust(width - 3))]
+
+
+def _now(view: LiveView, width: int) -> Text:
+    """Return the current phase and step."""
+    front = view.front
+    line = Text("now ")
+    line.append(f" {label_badge(front.label)} ", style=label_style(front.label))
+    names = live_names(view)
+    since = f", for {duration(front.since_s)}"
+    room = width - line.cell_len - 1 - len(since)
+    # The step is shown if there is room for it next to the phase.
+    step = ""
+    if front.step is not None:
+        step = f", step {names(front.step[0], max(width // 4, 1))} {percent(front.step[1])}"
+        step = step if room - len(step) >= min(len(phase_words(view, front, names)), LEAST) else ""
+    line.append(" " + phase_words(view, front, names, max(room - len(step), 12)) + since + step)
+    return line
+
+
+def _phases(view: LiveView, width: int) -> list[Text]:
+    """Return the phases so far, largest first."""
+    total, names = max(view.front.intervals, 1), live_names(view)
+    lines = [Text(f"Phase  {'Run':>5}  Main site", style="bold")]
+    for phase in sorted(view.phases, key=lambda phase: (-phase.intervals, phase.id)):
+        line = Text()
+        line.append(f" {label_badge(phase.id)} ", style=label_style(phase.id))
+        line.append(f"    {percent(phase.intervals / total):>5}  ")
+        line.append(site_words(phase, names, width - 15))
+        lines.append(line)
+    return lines
+
+
+def _functions(view: LiveView, width: int) -> list[Text]:
+    """Return the functions with most recent self time."""
+    front = view.front
+    lines = [Text(f"{'Now':>6}  {'Run':>6}  Self time by function, last {duration(front.now_s)}", style="bold")]
+    names = live_names(view)
+    for f in front.functions:
+        if max(f.share, f.run_share) < SEEN:
+            continue
+        name = names(f.function, width - 16)
+        lines.append(Text(f"{100 * f.share:5.1f}%  {100 * f.run_share:5.1f}%  {name}"))
+    return lines
+
+
+def _beats(beats: Sequence[BeatLine], width: int) -> list[Text]:
+    """Return the recent heartbeats."""
+    lines = [Text(f"{'ID':>4}  {'Rate /s':>8}  {'Mean':>8}  {'Wall %':>7}  {'Count':>9}  Heartbeat", style="bold")]
+    for beat in beats:
+        name = fitted(printable(beat.name or "-") + (f", {beat.open} in progress" if beat.open else ""), width - 46)
+        mean = precise(beat.mean_s)
+        lines.append(
+            Text(
+                f"{beat.id:>4}  {three(beat.rate_hz):>8}  {mean:>8}  {three(beat.busy_pct):>7}  {beat.count:>9}  {name}"
+            )
+        )
+    return lines
+
+
+def _processes(view: LiveView, width: int) -> list[Text]:
+    """Return a line for each process, the most loaded first; none if there is only one."""
+    head = f"{'Rank':>5} {'pid':>8}  Phase  {'for':>10}  {'CPUs':>5} {'behind':>8}"
+    lines = [Text(head, style="bold")]
+    if len(view.processes) < 2:
+        return []
+    for process in sorted(view.processes, key=lambda p: (p.ended, -p.cpus, p.rank, not p.primary)):
+        behind = f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
+        behind = "killed" if process.killed else "ended" if process.ended else behind
+        line = Text(f"{process.rank:>5} {'' if process.primary else process.pid or '':>8}   ")
+        line.append(f" {label_sign(process.label)} ", style=label_style(process.label))
+        line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(behind, 8, right=True)}  ")
+        line.append_text(_strip(process.labels, width - line.cell_len))
+        lines.append(line)
+    return lines
+
+
+def _rooms(wanted: Sequence[int], room: int | None) -> list[int]:
+    """Return the number of lines of each section: a few for each, and the rest for those that need more."""
+    if room is None or sum(wanted) <= room:
+        return list(wanted)
+    rooms = [0] * len(wanted)
+    for least in (FEWEST, max(wanted, default=0)):
+        for _ in range(least):
+            for i, want in enumerate(wanted):
+                if rooms[i] < min(want, least) and sum(rooms) < room:
+                    rooms[i] += 1
+    return rooms
+
+
+def _cut(section: list[Text], room: int) -> list[Text]:
+    """Return `room` lines of a section; the last one gives the number of omitted lines, unless it is the only one."""
+    if len(section) <= room or room == 2:
+        return section[:room]
+    return [*section[: room - 1], Text(f"   ... {len(section) - room + 1} more", style="dim")] if room > 1 else []

@@ -1,0 +1,273 @@
+"""Watch a run: its streams as they grow, and their analysis."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incprof.analysis.composition.pool_size import pooled_by_ticks
+from incprof.analysis.options.phase_thresholds import PHASES
+from incprof.errors import NoDataError
+from incprof.readers.stream.follow_run import RunFollower
+from incprof.readers.stream.node_files import split
+from incprof.systems.live.analyse import LiveRun
+from incprof.systems.live.fitting import Fitting
+from incprof.systems.live.lookup import Lookup
+
+if TYPE_CHECKING:
+    from incprof.model import Process
+    from incprof.readers.stream.follow import Follower
+    from incprof.study.options import Libs
+    from incprof.systems.live.analyse.job_state import LiveView
+
+# Number of last intervals that phases are fitted to.
+WINDOW = 3600
+# Greatest share of time for fitting phases.
+FIT_SHARE = 0.05
+# A local process that does not exist, and whose file has not grown for this many intervals, was killed.
+SILENT_INTERVALS, SILENT_S = 3.0, 2.0
+# With fewer samples in total, the usual number per interval cannot be estimated.
+LEAST_SAMPLES = 2 * PHASES.samples
+# Greatest time to wait for a fit when leaving.
+PATIENCE_S = 1.0
+# The lowest priority: on Linux, each thread has its own.
+LEAST = 19
+
+
+def _runs(pid: int) -> bool:
+    """Return whether a local process runs. A zombie does not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as raw:
+            return raw.read(4096).rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except OSError:
+        return False
+
+
+class Watch:
+    """Watches a run directory.
+
+    Attributes:
+        news: Whether the last update found new intervals of the lead.
+        killed: Whether a rank left without an end record.
+    """
+
+    def __init__(self, directory: str, *, rank: int | None, libs: Libs, exe: str | None):
+        self.directory = directory
+        self.news = self.killed = False
+        self.warnings: list[str] = []
+        self.rank = rank
+        self._run = RunFollower(directory, rank=rank, libs=libs, exe=exe)
+        self._live = LiveRun(WINDOW)
+        self._lookup = Lookup(libs)
+        self._grew: dict[str, float] = {}
+        self._over: set[str] = set()
+        self._bad: set[str] = set()
+        self._fit_again = 0.0
+        self._looked_up = False
+        # Number of recorded intervals and samples at the last decision on how many to pool.
+        self._judged = (1, 0.5)
+        self._fitting: Fitting | None = None
+
+    @property
+    def lead(self) -> Process | None:
+        """The process that phases are fitted to: the first readable one of the lowest rank."""
+        return next((process for process, _ in self._run.processes if process.path not in self._bad), None)
+
+    @property
+    def missing(self) -> str:
+        """Message on missing data, before there is any."""
+        if not os.path.isdir(self.directory):
+            return "no such directory"
+        if self.rank is not None and self.lead is None:
+            return f"nothing of rank {self.rank}"
+        return "no complete interval of a recording"
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the last data from any process that has not ended."""
+        alive = [grew for path, grew in self._grew.items() if path not in self._over]
+        return time.monotonic() - max(alive) if alive else 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether all processes found so far have ended."""
+        usable = [process.path for process, _ in self._run.processes if process.path not in self._bad]
+        return bool(usable) and all(path in self._over for path in usable)
+
+    def look(self) -> None:
+        """Read new data, of the lead first.
+
+        Raises:
+            NoDataError: the directory or the only stream in it cannot be used.
+        """
+        self.news = False
+        self._run.scan()
+        lead = self.lead
+        for process, follower in self._run.processes:
+            follower.keep = WINDOW if process is lead else 0
+        for process, follower in self._run.processes:
+            if process.path not in self._bad and (process is lead or not self.others_wait):
+                self._follow(process, follower, lead=process is lead)
+            if self.lead is not lead:  # it is unreadable: the next one becomes the lead, and is read from its beginning
+                self.look()
+                return
+        if self._bad and self.lead is None:
+            raise NoDataError(self.warnings[-1])
+        if lead is not None and self._regrouped(lead):
+            self.look()
+
+    def _regrouped(self, lead: Process) -> bool:
+        """Change the number of recorded intervals pooled into one, if they hold too few samples, or enough by now."""
+        ticks = np.array(self._follower(lead).ticks)
+        n, total = len(ticks), float(ticks.sum())
+        grown = n >= 2 * self._judged[0] or total >= 2 * self._judged[1]
+        if lead.path not in self._over and (not grown or total < LEAST_SAMPLES):
+            return False
+        self._judged = (max(n, 1), max(total, 1.0))
+        by = pooled_by_ticks(ticks) if n > 1 else 1
+        if by == self._run.by:
+            return False
+        self._run.regroup(by)
+        self._live = LiveRun(WINDOW)
+        self._lookup.begin_again()
+        self._over.clear()
+        return True
+
+    def _follower(self, process: Process) -> Follower:
+        """Return the follower of a process."""
+        return next(follower for other, follower in self._run.processes if other is process)
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether other processes have to wait: if there is much data at once, the lead's code is resolved first."""
+        lead = self.lead
+        return lead is not None and len(self._run.processes) > 1 and not self._looked_up and self._live.due(lead)
+
+    def _follow(self, process: Process, follower: Follower, *, lead: bool) -> None:
+        """Read new data of a process."""
+        more = True
+        while more:
+            try:
+                look = follower.look()
+            except NoDataError as error:
+                self._bad.add(process.path)
+                self._tell(str(error))
+                return
+            more = look.more
+            if look.restarted:
+                self._live.restart(process)
+                self._lookup.forget(process)
+                self._over.discard(process.path)
+            if follower.holes:
+                self._tell(f"{process.path}: damaged places were skipped: see incprof phases")
+            if look.profile is not None:
+                profile = self._lookup.known(process, self._live.known(process), look.profile, lead=lead)
+                self._live.add(process, profile, lead=lead)
+                self._grew[process.path] = time.monotonic()
+                self.news = self.news or lead
+        if process.path not in self._over and (follower.ended or self._gone(process, follower)):
+            if not follower.ended and not follower.flush and follower.by > 1:
+                follower.flush = True
+                self._follow(process, follower, lead=lead)
+                return
+            self._over.add(process.path)
+            # A killed child is its parent's concern.
+            self.killed = self.killed or (process.primary and not follower.ended)
+            self._live.end(process, killed=not follower.ended)
+
+    def _tell(self, line: str) -> None:
+        """Add a warning, unless it was given before."""
+        if line not in self.warnings:
+            self.warnings.append(line)
+
+    def _gone(self, process: Process, follower: Follower) -> bool:
+        """Return whether a process left without an end record: it is local, does not exist, and its file is silent."""
+        if follower.metadata is None:
+            return False
+        raw = follower.metadata.raw
+        # The age of the file reveals processes killed long before the first update.
+        try:
+            silent = time.time() - os.stat(split(process.path)[0]).st_mtime
+        except OSError:
+            silent = 0.0
+        silent = max(silent, time.monotonic() - self._grew.setdefault(process.path, time.monotonic()))
+        if silent < SILENT_S + SILENT_INTERVALS * follower.metadata.interval_s:
+            return False
+        pid = raw.get("pid")
+        return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not _runs(pid)
+
+    @property
+    def fitting(self) -> bool:
+        """Whether a fit is running, or its result has not been adopted."""
+        return self._fitting is not None
+
+    def fit(self) -> bool:
+        """Start a background fit if it is due; return whether a finished one has changed the phases."""
+        if self._fitting is not None and self._fitting.is_alive():
+            return False
+        if self._fitting is not None:
+            done, self._fitting = self._fitting, None
+            self._fit_again = time.monotonic() + done.took_s / FIT_SHARE
+            return self._taken(done)
+        lead = self.lead
+        if lead is not None and time.monotonic() >= self._fit_again and self._live.due(lead, self._lookup.unseen):
+            self._fitting = self._started(lead)
+        return False
+
+    def fit_now(self) -> bool:
+        """Fit phases to all data now; return whether there was new data."""
+        while self._fitting is not None and self._fitting.is_alive():
+            self._fitting.join(0.1)
+        lead, self._fitting = self.lead, None
+        if lead is None or not self._live.behind(lead):
+            return False
+        fitting = self._started(lead, at_once=True)
+        # Joined in short steps, so that signals are handled.
+        while fitting is not None and fitting.is_alive():
+            fitting.join(0.1)
+        return fitting is not None and self._taken(fitting)
+
+    def _started(self, lead: Process, *, at_once: bool = False) -> Fitting | None:
+        """Start a fit to the lead's window; None without one."""
+        follower = self._follower(lead)
+        window = follower.window()
+        if window is None:
+            self._looked_up = True
+            return None
+        # If the caller waits for the fit, it runs at normal priority.
+        fitting = Fitting(
+            lead, window, follower.n_intervals, follower.restarts, nice=0 if at_once else LEAST,
+            finish=self._run.finished, by=self._run.by,
+        )  # fmt: skip
+        fitting.start()
+        return fitting
+
+    def _taken(self, done: Fitting) -> bool:
+        """Adopt the result of a fit, unless the recording was replaced meanwhile; return whether it was adopted."""
+        if done.problem is not None:
+            raise done.problem
+        self._looked_up = True
+        follower = next((f for process, f in self._run.processes if process.path == done.lead.path), None)
+        if done.found is None or follower is None or follower.restarts != done.restarts:
+            return False
+        data = done.window.metadata
+        self._lookup.learn(done.known)
+        self._live.refit(done.lead, done.found, done.end, data.interval_s * done.by * data.rate_hz, done.made_of)
+        for process, _ in self._run.processes:
+            for first, profile in self._lookup.early(process, done.end if process.path == done.lead.path else 0):
+                self._live.again(process, first, profile)
+        return True
+
+    def close(self) -> bool:
+        """Wait briefly for a running fit; return whether none is left: Python must not exit during one."""
+        if self._fitting is not None:
+            self._fitting.join(PATIENCE_S)
+        return self._fitting is None or not self._fitting.is_alive()
+
+    def view(self) -> LiveView | None:
+        """Return the state to show; None before the first interval."""
+        lead = self.lead
+        return self._live.view(lead) if lead is not None else None

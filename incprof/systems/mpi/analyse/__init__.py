@@ -1,0 +1,1 @@
+"""Phases of a program's communication with their weights, and the run time predicted from them."""

@@ -1,0 +1,259 @@
+"""Loops in a sequence of events, including nested ones: each repeat is replaced by one item, and the search repeated.
+
+A loop is identified by the content of an iteration, not by the number of iterations. So an outer loop is found even if
+an inner one iterates until it has converged, and if a step occurs only now and then. n events; items are events, or
+loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.model import BoolArray, IntArray
+from incprof.systems.mpi.analyse.repeats import Hashes, Repeats, repeats_of
+from incprof.systems.mpi.signature_types import Grammar
+
+# Longest iteration searched for, in items.
+LONGEST = 1024
+
+
+@dataclass
+class Loop:
+    """A loop.
+
+    Attributes:
+        content: Items of one iteration, as in its first episode; see `Loops`.
+        starts: (iterations,) first event of each iteration.
+        ends: (iterations,) event after the last one of each iteration.
+        visit: (iterations,) number of the episode, a contiguous run of iterations.
+    """
+
+    content: tuple[int, ...]
+    starts: IntArray
+    ends: IntArray
+    visit: IntArray
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations in all episodes."""
+        return len(self.starts)
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a sequence.
+
+    Attributes:
+        found: The loops; loop number i is the item `kinds` + i.
+        kinds: Number of event kinds, which are numbered from 0.
+        steps: As in `Grammar`.
+    """
+
+    found: tuple[Loop, ...]
+    kinds: int
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def grammar(self) -> Grammar:
+        """Grammar of the loops."""
+        return Grammar(self.kinds, tuple(loop.content for loop in self.found), self.steps)
+
+    def inside(self, loop: Loop) -> tuple[int, ...]:
+        """Return the numbers of the loops in an iteration of a loop, each once."""
+        return tuple(sorted({item - self.kinds for item in loop.content if item >= self.kinds}))
+
+    def all_inside(self, loop: Loop) -> list[Loop]:
+        """Return the loops inside a loop, at all levels."""
+        found, left = set[int](), [*self.inside(loop)]
+        while left:
+            number = left.pop()
+            if number not in found:
+                found.add(number)
+                left += self.inside(self.found[number])
+        return [self.found[number] for number in sorted(found)]
+
+
+@dataclass
+class _Items:
+    """A sequence of items, and the event that each begins with, (m,); first[m] is the number of events."""
+
+    items: IntArray
+    first: IntArray
+
+
+@dataclass
+class _Visits:
+    """Iterations of a loop, in the order of detection."""
+
+    content: tuple[int, ...]
+    starts: list[IntArray] = field(default_factory=list)
+    ends: list[IntArray] = field(default_factory=list)
+    begins: list[BoolArray] = field(default_factory=list)
+
+
+class LoopFinder:
+    """Finds the loops in one sequence."""
+
+    def __init__(self, events: IntArray, longest: int = LONGEST) -> None:
+        """Initialise. events: (n,) kinds from 0. longest: greatest length of an iteration, in items."""
+        self._now = _Items(events.astype(np.int64), np.arange(len(events) + 1, dtype=np.int64))
+        self._kinds = int(events.max(initial=-1)) + 1
+        self._longest = longest
+        self._loops: dict[tuple[int, ...], int] = {}
+        self._visits: list[_Visits] = []
+        self._steps: list[tuple[int, ...]] = []
+
+    def find(self) -> Loops:
+        """Find all loops, shortest first: an outer loop appears once those inside it have become one item each."""
+        period, hashes = 1, Hashes(self._now.items)
+        while period <= min(self._longest, len(self._now.items) // 2):
+            repeats = repeats_of(self._now.items, hashes, period)
+            if repeats:
+                number = self._numbers_of(repeats)
+                self._steps.append(tuple(dict.fromkeys(number.tolist())))
+                self._replace(repeats, number, self._steps[-1])
+                period, hashes = 0, Hashes(self._now.items)
+            period += 1
+        return self._found()
+
+    def follow(self, grammar: Grammar) -> Loops:
+        """Find the loops of another sequence in this one, in the same steps as there.
+
+        An independent search of a beginning finds other loops, because what repeats only later is not a loop yet. Kinds
+        of events that the other sequence does not have are in no loop.
+        """
+        known = self._now.items < grammar.kinds
+        self._now.items = np.where(known, self._now.items, self._now.items + len(grammar.contents))
+        self._kinds = grammar.kinds
+        for content in grammar.contents:
+            self._number(content)
+        for step in grammar.steps:
+            period = len(grammar.contents[step[0]])
+            repeats = repeats_of(self._now.items, Hashes(self._now.items), period)
+            number = self._numbers_of(repeats)
+            mine = np.isin(number, step)
+            self._replace(Repeats(period, repeats.first[mine], repeats.count[mine]), number[mine], step)
+        self._steps = [*grammar.steps]
+        return self._found(len(grammar.contents))
+
+    def _found(self, count: int | None = None) -> Loops:
+        return Loops(tuple(_loop(visits) for visits in self._visits[:count]), self._kinds, tuple(self._steps))
+
+    def _numbers_of(self, repeats: Repeats) -> IntArray:
+        """Return the loop number of each repeat, (m,)."""
+        if not len(repeats):
+            return repeats.first
+        contents = self._now.items[repeats.first[:, None] + np.arange(repeats.period)]
+        distinct, which = np.unique(contents, axis=0, return_inverse=True)
+        numbers = [self._number(tuple(content)) for content in distinct.tolist()]
+        return np.array(numbers, dtype=np.int64)[which.ravel()]
+
+    def _replace(self, repeats: Repeats, number: IntArray, step: tuple[int, ...]) -> None:
+        """Replace each repeat by its loop, (m,), and likewise single occurrences of its content.
+
+        step: the loops introduced in this way.
+        """
+        for one in step:
+            mine = number == one
+            self._add(one, repeats.period, repeats.first[mine], repeats.count[mine])
+        self._shorten(repeats.first, repeats.end, number)
+        for one in step:
+            self._replace_single(one)
+
+    def _replace_single(self, number: int) -> None:
+        """Replace single iterations of a loop by the loop."""
+        content = np.array(self._visits[number].content, dtype=np.int64)
+        first = _apart(_occurrences(self._now.items, content), len(content))
+        if len(first):
+            self._add(number, len(content), first, np.ones(len(first), dtype=np.int64))
+            self._shorten(first, first + len(content), np.full(len(first), number))
+
+    def _number(self, content: tuple[int, ...]) -> int:
+        """Return the number of a loop, independent of where its iterations begin."""
+        key = least_rotation(content)
+        if key not in self._loops:
+            self._loops[key] = len(self._visits)
+            self._visits.append(_Visits(content))
+        return self._loops[key]
+
+    def _add(self, number: int, period: int, first: IntArray, count: IntArray) -> None:
+        """Add episodes, (m,): their first items, and their numbers of iterations."""
+        visits = self._visits[number]
+        turn = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        item = np.repeat(first, count) + period * turn
+        visits.starts.append(self._now.first[item])
+        visits.ends.append(self._now.first[item + period])
+        visits.begins.append(turn == 0)
+
+    def _shorten(self, first: IntArray, end: IntArray, number: IntArray) -> None:
+        """Replace each of some runs of items by a loop, (m,). end: the item after each run."""
+        depth = np.zeros(len(self._now.items) + 1, dtype=np.int64)
+        depth[first] += 1
+        depth[end] -= 1
+        keep = np.cumsum(depth) == 0
+        keep[first] = True
+        items = self._now.items.copy()
+        items[first] = self._kinds + number
+        self._now = _Items(items[keep[:-1]], self._now.first[keep])
+
+
+def _loop(visits: _Visits) -> Loop:
+    """Return a loop with its iterations in order."""
+    none = np.zeros(0, dtype=np.int64)
+    starts, ends = np.concatenate([none, *visits.starts]), np.concatenate([none, *visits.ends])
+    begins = np.concatenate([none, *visits.begins])
+    order = np.argsort(starts, kind="stable")
+    return Loop(visits.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
+
+
+def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the least rotation of a sequence: Booth's algorithm (IPL 10, 1980)."""
+    twice = content + content
+    failure, least = [-1] * len(twice), 0
+    for j in range(1, len(twice)):
+        i = failure[j - least - 1]
+        while i != -1 and twice[j] != twice[least + i + 1]:
+            if twice[j] < twice[least + i + 1]:
+                least = j - i - 1
+            i = failure[i]
+        if i == -1 and twice[j] != twice[least]:
+            if twice[j] < twice[least]:
+                least = j
+            failure[j - least] = -1
+        else:
+            failure[j - least] = i + 1
+    return twice[least : least + len(content)]
+
+
+def _occurrences(items: IntArray, content: IntArray) -> IntArray:
+    """Return the positions of a sequence in another."""
+    found = np.flatnonzero(items[: max(len(items) - len(content) + 1, 0)] == content[0])
+    for offset in range(1, len(content)):
+        if not len(found):
+            break
+        found = found[items[found + offset] == content[offset]]
+    return found
+
+
+def _apart(starts: IntArray, length: int) -> IntArray:
+    """Return the starts of occurrences that do not overlap an earlier one."""
+    if not (np.diff(starts) < length).any():
+        return starts
+    kept, free = [], 0
+    for start in starts.tolist():
+        if start >= free:
+            kept.append(start)
+            free = start + length
+    return np.array(kept, dtype=np.int64)
+
+
+def in_no_loop(loops: Loops, n: int) -> BoolArray:
+    """Mark the events, (n,), that belong to no iteration of any loop."""
+    depth = np.zeros(n + 1, dtype=np.int64)
+    for loop in loops.found:
+        np.add.at(depth, loop.starts, 1)
+        np.add.at(depth, loop.ends, -1)
+    outside: BoolArray = np.cumsum(depth[:-1]) == 0
+    return outside

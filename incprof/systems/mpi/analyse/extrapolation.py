@@ -1,0 +1,200 @@
+"""Extrapolate a run from its beginning: the time of a known whole run, phase by phase, times the measured ratio.
+
+Occurrences are compared with the same ones of the whole run, so phases whose time changes during the run are predicted
+as well as steady ones, and rare or missing phases are scaled like the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from incprof.model import FloatArray, IntArray
+from incprof.systems.mpi.analyse.call_loops import LoopFinder
+from incprof.systems.mpi.analyse.predicted_time import RANGE, PhaseTime, Predicted
+from incprof.systems.mpi.analyse.robust_phases import Choice
+from incprof.systems.mpi.signature_types import Grammar, SignatureFile
+
+# Number of groups of consecutive occurrences that are left out in turn, to estimate how the ratio depends on each.
+GROUPS = 20
+
+
+@dataclass(frozen=True)
+class KnownPhase:
+    """A phase of a known whole run.
+
+    Attributes:
+        loop: Number of its loop; None for the paper's phases.
+        whole: Whether no loop inside it is a phase.
+        weight: Number of occurrences.
+        seconds: Total time of all occurrences.
+        time_s: (m,) times of its first occurrences, at least.
+    """
+
+    loop: int | None
+    whole: bool
+    weight: int
+    seconds: float
+    time_s: FloatArray
+
+
+def phases_known(
+    kinds: IntArray, tick_s: FloatArray, grammar: Grammar, known: Sequence[KnownPhase]
+) -> list[FloatArray]:
+    """Return the time of each occurrence of known phases, (seen,) each, in the events of another run.
+
+    Args:
+        kinds: (n,) kinds of events, numbered as in the known run.
+        tick_s: (n,) seconds from the end of the previous event to the end of this one.
+        grammar: Grammar of the loops of the known run.
+        known: The phases.
+    """
+    whole = {phase.loop: phase.whole for phase in known}
+    choice = Choice(LoopFinder(kinds).follow(grammar), tick_s)
+    for number, loop in reversed(list(enumerate(choice.loops.found))):
+        mine = choice.open_iterations(loop)
+        if number in whole and mine.any():
+            choice.take(number, mine, whole=whole[number])
+    found = {phase.loop: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
+    return [found.get(phase.loop, np.zeros(0)) for phase in known]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of phase times here to those of the known run.
+
+    Attributes:
+        value: The ratio.
+        error: Its standard error.
+        groups: Number of groups of the jackknife.
+    """
+
+    value: float
+    error: float
+    groups: int
+
+    def range(self) -> tuple[float, float]:
+        """Return the interval of the ratio."""
+        part = (1 + RANGE) / 2
+        reach = float(stdtrit(self.groups - 1, part) if self.groups > 1 else ndtri(part)) * self.error
+        return max(self.value - reach, 0.0), self.value + reach
+
+
+def ratio(target: FloatArray, base: FloatArray, warm_up: int) -> Ratio | None:
+    """Compare occurrences, (m,) seconds each, with the same ones of another run; None without any to compare."""
+    whole, both = base, min(len(target), len(base))
+    first = min(warm_up, both - 1)
+    if both < 1 or not base[first:both].sum() > 0:
+        return None
+    target, base = target[first:both], base[first:both]
+    groups = min(GROUPS, len(base))
+    at = np.linspace(0, len(base), groups + 1).astype(np.int64)[:-1]
+    ours, theirs = np.add.reduceat(target, at), np.add.reduceat(base, at)
+    value = float(target.sum() / base.sum())
+    if groups < 2:
+        return Ratio(value, value * _drift(whole, 1), groups)
+    # Jackknife: the ratio without each group in turn.
+    without = (ours.sum() - ours) / np.maximum(theirs.sum() - theirs, 1e-300)
+    error = float(np.sqrt((groups - 1) / groups * ((without - without.mean()) ** 2).sum()))
+    return Ratio(value, float(np.hypot(error, value * _drift(whole, len(base)))), groups)
+
+
+def _drift(whole: FloatArray, length: int) -> float:
+    """Return the coefficient of variation of the ratio of two runs over the parts of them that could be compared.
+
+    Other load on a machine changes more slowly than occurrences do: parts of a run as long as the one compared differ
+    from each other by more than the scatter within one of them. Both runs contain such a part.
+
+    Args:
+        whole: (m,) seconds of the occurrences of the whole run.
+        length: Number of occurrences compared.
+    """
+    parts = len(whole) // length
+    return float(np.sqrt(2.0)) * _variation(whole[: parts * length].reshape(parts, length).mean(axis=1))
+
+
+def _variation(values: FloatArray) -> float:
+    """Return the coefficient of variation of values, (m,); 0 for a single value."""
+    return float(values.std(ddof=1) / values.mean()) if len(values) > 1 and values.mean() > 0 else 0.0
+
+
+def predicted_elsewhere(
+    known: Sequence[KnownPhase], seen: Sequence[FloatArray], outside_s: float, elapsed_s: float, warm_up: int
+) -> Predicted:
+    """Predict the time of a whole run.
+
+    Args:
+        known: Phases of the known run.
+        seen: For each phase, the times of its occurrences measured here.
+        outside_s: Time in no phase in the known run, after the part executed here.
+        elapsed_s: Time of the part executed here.
+        warm_up: Number of occurrences not compared.
+    """
+    ratios = [ratio(target, phase.time_s, warm_up) for target, phase in zip(seen, known, strict=True)]
+    rest = np.array([p.seconds - float(p.time_s[: len(t)].sum()) for p, t in zip(known, seen, strict=True)])
+    rest = np.maximum(rest, 0.0)
+    usable = [(number, one) for number, one in enumerate(ratios) if one is not None]
+    # Phases without measured occurrences are scaled by the mean ratio of the others.
+    weight = np.array([known[number].seconds for number, _ in usable])
+    value = np.array([(one.value, *one.range()) for _, one in usable]).reshape(-1, 3)
+    common = weight @ value / weight.sum() if len(usable) else np.ones(3)
+    scaled = np.tile(common, (len(known), 1))
+    scaled[[number for number, _ in usable]] = value
+    pet = elapsed_s + float(rest @ scaled[:, 0]) + outside_s * float(common[0])
+    below = np.sqrt((((scaled[:, 0] - scaled[:, 1]) * rest) ** 2).sum())
+    above = np.sqrt((((scaled[:, 2] - scaled[:, 0]) * rest) ** 2).sum())
+    one_s = scaled * np.array([[phase.seconds / phase.weight] for phase in known]).reshape(-1, 1)
+    times = tuple(
+        PhaseTime(mean, low, high, len(target)) for (mean, low, high), target in zip(one_s.tolist(), seen, strict=True)
+    )
+    return Predicted(pet, pet - float(below), pet + float(above), 0, elapsed_s, times)
+
+
+def predicted_by_equation(
+    known: Sequence[KnownPhase], seen: Sequence[FloatArray], elapsed_s: float, warm_up: int
+) -> Predicted:
+    """Predict the time of a whole run by the paper's equation 1: weight times the time of one, over all phases.
+
+    Args:
+        known: Phases of the known run. One without measured occurrences takes as long as there.
+        seen: For each phase, the times of its occurrences here, (m,) seconds.
+        elapsed_s: Time of the part executed here.
+        warm_up: Number of occurrences not measured.
+    """
+    times = []
+    for phase, target in zip(known, seen, strict=True):
+        measured = target[min(warm_up, len(target) - 1) :] if len(target) else phase.time_s
+        one_s, reach = float(measured.mean()), 0.0
+        if len(target) and len(measured) > 1:
+            error = float(measured.std(ddof=1) / np.sqrt(len(measured)))
+            reach = float(stdtrit(len(measured) - 1, (1 + RANGE) / 2)) * error
+        elif len(target):
+            reach = float(ndtri((1 + RANGE) / 2)) * one_s * _variation(phase.time_s)
+        times.append(PhaseTime(one_s, max(one_s - reach, 0.0), one_s + reach, len(target)))
+    weight = np.array([phase.weight for phase in known], dtype=np.float64)
+    mean, low, high = np.array([(one.mean_s, one.low_s, one.high_s) for one in times]).reshape(-1, 3).T
+    pet = float(weight @ mean)
+    reaches = [float(np.sqrt(((weight * gap) ** 2).sum())) for gap in (mean - low, high - mean)]
+    return Predicted(pet, pet - reaches[0], pet + reaches[1], 0, elapsed_s, tuple(times))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted time of a whole run.
+
+    Attributes:
+        signature: Signature of the known run.
+        guess: The time, and that of one occurrence of each phase.
+        seen: Number of measured occurrences of each phase.
+        doubts: Reasons why the program may differ from the signature's, a line each; empty if it follows it.
+        aet_s: Measured time of the run, if it was run to its end.
+    """
+
+    signature: SignatureFile
+    guess: Predicted
+    seen: tuple[int, ...]
+    doubts: tuple[str, ...]
+    aet_s: float | None

@@ -1,0 +1,1 @@
+"""Files of traces (docs/reference/formats.md) and of signatures."""

@@ -1,0 +1,275 @@
+"""The traces of a run directory, read as streams: memory holds one block, and the shapes of the calls."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from incprof.errors import IncprofError, NoDataError
+from incprof.model import FloatArray
+from incprof.readers.run import TRACE
+from incprof.readers.stream.window import Source
+from incprof.safe.jsontext import parse_json
+from incprof.systems.mpi.read.call_records import BadRecordError
+from incprof.systems.mpi.read.event_lanes import Lane
+from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd, TraceMetadata
+
+MOST_LANES = 1 << 16
+SomeLane = TypeVar("SomeLane", bound=Lane)
+Got = TypeVar("Got")
+
+
+def find_traces(directory: str) -> list[str]:
+    """Return the paths of the traces in a run directory, by rank.
+
+    Raises: NoDataError if there is no directory, or no trace in it.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
+        raise NoDataError(f"{root}: {what}")
+    found = [(match, str(entry)) for entry in root.iterdir() if (match := TRACE.fullmatch(entry.name))]
+    if not found:
+        raise NoDataError(f"{root}: no MPI trace in it: record one with incprof trace -o {root} -- PROGRAM")
+    return [path for _, path in sorted(found, key=lambda each: [int(part or 0) for part in each[0].groups()])]
+
+
+class Trace:
+    """One process's trace. `end` and `counts` are complete when its events have been read. A context manager.
+
+    keep_counts: `counts` holds those before each event, not only their sums.
+
+    Raises (the constructor): NoDataError if it cannot be read or is not a trace; IncprofError for a later version.
+    """
+
+    def __init__(self, path: str, *, keep_counts: bool = False):
+        self.path, self._keep_counts = path, keep_counts
+        self.end = TraceEnd()
+        self.counts = CountRows(0, kept=False)
+        self._source = Source(path)
+        try:
+            self.metadata = _metadata(self._source)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.__exit__(None, None, None)
+
+    def events(self) -> Iterator[MpiEvent]:
+        """Yield all events, those of a thread in the order of time; threads are interleaved by their blocks.
+
+        A lane ends at a damaged place: its later records depend on earlier ones.
+        """
+        return self.decoded(Lane, Lane.decode)
+
+    def decoded(
+        self, make: Callable[[int], SomeLane], decode: Callable[[SomeLane, bytes], Iterator[Got]]
+    ) -> Iterator[Got]:
+        """Yield the same with other decoders. make: creates a lane from its number; decode: decodes a payload of it."""
+        self.end = end = TraceEnd()
+        self.counts = CountRows(len(self.metadata.counters), kept=self._keep_counts)
+        lanes: dict[int, SomeLane | None] = {}
+        hole = False
+        for block in walk(self._source, end):
+            if block.after_hole:
+                lanes, hole = dict.fromkeys(lanes), True
+            if block.kind == EVENTS and block.lane < MOST_LANES:
+                # A lane that first appears after a hole may have begun in it.
+                if block.lane not in lanes:
+                    lanes[block.lane] = None if hole else make(block.lane)
+                lane = lanes[block.lane]
+                if lane is not None:
+                    yield from self._noted(lane, decode(lane, block.payload), lanes)
+            elif block.kind == COUNTS and block.lane < MOST_LANES:
+                self.counts.take(block.lane, block.payload)
+            elif block.kind == END:
+                _note_end(end, block.payload)
+
+    def _noted(self, lane: SomeLane, found: Iterator[Got], lanes: dict[int, SomeLane | None]) -> Iterator[Got]:
+        """Return the content of a block. A lane with invalid bytes is abandoned."""
+        events, lost = lane.events, lane.lost
+        try:
+            yield from found
+        except BadRecordError:
+            self.end.damaged += 1
+            lanes[lane.number] = None
+        self.end.events += lane.events - events
+        self.end.lost += lane.lost - lost
+        self.end.end_ns = max(self.end.end_ns, lane.latest_ns)
+
+
+def open_trace(path: str, *, keep_counts: bool = False) -> Trace:
+    """Open the trace of a process. keep_counts: keep the counts before each event.
+
+    Raises: NoDataError, IncprofError.
+    """
+    return Trace(path, keep_counts=keep_counts)
+
+
+def _note_end(end: TraceEnd, payload: bytes) -> None:
+    try:
+        said = parse_json(payload)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        end.damaged += 1
+        return
+    end.how = _text(said.get("ended")) or "exit"
+    end.end_ns = max(end.end_ns, min(_number(said.get("end_ns")), 1 << 62))
+    end.lost = max(end.lost, min(_number(said.get("lost")), 1 << 62))
+    end.uncounted, end.shared = (min(_number(said.get(key)), 1 << 62) for key in ("uncounted", "shared"))
+
+
+def _metadata(source: Source) -> TraceMetadata:
+    """Return the metadata, the first block."""
+    where = source.path
+    if not source.size:
+        raise NoDataError(f"{where}: empty file: the program was killed when it began, or the disk was full")
+    head = source.bytes_at(0, HEADER.size)
+    if head.startswith(MAGIC) and len(head) > 4 and head[4] > VERSION:
+        raise IncprofError(f"{where}: format version {head[4]} is newer than this incprof's ({VERSION}): update it")
+    first = next(walk(source, TraceEnd()), None)
+    try:
+        raw: Any = parse_json(first.payload) if first is not None and first.kind == METADATA else None
+    except ValueError:
+        raw = None
+    if not isinstance(raw, dict) or raw.get("format") != "incprof-trace":
+        what = "its start is damaged" if head.startswith(MAGIC) else "not an MPI trace of incprof"
+        raise NoDataError(f"{where}: {what}: record the program again with incprof trace")
+    return TraceMetadata(
+        app=_text(raw.get("app")) or "app",
+        rank=_number(raw.get("rank")),
+        ranks=_number(raw.get("ranks")) or None,
+        pid=_number(raw.get("pid")) or None,
+        host=_text(raw.get("host")),
+        mpi=_text(raw.get("mpi")) or "MPI",
+        start_unix_ns=_number(raw.get("start_unix_ns")),
+        counters=_counters(raw.get("counters")),
+        counters_missing=_text(raw.get("counters_missing")),
+        raw=raw,
+    )
+
+
+def _counters(value: object) -> tuple[str, ...]:
+    """Return the names of counters; none if they are invalid."""
+    names = tuple(map(_text, value)) if isinstance(value, list) and len(value) <= MOST_COUNTERS else ()
+    return names if all(names) else ()
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+MAGIC = b"MPI\n"
+HEADER = struct.Struct("<4sBBHIII")
+VERSION = 1
+METADATA, EVENTS, END = 1, 2, 3
+# The payload is smaller than a ring of the writer, or its metadata.
+LONGEST = 64 << 20
+
+
+class Block(NamedTuple):
+    """A block with its payload. `after_hole`: a part before it is unreadable."""
+
+    kind: int
+    lane: int
+    payload: bytes
+    after_hole: bool
+
+
+def walk(source: Source, end: TraceEnd) -> Iterator[Block]:
+    """Yield blocks in file order, one in memory at a time. Damage is skipped up to the next block and counted."""
+    position, hole = 0, False
+    while position < source.size:
+        block, length = _block_at(source, position)
+        if block is not None:
+            yield block._replace(after_hole=hole)
+            position, hole = position + length, False
+            continue
+        following = source.find(MAGIC, position + 1, source.size)
+        if following < 0:
+            end.torn = True
+            return
+        if not hole:
+            end.damaged += 1
+        position, hole = following, True
+
+
+def _block_at(source: Source, position: int) -> tuple[Block | None, int]:
+    """Return the block that begins here and its length with the header; None if it is incomplete."""
+    head = source.bytes_at(position, HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(MAGIC):
+        return None, 0
+    _, version, kind, _, lane, length, checksum = HEADER.unpack(head)
+    if version != VERSION or length > LONGEST or position + HEADER.size + length > source.size:
+        return None, 0
+    payload = source.bytes_at(position + HEADER.size, length)
+    if zlib.crc32(head[4:12]) ^ zlib.crc32(payload) != checksum:
+        return None, 0
+    return Block(kind, lane, payload, after_hole=False), HEADER.size + length
+
+
+# Kind of block.
+COUNTS = 4
+# A count is 16 bits: below 2^(EXACT + 1) the number itself, else EXACT bits after a leading one, and a power of two.
+EXACT = 10
+NOT_COUNTED = 0xFFFF
+MOST_COUNTERS = 16
+
+
+def counts_of(codes: np.ndarray) -> FloatArray:
+    """Decode counts; NaN where nothing was counted. codes: any shape, of 16 bits."""
+    power = np.maximum(codes.astype(np.int64) >> EXACT, 1) - 1
+    counts = np.ldexp((codes.astype(np.int64) - (power << EXACT)).astype(np.float64), power)
+    found: FloatArray = np.where(codes == NOT_COUNTED, np.nan, counts)
+    return found
+
+
+class CountRows:
+    """The rows of a trace, by lane.
+
+    Args:
+        counters: Number of counts in a row.
+        kept: Whether rows are kept; otherwise only their sums, so that memory holds one block.
+    """
+
+    def __init__(self, counters: int, *, kept: bool) -> None:
+        self._counters, self._kept = counters, kept
+        # Sums over all rows, (counters,).
+        self.total: FloatArray = np.zeros(counters)
+        self._lanes: defaultdict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)
+
+    def take(self, lane: int, payload: bytes) -> None:
+        """Add the rows of a block; an incomplete row is ignored."""
+        if self._counters and len(payload) >= 8:
+            whole = (len(payload) - 8) // (2 * self._counters)
+            codes = np.frombuffer(payload, "<u2", whole * self._counters, 8).reshape(whole, self._counters)
+            self.total += np.nansum(counts_of(codes), axis=0)
+            if self._kept:
+                self._lanes[lane].append((int.from_bytes(payload[:8], "little"), codes))
+
+    def of(self, lane: int, events: int) -> FloatArray:
+        """Return the counts before each event of a lane, (events, counters); NaN where unknown."""
+        out = np.full((events, self._counters), np.nan)
+        for first, codes in self._lanes[lane]:
+            if first < events:
+                out[first : first + len(codes)] = counts_of(codes[: events - first])
+        return out

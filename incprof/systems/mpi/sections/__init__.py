@@ -1,0 +1,1 @@
+"""Reports on traces, signatures and predictions: text, JSON, pictures, and the part of the page."""

@@ -1,0 +1,181 @@
+"""The signature of a run as text: its phases with weights, and the predicted run time; the paper's Phase_Table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+import numpy as np
+
+from incprof.analysis.views.ribbon import SIGNS, sign, stretched
+from incprof.report.text.aligned import write_aligned
+from incprof.report.words.formatting import pct, seconds
+from incprof.report.words.headings import OF_RUN
+from incprof.safe.printable import printable
+from incprof.systems.mpi.analyse.event_phases import EventPhase
+from incprof.systems.mpi.analyse.mpi_events import TIMES, EventKind
+from incprof.systems.mpi.analyse.signature import ProcessSignature, Signature
+from incprof.systems.mpi.sections.trace_answer import work_unit
+
+# Greatest number of ranks with a row.
+MOST_RANKS = 16
+QUARTILES = (25, 50, 75)
+METHODS = {"robust": "loops of calls", "paper": "EPAS, each process by itself", "global": "PAS2P, one logical order"}
+# Greatest number of calls named for a phase.
+NAMED = 6
+# For each phase, the profile phase in which it lies, and the share of it that does; None if unknown.
+Within = Sequence[tuple[int, float] | None]
+
+
+def write_text(
+    signature: Signature,
+    out: TextIO,
+    *,
+    width: int = 100,
+    within: Within | None = None,
+) -> None:
+    """Write the phases of the representative process, and a row for each process.
+
+    Args:
+        signature: The signature of a run.
+        out: The output stream.
+        width: Width of a line.
+        within: The profile phase in which each phase lies.
+    """
+    process = signature.process
+    ranks = len(signature.processes)
+    found, guess = process.found, process.predicted
+    whose = f"{process.events} MPI calls of rank {process.rank}"
+    what = f"method {signature.method} ({METHODS[signature.method]})"
+    out.write(f"{printable(process.app)}, {ranks} rank{'s' * (ranks != 1)}, {whose}, {what}\n")
+    if signature.method != "robust":
+        out.write(f"{work_line(signature)}\n")
+    count = len(found.phases)
+    part = guess.set_s / found.aet_s if found.aet_s else 0.0
+    once = signature.set_s / found.aet_s if found.aet_s else 0.0
+    out.write(f"{count} phase{'s' * (count != 1)} in {pct(found.coverage)} % of {seconds(found.aet_s)}\n")
+    out.write(
+        f"predicted from the first {seconds(guess.set_s)} ({pct(part)} % of the run): {seconds(guess.pet_s)}, "
+        f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {pct(process.error)} %\n"
+    )
+    out.write(f"{_executed(signature)}; its phases once: {seconds(signature.set_s)} ({pct(once)} %)\n")
+    for line in _left_or_awaited(signature):
+        out.write(line + "\n")
+    out.write("\n")
+    out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
+    if found.phases:
+        write_aligned(_rows(process, within), {"Begins at", "Calls", "Profile phase"}, out)
+        out.write("\n")
+    _processes(signature, out)
+
+
+def _executed(signature: Signature) -> str:
+    """Describe how much of the program a signature run executes."""
+    ending, aet_s = signature.ending, signature.process.found.aet_s
+    part = ending.executed_s / aet_s if aet_s else 0.0
+    how = f"a signature run executes {seconds(ending.executed_s)} ({pct(part)} % of the run)"
+    if ending.collective is not None:
+        return f"{how}, until a call of all ranks"
+    if ending.calls is not None:
+        return f"{how}, until each rank's own call"
+    return f"{how}: no earlier call can end all ranks"
+
+
+def _left_or_awaited(signature: Signature) -> Iterator[str]:
+    """Yield notes on phases that begin too late to be measured, and on the one that a signature run waits for."""
+    found, times = signature.process.found, signature.process.predicted.phases
+    for phase, time in zip(found.phases, times, strict=True):
+        if time.seen == 0:
+            share = pct(phase.seconds / found.aet_s)
+            yield f"phase {phase.id} ({share} % of the run) comes later: its time is scaled as that of the others"
+    late = signature.late
+    if late is not None:
+        share, at = pct(late.seconds / found.aet_s), times[late.id].enough_s
+        yield (
+            f"phase {late.id} ({share} % of the run) is seen after {seconds(at)} only: "
+            "--most R leaves out what begins after that part of the run, and scales it as the rest"
+        )
+
+
+def _rows(process: ProcessSignature, within: Within | None) -> list[tuple[str, ...]]:
+    """Return the table of phases, its head first."""
+    head = ("Phase", "Weight", "Median", "25-75 %", OF_RUN, "Begins at", "Calls")
+    rows: list[tuple[str, ...]] = [head if within is None else (*head, "Profile phase")]
+    for phase in process.found.phases:
+        low, median, high = (float(value) for value in np.percentile(phase.time_s, QUARTILES))
+        row = (
+            SIGNS[phase.id] if 10 <= phase.id < len(SIGNS) else str(phase.id),
+            str(phase.weight),
+            seconds(median),
+            f"{seconds(low)} - {seconds(high)}",
+            pct(phase.seconds / process.found.aet_s),
+            place_of(process.kinds[phase.kinds[0]]) or "-",
+            calls_of(phase, process),
+        )
+        rows.append(row if within is None else (*row, _within(within[phase.id])))
+    return rows
+
+
+def _within(found: tuple[int, float] | None) -> str:
+    """Format the profile phase."""
+    return "-" if found is None else f"{found[0]} ({pct(found[1])} %)"
+
+
+def _processes(signature: Signature, out: TextIO) -> None:
+    """Write a row for each rank."""
+    rows: list[tuple[str, ...]] = [("Rank", "Measured", "Predicted", "Error", "In phases", "Phases", "Calls", "")]
+    for one in signature.processes[:MOST_RANKS]:
+        rows.append(
+            (
+                str(one.rank),
+                seconds(one.found.aet_s),
+                seconds(one.predicted.pet_s),
+                f"{pct(one.error)} %",
+                f"{pct(one.found.coverage)} %",
+                str(len(one.found.phases)),
+                str(one.events),
+                "representative" if one is signature.process else "" if one.clean else "trace incomplete",
+            )
+        )
+    write_aligned(rows, {""}, out)
+    if len(signature.processes) > MOST_RANKS:
+        out.write(f"and {len(signature.processes) - MOST_RANKS} more\n")
+
+
+def by_modes(signature: Signature) -> bool:
+    """Return whether occurrences were distinguished by the modes of their work, which is a time."""
+    is_time = signature.process.work_unit in TIMES
+    return signature.method != "robust" and signature.options.similar is None and is_time
+
+
+def work_line(signature: Signature) -> str:
+    """Return the unit of work, and how it was compared."""
+    process = signature.process
+    unit = work_unit(process.work_unit, process.work_missing)
+    return f"{unit}; compared by its modes" if by_modes(signature) else unit
+
+
+def place_of(kind: EventKind) -> str:
+    """Return the place of a call: file and line, else module and address, else nothing."""
+    return kind.key.partition("@")[2]
+
+
+def calls_of(phase: EventPhase, process: ProcessSignature) -> str:
+    """Return the calls of a phase in order; consecutive equal calls are merged, with their number."""
+    out: list[tuple[str, int]] = []
+    for number in phase.kinds:
+        name = process.kinds[number].function
+        if out and out[-1][0] == name:
+            out[-1] = (name, out[-1][1] + 1)
+        else:
+            out.append((name, 1))
+    named = [name if count == 1 else f"{name} x{count}" for name, count in out[:NAMED]]
+    return " ".join(named) + (f" and {len(phase.kinds)} calls in all" if len(out) > NAMED else "")
+
+
+def write_phase_table(signature: Signature, out: TextIO, *, in_sends: bool) -> None:
+    """Write the rows, by first appearance; the endpoint is the event, or the send, after the last one."""
+    process = signature.process
+    for phase, sends in zip(process.found.phases, process.sends, strict=True):
+        start, end = sends if in_sends else (int(phase.starts[0]), int(phase.ends[0]))
+        out.write(f"{start} {end} {phase.id} {phase.id} {phase.weight}\n")

@@ -1,0 +1,145 @@
+"""The MPI calls of the processes of a run as text and as JSON, schema incprof.trace/1 (docs/use/trace.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TextIO
+
+from incprof.report.json.writing import write
+from incprof.report.text.aligned import write_aligned
+from incprof.report.words.formatting import pct, seconds, size
+from incprof.safe.printable import printable
+from incprof.systems.mpi.analyse.mpi_events import SECONDS as SECONDS
+from incprof.systems.mpi.trace_types import CallSum, TraceSummary
+
+SCHEMA = "incprof.trace/1"
+
+
+def write_json(summaries: Sequence[TraceSummary], directory: str, out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    first = summaries[0].metadata
+    run = {"app": first.app, "directory": directory, "mpi": first.mpi, "processes": len(summaries)}
+    write({"schema": SCHEMA, "run": run, "ranks": [_rank(summary) for summary in summaries]}, out)
+
+
+def _rank(summary: TraceSummary) -> dict[str, object]:
+    return {
+        "rank": summary.metadata.rank,
+        "pid": summary.metadata.pid,
+        "host": summary.metadata.host,
+        "threads": summary.threads,
+        "events": summary.events,
+        "seconds": _seconds(summary.elapsed_ns),
+        "mpi_s": _seconds(summary.mpi_ns),
+        "ended": summary.end.how,
+        "lost": summary.end.lost,
+        "damaged": summary.end.damaged + summary.end.torn,
+        "counts": dict(summary.counts),
+        "counters_missing": summary.metadata.counters_missing or None,
+        "uncounted": summary.end.uncounted,
+        "shared": summary.end.shared,
+        "calls": [_call(call) for call in summary.calls],
+    }
+
+
+def _call(call: CallSum) -> dict[str, object]:
+    return {
+        "function": f"MPI_{call.function}",
+        "kind": call.kind,
+        "file": call.file,
+        "line": call.line,
+        "module": call.site.module if call.site else None,
+        "address": call.site.address if call.site else None,
+        "calls": call.calls,
+        "seconds": _seconds(call.time_ns),
+        "bytes": call.bytes,
+        "peers": {str(rank): count for rank, count in call.peers.items()},
+    }
+
+
+def _seconds(ns: int) -> float:
+    return round(ns * 1e-9, 9)
+
+
+MOST_RANKS, MOST_CALLS = 16, 25
+
+
+def write_text(summaries: Sequence[TraceSummary], out: TextIO) -> None:
+    """Write the ranks, and the call sites summed over all of them."""
+    first = summaries[0].metadata
+    count = f"{len(summaries)} processes" if len(summaries) > 1 else f"rank {first.rank}"
+    out.write(f"{printable(first.app)}, {count}, {printable(first.mpi)}\n")
+    out.write(f"{work_unit(next(iter(first.counters), SECONDS), first.counters_missing)}\n\n")
+    counters = [printable(name.capitalize()) for name in first.counters]
+    head = ("Rank", "Time", "In MPI", "%", "Calls", *counters)
+    write_aligned([head, *(_rank_row(one, first.counters) for one in summaries[:MOST_RANKS])], {"Rank"}, out)
+    if len(summaries) > MOST_RANKS:
+        out.write(f"and {len(summaries) - MOST_RANKS} more\n")
+    calls = together(summaries)
+    total = sum(call.time_ns for call in calls)
+    head = ("Function", "Calls", "Time", "% of MPI", "Bytes", "Partners", "Place")
+    out.write("\n")
+    write_aligned([head, *(_call_row(call, total) for call in calls[:MOST_CALLS])], {"Function", "Place"}, out)
+    if len(calls) > MOST_CALLS:
+        rest = sum(call.time_ns for call in calls[MOST_CALLS:])
+        out.write(f"and {len(calls) - MOST_CALLS} more places with {seconds(rest * 1e-9)}\n")
+
+
+def together(summaries: Iterable[TraceSummary]) -> list[CallSum]:
+    """Return the calls of all processes, summed by function and place."""
+    found: dict[tuple[object, ...], CallSum] = {}
+    for call in (call for summary in summaries for call in summary.calls):
+        key = (call.function, call.site)
+        before = found.get(key)
+        if before is None:
+            found[key] = call
+            continue
+        peers = dict(before.peers)
+        for rank, count in call.peers.items():
+            peers[rank] = peers.get(rank, 0) + count
+        found[key] = replace(
+            before, calls=before.calls + call.calls, time_ns=before.time_ns + call.time_ns,
+            bytes=before.bytes + call.bytes, peers=peers,
+        )  # fmt: skip
+    return sorted(found.values(), key=lambda call: (-call.time_ns, call.function, call.site[::2] if call.site else ()))
+
+
+def _rank_row(summary: TraceSummary, counters: Sequence[str]) -> tuple[str, ...]:
+    share = pct(summary.mpi_ns / summary.elapsed_ns) if summary.elapsed_ns else "-"
+    times = (seconds(summary.elapsed_ns * 1e-9), seconds(summary.mpi_ns * 1e-9))
+    counts = (str(summary.counts.get(name, "-")) for name in counters)
+    return (str(summary.metadata.rank), *times, share, str(summary.events), *counts)
+
+
+def _call_row(call: CallSum, total_ns: int) -> tuple[str, ...]:
+    share = pct(call.time_ns / total_ns) if total_ns else "-"
+    count = size(call.bytes) if call.bytes else "-"
+    partners = str(len(call.peers)) if call.peers else "-"
+    return (call.function, str(call.calls), seconds(call.time_ns * 1e-9), share, count, partners, _place(call))
+
+
+def _place(call: CallSum) -> str:
+    if call.file is not None:
+        return printable(f"{os.path.basename(call.file)}:{call.line}")
+    if call.site is None or not call.site.module:
+        return "unknown"
+    return printable(f"{os.path.basename(call.site.module)}+{call.site.address:#x}")
+
+
+def work_unit(unit: str, missing: str) -> str:
+    """Return the unit of work, and the reason if it is not instructions.
+
+    Args:
+        unit: Name of a counter, or "seconds".
+        missing: Reason why there is no counter, as in `Work`.
+    """
+    if unit != SECONDS:
+        return f"work in {printable(unit)}"
+    reasons = {
+        "": "the trace has no counts",
+        "few": "too few calls have counts",
+        "off": "counting was turned off (INCPROF_TRACE_COUNTERS)",
+    }
+    return f"work in CPU time: {reasons.get(missing) or f'the machine counts no instructions ({printable(missing)})'}"

@@ -1,0 +1,1 @@
+"""The signature of a traced run, and predictions from it (docs/use/signature.md)."""

@@ -1,0 +1,272 @@
+"""The events of traced processes as arrays, with the source places of their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incprof.model import IntArray
+from incprof.systems.mpi.analyse.event_decoder import EventDecoder, Stretch
+from incprof.systems.mpi.analyse.logical_order import COLLECTIVE, LOCAL, RECEIVE, SEND
+from incprof.systems.mpi.analyse.mpi_events import Channel, EventKind, ProcessEvents, Work, work_of
+from incprof.systems.mpi.read.call_records import BadRecordError, Cursor, parse_call
+from incprof.systems.mpi.read.event_lanes import MOST_SHAPES, NEW_SHAPE, Lane
+from incprof.systems.mpi.read.trace_file import Trace, open_trace
+from incprof.systems.mpi.signatures.program_identity import program_of
+from incprof.systems.mpi.trace_types import Call, Message, MpiObject, Site
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Consecutive events of a lane, (n,).
+
+    Attributes:
+        call: Numbers of their calls.
+        start_ns: As in `MpiEvent`.
+        end_ns: As in `MpiEvent`.
+        work_ns: As in `MpiEvent`.
+        lane: Number of the lane.
+        first: Index of the first of them in the lane.
+    """
+
+    call: IntArray
+    start_ns: IntArray
+    end_ns: IntArray
+    work_ns: IntArray
+    lane: int
+    first: int
+
+
+class ColumnLane(Lane):
+    """Decodes one lane. number_of: returns the number of a call."""
+
+    def __init__(self, number: int, number_of: Callable[[Call], int]):
+        super().__init__(number)
+        self._decoder, self._number_of = EventDecoder(), number_of
+        # Number of each shape's call; -1 if it is unknown, or may have changed.
+        self._numbers: IntArray = np.zeros(0, dtype=np.int64)
+
+    def columns(self, payload: bytes) -> Iterator[Columns]:
+        """Yield the events of a block, piece by piece. Raises: BadRecordError, as `decode`."""
+        at = 0
+        while at < len(payload):
+            stretch = self._decoder.decode(payload, at)
+            found, problem = self._called(stretch)
+            if len(found.call):
+                self.events += len(found.call)
+                self.latest_ns = max(self.latest_ns, int(found.end_ns[-1]))
+                yield found
+            if problem is not None:
+                raise problem
+            at = stretch.following
+            if at < len(payload):
+                at = self._between(payload, at)
+
+    def _between(self, payload: bytes, at: int) -> int:
+        """Process the record that stopped the decoder; return where it continues."""
+        if payload[at] == NEW_SHAPE:
+            if len(self._decoder.keys) >= MOST_SHAPES:
+                raise BadRecordError("too many shapes")
+            self._decoder.make_room()
+            return at
+        cursor = Cursor(payload, at + 1)
+        self.note(cursor, payload[at])
+        return cursor.at
+
+    def _called(self, stretch: Stretch) -> tuple[Columns, BadRecordError | None]:
+        """Return events with the numbers of their calls, up to the first invalid one."""
+        problem = BadRecordError("an event that makes no sense") if stretch.bad else None
+        new = len(self._decoder.keys) - len(self._numbers)
+        self._numbers = np.concatenate([self._numbers, np.full(new, -1)])
+        used, first = np.unique(stretch.shape, return_index=True)
+        count = len(stretch.shape)
+        unknown = self._numbers[used] < 0
+        for _, shape in sorted(zip(first[unknown].tolist(), used[unknown].tolist(), strict=True)):
+            try:
+                self._numbers[shape] = self._number_of(parse_call(self._decoder.keys[shape], self.tables))
+            except BadRecordError as error:
+                count, problem = int(first[used == shape][0]), error
+                break
+        call = self._numbers[stretch.shape[:count]]
+        times = (stretch.start_ns[:count], stretch.end_ns[:count], stretch.work_ns[:count])
+        return Columns(call, *times, self.number, self.events), problem
+
+    def forget(self) -> None:
+        """Discard all shapes."""
+        super().forget()
+        self._decoder.forget()
+        self._numbers = self._numbers[:0]
+
+    def another_thread(self) -> None:
+        """Reset times to 0."""
+        super().another_thread()
+        self._decoder.another_thread()
+
+    def ask_again(self) -> None:
+        """Invalidate the calls of shapes, which may change from here on."""
+        self._numbers[:] = -1
+
+
+def columns(trace: Trace, number_of: Callable[[Call], int]) -> Iterator[Columns]:
+    """Yield the events of a trace, those of a lane in the order of time. number_of: returns the number of a call."""
+    return trace.decoded(lambda number: ColumnLane(number, number_of), ColumnLane.columns)
+
+
+# Calls that poll, any number of times. One without a result is part of the next event.
+LOOKING = frozenset({"test", "probe"})
+
+
+# File and line of call sites.
+Places = Mapping[Site, tuple[str, int]]
+
+
+class _Known:
+    """The distinct calls of a process, numbered; equal events have the same number."""
+
+    def __init__(self, trace: Trace, places: Places):
+        self.kinds: dict[str, EventKind] = {}
+        self.channels: dict[Channel, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._rank, self._ranks, self._places = trace.metadata.rank, trace.metadata.ranks, places
+
+    def number_of(self, call: Call) -> int:
+        """Record a call: its kind, role and channel, whether all processes take part, and whether it is an event."""
+        if counts(call):
+            role, channel = _partner(call, self._rank)
+            number = -1 if channel is None else self.channels.setdefault(channel, len(self.channels))
+            self._rows.append((self._kind(call), role, number, int(is_of_all(call, self._ranks)), 1, _bytes(call)))
+        else:
+            self._rows.append((0, LOCAL, -1, 0, 0, -1))
+        return len(self._rows) - 1
+
+    @property
+    def table(self) -> IntArray:
+        """The recorded calls, (calls, 6)."""
+        return np.array(self._rows, dtype=np.int64).reshape(-1, 6)
+
+    def _kind(self, call: Call) -> int:
+        place = self._places.get(call.site) if call.site is not None else None
+        kind = EventKind(call.function, call.site, *(place or (None, None)))
+        self.kinds.setdefault(kind.key, kind)
+        return self._numbers.setdefault(kind.key, len(self._numbers))
+
+
+def _bytes(call: Call) -> int:
+    """Return the bytes of the message that a call sends or requests; -1 without a message."""
+    size = call.message.bytes if call.message is not None else None
+    return -1 if size is None else min(size, 1 << 62)
+
+
+def counts(call: Call) -> bool:
+    """Return whether a call is an event: a probe or test without a result belongs to the next event."""
+    return call.kind not in LOOKING or call.value != 0
+
+
+def is_of_all(call: Call, ranks: int | None) -> bool:
+    """Return whether all processes of a run take part in a call and leave it together."""
+    whole = call.where is not None and call.where.kind == "comm" and call.where.size == ranks
+    return call.kind == "collective" and whole and not call.failed
+
+
+def process_events(path: str, places: Places) -> ProcessEvents:
+    """Read the trace of a process. places: source places of its calls, as far as known.
+
+    Raises:
+        NoDataError: it cannot be read, or is not a trace.
+        IncprofError: it is of a later version.
+    """
+    with open_trace(path, keep_counts=True) as trace:
+        known = _Known(trace, places)
+        found, stretches = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
+        for one in columns(trace, known.number_of):
+            found.append((one.call.astype(np.int32), one.end_ns, one.work_ns))
+            stretches.append((one.lane, one.first, len(one.call)))
+        call, end, work = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+            for parts in (zip(*found, strict=True) if found else ((), (), ()))
+        )
+        return _events(trace, known, call, end, _amounts(trace, stretches, work))
+
+
+def _amounts(trace: Trace, stretches: list[tuple[int, int, int]], work_ns: IntArray) -> Work:
+    """Return the work before each event, (n,). stretches: lane, first event and number of events of each piece."""
+    ends: dict[int, int] = {}
+    for lane, first, count in stretches:
+        ends[lane] = max(ends.get(lane, 0), first + count)
+    rows = {lane: trace.counts.of(lane, count) for lane, count in ends.items()}
+    counts = [rows[lane][first : first + count] for lane, first, count in stretches]
+    empty = np.zeros((0, len(trace.metadata.counters)))
+    known = trace.metadata
+    return work_of(
+        work_ns.astype(np.float64) * 1e-9, known.counters, np.concatenate([empty, *counts]), known.counters_missing
+    )
+
+
+def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: Work) -> ProcessEvents:
+    table = known.table
+    kept = np.flatnonzero(table[call, 4])
+    # Threads have blocks of their own.
+    order = kept[np.argsort(end[kept], kind="stable")]
+    rows, last = table[call[order]], end[order]
+    start = trace.metadata.raw.get("start_mono_ns")
+    return ProcessEvents(
+        rank=trace.metadata.rank,
+        ranks=trace.metadata.ranks,
+        app=trace.metadata.app,
+        kinds=tuple(known.kinds.values()),
+        kind=rows[:, 0].copy(),
+        tick_s=np.diff(last, prepend=0) * 1e-9,
+        work=replace(work, amount=work.amount[order]),
+        bytes=rows[:, 5].copy(),
+        together=rows[:, 3].astype(np.bool_),
+        role=rows[:, 1].copy(),
+        channel=rows[:, 2].copy(),
+        channels=tuple(known.channels),
+        aet_s=max(trace.end.end_ns, int(last.max(initial=0))) * 1e-9,
+        clean=trace.end.how is not None and not (trace.end.damaged or trace.end.torn or trace.end.lost),
+        program=program_of(trace.metadata, (kind.site for kind in known.kinds.values())),
+        start_mono_ns=start if isinstance(start, int) else None,
+    )
+
+
+def sites_of(path: str) -> set[Site]:
+    """Return the call sites of a process."""
+    sites: set[Site] = set()
+
+    def noted(call: Call) -> int:
+        if call.site is not None:
+            sites.add(call.site)
+        return 0
+
+    with open_trace(path) as trace:
+        for _ in columns(trace, noted):
+            pass
+    return sites
+
+
+def _partner(call: Call, rank: int) -> tuple[int, Channel | None]:
+    """Return the role of a call in the order of all processes, and its channel."""
+    if call.kind in ("collective", "comm") and call.where is not None:
+        return COLLECTIVE, ("all", *call.where.members, *call.where.remote)
+    if call.kind in ("send", "isend") and call.message is not None and call.where is not None:
+        return message_channel(SEND, call.message, call.where, rank)
+    # If a call completes several receives, the first is used: the others are on channels of their own.
+    came = [(one.message, one.where) for one in call.completed]
+    if call.kind == "receive":
+        came = [(call.actual or call.message, call.where)]
+    return next(
+        (message_channel(RECEIVE, message, where, rank) for message, where in came if message and where), (LOCAL, None)
+    )
+
+
+def message_channel(role: int, message: Message, where: MpiObject, rank: int) -> tuple[int, Channel | None]:
+    """Return the channel of a message: sender, receiver, communicator and tag."""
+    other = message.rank_in(where)
+    peer = None if other is None else where.world_rank(other)
+    if peer is None:
+        return LOCAL, None
+    ends = (rank, peer) if role == SEND else (peer, rank)
+    return role, ("one", *ends, message.tag, *where.members)

@@ -1,0 +1,265 @@
+"""A trace of MPI calls: the calls of one process, with their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+# Values instead of a rank: any source of a receive, no partner of a call, the root's own group.
+ANY_SOURCE, NO_PROCESS, ROOT_HERE = "any", "none", "root"
+
+
+class Site(NamedTuple):
+    """A call site: a link-time address in a module; module "" if it is unknown."""
+
+    module: str
+    build_id: str | None
+    address: int
+
+
+class Stretch(NamedTuple):
+    """Members of a group by rank in MPI_COMM_WORLD: first, first + stride, ...; -1 is not in this world."""
+
+    first: int
+    stride: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class MpiObject:
+    """A communicator, a window or a file.
+
+    Attributes:
+        number: The process's own number, reused after the object was freed.
+        kind: "comm", "window" or "file".
+        rank: Rank of this process in it.
+        size: Size of the group to which ranks of messages refer: the remote group of an intercommunicator.
+        members: Its members.
+        remote: Members of the remote group of an intercommunicator.
+        name: Its name.
+    """
+
+    number: int
+    kind: str
+    rank: int
+    size: int
+    members: tuple[Stretch, ...] = ()
+    remote: tuple[Stretch, ...] = ()
+    name: str = ""
+
+    def world_rank(self, rank: int) -> int | None:
+        """Return a partner's rank in MPI_COMM_WORLD; None if it is unknown."""
+        for first, stride, length in self.remote or self.members:
+            if rank < length:
+                found = first + rank * stride
+                return found if found >= 0 else None
+            rank -= length
+        return None
+
+
+class Message(NamedTuple):
+    """The partner, tag and bytes of a call.
+
+    Attributes:
+        distance: Distance of the partner's rank from this process, the shorter way round; 0 if `instead` is set.
+        instead: ANY_SOURCE, NO_PROCESS or ROOT_HERE; "" for a rank.
+        tag: None for any tag, and for calls without one.
+        bytes: None if unknown.
+    """
+
+    distance: int
+    instead: str
+    tag: int | None
+    bytes: int | None
+
+    def rank_in(self, where: MpiObject) -> int | None:
+        """Return the partner's rank in a communicator or window."""
+        return None if self.instead or where.size < 1 else (where.rank + self.distance) % where.size
+
+
+class Completion(NamedTuple):
+    """A request that a call has completed: the `number`-th one started by the thread of `lane`.
+
+    Attributes:
+        lane: None for the lane of the event; `age` is set then.
+        number: Number of the request in its lane.
+        age: Number of requests started since, including itself.
+        message: The message received.
+        where: The communicator of the message.
+    """
+
+    lane: int | None
+    number: int | None
+    age: int | None
+    message: Message | None
+    where: MpiObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An event without its times. Consecutive equal events share one object.
+
+    Attributes:
+        function: MPI function, without its prefix.
+        kind: Purpose of the function ("send", "receive", "isend", "wait", "collective", ...; formats.md).
+        site: Call site.
+        where: The communicator, window or file.
+        message: The message sent; for a receive, the one requested.
+        other: The receiving half of a Sendrecv.
+        actual: The message received.
+        value: The flag of a test, or the level of Pcontrol.
+        made: Number of requests started.
+        template: The persistent request created.
+        started: Persistent requests started.
+        completed: Requests completed.
+        unlisted: Number of completions and starts that are not listed because there are too many.
+        new: The object created.
+        failed: Whether the call failed.
+    """
+
+    function: str
+    kind: str
+    site: Site | None
+    where: MpiObject | None = None
+    message: Message | None = None
+    other: Message | None = None
+    actual: Message | None = None
+    value: int | None = None
+    made: int = 0
+    template: int | None = None
+    started: tuple[int, ...] = ()
+    completed: tuple[Completion, ...] = ()
+    unlisted: int = 0
+    new: MpiObject | int | None = None
+    failed: bool = False
+
+
+class MpiEvent(NamedTuple):
+    """A call. Times are in nanoseconds since the start of the run.
+
+    Attributes:
+        lane: Number of the lane.
+        thread: Number of the thread.
+        call: The call.
+        start_ns: Begin of the call.
+        end_ns: End of the call.
+        work_ns: CPU time since the thread's last call.
+    """
+
+    lane: int
+    thread: int
+    call: Call
+    start_ns: int
+    end_ns: int
+    work_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMetadata:
+    """The process that wrote a trace.
+
+    Attributes:
+        app: The program.
+        rank: Rank of the process.
+        ranks: Number of ranks; None if unknown.
+        pid: Process id; None if unknown.
+        host: Name of the host.
+        mpi: The MPI implementation.
+        start_unix_ns: Start, in nanoseconds since 1970.
+        counters: Names of the counters read in each thread between its calls.
+        counters_missing: Reason why there are none: the name of an error, "off", or "" for a trace without counters.
+        raw: All metadata.
+    """
+
+    app: str
+    rank: int
+    ranks: int | None
+    pid: int | None
+    host: str
+    mpi: str
+    start_unix_ns: int
+    counters: tuple[str, ...] = ()
+    counters_missing: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class TraceEnd:
+    """The end of a trace.
+
+    Attributes:
+        how: "exit", "finalize", "abort", or None if the process was killed; the other values then cover the file.
+        end_ns: Time of the end, or of the last event, in nanoseconds.
+        events: Number of events.
+        lost: Number of events not written because the disk was too slow.
+        damaged: Number of unreadable places in the file.
+        torn: Whether it ends within a block.
+        uncounted: Number of events without counts.
+        shared: Number of events whose counts are estimates, because others used the counters for part of the time.
+    """
+
+    how: str | None = None
+    end_ns: int = 0
+    events: int = 0
+    lost: int = 0
+    damaged: int = 0
+    torn: bool = False
+    uncounted: int = 0
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallSum:
+    """All calls of a function from one place.
+
+    Attributes:
+        function: MPI function, without its prefix.
+        kind: Purpose of the function, as in `Call`.
+        site: Call site.
+        file: Source file; None if unknown.
+        line: Source line; None if unknown.
+        calls: Number of calls.
+        time_ns: Time in the calls, in nanoseconds.
+        bytes: Bytes sent and received.
+        peers: Bytes by partner's rank in MPI_COMM_WORLD.
+        sent: The part of them sent to that rank.
+    """
+
+    function: str
+    kind: str
+    site: Site | None
+    file: str | None
+    line: int | None
+    calls: int
+    time_ns: int
+    bytes: int
+    peers: Mapping[int, int]
+    sent: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """Summary of one process's MPI calls.
+
+    Attributes:
+        path: Path of the trace.
+        metadata: Metadata of the trace.
+        end: End of the trace.
+        threads: Number of threads.
+        events: Number of events.
+        elapsed_ns: Nanoseconds from its start to its end, or to its last event.
+        mpi_ns: Nanoseconds in MPI.
+        calls: Sums by function and call site.
+        counts: Total counts between its calls, by counter.
+    """
+
+    path: str
+    metadata: TraceMetadata
+    end: TraceEnd
+    threads: int
+    events: int
+    elapsed_ns: int
+    mpi_ns: int
+    calls: Sequence[CallSum]
+    counts: Mapping[str, int] = field(default_factory=dict)

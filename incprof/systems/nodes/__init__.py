@@ -1,0 +1,1 @@
+"""States of nodes, learnt from samples of their counters and power."""

@@ -1,0 +1,246 @@
+"""Learn an alphabet of states from recordings of many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from incprof.errors import NoDataError
+from incprof.model import FloatArray, IntArray
+from incprof.model.nodes import NodeSeries
+from incprof.systems.nodes.analyse.changes import AGAIN, changes
+from incprof.systems.nodes.analyse.comparable_rates import Scale, counters_of, is_stepwise, scale_of, steps_of
+from incprof.systems.nodes.analyse.crowding import crowded
+from incprof.systems.nodes.analyse.decode import UNKNOWN, Emissions, most_probable
+from incprof.systems.nodes.analyse.emissions import distances, emissions_of, least_scatter, whitening_of
+from incprof.systems.nodes.analyse.idle import is_idle
+from incprof.systems.nodes.analyse.letters import letter_of
+from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, State
+from incprof.systems.nodes.analyse.paper_counters import HELD, OF_PROCESSOR, TWINS
+from incprof.systems.nodes.analyse.power import fit, lag_of, moved
+from incprof.systems.nodes.analyse.state_names import name_of, told_apart
+from incprof.systems.nodes.analyse.state_segments import stretches_of, without_idle
+
+# Greatest number of segments that are clustered, the longest ones; others are assigned to the resulting groups.
+MOST = 3000
+MOST_STATES = 40
+# Least number of rows of a segment that may be a state of its own.
+LEAST_ROWS = 3
+
+
+def group(means: FloatArray, rows: IntArray) -> IntArray:
+    """Return the group of each segment, numbered from 0.
+
+    Segments are joined by Ward's criterion. The number of groups minimises the BIC of a mixture in which the segments
+    of a group scatter about its mean by the noise, by `AGAIN`, and by their observed scatter.
+
+    Args:
+        means: (segments, counters) in coordinates in which rows of one state scatter by 1, independently.
+        rows: (segments,) number of rows of each.
+    """
+    large = np.flatnonzero(rows >= min(LEAST_ROWS, int(rows.max())))
+    large = np.sort(large[np.argsort(-rows[large], kind="stable")[:MOST]])
+    points, weight = means[large] / AGAIN, rows[large].astype(np.float64)
+    if len(large) == 1:
+        return np.zeros(len(means), dtype=np.int64)
+    tree = linkage(points, "ward")
+    own = 1 / AGAIN**2 / rows[large][:, None]
+    best, least = np.zeros(len(large), dtype=np.int64), np.inf
+    # Cut at heights: before SciPy 1.15 "maxclust" finds one group in a few points, whatever the number requested.
+    heights = [0.0, *tree[:, 2]][::-1]
+    for height in heights[:MOST_STATES]:
+        found = fcluster(tree, height, "distance") - 1
+        cost = _bic(points, own, found, weight)
+        if cost < least:
+            best, least = found, cost
+    centres = np.array(
+        [np.average(points[best == g], axis=0, weights=weight[best == g]) for g in range(best.max() + 1)]
+    )
+    distance = ((means[:, None] / AGAIN - centres) ** 2).sum(axis=2)
+    return np.asarray(distance.argmin(axis=1))
+
+
+def _bic(points: FloatArray, own: FloatArray, found: IntArray, weight: FloatArray) -> float:
+    """Return the BIC of a grouping: its misfit plus the penalty for its number of parameters.
+
+    own: variance of each segment's mean due to noise (segments, counters).
+    """
+    number, counters = int(found.max()) + 1, points.shape[1]
+    sums = np.zeros((number, counters))
+    np.add.at(sums, found, points * weight[:, None])
+    centre = sums / np.bincount(found, weight)[:, None]
+    apart = (points - centre[found]) ** 2
+    scatter = np.maximum(1.0, (apart.sum(axis=0)) / max(len(points) - number, 1))
+    variance = scatter + own
+    fit = float((apart / variance + np.log(variance)).sum())
+    return fit + float(number * (counters + 1) * np.log(len(points)))
+
+
+MOST_COUNTERS = 16
+ROUNDS = 3
+# Two states whose levels differ by a smaller mean square, in units of the rows' scatter, are one: on the generated
+# nodes for tuning, parts of one state differed by 2.0 at most, and different states by 3.6 at least.
+ONE_STATE = 3.0
+LEAST_OF_A_STATE = 4
+
+
+def learn(series: Sequence[NodeSeries], applications: Sequence[str]) -> Alphabet:
+    """Learn the states of nodes.
+
+    Args:
+        series: Recordings of the nodes, in any order.
+        applications: Name of the application in each recording.
+
+    Raises:
+        NoDataError: no counter that all nodes have varies, or there are no rows.
+    """
+    names = common_counters(series)
+    tables = [counters_of(each, names) for each in series]
+    scale = scale_of(names, tables)
+    levels = [scale.levels(table) for table in tables]
+    emissions, labels = own_states(levels, least_scatter(names))
+    return _described(series, applications, scale, emissions, tables, labels)
+
+
+def own_states(levels: Sequence[FloatArray], least: float) -> tuple[Emissions, list[IntArray]]:
+    """Find the states of some series, and of each row (rows,), from their levels (rows, counters) alone.
+
+    least: least scatter of each counter within a state.
+    """
+    labels = _first_labels(levels, least)
+    emissions = emissions_of(levels, labels, least)
+    for _ in range(ROUNDS):
+        labels = [most_probable(emissions.evidence(each), emissions.stay) for each in levels]
+        labels = _joined(levels, _numbered(labels), least)
+        emissions = emissions_of(levels, labels, least)
+    return emissions, labels
+
+
+def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
+    """Return the varying counters that all nodes have, at most 16: those whose levels vary most.
+
+    Held memory is one of them if the processor counts nothing and it changes in steps: nothing else that the kernel
+    counts distinguishes a program that works in its cache from one that works in memory.
+
+    Raises:
+        NoDataError: there is no such counter.
+    """
+    if not series or not any(len(each.times) for each in series):
+        raise NoDataError("no rows: give files of counters, a row for each second")
+    units = dict(zip(series[0].names, series[0].units, strict=True))
+    others = [frozenset(each.counters) for each in series[1:]]
+    everywhere = [name for name in series[0].counters if all(name in each for each in others)]
+    everywhere = [name for name in everywhere if name not in TWINS or not TWINS[name] <= set(everywhere)]
+    counted = OF_PROCESSOR.intersection(everywhere)
+    # The amount of memory in use reflects earlier activity of programs, not their current activity.
+    shared = [name for name in everywhere if units[name] != "B" or (name in HELD and not counted)]
+    tables = [counters_of(each, shared) for each in series]
+    known = [
+        at for at, name in enumerate(shared)
+        if all(np.isfinite(table[:, at]).all() for table in tables)
+        and (name not in HELD or is_stepwise([table[:, at] for table in tables]))
+    ]  # fmt: skip
+    spread = {}
+    for at in known:
+        column = np.concatenate([table[:: max(1, len(table) // 2000), at] for table in tables])
+        spread[shared[at]] = float(np.std(np.arcsinh(column / max(0.02 * float(np.abs(column).max()), 1e-12))))
+    varying = sorted((name for name in spread if spread[name] > 0), key=lambda name: -spread[name])[:MOST_COUNTERS]
+    if not varying:
+        raise NoDataError("no counter that all nodes have varies: a state cannot be told from another")
+    return tuple(name for name in shared if name in varying)
+
+
+def decoded(series: NodeSeries, alphabet: Alphabet) -> NodeStates:
+    """Return the states of a node according to a known alphabet."""
+    table = counters_of(series, alphabet.scale.names)
+    missing = [name for at, name in enumerate(alphabet.scale.names) if np.isnan(table[:, at]).any()]
+    if missing:
+        raise NoDataError(f"{series.node}: no {missing[0]}, which the alphabet was learnt with")
+    evidence = alphabet.emissions.evidence(alphabet.scale.levels(table), unknown=True)
+    labels = most_probable(evidence, alphabet.emissions.stay)
+    labels = np.where(labels == len(alphabet.states), UNKNOWN, labels)
+    return _node_states(series, table, labels)
+
+
+def _node_states(series: NodeSeries, table: FloatArray, labels: IntArray) -> NodeStates:
+    """Combine the states of a node with its power, which is shifted by its lag."""
+    watts, lag = series.watts, 0
+    if watts is not None:
+        lag = lag_of(table, watts)
+        watts = moved(watts, lag)
+    stretches = stretches_of(series.times, labels, watts, series.period_s)
+    return NodeStates(
+        series.node, series.times, labels, stretches, watts, lag * series.period_s, series.period_s, series.simulated,
+        series.notes, crowded(series),
+    )  # fmt: skip
+
+
+def _first_labels(levels: Sequence[FloatArray], least: float) -> list[IntArray]:
+    """Return initial states of rows (rows,) for each series, by grouping the segments between changes."""
+    whitening = whitening_of(np.concatenate([steps_of(each) for each in levels]), least)
+    tables = [each @ whitening for each in levels]
+    edges = [np.concatenate([[0], changes(each), [len(each)]]) for each in tables]
+    rows = np.concatenate([np.diff(each) for each in edges])
+    means = [
+        np.add.reduceat(table, edge[:-1]) / np.diff(edge)[:, None] for table, edge in zip(tables, edges, strict=True)
+    ]
+    found, out, at = group(np.concatenate(means), rows), [], 0
+    for each in edges:
+        out.append(np.repeat(found[at : at + len(each) - 1], np.diff(each)))
+        at += len(each) - 1
+    return out
+
+
+def _numbered(labels: Sequence[IntArray]) -> list[IntArray]:
+    """Renumber states consecutively from 0."""
+    used = np.unique(np.concatenate(labels))
+    return [np.searchsorted(used, each) for each in labels]
+
+
+def _joined(levels: Sequence[FloatArray], labels: Sequence[IntArray], least: float) -> list[IntArray]:
+    """Join states that rows do not distinguish, the closest first, and remove those with few rows."""
+    while True:
+        found = emissions_of(levels, labels, least)
+        count = np.bincount(np.concatenate(labels), minlength=len(found.means))
+        apart = distances(found)
+        np.fill_diagonal(apart, np.inf)
+        few = int(count.argmin())
+        if len(count) > 1 and count[few] < LEAST_OF_A_STATE:
+            gone, into = few, int(apart[few].argmin())
+        elif apart.min(initial=np.inf) < ONE_STATE:
+            gone, into = (int(at) for at in np.unravel_index(apart.argmin(), apart.shape))
+        else:
+            return list(labels)
+        labels = _numbered([np.where(each == gone, into, each) for each in labels])
+
+
+def _described(
+    series: Sequence[NodeSeries], applications: Sequence[str], scale: Scale, emissions: Emissions,
+    tables: Sequence[FloatArray], labels: Sequence[IntArray],
+) -> Alphabet:  # fmt: skip
+    """Add names, letters and power models to the states."""
+    nodes = [_node_states(*each) for each in zip(series, tables, labels, strict=True)]
+    rows, label = np.concatenate(tables), np.concatenate(labels)
+    watts = np.concatenate([np.full(len(n.times), np.nan) if n.watts is None else n.watts for n in nodes])
+    machine = fit(rows, watts)
+    most = np.quantile(rows, 0.995, axis=0)
+    own = [label == state for state in range(len(emissions.means))]
+    rates = np.array([np.median(rows[each], axis=0) for each in own])
+    called = told_apart([name_of(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
+    states = [
+        State(
+            state, called[state], is_idle(scale.names, rates[state], most), rates[state],
+            letter_of(scale.names, rows[each], watts[each]), fit(rows[each], watts[each], machine) if machine else None,
+        )
+        for state, each in enumerate(own)
+    ]  # fmt: skip
+    alphabet = Alphabet(scale, emissions, tuple(states), (), any(each.simulated for each in series))
+    runs = tuple(
+        KnownRun(application, node.node, run)
+        for application, node in zip(applications, nodes, strict=True)
+        for run in without_idle(node.stretches, alphabet.idle)
+    )
+    return replace(alphabet, runs=runs)

@@ -1,0 +1,97 @@
+"""Runs of a node or a system: the paper's phases, similar applications, estimated energy, and graph of states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.errors import NoDataError, UsageError
+from incprof.model.nodes import NodeSeries
+from incprof.study.listener import Listener
+from incprof.systems.nodes.analyse.comparable_rates import counters_of
+from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
+from incprof.systems.nodes.analyse.graph import Graph, graph
+from incprof.systems.nodes.analyse.idle import idle_below, misses_per_cycle
+from incprof.systems.nodes.analyse.learn import common_counters, decoded
+from incprof.systems.nodes.analyse.match import Match, match
+from incprof.systems.nodes.analyse.node_input import rows_of
+from incprof.systems.nodes.analyse.node_states import Alphabet, NodeStates
+from incprof.systems.nodes.analyse.paper import PaperStates, phases_but_idle
+from incprof.systems.nodes.analyse.spelling import one_of_set
+from incprof.systems.nodes.analyse.state_segments import without_idle
+from incprof.systems.nodes.answers.nodes import Source, series_of
+
+
+def idle_threshold(source: Source, listener: Listener) -> float:
+    """Return the cache misses per cycle below which a node is idle, from a recording of an idle node.
+
+    Raises:
+        NoDataError: cache misses or cycles were not counted.
+    """
+    series = _one(source, listener)
+    share = misses_per_cycle(counters_of(series, series.counters), series.counters)
+    if share is None or not np.isfinite(share).all():
+        raise NoDataError(f"{source.paths[0]}: no cache-misses and cycles, by which the paper tells an idle node")
+    return idle_below(share)
+
+
+def paper_states(series: NodeSeries, *, ranked: bool, way: str, beta: float | None = None) -> PaperStates:
+    """Apply Algorithm 1 to a node.
+
+    beta: cache misses per cycle below which a row is idle; None: all rates are small for 10 s.
+
+    Raises:
+        NoDataError: power is missing, or no counter varies.
+    """
+    names = common_counters([series])
+    rows = rows_of(series, names, np.quantile(counters_of(series, names), 0.995, axis=0), beta)
+    found = phases_but_idle(rows.rates, rows.watts, names, rows.idle, ranked=ranked, way=way)
+    first: dict[int, int] = {}
+    letters = tuple(each.letter if ranked else one_of_set(each.letter, first) for each in found)
+    return PaperStates(series.node, tuple(found), letters, rows.ends_s, rows.watts, rows.lag_s, series.simulated)
+
+
+def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[Match, ...]:
+    """Return the known applications that the last run in a file resembles.
+
+    Raises:
+        NoDataError: the alphabet has no run, or the node was always idle.
+    """
+    if not alphabet.runs:
+        raise NoDataError("the alphabet knows no run: all nodes that it was learnt from were idle")
+    runs = without_idle(decoded(_one(source, listener), alphabet).stretches, alphabet.idle)
+    if not runs:
+        raise NoDataError(f"{source.paths[0]}: the node was idle, or did nothing that is known, all the time")
+    return match(runs[-1], alphabet.runs)
+
+
+def energy_of(source: Source, alphabet: Alphabet, application: str | None, listener: Listener) -> Estimate:
+    """Estimate the energy of a run from its beginning.
+
+    Raises: as `estimate` does.
+    """
+    return estimate(_one(source, listener), alphabet, application)
+
+
+def graph_of(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Graph:
+    """Combine the states of nodes.
+
+    Raises:
+        UsageError: the recordings of the nodes have no common time.
+    """
+    if max(n.stretches[0].begins_s for n in nodes) >= min(n.stretches[-1].ends_s for n in nodes):
+        raise UsageError("these nodes were never seen at the same time: their clocks, or the files, are of other days")
+    return graph(nodes, alphabet.idle)
+
+
+def _one(source: Source, listener: Listener) -> NodeSeries:
+    """Return the only node in a file.
+
+    Raises:
+        UsageError: the file has several nodes.
+    """
+    series, _ = series_of([source], listener)
+    if len(series) > 1:
+        raise UsageError(f"{source.paths[0]} holds {len(series)} nodes: give a file of one of them")
+    return series[0]

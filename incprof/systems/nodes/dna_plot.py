@@ -1,0 +1,114 @@
+"""States of nodes as pictures: a ribbon over power for each node, and the graph of a system's states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.systems.nodes.analyse.graph import Graph
+from incprof.systems.nodes.analyse.node_states import Alphabet, NodeStates
+from incprof.systems.nodes.state_names import MARK, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_NODES, ROW_IN, MOST_STATES = 12, 1.3, 14
+GREY, FAINT = "#bbbbbb", 0.45
+
+
+def write_ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates], out: BinaryIO, form: str) -> None:
+    """Write a picture of nodes' states over their power. form: `svg`, `png` or `pdf`.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    save(lambda: ribbons(alphabet, nodes), out, form)
+
+
+def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
+    """Return the picture, not yet drawn."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    shown = nodes[:MOST_NODES]
+    picture = Figure(figsize=(WIDTH_IN, 0.9 + ROW_IN * len(shown)), layout="constrained")
+    panels = picture.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
+    start = min(node.stretches[0].begins_s for node in shown)
+    divisor, unit = time_unit(max(node.stretches[-1].ends_s for node in shown) - start)
+    for panel, node in zip(panels, shown, strict=True):
+        _ribbon(panel, alphabet, node, start, divisor)
+    panels[-1].set_xlabel(f"Time since start ({unit})")
+    used = sorted({stretch.state for node in shown for stretch in node.stretches})
+    marks = [Patch(color=_colour(each, alphabet), alpha=FAINT, label=_label(alphabet, each)) for each in used]
+    picture.legend(handles=marks, loc="outside lower left", ncols=3, fontsize=7, frameon=False)
+    more = f", {len(nodes) - len(shown)} more nodes not shown" if len(nodes) > len(shown) else ""
+    simulated = f", {MARK}" if any(node.simulated for node in nodes) else ""
+    picture.suptitle(f"{len(used)} states{more}{simulated}", fontsize=9)
+    return picture
+
+
+def _ribbon(axes: Axes, alphabet: Alphabet, node: NodeStates, start: float, divisor: float) -> None:
+    """Draw the states of a node as a band, and its power as a line over it."""
+    for stretch in node.stretches:
+        low, high = (stretch.begins_s - start) / divisor, (stretch.ends_s - start) / divisor
+        axes.axvspan(low, high, color=_colour(stretch.state, alphabet), alpha=FAINT, linewidth=0)
+    if node.watts is not None:
+        axes.plot((node.times - start) / divisor, node.watts, color="black", linewidth=0.6)
+        axes.set_ylabel("W")
+    else:
+        axes.set_yticks([])
+    axes.set_title(node.node.replace("$", r"\$"), fontsize=8, loc="left")
+
+
+def write_graph(alphabet: Alphabet, found: Graph, out: BinaryIO, form: str) -> None:
+    """Write a picture of a system's states; their size is proportional to the time in them."""
+    save(lambda: graph(alphabet, found), out, form)
+
+
+def graph(alphabet: Alphabet, found: Graph) -> Figure:
+    """Return the picture, not yet drawn."""
+    from matplotlib.figure import Figure
+
+    shown = list(range(min(len(found.states), MOST_STATES)))
+    angle = 2 * np.pi * np.arange(len(shown)) / max(len(shown), 1)
+    where = np.column_stack([np.cos(angle), np.sin(angle)])
+    picture = Figure(figsize=(WIDTH_IN, 0.8 * WIDTH_IN), layout="constrained")
+    axes = picture.subplots()
+    for edge in found.edges:
+        if edge.source in shown and edge.target in shown:
+            axes.annotate(
+                "", where[edge.target], where[edge.source],
+                arrowprops={"arrowstyle": "->", "connectionstyle": "arc3,rad=0.15", "lw": 0.4 + 2 * edge.probability,
+                            "color": "#555555", "shrinkA": 12, "shrinkB": 12},
+            )  # fmt: skip
+    total = sum(state.seconds for state in found.states)
+    for at in shown:
+        state = found.states[at]
+        colour = _colour(-1 if state.idle else max(state.letters), alphabet)
+        axes.scatter(*where[at], s=120 + 1800 * state.seconds / total, color=colour, edgecolor="black", zorder=3)
+        words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:3])
+        power = f"\n{state.power_w:.0f} W" if state.power_w is not None else ""
+        x, y = where[at]
+        axes.text(
+            x, y + (0.2 if y >= 0 else -0.2), f"S{at} {words}{power}", ha="center", va="center", fontsize=6
+        ).set_parse_math(False)
+    axes.set_xlim(-1.6, 1.6)
+    axes.set_ylim(-1.4, 1.4)
+    axes.axis("off")
+    more = f", {len(found.states) - len(shown)} more not shown" if len(found.states) > len(shown) else ""
+    picture.suptitle(f"{len(found.states)} states{more}{', ' + MARK if found.simulated else ''}", fontsize=9)
+    return picture
+
+
+def _label(alphabet: Alphabet, state: int) -> str:
+    """Return the number and the name of a state."""
+    return f"{state} {name_of(alphabet, state)}" if state >= 0 else name_of(alphabet, state)
+
+
+def _colour(state: int, alphabet: Alphabet) -> str:
+    """Return the colour of a state; grey for idle or unknown."""
+    return GREY if state in alphabet.idle else COLOURS[state % len(COLOURS)]

@@ -1,0 +1,42 @@
+"""Section on a node that was sampled during a run: its states and its power in each phase."""
+
+from __future__ import annotations
+
+from incprof.model.section import Column, Section, Table
+from incprof.report.page.sentences import percent
+from incprof.report.words.formatting import joules
+from incprof.study.study import Study
+from incprof.systems.nodes.analyse.states_in_phases import PhaseOnNode
+from incprof.systems.nodes.answers.node_of_run import NodeBeside
+from incprof.systems.nodes.state_names import name_of
+
+# Greatest number of node states named for a phase.
+MOST_STATES = 4
+
+
+def sections(study: Study, text: str) -> list[Section]:
+    """Return power, energy and states of the node in each phase of a run.
+
+    text: FILE or FILE+METER.
+    """
+    found = NodeBeside(study, text)
+
+    def states(row: PhaseOnNode) -> list[str]:
+        return [f"{name_of(found.alphabet, state)}: {percent(share)}" for state, share in row.states[:MOST_STATES]]
+
+    columns = (
+        Column("Phase", lambda row: row.phase, "phase", key="id"),
+        Column("Sampled", lambda row: row.seconds, "duration", key="seconds"),
+        Column("Power (W)", lambda row: None if row.power_w is None else f"{row.power_w:.0f}", "number"),
+        Column("Energy", lambda row: None if row.energy_j is None else joules(row.energy_j, 4), "number"),
+        Column("States", states, key="states"),
+        Column(None, lambda row: row.power_w, key="power_w"),
+        Column(None, lambda row: row.energy_j, key="energy_j"),
+    )
+    notes = [f"Node {found.node.node}."]
+    if found.node.simulated:
+        notes.append("Power is simulated: no sensor measured it.")
+    if found.node.watts is None:
+        notes.append("No power was measured.")
+    rows = [row for row in found.phases if row.seconds and row.phase >= 0]
+    return [Section("node", "What the node did", (Table(columns, rows, key="phases"),), notes=tuple(notes))]

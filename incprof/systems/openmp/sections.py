@@ -1,0 +1,174 @@
+"""Reports on the loops of a run: a table, JSON of schema incprof.selfanalyze/1, and a line while it runs."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from incprof.report.json.writing import write
+from incprof.report.text.aligned import write_aligned
+from incprof.safe.printable import printable
+from incprof.systems.openmp.analyse import Estimate, Speedup
+from incprof.systems.openmp.loop_answer import Answer, LoopAnswer
+from incprof.systems.openmp.loop_types import Times
+
+SCHEMA = "incprof.selfanalyze/1"
+
+
+def seconds(value: float) -> str:
+    """Format a time with three digits and a unit: `1.23 ms`."""
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if value < limit:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value:.3g} s" if value < 999.5 else f"{value:.0f} s"
+
+
+def speedup_words(found: Speedup) -> str:
+    """Format a speedup: `1.87x (1.82-1.92) of 1 thread`."""
+    against = "1 thread" if found.base_threads == 1 else f"{found.base_threads} threads"
+    text = f"{found.relative:.3g}x ({found.low:.3g}-{found.high:.3g}) of {against}"
+    if found.base_threads != 1 and found.speedup is not None:
+        text += f", {found.speedup:.3g}x of 1 thread by Amdahl's law"
+    return text
+
+
+def estimate_words(found: Estimate) -> str:
+    """Format an estimate: `about 41.2 s in all (40.8 s - 41.6 s)`."""
+    if found.low_s == found.high_s:
+        return f"{seconds(found.total_s)} in all"
+    return f"about {seconds(found.total_s)} in all ({seconds(found.low_s)} - {seconds(found.high_s)})"
+
+
+def progress_words(answer: LoopAnswer) -> str:
+    """Return a line on a loop that is running."""
+    loop, words = answer.loop, [f"{answer.loop.iterations} iterations"]
+    if loop.times.count:
+        words.append(f"{seconds(loop.times.mean_s)} each")
+    if answer.speedup is not None:
+        words.append(speedup_words(answer.speedup))
+    if answer.estimate is not None:
+        words.append(estimate_words(answer.estimate))
+    return f"{answer.name}: " + ", ".join(words)
+
+
+def write_text(answer: Answer, out: TextIO) -> None:
+    """Write a table of the loops, the outermost first, then speedups and estimates."""
+    run = answer.run
+    regions = "1 parallel region" if run.parallel_regions == 1 else f"{run.parallel_regions} parallel regions"
+    out.write(f"{printable(run.app)}, rank {run.rank}, {regions}, {seconds(run.end_s)}\n")
+    if answer.loops:
+        out.write("\n")
+        rows = [_row(loop) for loop in sorted(answer.loops, key=lambda one: one.loop.depth)]
+        head = ("Region", "Period", "Threads", "Iterations", "Mean", "Min", "Max", "Std", "Total", "Self")
+        write_aligned([head, *rows], {"Region"}, out)
+    said = [line for loop in answer.loops for line in _lines(loop)]
+    if said:
+        out.write("\n" + "".join(f"{line}\n" for line in said))
+
+
+def _row(answer: LoopAnswer) -> tuple[str, ...]:
+    loop, times = answer.loop, answer.loop.times
+    timed = [seconds(value) for value in (times.mean_s, times.min_s, times.max_s, times.std_s)]
+    threads = str(loop.threads)
+    if 0 < loop.fewest_threads < loop.threads:
+        threads = f"{loop.fewest_threads}-{loop.threads}"
+    period = str(loop.period) if loop.period else "-"
+    if loop.longest_period > loop.period:
+        period += f"-{loop.longest_period}"
+    shown = timed if times.count else ["-"] * 4
+    own = seconds(loop.self_s) if loop.kind == "detected" else "-"
+    name = "  " * loop.depth + printable(answer.name)
+    return (name, period, threads, str(loop.iterations), *shown, seconds(loop.total_s), own)
+
+
+def _lines(answer: LoopAnswer) -> list[str]:
+    lines = []
+    if answer.speedup is not None:
+        lines.append(f"{printable(answer.name)}: {speedup_words(answer.speedup)}")
+    if answer.estimate is not None:
+        done = f"after {answer.estimate.done} of {answer.estimate.expected} iterations"
+        lines.append(f"{printable(answer.name)}: {estimate_words(answer.estimate)}, {done}")
+    return lines
+
+
+def write_json(answer: Answer, out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    run = answer.run
+    document = {
+        "schema": SCHEMA,
+        "run": {
+            "app": run.app,
+            "directory": answer.directory,
+            "rank": run.rank,
+            "pid": run.pid,
+            "status": answer.status,
+            "seconds": round(run.end_s, 9),
+            "ended": run.ended,
+            "parallel_regions": run.parallel_regions,
+            "other_threads": run.other_threads,
+        },
+        "regions": [_region(loop) for loop in answer.loops],
+        "notes": list(answer.notes),
+    }
+    write(document, out)
+
+
+def _times(times: Times) -> dict[str, object]:
+    return {
+        "timed": times.count,
+        "mean_s": round(times.mean_s, 9),
+        "std_s": round(times.std_s, 9),
+        "min_s": round(times.min_s, 9),
+        "max_s": round(times.max_s, 9),
+    }
+
+
+def _region(answer: LoopAnswer) -> dict[str, object]:
+    loop = answer.loop
+    return {
+        "id": {"first": answer.members[0] if answer.members else None, "period": loop.period, "hash": loop.hash},
+        "longest_period": loop.longest_period,
+        "kind": loop.kind,
+        "name": answer.name,
+        "functions": list(answer.members),
+        "depth": loop.depth,
+        "visits": loop.visits,
+        "iterations": loop.iterations,
+        **_times(loop.times),
+        "total_s": round(loop.total_s, 9),
+        "self_s": round(loop.self_s, 9) if loop.kind == "detected" else None,
+        "parallel_s": round(loop.parallel_s, 9),
+        "threads": loop.threads,
+        "fewest_threads": loop.fewest_threads,
+        "speedup": _speedup(answer),
+        "estimate": _estimate(answer),
+    }
+
+
+def _speedup(answer: LoopAnswer) -> dict[str, object] | None:
+    found = answer.speedup
+    if found is None:
+        return None
+    return {
+        "baseline_threads": found.base_threads,
+        "baseline_mean_s": round(found.base_s, 9),
+        "baseline_timed": found.base_count,
+        "relative": found.relative,
+        "low": found.low,
+        "high": found.high,
+        "one_thread_s": found.one_thread_s,
+        "serial_s": found.serial_s,
+        "speedup": found.speedup,
+    }
+
+
+def _estimate(answer: LoopAnswer) -> dict[str, object] | None:
+    found = answer.estimate
+    if found is None:
+        return None
+    return {
+        "iterations": found.done,
+        "expected": found.expected,
+        "total_s": found.total_s,
+        "low_s": found.low_s,
+        "high_s": found.high_s,
+    }

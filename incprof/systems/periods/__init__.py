@@ -1,0 +1,1 @@
+"""Recurring patterns in a series, and loops in a stream of names."""

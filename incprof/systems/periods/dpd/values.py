@@ -1,0 +1,180 @@
+"""The period of a series of magnitudes: the dynamic periodicity detector over arrays, whole or piece by piece.
+
+Magnitudes are numbers whose differences have a meaning: processors in use, instructions per cycle, bytes. Events are
+for `dpd`. libincprof_native does the work; the tests check it against an implementation in plain numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from incprof.analysis._native import ffi, native
+from incprof.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+MOST = 32768
+LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class ValueTrace:
+    """State of the detector after each sample of a piece of a series.
+
+    Attributes:
+        samples: Shape (n,).
+        period: In samples; 0 where there is none. Shape (n,).
+        start: Whether the sample is the first one of a period, shape (n,).
+        confidence: Largest d(m) divided by d at the period (may be infinite); 0 without a period. Shape (n,).
+        ahead: The a prediction distances, in samples.
+        predicted: [j, i] is the prediction of sample i + ahead[j] made after sample i; NaN: none. Shape (a, n).
+    """
+
+    samples: FloatArray
+    period: NDArray[np.int32]
+    start: NDArray[np.bool_]
+    confidence: FloatArray
+    ahead: tuple[int, ...]
+    predicted: FloatArray
+
+    def hit_rate(self, ahead: int, tolerance: float = 0.0) -> float:
+        """Return the share of predictable samples that were predicted to within `tolerance`; 0 without any."""
+        row, n = self.ahead.index(ahead), len(self.samples) - ahead
+        if n <= 0:
+            return 0.0
+        off = np.abs(self.predicted[row, :n] - self.samples[ahead:])
+        return float(np.mean(off <= tolerance))  # NaN is not a hit
+
+
+class DpdValues:
+    """A detector of the period of one series of magnitudes.
+
+    d(m) = 1/N * sum of `|x[n] - x[n-m]|` over the last N samples, 0 < m < M. With fewer than N samples, the sum is over
+    all of them, for lags whose pattern occurred twice. Integers below 2^53 / 4N are summed exactly; other sums are
+    recomputed in turn, so that rounding errors do not accumulate.
+
+    Detectors share nothing. Two threads must not use the same detector at the same time.
+
+    Args:
+        window: N, 2 to 32768 samples.
+        lags: M, 2 to 32768: only shorter periods are detected; default: `window`. Two frequencies close to each other
+            are distinguished from one period where M is above twice that period.
+        every: Samples between two evaluations of d: the greatest delay in detecting a period, or its end. The default
+            keeps the cost of evaluation a small share of the time.
+        confidence: Least ratio of a maximum of d to the minimum after it, above 1. Noise alone reaches 1.5.
+
+    Raises:
+        UsageError: an argument is out of its range.
+        IncprofError: the library cannot be loaded.
+    """
+
+    def __init__(
+        self, window: int = 100, *, lags: int | None = None, every: int | None = None, confidence: float = 2.5
+    ) -> None:
+        lags = window if lags is None else lags
+        check(window, lags)
+        if every is not None and not 1 <= every <= MOST:
+            raise UsageError(f"every {every}: must be 1 to {MOST} samples")
+        if not 1 < confidence < np.inf:
+            raise UsageError(f"confidence {confidence:g}: must be above 1")
+        options = {"window": window, "lags": lags, "capacity": 2 * MOST, "every": every or 0, "confidence": confidence}
+        self.window, self.lags = window, lags
+        self._native = native()
+        made = self._native.dpd_values_create(ffi.new("struct dpd_values_options *", options))
+        if made == ffi.NULL:
+            raise MemoryError
+        self._dpd = ffi.gc(made, self._native.dpd_values_destroy)
+
+    def resize(self, window: int, lags: int | None = None) -> None:
+        """Set N and M (default: N). The history of the series is kept as far as they reach.
+
+        Raises:
+            UsageError: N or M is out of its range.
+        """
+        lags = window if lags is None else lags
+        check(window, lags)
+        self._native.dpd_values_resize(self._dpd, window, lags)
+        self.window, self.lags = window, lags
+
+    def feed(self, samples: ArrayLike, ahead: tuple[int, ...] = ()) -> ValueTrace:
+        """Feed the next samples of the series and return the detector's state after each of them.
+
+        Args:
+            samples: Finite numbers of at most 1e150, shape (n,).
+            ahead: Which samples to predict: 1 is the next one after each sample.
+
+        Raises:
+            UsageError: a sample is not such a number (none of the samples was taken), or a distance ahead is below 1.
+        """
+        values = magnitudes(samples)
+        if any(distance < 1 for distance in ahead):
+            raise UsageError(f"ahead {ahead}: must be 1 or more samples")
+        n, wanted = len(values), np.asarray(ahead, dtype=np.int32)
+        period, start, confidence = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(n)
+        predicted, backing = np.zeros((n, len(wanted))), np.zeros((n, len(wanted)), dtype=np.bool_)
+        trace = ffi.new(
+            "struct dpd_values_trace *",
+            {
+                "period": _at("int32_t *", period),
+                "start": _at("uint8_t *", start),
+                "confidence": _at("double *", confidence),
+                "ahead": _at("int32_t *", wanted),
+                "aheads": len(wanted),
+                "predicted": _at("double *", predicted),
+                "backing": _at("uint8_t *", backing),
+            },
+        )
+        self._native.dpd_values_feed(self._dpd, _at("double *", values), n, trace)
+        expected = np.where(backing, predicted, np.nan).T
+        return ValueTrace(values, period, start, confidence, tuple(ahead), expected)
+
+    def distances(self) -> FloatArray:
+        """Return d(1) .. d(M-1), over the samples available; NaN where there are none. Shape (M-1,)."""
+        found = np.zeros(self.lags - 1)
+        self._native.dpd_values_distances(self._dpd, _at("double *", found), len(found))
+        return np.where(found < -0.5, np.nan, found)
+
+
+def check(window: int, lags: int) -> None:
+    """Raise a UsageError for sizes that are out of range."""
+    for name, size in (("window", window), ("lags", lags)):
+        if not 2 <= size <= MOST:
+            raise UsageError(f"{name} {size}: must be 2 to {MOST} samples")
+
+
+def magnitudes(samples: ArrayLike) -> FloatArray:
+    """Return magnitudes as contiguous doubles, shape (n,).
+
+    Raises:
+        UsageError: the samples are not finite, exceed 1e150, or are not one-dimensional.
+    """
+    given = np.asarray(samples)
+    if given.ndim != 1 or (given.dtype.kind not in "iubf" and len(given)):
+        raise UsageError(f"samples of type {given.dtype} and shape {given.shape}: must be numbers in one dimension")
+    values = np.ascontiguousarray(given, dtype=np.float64)
+    bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
+    if len(bad):
+        raise UsageError(
+            f"sample {bad[0]} is {values[bad[0]]:g}: must be a number of at most {LARGEST:g}; leave it out"
+        )
+    return values
+
+
+def detect(
+    samples: ArrayLike,
+    window: int = 100,
+    *,
+    lags: int | None = None,
+    every: int | None = None,
+    confidence: float = 2.5,
+    ahead: tuple[int, ...] = (),
+) -> ValueTrace:
+    """Return the detector's state after each sample of a whole series. See `DpdValues` and `DpdValues.feed`."""
+    return DpdValues(window, lags=lags, every=every, confidence=confidence).feed(samples, ahead)
+
+
+def _at(kind: str, array: NDArray[Any]) -> Any:
+    return ffi.cast(kind, ffi.from_buffer(array, require_writable=False) if len(array) else ffi.NULL)

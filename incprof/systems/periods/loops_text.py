@@ -1,0 +1,138 @@
+"""Loops of events, and periods of a series over time, as text: a table at the end, a line for each change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TextIO
+
+from rich.table import Table
+
+from incprof.report.text.console import console_for
+from incprof.report.words.formatting import cell_len, fitted
+from incprof.safe.printable import printable
+from incprof.systems.periods.dpd.changing_period import PeriodChange, SeriesPeriods, Stretch
+from incprof.systems.periods.dpd.stream_loops import EventLoop, EventLoops, LoopChange, Visit
+
+# Rows of a table; JSON has all of them.
+MOST_ROWS = 20
+# Marks an iteration that is too long for its line.
+MORE = ", ..."
+
+
+def write_answer(source: str, name: str, found: EventLoops | SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
+    """Write the final summary. name: name of a series' column."""
+    if isinstance(found, EventLoops):
+        write_loops(source, found, out, width=width)
+    else:
+        write_periods(source, name, found, out, width=width)
+
+
+def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100) -> None:
+    """Write the loops of a stream of events, inner loops indented under their outer one."""
+    console = console_for(out, width=max(width, 80), colour=False, terminal=False)
+    kinds = "1 kind" if found.kinds == 1 else f"{found.kinds or 'many'} kinds"
+    console.print(f"{source}, {found.events} events of {kinds}, window {found.window}", soft_wrap=True)
+    if not found.loops:
+        console.print(f"no loop: nothing of less than {found.window} events came twice in a row", soft_wrap=True)
+        return
+    covered, hits = _percent(found.covered, found.events), [f"{100 * hit:.2f} %" for hit in found.hits.values()]
+    starts, whole = (sum(getattr(loop, name) for loop in found.loops) for name in ("starts", "whole"))
+    count = len(found.loops) + found.forgotten
+    loops = (
+        f"{count} loops, {covered} % of the events in one" if count > 1 else f"1 loop, {covered} % of the events in it"
+    )
+    console.print(loops, soft_wrap=True)
+    predicted = f"predicted {hits[0]} of the next events, {hits[1]} of the fifth, {whole} of {starts} iterations whole"
+    console.print(predicted + "\n", soft_wrap=True)
+    most = sorted(found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
+    rows = [loop for loop in found.loops if loop in most]
+    table = _table("Loop", "Period", "Episodes", "Iterations", "Share %", "First", "Last", "Whole %")
+    table.columns[0].justify = "left"
+    for loop in rows:
+        table.add_row(*_cells(loop, found))
+    console.print(table)
+    console.print()
+    for loop in rows:
+        number = f"{loop.id:>4}  "
+        console.print(number + contents(loop.content, max(width, 80) - len(number)), soft_wrap=True)
+    if count > len(most):
+        console.print(f"{count - len(most)} more of fewer events", soft_wrap=True)
+
+
+def _cells(loop: EventLoop, found: EventLoops) -> tuple[str, ...]:
+    """Return the row of a loop."""
+    whole = _percent(loop.whole, loop.starts) if loop.starts else "-"
+    return (
+        "  " * min(loop.depth, 8) + str(loop.id), str(loop.period), str(loop.visits), f"{loop.iterations:.1f}",
+        _percent(loop.events, found.events), str(loop.first), str(loop.last), whole,
+    )  # fmt: skip
+
+
+def contents(names: Sequence[str], room: int) -> str:
+    """Return the names of events in at most `room` columns; consecutive equal names are merged."""
+    text = ""
+    for name, same in groupby(names):
+        count = sum(1 for _ in same)
+        part = (", " if text else "") + printable(name) + (f" x {count}" if count > 1 else "")
+        if cell_len(text + part) > room - len(MORE):
+            return (text or fitted(part, room - len(MORE))) + MORE
+        text += part
+    return text
+
+
+def change_line(change: LoopChange | PeriodChange, width: int) -> str:
+    """Return a change of the outermost loop, or of the period, as a line."""
+    was = _over(change.was) if change.was else ""
+    if change.now is None:
+        return f"{change.at:>9}  ends     {was}"
+    line = f"{change.at:>9}  " + (f"changes  {was}; now " if was else "begins   ")
+    if isinstance(change.now, Stretch):
+        return f"{line}period {change.now.period}, confidence {_confidence(change.now.confidence)}"
+    line += f"loop {change.now.loop.id}, period {change.now.loop.period}, from {change.now.first}: "
+    return line + contents(change.now.loop.content, max(width - len(line), 24))
+
+
+def _over(was: Visit | Stretch) -> str:
+    """Return the loop or period that has ended."""
+    if isinstance(was, Stretch):
+        return f"period {was.period}, {was.first} to {was.last}"
+    return f"loop {was.loop.id}, {was.iterations:.1f} iterations, {was.first} to {was.last}"
+
+
+def write_periods(source: str, name: str, found: SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
+    """Write the periods of a series over time."""
+    console = console_for(out, width=max(width, 80), colour=False, terminal=False)
+    console.print(f"{source}, {name}, {found.samples} samples, window {found.window}", soft_wrap=True)
+    if not found.periods:
+        console.print(f"no period of less than {found.window} samples", soft_wrap=True)
+        return
+    console.print(f"{100 * found.coverage:.2f} % periodic", soft_wrap=True)
+    share, samples = _percent(found.predicted, found.samples), f"{found.low:.3g} to {found.high:.3g}"
+    console.print(
+        f"predicted {share} % of the samples, off by {found.off:.3g} on the mean; they are {samples}\n", soft_wrap=True
+    )
+    table = _table("Period", "Segments", "Samples", "Share %", "First", "Last", "Confidence")
+    for each in found.periods[:MOST_ROWS]:
+        table.add_row(
+            str(each.period), str(each.stretches), str(each.samples), _percent(each.samples, found.samples),
+            str(each.first), str(each.last), _confidence(each.confidence),
+        )  # fmt: skip
+    console.print(table)
+    if len(found.periods) > MOST_ROWS:
+        console.print(f"{len(found.periods) - MOST_ROWS} more of fewer samples", soft_wrap=True)
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f}"
+
+
+def _confidence(value: float) -> str:
+    return "exact" if value == float("inf") else f"{value:.3g}"

@@ -1,0 +1,109 @@
+"""Command-line arguments for the parameters of the period search."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from incprof.command.helping import expert
+
+if TYPE_CHECKING:
+    from incprof.systems.periods.analyse import PatternOptions
+
+
+def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the parameters; the defaults are the paper's values."""
+    group = parser.add_argument_group("parameters", "`incprof help periods-algorithm` explains them")
+    share = fraction
+    group.add_argument("--window", type=whole(2), metavar="L", help="half the sliding window, in samples (tuned)")
+    group.add_argument("--longest-window", type=whole(2), metavar="L", help="where tuning ends (10000)")
+    group.add_argument("--slide", type=whole(), metavar="N", help="step where nothing repeats, in samples (L/2)")
+    group.add_argument("--metric", choices=("l2", "l1"), help="distance of shifted windows (l2)")
+    group.add_argument(
+        "--theta", type=share, metavar="X", help="greatest dip that counts as a period (default: by noise and chance)"
+    )
+    group.add_argument(
+        "--depth", type=share, metavar="X", help="relative depth from which a dip belongs to the same period (0.75)"
+    )
+    group.add_argument("--shortest", type=whole(), metavar="N", help="shortest period, in samples (2)")
+    group.add_argument("--no-align", dest="align", action="store_const", const=False, help="do not align the cuts")
+    group.add_argument("--alpha", type=share, metavar="X", help="least share of a group of lengths (0.05)")
+    group.add_argument("--length-tolerance", type=share, metavar="X", help="lengths of a group (0.10)")
+    group.add_argument("--cluster-share", type=share, metavar="X", help="least share of a cluster (0.01)")
+    group.add_argument("--gap", type=ratio, metavar="X", help="least ratio of merges that are cut apart (1.5)")
+    group.add_argument("--ceiling", type=share, metavar="X", help="greatest mean step within a cluster (0.10)")
+    group.add_argument("--iterations", type=whole(), metavar="N", help="of averaging, at most (31)")
+    group.add_argument("--patience", type=whole(), metavar="N", help="slow iterations that end averaging (5)")
+    group.add_argument("--decrease", type=share, metavar="X", help="of WGSS, below which an iteration is slow (0.025)")
+    group.add_argument(
+        "--medoid-sample", type=whole(0, 2**31), metavar="N", help="instances to find the medoid among (64; 0: all)"
+    )
+    group.add_argument("--shuffles", type=whole(0, 2**31), metavar="N", help="random orders that measure chance (20)")
+    group.add_argument("--seed", type=whole(0, 2**31), metavar="N", help="of the random orders and of the picture (0)")
+    group.add_argument("--exact", action="store_const", const=True, help="textbook algorithms: slow, without kernels")
+    group.add_argument(
+        "--threads",
+        type=whole(most=1024),
+        metavar="N",
+        help="number of threads; does not affect the result (default: one per core)",
+    )
+    expert(*group._group_actions)
+
+
+def options_of(args: argparse.Namespace) -> PatternOptions:
+    """Return the parameters given on the command line."""
+    from dataclasses import fields
+
+    from incprof.systems.periods.analyse import PatternOptions
+
+    given = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
+    return PatternOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def whole(least: int = 1, most: int = 10**12 - 1) -> Callable[[str], int]:
+    """Return a parser for whole numbers from `least` to `most`."""
+
+    def number(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,12}", text) or not least <= int(text) <= most:
+            to = "on" if most > 2**31 else f"to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {least} {to}")
+        return int(text)
+
+    return number
+
+
+def fraction(text: str) -> float:
+    """Parse a share above 0 and up to 1; `5%` is 0.05."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a share above 0 and up to 1, or a percentage")
+    return value
+
+
+def ratio(text: str) -> float:
+    """Parse a number of at least 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 on")
+    return value
+
+
+def sample_range(text: str) -> tuple[int, int | None]:
+    """Parse A:B into a range of samples; the end is None for the end of the series."""
+    match = re.fullmatch("([0-9]{0,15}):([0-9]{0,15})", text)
+    first = int(match[1] or 0) if match else 1
+    last = int(match[2]) if match and match[2] else None
+    if match is None or (last is not None and last <= first):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected samples A:B with A before B, as in 1000:5000, :5000 or 1000:"
+        )
+    return first, last

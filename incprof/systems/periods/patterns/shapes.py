@@ -1,0 +1,153 @@
+"""Regions of the same shape: their grouping, alignment and common cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incprof.model import FloatArray, IntArray
+from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.patterns.regions import Run
+from incprof.systems.periods.patterns.scan import inner_products
+
+# Regions are of one kind if their aligned shapes differ by less than this share of the difference of unlike shapes.
+ALIKE = 0.5
+# Only that many largest regions are aligned: the search for similar places finds the others. A group of lengths with
+# more kinds has no meaningful shape.
+MOST_RUNS, MOST_KINDS = 1000, 64
+# Instances averaged for a region's shape.
+AVERAGED = 9
+# Edges further than the period divided by this from an instance boundary all count the same.
+FAR_EDGE = 8
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Regions of one shape.
+
+    Attributes:
+        shape: (p,) shape of the largest region, from the point at which instances are cut.
+        runs: The regions, largest first.
+        shifts: For each region, the offset of an instance's begin from its anchor, in samples.
+        spread: For each region, the mean square of instances from their mean.
+    """
+
+    shape: FloatArray
+    runs: list[Run]
+    shifts: list[int]
+    spread: list[float]
+
+    def limit(self, region: int, way: float = 0.4) -> float:
+        """Return the greatest mean square of a piece of a region: `way` from its instances (0) to unlike pieces (1)."""
+        within, unlike = np.sqrt(2 * self.spread[region]), np.sqrt(2 * self.shape.var())
+        return float((within + way * max(unlike - within, 0.0)) ** 2)
+
+
+def kinds_of(x: FloatArray, runs: list[Run], options: PatternOptions) -> list[Kind]:
+    """Group regions by shape, largest first; each joins the most similar kind, or starts a new one."""
+    kinds: list[Kind] = []
+    for run in sorted(runs, key=lambda run: (-run.samples, run.boundaries[0]))[:MOST_RUNS]:
+        shape, spread = shape_of(x, run)
+        fits = [lay_over(kind.shape, shape) for kind in kinds]
+        best = min(range(len(fits)), key=lambda index: fits[index][0], default=-1)
+        if best < 0 or fits[best][0] > ALIKE:
+            if len(kinds) < MOST_KINDS:
+                kinds.append(Kind(shape, [run], [0], [spread]))
+            continue
+        kinds[best].runs.append(run)
+        kinds[best].shifts.append(fits[best][1] if options.align else 0)
+        kinds[best].spread.append(spread)
+    return kinds
+
+
+def shape_of(x: FloatArray, run: Run) -> tuple[FloatArray, float]:
+    """Return the mean of a region's middle instances, and half the mean square difference of consecutive ones."""
+    period = run.period
+    # The left half of the window covers one period more than the instances that it found.
+    starts = np.concatenate([[run.boundaries[0] - period], run.boundaries[:-1]])
+    starts = starts[(starts >= 0) & (starts + period <= len(x))]
+    middle = max(0, (len(starts) - AVERAGED) // 2)
+    pieces = np.stack([x[start : start + period] for start in starts[middle : middle + AVERAGED]])
+    if len(pieces) < 2:
+        return pieces.mean(axis=0), 0.0
+    return pieces.mean(axis=0), float(np.median(np.mean(np.diff(pieces, axis=0) ** 2, axis=1))) / 2
+
+
+def lay_over(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
+    """Return the difference of two shapes at their best alignment, and the rotation of the other, in samples.
+
+    The difference is the root mean square, as a share of its value for unlike shapes of these means and variances. The
+    other's samples from the rotation on resemble the shape's from its begin; the rotation is -p/2 .. p/2.
+    """
+    period = len(other)
+    first = np.interp(np.arange(period) * (len(shape) / period), np.arange(len(shape)), shape)
+    products = np.fft.irfft(np.fft.rfft(other) * np.conj(np.fft.rfft(first)), period)
+    turn = int(products.argmax())
+    unlike = first.var() + other.var() + (first.mean() - other.mean()) ** 2
+    apart = max(float(first @ first + other @ other - 2 * products[turn]) / period, 0.0)
+    return float(np.sqrt(apart / unlike)) if unlike > 0 else 0.0, turn - period if turn > period // 2 else turn
+
+
+def cut_at_the_edges(x: FloatArray, kind: Kind) -> Kind:
+    """Rotate a kind so that its instances begin and end as close as possible to the edges of its regions.
+
+    This fits the most instances in. Edges are inexact, and a region may stop anywhere: distant edges have no influence.
+    """
+    period = len(kind.shape)
+    turns = np.arange(period)
+    pull = np.zeros(period)
+    for region, (run, shift) in enumerate(zip(kind.runs, kind.shifts, strict=True)):
+        for edge in _extent(x, run, kind.limit(region)):
+            apart = (turns + shift + run.anchor - edge) % period
+            pull += np.minimum(np.minimum(apart, period - apart), period / FAR_EDGE)
+    best = int(pull.argmin())
+    turn = best - period if best > period // 2 else best
+    return replace(kind, shape=np.roll(kind.shape, -turn), shifts=[shift + turn for shift in kind.shifts])
+
+
+def _extent(x: FloatArray, run: Run, limit: float) -> tuple[int, int]:
+    """Return the first and the last sample around a region that repeat one period away.
+
+    They maximise the sum of the limit minus the squared difference.
+    """
+    period, (first, last) = run.period, (int(run.boundaries[0]), int(run.boundaries[-1]))
+    start, end = max(first - 3 * period, 0), min(last + 3 * period, len(x))
+    left = limit - (x[start:first] - x[start + period : first + period]) ** 2
+    gain = np.cumsum(left[::-1])
+    back = int(gain.argmax()) + 1 if len(gain) and gain.max() > 0 else 0
+    right = limit - (x[last:end] - x[last - period : end - period]) ** 2
+    gain = np.cumsum(right)
+    on = int(gain.argmax()) + 1 if len(gain) and gain.max() > 0 else 0
+    return first - back, last + on
+
+
+def similar_places(x: FloatArray, shape: FloatArray, limit: float) -> IntArray:
+    """Return the starts of the pieces of x that are closest to the shape among their neighbours, and within the limit.
+
+    Of places closer than half a period to each other only the best is returned. In order of time.
+    """
+    period = len(shape)
+    if len(x) < period or period < 2:
+        return np.zeros(0, dtype=np.int64)
+    centre = shape.mean()
+    series, pattern = x - centre, shape - centre
+    energy = np.concatenate([[0.0], np.cumsum(series * series)])
+    apart = energy[period:] - energy[:-period] + pattern @ pattern
+    apart = (apart - 2 * inner_products(series, pattern)) / period
+    within = np.flatnonzero(apart <= limit)
+    return _thinned(within[np.argsort(apart[within], kind="stable")], period // 2)
+
+
+def _thinned(places: IntArray, reach: int) -> IntArray:
+    """Select of places, best first, those at least `reach` from every better selected one; in order of time."""
+    if not len(places):
+        return places
+    blocked = np.zeros(int(places.max()) + 2 * reach + 2, dtype=bool)
+    kept = []
+    for place in places.tolist():
+        if not blocked[place + reach]:
+            kept.append(place)
+            blocked[place + 1 : place + 2 * reach] = True
+            blocked[place + reach] = True
+    return np.sort(np.array(kept, dtype=np.int64))

@@ -1,0 +1,193 @@
+"""Periods as JSON, schema incprof.periods/1 (docs/use/periods.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+from incprof.systems.periods.patterns.forecast import LEVEL, Forecast
+from incprof.systems.periods.patterns.matching import Match
+from incprof.systems.periods.patterns.node_agreement import Agreement
+from incprof.systems.periods.patterns.pattern_result import Pattern, Patterns
+from incprof.systems.periods.patterns.segments import segments_of
+from incprof.systems.periods.patterns.subprofiles import SubProfiles
+
+SCHEMA, MATCH_SCHEMA = "incprof.periods/1", "incprof.periods.match/1"
+DIGITS = 9
+
+
+def write_json(
+    source: str,
+    name: str,
+    interval_s: float | None,
+    found: Patterns,
+    notes: Sequence[str],
+    nodes: Sequence[dict[str, object]],
+    uses: dict[str, object],
+    out: TextIO,
+) -> None:
+    """Write one JSON object and a newline.
+
+    nodes: results of `node_of` and `pair_of` for the other series. uses: further keys, such as a forecast.
+    """
+    answer = as_dict(source, name, interval_s, found, notes)
+    if nodes:
+        answer["nodes"] = list(nodes)
+    answer |= uses
+    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def state_json(
+    source: str, name: str, interval_s: float | None, found: Patterns, uses: dict[str, object] | None = None
+) -> str:
+    """Return the current patterns of a series that still grows, as a JSON object in one line."""
+    answer = as_dict(source, name, interval_s, found, ()) | (uses or {})
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False)
+
+
+def forecast_of(found: Forecast | None) -> dict[str, object] | None:
+    """Return the next samples; None if the end of the series lies in no pattern."""
+    if found is None:
+        return None
+    return {
+        "pattern": found.pattern,
+        "position": found.position,
+        "instances": found.instances,
+        "level": LEVEL,
+        **{key: [_round(value) for value in getattr(found, key).tolist()] for key in ("values", "low", "high")},
+    }
+
+
+def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dict[str, object]]:
+    """Return the comparison of patterns of parts with the pattern of the whole run."""
+    return [
+        {
+            "samples": one.samples,
+            "duration_s": _round(interval_s * one.samples),
+            "reference_wgss": _round(one.reference),
+            "mean_instances": _round(one.mean_instances),
+            "mean_increase_pct": _share(one.increases.mean() if len(one.increases) else None),
+            "std_increase_pct": _share(one.increases.std() if len(one.increases) else None),
+            "parts": [
+                {
+                    "start": part.start,
+                    "instances": part.instances,
+                    "wgss": None if part.wgss is None else _round(part.wgss),
+                }
+                for part in one.parts
+            ],
+        }
+        for one in found
+    ]
+
+
+def _share(value: float | None) -> float | None:
+    """Return a share as a percentage; None if it is missing or infinite."""
+    return None if value is None or not math.isfinite(value) else _round(100 * float(value))
+
+
+def write_matches_json(source: str, name: str, path: str, found: Sequence[Match], out: TextIO) -> None:
+    """Write where the end of a series lies in known patterns: one object, schema incprof.periods.match/1."""
+    places = [
+        {
+            "pattern": match.pattern,
+            "begin": match.begin,
+            "end": match.end,
+            "mean_square": _round(match.step),
+            "limit": _round(match.limit),
+            "flat": match.flat,
+        }
+        for match in found
+    ]
+    answer = {
+        "schema": MATCH_SCHEMA,
+        "series": {"source": source, "column": name},
+        "patterns": path,
+        "match": places[0] if found[0].is_part else None,
+        "candidates": places,
+    }
+    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def as_dict(
+    source: str, name: str, interval_s: float | None, found: Patterns, notes: Sequence[str]
+) -> dict[str, object]:
+    """Return the result in the terms of the schema. Positions are in samples, ranges half open."""
+    return {
+        "schema": SCHEMA,
+        "series": {
+            "source": source,
+            "column": name,
+            "samples": found.samples,
+            "interval_s": None if interval_s is None else _round(interval_s),
+            "duration_s": None if interval_s is None else _round(interval_s * found.samples),
+        },
+        "summary": found.summary,
+        "coverage_pct": _round(100 * found.coverage),
+        "detected_pct": _round(100 * found.detected),
+        "by_chance_pct": _round(100 * found.by_chance),
+        "by_chance_std_pct": _round(100 * found.chance_spread),
+        "window": found.window,
+        "noise": _round(found.noise),
+        "theta": _round(found.theta),
+        "tuning": [
+            {"window": tried.window, "coverage_pct": _round(100 * tried.coverage), "sampled": tried.sampled}
+            for tried in found.tuning
+        ],
+        "patterns": [_pattern(pattern) for pattern in found.patterns],
+        "options": asdict(found.options),
+        "warnings": list(notes),
+    }
+
+
+def node_of(source: str, found: Patterns) -> dict[str, object]:
+    """Return the summary of another node's series."""
+    return {"source": source, "summary": found.summary, "coverage_pct": _round(100 * found.coverage)}
+
+
+def pair_of(agreement: Agreement) -> dict[str, object]:
+    """Return how far the foremost patterns of two nodes agree; node 0 is the series itself."""
+    return {
+        "nodes": [agreement.first, agreement.second],
+        "mean_step": _round(agreement.step),
+        "mean": _round(agreement.mean),
+        "same": agreement.same,
+    }
+
+
+def _pattern(pattern: Pattern) -> dict[str, object]:
+    """Return one pattern."""
+    return {
+        "length": pattern.length,
+        "coverage_pct": _round(100 * pattern.share),
+        "values": [_round(value) for value in pattern.values.tolist()],
+        "instances": pattern.instances.tolist(),
+        "regions": pattern.regions.tolist(),
+        "enough_instances": pattern.has_enough_instances,
+        "segments": [
+            {
+                "begin": segment.begin,
+                "end": segment.end,
+                "mean": _round(segment.mean),
+                "share_pct": _round(100 * segment.share),
+                "level": segment.level,
+            }
+            for segment in segments_of(pattern)
+        ],
+        "mean_length": _round(float((pattern.instances[:, 1] - pattern.instances[:, 0]).mean())),
+        "instances_per_region": _round(len(pattern.instances) / len(pattern.regions)),
+        "wgss": _round(pattern.wgss),
+        "wgss_per_instance": _round(pattern.wgss_per_instance),
+        "wgss_per_sample": _round(pattern.wgss_per_sample),
+        "wgss_history": [_round(value) for value in pattern.history],
+    }
+
+
+def _round(value: float) -> float:
+    """Return a finite number rounded to its meaningful digits."""
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,223 @@
+"""Periods as text: a head line, the run as a ribbon, a table of the patterns and their shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incprof.analysis.views.ribbon import badge, runs, sign, stretched
+from incprof.model import IntArray
+from incprof.report.text.console import console_for
+from incprof.report.words.colours import style
+from incprof.report.words.formatting import count, percent, sparkline
+from incprof.systems.periods.patterns.node_agreement import Agreement
+from incprof.systems.periods.patterns.pattern_result import ENOUGH_INSTANCES, SMALLEST_WINDOW, Pattern, Patterns
+from incprof.systems.periods.patterns.segments import segments_of
+from incprof.systems.periods.uses_text import short_time
+
+SHAPE_ROOM = 60
+
+
+def write_text(
+    source: str,
+    name: str,
+    interval_s: float | None,
+    found: Patterns,
+    out: TextIO,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    blocks: bool = True,
+    paper: bool = False,
+) -> None:
+    """Write the result, at most `width` columns wide.
+
+    blocks: whether `out` accepts more than ASCII. paper: use the paper's terms and measures.
+    """
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
+    console.print(_head(source, name, interval_s, found, paper), soft_wrap=True)
+    if not found.patterns:
+        console.print(_no_period(found), soft_wrap=True)
+        return
+    notation = f"{found.summary}  #rp(#i)[#pa]   {100 * found.coverage:.2f} % periodic"
+    console.print(notation if paper else summary(found, interval_s), soft_wrap=True)
+    console.print()
+    _ribbon(console, found, interval_s)
+    console.print()
+    console.print(_table(found, interval_s, paper))
+    console.print()
+    for number, pattern in enumerate(found.patterns):
+        line, _ = sparkline(_raised(pattern), min(console.width - 30, SHAPE_ROOM), blocks=blocks)
+        low, high = pattern.values.min(), pattern.values.max()
+        console.print(
+            Text(f" {badge(number)} ", style=style(number)), f"{line}  {low:.3g} .. {high:.3g}", soft_wrap=True
+        )
+        for words in _levels(pattern, interval_s):
+            console.print(f"    {words}", soft_wrap=True)
+    _write_few(console, found)
+
+
+def summary(found: Patterns, interval_s: float | None) -> str:
+    """Return a summary in one line: 1 pattern, 8 repetitions of 1.2 s, covers 99 % of the run."""
+    if not found.patterns:
+        return "no period"
+    repetitions = count(found.instances, "repetition")
+    if len(found.patterns) == 1:
+        return f"1 pattern, {repetitions} of {_length(found.patterns[0].length, interval_s)}, {_covers(found, 's')}"
+    return f"{len(found.patterns)} patterns, {repetitions}, {_covers(found, '')}"
+
+
+def _covers(found: Patterns, ending: str) -> str:
+    """Return the periodic share of the run."""
+    return f"cover{ending} {percent(min(found.coverage, 1.0))} of the run"
+
+
+def _length(samples: int, interval_s: float | None) -> str:
+    """Return a length as a time, or in samples if the interval is unknown."""
+    return f"{samples} samples" if interval_s is None else short_time(interval_s * samples)
+
+
+def _levels(pattern: Pattern, interval_s: float | None) -> list[str]:
+    """Return a line for each low and each high segment of a pattern."""
+    return [
+        f"{segment.level:<4}  points {segment.begin} to {segment.end}"
+        f" ({_length(segment.end - segment.begin, interval_s)}, {percent(segment.share)}), mean {segment.mean:.3g}"
+        for segment in segments_of(pattern)
+        if segment.level != "middle"
+    ]
+
+
+def _write_few(console: Console, found: Patterns) -> None:
+    """Write which patterns have few instances."""
+    few = [
+        f"pattern {number} rests on {len(pattern.instances)}"
+        for number, pattern in enumerate(found.patterns)
+        if not pattern.has_enough_instances
+    ]
+    if few:
+        console.print()
+        console.print(
+            f"{', '.join(few)} repetitions: from some {ENOUGH_INSTANCES} on, or 10 minutes at 5 ms,"
+            " a pattern represents longer runs too",
+            soft_wrap=True,
+        )
+
+
+def _head(source: str, name: str, interval_s: float | None, found: Patterns, paper: bool) -> str:
+    """Return the head line: the input, and for `paper` the parameters used."""
+    length = f"{found.samples} samples"
+    if interval_s is not None:
+        length += f" of {short_time(interval_s)}, {short_time(interval_s * found.samples)}"
+    parts = [f"{source}, {name}, {length}"]
+    if found.window and paper:
+        parts.append(f"window 2 x {found.window}")
+        parts.append(f"noise {found.noise:.2g}")
+    if found.theta and paper:
+        parts.append(f"dips below {found.theta:.2f}")
+    return ", ".join(parts)
+
+
+def _no_period(found: Patterns) -> str:
+    """Return a message that nothing repeats, and the reason."""
+    count, options = found.samples, found.options
+    if not found.window:
+        return f"no period: a window of 2 x {options.window or SMALLEST_WINDOW} samples is longer than the {count}"
+    if not found.detected > 0:
+        return f"no period: none of {len(found.tuning)} windows covers {100 * options.alpha:g} % of the series"
+    windows = f"no period: windows cover {100 * found.detected:.1f} %"
+    if not found.beyond_chance:
+        chance = f"{100 * found.by_chance:.1f} ± {100 * found.chance_spread:.1f} %"
+        return f"{windows}, and {chance} of the same values in random orders"
+    return f"{windows}, but no shape is alike often enough ({100 * options.cluster_share:g} %) to be no accident"
+
+
+def _ribbon(console: Console, found: Patterns, interval_s: float | None) -> None:
+    """Print the run from left to right, one digit per pattern, with a time axis under it."""
+    line = Text()
+    for label, length in runs(stretched(labels_of(found), console.width)):
+        line.append(sign(label) * length, style=style(label))
+    console.print(line, soft_wrap=True)
+    end = short_time(interval_s * found.samples) if interval_s is not None else str(found.samples)
+    console.print("0" + end.rjust(console.width - 1), soft_wrap=True)
+
+
+def labels_of(found: Patterns) -> IntArray:
+    """Return the pattern number of each sample, -1 outside of patterns, shape (n,)."""
+    labels = np.full(found.samples, -1, dtype=np.int16)
+    for number, pattern in enumerate(found.patterns):
+        for start, end in pattern.instances.tolist():
+            labels[start:end] = number
+    return labels
+
+
+def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
+    """Return a table with a row for each pattern."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    names = ["Pattern", "Length", "Repetitions", "Segments", "In a segment", "Share %"]
+    if paper:
+        names[2:5] = ["Instances", "Regions", "In a region"]
+        names += ["WGSS", "per inst.", "per sample"]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, pattern in enumerate(found.patterns):
+        table.add_row(Text(f" {badge(number)} ", style=style(number)), *_cells(pattern, interval_s)[: len(names) - 1])
+    return table
+
+
+def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
+    """Return the cells of a pattern after its number."""
+    length = str(pattern.length) + (f" ({short_time(interval_s * pattern.length)})" if interval_s is not None else "")
+    return (
+        length,
+        str(len(pattern.instances)),
+        str(len(pattern.regions)),
+        f"{len(pattern.instances) / len(pattern.regions):.1f}",
+        f"{100 * pattern.share:.2f}",
+        f"{pattern.wgss:.4g}",
+        f"{pattern.wgss_per_instance:.3g}",
+        f"{pattern.wgss_per_sample:.3g}",
+    )
+
+
+def state_line(found: Patterns, interval_s: float | None, *, paper: bool = False) -> str:
+    """Return the current patterns of a series that still grows, in one line."""
+    samples = f"{found.samples:>9} samples"
+    if not paper:
+        each = ", ".join(f"{len(p.instances)} of {_length(p.length, interval_s)}" for p in found.patterns[:8])
+        return f"{samples}  {summary(found, interval_s)}" + (f": {each}" if len(found.patterns) > 1 else "")
+    parts = [samples, f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
+    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
+    return "  ".join([*parts, each or "no period"])
+
+
+def write_agreement(
+    sources: Sequence[str],
+    found: Sequence[Patterns],
+    pairs: Sequence[Agreement],
+    interval_s: float | None,
+    out: TextIO,
+    *,
+    paper: bool = False,
+) -> None:
+    """Write the patterns of other nodes, and whether their foremost patterns agree within the paper's 1 %."""
+    out.write("\n")
+    for number, (source, result) in enumerate(zip(sources, found, strict=True)):
+        if paper:
+            out.write(f"node {number}  {result.summary:>12}  {100 * result.coverage:6.2f} %  {source}\n")
+        else:
+            out.write(f"node {number}, {source}: {summary(result, interval_s)}\n")
+    for pair in pairs:
+        verdict = "same" if pair.same else "not the same"
+        share = f"{100 * pair.step / abs(pair.mean):.2f} % of their mean" if pair.mean else "of a mean of 0"
+        out.write(f"nodes {pair.first} and {pair.second}: mean step {pair.step:.3g}, {share}: {verdict}\n")
+
+
+def _raised(pattern: Pattern) -> np.ndarray:
+    """Return the pattern shifted so that its lowest point is 0, the lowest sparkline character."""
+    values: np.ndarray = pattern.values - pattern.values.min()
+    return values

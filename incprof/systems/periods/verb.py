@@ -1,0 +1,159 @@
+"""Find what repeats in a series of samples, and a representative pattern for it.
+
+    incprof periods ipc.csv
+    incprof periods node1.csv --column ipc --plot periods.svg --csv patterns.csv
+    incprof periods perf.txt --column instructions/cycles      # perf stat -I 5 -e instructions,cycles -o perf.txt
+    incprof periods gmon-app --column self:solve
+    incprof periods node1.npy --compare node2.npy --compare node3.npy
+    incprof periods ipc.csv --sub-profiles 1m,3m,10m           # how long a recording has to be
+    incprof periods ipc.csv --forecast rest                    # the rest of the repetition that it ends in
+    incprof periods excerpt.csv --match patterns.json          # which known pattern it is part of, and where
+    some-sampler | incprof periods --follow -
+
+SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run directory or a directory of heartbeats.
+`incprof help periods` explains input and output; `incprof loops` finds the loops in a stream of names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.command.helping import expert, expert_flags
+from incprof.command.output import check_target, write_text
+from incprof.command.plots import add_plot_argument, check_plot, write_plot
+from incprof.command.terminal import text_width, wants_colour, warn
+from incprof.errors import IncprofError, UsageError
+from incprof.systems.periods.follow import add_follow_arguments, check_follow, follow
+from incprof.systems.periods.loops import add_detect_arguments, check_detect, detect
+from incprof.systems.periods.parameters import add_parameter_arguments, options_of
+from incprof.systems.periods.sources import add_source_arguments, read_source, wanted_of
+from incprof.systems.periods.uses import add_use_arguments, check_uses, match, sub_profiles_of
+
+if TYPE_CHECKING:
+    from incprof.systems.periods.analyse import PatternOptions, Patterns, SubProfiles
+    from incprof.systems.periods.read import Series
+
+NAME = "periods"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("series", metavar="SERIES", help="file or directory; - is standard input")
+    add_source_arguments(parser)
+    parser.add_argument(
+        "--compare", action="append", default=[], metavar="SERIES", help="series of another node; may be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.periods/1")
+    parser.add_argument("--csv", metavar="FILE", help="write the patterns: pattern, point, value (- for stdout)")
+    add_plot_argument(parser, "the series and its patterns")
+    expert(parser.add_argument("--force", action="store_true", help="replace files that exist"))
+    add_use_arguments(parser)
+    add_follow_arguments(parser)
+    add_detect_arguments(parser)
+    add_parameter_arguments(parser)
+    expert_flags(parser, "--idle", "--match")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read and analyse the series, write the files, and print the result."""
+    detected = args.events or args.method == "dpd" or args.tolerance
+    if detected:
+        check_detect(args)
+    check_targets(args)
+    check_uses(args)
+    if args.follow:
+        check_follow(args)
+    try:
+        if detected:
+            return detect(args)
+        return follow(args, wanted_of(args), options_of(args)) if args.follow else answer(args, options_of(args))
+    except MemoryError:
+        raise IncprofError(f"{args.series}: not enough memory: take a part with --range A:B") from None
+
+
+def answer(args: argparse.Namespace, options: PatternOptions) -> int:
+    """Analyse a whole series and write the result."""
+    series = read_source(args.series, args)
+    if args.match is not None:
+        return match(args, series)
+    warn(series.notes)
+    found = analysed(series, options)
+    if args.csv is not None:
+        from incprof.systems.periods.periods_csv import write_csv
+
+        write_text(args.csv, lambda out: write_csv(found, out))
+    if args.plot is not None:
+        from incprof.systems.periods.periods_plot import write_plot as draw
+
+        write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
+    if args.csv != "-":
+        others = [(path, analysed(read_source(path, args), options)) for path in args.compare]
+        write(series, found, others, sub_profiles_of(args, series, found, options), args)
+    return 0
+
+
+def check_targets(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before anything is read.
+
+    Raises:
+        UsageError: a target cannot be written, or stdout would receive two outputs.
+    """
+    if args.csv is not None:
+        check_target(args.csv, force=args.force, binary=False)
+        if args.csv == "-" and (args.json or args.compare):
+            raise UsageError("--csv - and the answer would both go to stdout: give --csv a file")
+    check_plot(args)
+
+
+def analysed(series: Series, options: PatternOptions) -> Patterns:
+    """Return the patterns of a series."""
+    from incprof.systems.periods.analyse import find_patterns
+
+    return find_patterns(series.values, options)
+
+
+def write(
+    series: Series,
+    found: Patterns,
+    others: list[tuple[str, Patterns]],
+    parts: list[SubProfiles],
+    args: argparse.Namespace,
+) -> None:
+    """Print the result in the requested format."""
+    from incprof.systems.periods.analyse import agreements, forecast
+
+    every = [found, *(result for _, result in others)]
+    pairs = agreements(every) if others else []
+    coming = None if args.forecast is None else forecast(series.values, found.patterns, args.forecast or None)
+    interval_s = series.interval_s or 0.0  # set whenever there are parts
+    if args.json:
+        from incprof.systems.periods.periods_json import forecast_of, node_of, pair_of, write_json
+        from incprof.systems.periods.periods_json import sub_profiles_of as parts_of
+
+        nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
+        nodes += [pair_of(pair) for pair in pairs]
+        uses: dict[str, object] = {}
+        if args.forecast is not None:
+            uses["forecast"] = forecast_of(coming)
+        if args.sub_profiles is not None:
+            uses["sub_profiles"] = parts_of(parts, interval_s)
+        write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, uses, sys.stdout)
+        return
+    from incprof.systems.periods.periods_text import write_agreement
+    from incprof.systems.periods.periods_text import write_text as write_answer
+    from incprof.systems.periods.uses_text import write_forecast, write_sub_profiles
+
+    write_answer(
+        args.series, series.name, series.interval_s, found, sys.stdout,
+        width=text_width(), colour=wants_colour(), blocks="utf" in (sys.stdout.encoding or "").lower(),
+        paper=bool(args.paper),
+    )  # fmt: skip
+    if parts:
+        write_sub_profiles(parts, interval_s, sys.stdout)
+    if args.forecast is not None:
+        write_forecast(coming, series.interval_s, sys.stdout)
+    if others:
+        paths = [args.series, *(path for path, _ in others)]
+        write_agreement(paths, every, pairs, series.interval_s, sys.stdout, paper=bool(args.paper))

@@ -1,0 +1,50 @@
+#define _GNU_SOURCE
+#include "rows.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#include "sys.h"
+
+/* Power commands are ordinary processes. */
+#define SCHED_RESET_ON_FORKS 1
+
+/* Well below the minimum time that an ordinary thread keeps a processor: 0.7 ms. */
+#define LONG_NS 250000
+
+struct wish {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+/* Set ordinary scheduling, with a short slice, which helps most without real-time priority (Linux 6.12). */
+static void be_ordinary(uint64_t slice_ns)
+{
+    struct wish wish = {.size = sizeof wish, .policy = SCHED_OTHER, .flags = SCHED_RESET_ON_FORKS};
+    wish.nice = getpriority(PRIO_PROCESS, 0);
+    wish.runtime = slice_ns;
+    SYS3(SYS_sched_setattr, 0, &wish, 0);
+}
+
+/* The sampler works for some microseconds and must run on time; kernels with lazy preemption guarantee that only to
+ * real-time processes. */
+void punctual_ask(uint64_t interval_ns)
+{
+    struct wish wish = {.size = sizeof wish, .policy = SCHED_RR, .flags = SCHED_RESET_ON_FORKS, .priority = 1};
+    /* Not if it might have no time to sleep. */
+    if (interval_ns < 1000000 || SYS3(SYS_sched_setattr, 0, &wish, 0) != 0)
+        be_ordinary(100000);
+}
+
+void punctual_end_if_long(uint64_t work_ns)
+{
+    static bool is_ordinary;
+    if (work_ns < LONG_NS || is_ordinary)
+        return;
+    is_ordinary = true;
+    be_ordinary(0);
+}

@@ -1,0 +1,132 @@
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sensor_files.h"
+#include "sensors.h"
+
+static struct sensor sensors[MOST_SENSORS];
+static struct command commands[MOST_SENSORS];
+static size_t found;
+
+static struct sensor *new_sensor(enum form form, const char *name)
+{
+    if (found == MOST_SENSORS)
+        return NULL;
+    struct sensor *sensor = &sensors[found];
+    *sensor = (struct sensor){.form = form, .fds = {-1, -1, -1}};
+    sensor_name(sensors, found, name);
+    sensor->event = (struct event){
+        .name = sensor->name,
+        .kind = form == FORM_ENERGY ? ENERGY : WATTS,
+        .source = FROM_SENSOR,
+        .config = found++,
+        .says = form == FORM_COMMAND ? "printed by a command" : "a power sensor",
+    };
+    return sensor;
+}
+
+static void find_none(const char *kind)
+{
+    new_sensor(FORM_NONE, kind);
+}
+
+static bool is_executable_named(const char *name)
+{
+    char path[PATH_MAX];
+    const char *at = getenv("PATH");
+    for (size_t length; at != NULL && *at != '\0'; at += length + (at[length] == ':')) {
+        length = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, at, name);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void find_command(const char *name, const char *line)
+{
+    struct sensor *sensor = new_sensor(FORM_COMMAND, name);
+    if (sensor != NULL) {
+        sensor->command = &commands[sensor->event.config];
+        *sensor->command = (struct command){.line = line};
+    }
+}
+
+/* Find IPMI. On a machine without a BMC the query takes long, and prints many lines. */
+static void find_ipmi(bool is_named)
+{
+    bool has_device = access("/dev/ipmi0", F_OK) == 0 || access("/dev/ipmi/0", F_OK) == 0;
+    if (is_executable_named("ipmitool") && (has_device || is_named))
+        find_command("ipmi", "exec ipmitool dcmi power reading");
+    else
+        find_none("ipmi");
+}
+
+static const struct {
+    const char *name;
+    void (*find)(const char *sysfs, sensor_maker *make);
+} kinds[] = {{"rapl", find_rapl}, {"hwmon", find_hwmon}, {"battery", find_battery}, {"cray", find_cray}};
+
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static void find_files(size_t kind, const char *sysfs)
+{
+    size_t before = found;
+    kinds[kind].find(sysfs, new_sensor);
+    if (found == before)
+        find_none(kinds[kind].name);
+}
+
+/* Find the sensors of a kind. False if there is no such kind. */
+static bool find_kind(const char *name, size_t length, const char *sysfs)
+{
+    bool is_auto = length == 4 && strncmp(name, "auto", 4) == 0, is_known = is_auto;
+    for (size_t kind = 0; kind < KINDS; kind++)
+        if (is_auto || (strlen(kinds[kind].name) == length && strncmp(name, kinds[kind].name, length) == 0)) {
+            find_files(kind, sysfs);
+            is_known = true;
+        }
+    bool is_ipmi = length == 4 && strncmp(name, "ipmi", 4) == 0;
+    if (is_auto || is_ipmi)
+        find_ipmi(is_ipmi);
+    return is_known || is_ipmi || (length == 4 && strncmp(name, "none", 4) == 0);
+}
+
+/* NAME=COMMAND */
+static bool find_given(const char *given)
+{
+    static char names[MOST_SENSORS][40];
+    size_t length = strcspn(given, "=");
+    if (length == 0 || length >= sizeof *names || given[length] == '\0' || given[length + 1] == '\0')
+        return false;
+    if (found < MOST_SENSORS) {
+        snprintf(names[found], sizeof *names, "%.*s", (int)length, given);
+        find_command(names[found], given + length + 1);
+    }
+    return true;
+}
+
+const char *sensors_find(const struct sensors_wanted *wanted, const struct event **chosen, size_t *count)
+{
+    for (const char *at = wanted->kinds; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        if (!find_kind(at, length, wanted->sysfs))
+            return at;
+        at += length + (at[length] == ',');
+    }
+    for (size_t i = 0; i < wanted->count; i++)
+        if (!find_given(wanted->commands[i]))
+            return wanted->commands[i];
+    for (size_t i = 0; i < found && *count < MOST_COLUMNS; i++)
+        chosen[(*count)++] = &sensors[i].event;
+    return NULL;
+}
+
+struct sensor *sensor_at(size_t number)
+{
+    return number < found ? &sensors[number] : NULL;
+}
