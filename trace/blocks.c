@@ -16,6 +16,7 @@ enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END, BLOCK_COUNTS };
 #define HEADER_BYTES 20u
 
 static struct output file = {.fd = -1};
+static bool has_metadata; /* the file has its first block */
 static struct buffer out;
 
 /* Append a block header; end_block fills it in. */
@@ -140,24 +141,33 @@ static long write_lanes(void)
     return error;
 }
 
+/* Write the first block, into a new file if there is none yet. */
+static long write_metadata(const struct launch *launch, const struct about *about)
+{
+    long error = file.fd < 0 ? output_create_for_rank(&file, launch, ".mpi", false) : 0;
+    if (error != 0)
+        return error;
+    put_metadata(launch, about);
+    error = output_append(&file, &out);
+    has_metadata = error == 0;
+    out.length = 0;
+    return error;
+}
+
+/* Memory may be available again at the next write: until then the data stays in the rings. */
 bool blocks_write(const struct launch *launch, const struct about *about, const char *last)
 {
-    long error = 0;
     out.length = 0;
     out.failed = false;
-    if (file.fd < 0) {
-        error = output_create_for_rank(&file, launch, ".mpi", false);
-        put_metadata(launch, about);
-        if (error == 0)
-            error = output_append(&file, &out);
-        out.length = 0;
-    }
+    long error = has_metadata ? 0 : write_metadata(launch, about);
     if (error == 0)
         error = write_lanes();
     if (error == 0 && last != NULL) {
         put_end(about, last);
         error = output_append(&file, &out);
     }
+    if (error == -ENOMEM && last == NULL)
+        return true;
     if (error != 0)
         log_error("cannot write, the trace stops here", launch->directory, error);
     return error == 0;
@@ -166,5 +176,6 @@ bool blocks_write(const struct launch *launch, const struct about *about, const 
 void blocks_forget(void)
 {
     file.fd = -1;
+    has_metadata = false;
     out = (struct buffer){0};
 }

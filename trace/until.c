@@ -146,6 +146,7 @@ bool until_reached(const struct event *event, int ranks)
 static bool meet(bool ends)
 {
     const struct timespec step = {.tv_nsec = 1000000};
+    const struct timespec forwarded = {.tv_sec = 1}; /* a launcher that ends the job may drop what it has not printed */
     uint64_t now = monotonic_ns(), patience = now - started_ns;
     uint64_t deadline = now + (patience > PATIENCE_S * (uint64_t)NANO ? patience : PATIENCE_S * (uint64_t)NANO);
     int result;
@@ -158,6 +159,7 @@ static bool meet(bool ends)
                 "the program does not follow the signature: not all ranks come to the calls where they are to end; "
                 "trace it again",
                 NULL);
+            nanosleep(&forwarded, NULL);
             meeting->abort(NOT_FOLLOWED);
             _exit(NOT_FOLLOWED);
         }

@@ -114,23 +114,22 @@ def test_an_unknown_counter_is_named(mpi: Mpi, tmp_path: Path) -> None:
     assert "instructions,cache-misses" in line
 
 
+def built_part(tmp_path: Path, name: str, *runtime: str) -> Path:
+    """Build a program of parts_fixtures that includes a file of trace/, with files of runtime/."""
+    folders = (ROOT / "trace", ROOT / "trace/include", ROOT / "runtime/include")
+    sources = (FIXTURES.parent / "parts_fixtures" / f"{name}.c", *(ROOT / "runtime" / f"{each}.c" for each in runtime))
+    flags = ("-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover", '-DINCPROF_VERSION="test"')
+    program = tmp_path / name
+    command = ["gcc", *flags, *(f"-I{folder}" for folder in folders), *map(str, sources), "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
 def test_pages_of_a_processor_are_read_as_the_kernel_writes_them(tmp_path: Path) -> None:
-    program = tmp_path / "counters"
-    folders = [ROOT / "trace", ROOT / "trace/include", ROOT / "runtime/include"]
-    source = FIXTURES.parent / "parts_fixtures/counter_pages.c"
-    includes = [f"-I{folder}" for folder in folders]
-    vdso = ROOT / "runtime/vdso.c"
-    command = [
-        "gcc",
-        "-O1",
-        "-g",
-        "-fsanitize=undefined",
-        "-fno-sanitize-recover",
-        *includes,
-        source,
-        vdso,
-        "-o",
-        program,
-    ]
-    subprocess.run(list(map(str, command)), check=True)
+    program = built_part(tmp_path, "counter_pages", "vdso")
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "done\n"
+
+
+def test_a_writer_without_memory_for_a_while_goes_on_when_there_is_some(tmp_path: Path) -> None:
+    program = built_part(tmp_path, "trace_memory", "buffer", "vdso")
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "done\n"
