@@ -11,8 +11,8 @@ import numpy as np
 
 from incprof.analysis.composition.pool_size import pooled_by
 from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
-from incprof.analysis.phases.levels import borders_s, parts_of
-from incprof.analysis.phases.sequence import Sequence, sequence_of
+from incprof.analysis.phases.levels import borders_s, sequence_and_parts
+from incprof.analysis.phases.sequence import Sequence
 from incprof.model import FloatArray, IntervalProfile, pooled
 from incprof.model.cut import cut
 
@@ -36,17 +36,17 @@ def in_bins(profile: IntervalProfile, options: PhaseOptions = PHASES, k: int | N
         return profile
     if not has_times(profile):
         return pooled(profile, pooled_by(profile, options))
-    sequence = sequence_of(profile, options)
+    sequence, parts = sequence_and_parts(profile, options, k)
     recorded_s = profile.metadata.interval_s
     width_s = _width_s(sequence)
     by = max(pooled_by(profile, options), _whole_number(width_s / recorded_s))
     grid = pooled(profile, by)
-    parts = 1 if by > 1 else max(1, round(recorded_s / max(LONGEST_S, width_s)))
-    edges = _edges(grid, parts)
-    borders = borders_s(sequence, parts_of(sequence, options, k).part)
-    edges = _with_borders(edges, borders, sequence.period_s, NEAR * recorded_s * by / parts)
+    cuts = 1 if by > 1 else max(1, round(recorded_s / max(LONGEST_S, width_s)))
+    edges = _edges(grid, cuts)
+    borders = borders_s(sequence, parts.part)
+    edges = _with_borders(edges, borders, sequence.period_s, NEAR * recorded_s * by / cuts)
     start_s, end_s = _without_holes(profile, edges)
-    metadata = replace(profile.metadata, interval_s=recorded_s * by / parts, pooled=by)
+    metadata = replace(profile.metadata, interval_s=recorded_s * by / cuts, pooled=by)
     if len(start_s) == profile.n_intervals and np.array_equal(end_s, profile.end_s):
         return profile
     return replace(cut(profile, start_s, end_s), metadata=metadata)

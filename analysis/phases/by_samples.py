@@ -18,9 +18,9 @@ from incprof.analysis.options.phase_thresholds import PhaseOptions
 from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit
-from incprof.analysis.phases.levels import Parts, parts_of
+from incprof.analysis.phases.levels import Parts, sequence_and_parts
 from incprof.analysis.phases.scores_of_k import score_cuts, votes_of
-from incprof.analysis.phases.sequence import Sequence, sequence_of
+from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.phases.short_parts import short_stretches
 from incprof.analysis.phases.stages import stages_of
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -39,8 +39,7 @@ def cluster_by_samples(
         options: thresholds.
     """
     assert features.inclusive is not None
-    sequence = sequence_of(profile, options)
-    parts = parts_of(sequence, options, k or level)
+    sequence, parts = sequence_and_parts(profile, options, k or level)
     clusters = part_of_intervals(profile, sequence, parts)
     labels = by_first_appearance(phase_of_parts(parts)[clusters])
     waits = np.isin(clusters, _waiting(parts))

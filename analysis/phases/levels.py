@@ -13,9 +13,9 @@ import numpy as np
 
 from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
 from incprof.analysis.phases.changepoints import FEWEST
-from incprof.analysis.phases.sequence import WAITING, Sequence
+from incprof.analysis.phases.sequence import WAITING, Sequence, sequence_of
 from incprof.analysis.phases.tree import Node, tree_of
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # Number of attempts with smaller changes.
 FINER = 5
@@ -46,6 +46,27 @@ class Parts:
     is_waiting: tuple[bool, ...]
     place: tuple[tuple[int, ...], ...]
     root: Node
+
+
+def sequence_and_parts(
+    profile: IntervalProfile, options: PhaseOptions = PHASES, k: int | None = None
+) -> tuple[Sequence, Parts]:
+    """Return the samples of a run, and its parts. Where the leading thread waits, the other threads stand for it."""
+    sequence = sequence_of(profile, options)
+    parts = parts_of(sequence, options, k)
+    waits = _waits(sequence, parts)
+    if not waits or not len(profile.samples.thread) or profile.samples.thread.max() == profile.samples.thread.min():
+        return sequence, parts
+    more = sequence_of(profile, options, waits)
+    return more, parts_of(more, options, k)
+
+
+def _waits(sequence: Sequence, parts: Parts) -> list[tuple[float, float]]:
+    """Return begin and end, in seconds, of each episode of waiting that is a phase, between the samples around it."""
+    waiting = [at for at, node in enumerate(parts.nodes) if parts.is_phase[at] and parts.is_waiting[at]]
+    edge = np.flatnonzero(np.diff(np.isin(parts.part, waiting), prepend=False, append=False)).reshape(-1, 2)
+    time_s = np.concatenate([[-np.inf], sequence.time_s, [np.inf]])
+    return list(zip(time_s[edge[:, 0]].tolist(), time_s[edge[:, 1] + 1].tolist(), strict=True))
 
 
 def parts_of(sequence: Sequence, options: PhaseOptions = PHASES, k: int | None = None) -> Parts:

@@ -6,6 +6,7 @@ s samples and waiting ticks, u distinct paths, d frames at most, q nodes of a ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as Row
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,10 +92,17 @@ class _Ticks:
     node: IntArray
 
 
-def sequence_of(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Sequence:
+def sequence_of(
+    profile: IntervalProfile, options: PhaseOptions = PHASES, waits: Row[tuple[float, float]] = ()
+) -> Sequence:
     """Return the samples of the leading thread (of all, where none leads), with waiting ticks between them.
 
     Functions replace call paths if the recording has none, or less than half of the time in them.
+
+    Args:
+        profile: n intervals.
+        options: thresholds.
+        waits: begin and end in seconds, ascending, of times in which the other threads' samples are taken too.
     """
     chains, _ = profile.tree.without_recursion()
     known = tree_ticks(profile, chains)
@@ -104,17 +112,17 @@ def sequence_of(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Seq
     if not float(known[:, np.flatnonzero(chains.function >= 0)].sum()) > options.known * total:
         ticks = _spread(profile, csc_array(profile.self_s) * (scale * profile.metadata.rate_hz))
         return _with_waiting(profile, ticks, _flat, period_s)
-    ticks = _sampled(profile, chains, scale)
+    ticks = _sampled(profile, chains, scale, waits)
     return _with_waiting(profile, ticks, _frames(chains), period_s)
 
 
-def _sampled(profile: IntervalProfile, chains: CallTree, scale: float) -> _Ticks:
-    """Return the ticks of samples of work, scaled by `scale`, each with its node."""
+def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Row[tuple[float, float]]) -> _Ticks:
+    """Return the ticks of samples of work, scaled by `scale`, each with its node. waits: see sequence_of."""
     samples, rate = profile.samples, profile.metadata.rate_hz
     node = chains.of_node[samples.node]
     use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
     use = use[np.argsort(samples.time_s[use], kind="stable")]
-    use = use[_leading(samples.thread[use])]
+    use = use[_leading(samples.thread[use]) | _within(waits, samples.time_s[use])]
     node = _completed(profile, node, use)
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
@@ -157,22 +165,25 @@ def _counted(many: IntArray) -> IntArray:
     return out
 
 
-def _leading(thread: IntArray) -> IntArray:
-    """Return the indices of the leading thread's samples in order of time, (m,), or of all where none leads.
+def _leading(thread: IntArray) -> BoolArray:
+    """Mark the leading thread's samples, (m,), or all where none leads. thread: (m,), in order of time.
 
     That is the first thread; after its last sample the first of the remaining threads, as in parts of several ranks.
     """
-    out, first = [], 0
-    if not len(thread):
-        return np.zeros(0, dtype=np.int64)
+    leads, first = np.zeros(len(thread), dtype=bool), 0
     while first < len(thread):
-        leader = thread[first:].min()
-        mine = first + np.flatnonzero(thread[first:] == leader)
-        out.append(mine)
+        mine = first + np.flatnonzero(thread[first:] == thread[first:].min())
+        leads[mine] = True
         first = int(mine[-1]) + 1
-    leads = np.concatenate(out)
-    has = len(leads) >= max(LEADS, OF_SHARE / len(np.unique(thread))) * len(thread)
-    return leads if has else np.arange(len(thread))
+    has = leads.sum() >= max(LEADS, OF_SHARE / max(len(np.unique(thread)), 1)) * len(thread)
+    return leads if has else np.ones(len(thread), dtype=bool)
+
+
+def _within(spans: Row[tuple[float, float]], time_s: FloatArray) -> BoolArray:
+    """Mark the times that are inside one of several spans, (m,). spans: begin and end in seconds, ascending."""
+    begin, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    inside: BoolArray = np.searchsorted(begin, time_s) > np.searchsorted(end, time_s, side="right")
+    return inside
 
 
 def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:

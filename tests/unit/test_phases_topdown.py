@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.options.phase_thresholds import PHASES
+from incprof.analysis.phases.bins import in_bins
 from incprof.analysis.phases.changepoints import FEWEST, Counts, Evidence, change_points
 from incprof.analysis.phases.grouping import alike_groups, without_steps
-from incprof.analysis.phases.levels import parts_of
+from incprof.analysis.phases.levels import parts_of, sequence_and_parts
 from incprof.analysis.phases.likelihood import overdispersion
 from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import WAITING, sequence_of
@@ -190,6 +191,49 @@ def test_a_thread_waits_in_what_the_samples_around_share(tmp_path):
     assert {place for second, place in waits if second < 18} == {"read"}
     assert {place for second, place in waits if 18 < second < 20} == {WAITING}
     assert {place for second, place in waits if 20 < second < 58} == {"solve"}
+
+
+def a_run_of_two_threads(tmp_path, seconds):
+    """Each second has the paths of the first and of the second thread, "" for waiting."""
+    names = sorted({name for paths in seconds for path in paths for name in path.split(";")} - {""})
+    writer = StreamWriter(names, interval_s=1.0)
+    for paths in seconds:
+        pairs = [[Sample(path, thread=thread)] for thread, path in enumerate(paths) if path]
+        writer.interval([sample for row in zip(*(100 * each for each in pairs), strict=True) for sample in row])
+    writer.end()
+    return read_profile(open_run(writer.save(tmp_path / "run")))
+
+
+def shown(profile):
+    """The innermost function with most samples of each part, in order; "" for waiting."""
+    sequence, parts = sequence_and_parts(profile)
+    out = []
+    for node in parts.nodes:
+        functions, count = np.unique(sequence.innermost[sequence.path[node.samples]], return_counts=True)
+        most = int(functions[np.argmax(count)])
+        assert count.max() > 0.9 * count.sum()
+        out.append("" if most == WAITING else profile.functions[most].name)
+    return out
+
+
+def test_where_the_first_thread_waits_for_another_the_other_has_the_phases(tmp_path):
+    first, second = ("main;read", ""), [("", "begin;sort"), ("", "begin;merge")]
+    profile = a_run_of_two_threads(
+        tmp_path, [first] * 30 + [second[0]] * 20 + [second[1]] * 20 + [("main;save", "")] * 9
+    )
+    assert shown(profile) == ["read", "sort", "merge", "save"]
+    cuts = [profile.start_s[0], *in_bins(profile).end_s]
+    assert all(np.isclose(cuts, border, atol=0.02).any() for border in (30.0, 50.0, 70.0))
+
+
+def test_what_another_thread_does_while_the_first_works_is_no_phase(tmp_path):
+    seconds = [("main;read", "")] * 30 + [("main;solve", "begin;log" if at % 30 < 3 else "") for at in range(90)]
+    assert shown(a_run_of_two_threads(tmp_path, seconds)) == ["read", "solve"]
+
+
+def test_a_wait_in_which_no_thread_works_stays_one(tmp_path):
+    seconds = [("main;read", "")] * 30 + [("", "")] * 20 + [("main;solve", "begin;log")] * 30
+    assert shown(a_run_of_two_threads(tmp_path, seconds)) == ["read", "", "solve"]
 
 
 def test_waiting_beside_what_waits_is_its_border(tmp_path):
