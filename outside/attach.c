@@ -20,6 +20,9 @@
 #include "target.h"
 #include "watch.h"
 
+/* The default rate: a sample costs several times as much as one taken inside the program. */
+#define OUTSIDE_HZ 100
+
 static struct config config;
 static struct launch launch;
 static struct events events;
@@ -198,6 +201,8 @@ int main(int argc, char **argv)
         return USAGE;
     config_read(&config);
     config.clock = CLOCK_PERF;
+    if (!config.rate_given)
+        config.rate_hz = OUTSIDE_HZ;
     if (!launch_identify(&launch, config.rank))
         return FAILURE;
     bool is_wanted = !config.disabled && config_has_rank(config.ranks, launch.rank, launch.local);

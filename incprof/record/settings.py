@@ -133,7 +133,7 @@ LIBS = ("caller", "separate", "drop", "named")
 SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
     Setting("interval", ("-i", "--interval"), "T", "1s", "interval length, such as 250ms or 2m", period(0.001, 86400)),
-    Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time, such as 1kHz", rate(1, 10000)),
+    Setting("rate", ("-r", "--rate"), "HZ", "250", "samples per second of CPU time, such as 1kHz", rate(1, 10000)),
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),

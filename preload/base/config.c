@@ -11,6 +11,8 @@
 #define SHORTEST_INTERVAL (NANO / 1000)
 #define LONGEST_INTERVAL (86400ull * NANO)
 #define HIGHEST_RATE 10000u
+/* The fastest that a CPU timer, which needs no descriptor, reaches on kernels with HZ=250. */
+#define DEFAULT_RATE 250ull
 
 struct entry {
     enum { FROM_TO, EVERY, PER_NODE } kind;
@@ -111,7 +113,8 @@ void config_read(struct config *config)
     config->launch = environment_text("INCPROF_LAUNCH");
     config->interval_ns = environment_time("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz =
-        environment_rate("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;
+        environment_rate("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, DEFAULT_RATE * NANO, "250") / NANO;
+    config->rate_given = environment_text("INCPROF_RATE") != NULL;
     config->overhead = environment_nano("INCPROF_OVERHEAD", NANO / 10, 100ull * NANO, 5ull * NANO, "5");
     config->rank = environment_rank("INCPROF_RANK");
     config->clock = environment_choice("INCPROF_CLOCK", clocks) == 1 ? CLOCK_PERF : CLOCK_CPU;

@@ -20,6 +20,7 @@ struct config {
     uint64_t call_ps;  /* cost of counting a call, in picoseconds; 0: unknown (measured at the start) */
     int rank;          /* INCPROF_RANK, or -1 */
     enum clock_source clock;
+    bool rate_given;  /* by INCPROF_RATE; otherwise rate_choose may lower it without a word */
     bool clock_given; /* by INCPROF_CLOCK; otherwise rate_choose may change it */
     enum output_format format;
     enum gathering gather;

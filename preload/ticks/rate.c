@@ -94,7 +94,9 @@ void rate_choose(struct config *config)
         return;
     int fd = perf_event_open(0, TRIAL_PERIOD_NS);
     if (fd < 0) {
-        if (!config->clock_given)
+        if (is_fast && !config->rate_given)
+            config->rate_hz = NANO / kernel_tick_ns(); /* the default is as fast as a CPU timer, if that is slower */
+        else if (!config->clock_given)
             log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
                      "kernel.perf_event_paranoid): the rate will be lower than asked for",
                      NULL);
