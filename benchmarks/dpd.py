@@ -16,7 +16,7 @@ from benchmarks.bed import HERE, Bed
 from benchmarks.heartbeats import Batches, columns, over_processes
 from benchmarks.measure import Result, run
 from incprof.analysis import _native
-from incprof.systems.periods.dpd import detect
+from incprof.systems.periods.dpd_events import detect
 
 ROUNDS = 60
 EVENT_BARS = {200: 2.5, 1024: 10.0}

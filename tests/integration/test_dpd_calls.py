@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.systems.periods.dpd import detect
+from incprof.systems.periods.dpd_events import detect
 
 FIXTURE = Path(__file__).parent / "dpd_fixtures" / "sorts.c"
 RECORDER = Path(__file__).parents[2] / "benchmarks" / "programs" / "calls_recorder.c"

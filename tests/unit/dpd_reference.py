@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.systems.periods.dpd import Rule
-from incprof.systems.periods.dpd.detector_state import LOOPS, Loops
+from incprof.systems.periods.dpd_events import LOOPS, Loops, Rule
 
 RUN_MOST = 65534
 LOOPS_KNOWN = 768

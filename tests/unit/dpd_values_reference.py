@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from incprof.systems.periods.dpd.values import FloatArray
+from incprof.systems.periods.dpd_values import FloatArray
 
 AS_DEEP, BETWEEN, ROUNDING, ERRORS, WORSE, BURST = 0.2, 0.1, 1e-9, 3, 4, 0.3
 RIVAL, RISE = 0.4, 0.3

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.systems.periods.dpd import detect
-from incprof.systems.periods.dpd import values as dpd_values
+from incprof.systems.periods import dpd_values as dpd_values
+from incprof.systems.periods.dpd_events import detect
 from tests.unit.dpd_streams import TABLE_5
 from tests.unit.profiles import two_phase_run
 from tests.unit.test_dpd_events import TABLE_1

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incprof.errors import UsageError
-from incprof.systems.periods.dpd import Dpd, Rule, detect
-from incprof.systems.periods.dpd.detector_state import LOOPS, Loops
+from incprof.systems.periods.dpd_events import LOOPS, Dpd, Loops, Rule, detect
 from tests.unit.dpd_nests import Nest, rotated
 from tests.unit.dpd_reference import DpdReference
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.dpd import Dpd, detect
-from incprof.systems.periods.dpd.stream import AHEAD, LONGEST_NAME, MEMORY, MOST_LOOPS, MOST_NAMES, LoopStream
+from incprof.systems.periods.dpd_events import Dpd, detect
+from incprof.systems.periods.stream_loops import AHEAD, LONGEST_NAME, MEMORY, MOST_LOOPS, MOST_NAMES, LoopStream
 from tests.unit.dpd_nests import Nest, rotated
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive
 from tests.unit.test_dpd_events import TABLE_1

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from incprof.errors import UsageError
-from incprof.systems.periods.dpd import Dpd, detect
+from incprof.systems.periods.dpd_events import Dpd, detect
 
 MOST = 60_000
 

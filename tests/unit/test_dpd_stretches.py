@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import UsageError
-from incprof.systems.periods.dpd.changing_period import PeriodStream
-from incprof.systems.periods.dpd.values import detect
+from incprof.systems.periods.dpd_values import PeriodStream, detect
 
 WINDOW = 60
 

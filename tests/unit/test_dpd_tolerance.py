@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.dpd import Dpd, detect
+from incprof.systems.periods.dpd_events import Dpd, detect
 from tests.unit.dpd_streams import repetitive
 
 PATTERN = [3, 1, 4, 1, 5, 9, 2, 6]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import UsageError
-from incprof.systems.periods.dpd.values import DpdValues, FloatArray, detect
+from incprof.systems.periods.dpd_values import DpdValues, FloatArray, detect
 from tests.unit.dpd_values_reference import DpdValuesReference
 
 N = 3000

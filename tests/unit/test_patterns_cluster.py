@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.patterns import cluster as patterns_cluster
 from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.cluster import Forest, Heights, clusters, cut_of
+from incprof.systems.periods.patterns.dtw import Forest, Heights, clusters, cut_of
 from incprof.systems.periods.patterns.pattern_result import PatternOptions
 
 
@@ -57,7 +56,7 @@ def test_most_pairs_are_never_measured(monkeypatch):
         measured += len(left)
         return original(packed, left, right, **more)
 
-    monkeypatch.setattr(patterns_cluster.dtw, "distances", counted)
+    monkeypatch.setattr(dtw, "distances", counted)
     regions = np.array([at for at in range(399) if at % 20 != 19])
     labels = clusters(dtw.pack(series), np.column_stack([regions, regions + 1]), PatternOptions())
     assert set(labels.tolist()) == {0}

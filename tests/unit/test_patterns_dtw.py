@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.average import average, fast_step, medoid, plain_step, wgss
+from incprof.systems.periods.patterns.dtw import average, fast_step, medoid, plain_step, wgss
 from incprof.systems.periods.patterns.pattern_result import PatternOptions
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.0, 1.0, -1.0])

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 
 from incprof.analysis._native import ffi, native
 from incprof.systems.periods.patterns.dtw import doubles
-from incprof.systems.periods.patterns.groups import length_groups
 from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.plain import base_period, carriers, lags
-from incprof.systems.periods.patterns.scan import fast_size, lags_fft, noise_level, scan
-from incprof.systems.periods.patterns.tune import coverage, estimated_coverage, parts_of, tune, window_grid
+from incprof.systems.periods.patterns.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
+from incprof.systems.periods.patterns.scan import (
+    base_period,
+    carriers,
+    fast_size,
+    lags,
+    lags_fft,
+    length_groups,
+    noise_level,
+    scan,
+)
 from tests.unit.made_series import SHAPES, profile
 
 # The package has a function of this name.

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from incprof.systems.periods.patterns import find_patterns
+from incprof.systems.periods.analyse import FIRST, PatternStream
 from incprof.systems.periods.patterns.dtw import plain
-from incprof.systems.periods.patterns.node_agreement import agreements, mean_step, turned
 from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.stream import FIRST, PatternStream
+from incprof.systems.periods.patterns.pattern_uses import agreements, mean_step, turned
+from incprof.systems.periods.patterns.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, instance, profile, shape
 
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.series.columns import Wanted
-from incprof.systems.periods.read import read_series
-from incprof.systems.periods.row_batches import Rows
-from incprof.systems.periods.text_file import PIECE
+from incprof.systems.periods.read import PIECE, Rows, read_series
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
 
@@ -37,7 +35,7 @@ PERF_X = """     0.005060130,5.01,msec,cpu-clock,5010000,100.00,1.0,CPUs utilize
 
 
 def read(text, column=None, **more):
-    from incprof.systems.periods.text_file import read_text
+    from incprof.systems.periods.read import read_text
 
     return read_text(io.StringIO(text), "x.csv", Wanted(column, **more))
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert
+from incprof.command.options import chosen_libs
+from incprof.command.terminal import STDERR
+from incprof.errors import UsageError
+from incprof.record.units import time
 
 if TYPE_CHECKING:
     from incprof.systems.periods.analyse import PatternOptions
+    from incprof.systems.periods.read import Series, Wanted
 
 
 def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,3 +113,87 @@ def sample_range(text: str) -> tuple[int, int | None]:
             f"{text!r}: expected samples A:B with A before B, as in 1000:5000, :5000 or 1000:"
         )
     return first, last
+
+
+# Command-line arguments that select a series.
+
+
+OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that select a series."""
+    of = f"of a run {OF_A_RUN}, of heartbeats ID:count or ID:mean"
+    parser.add_argument("--column", metavar="NAME", help=f"a name, a number, or A/B for a ratio; {of}")
+    parser.add_argument("--interval", type=time, metavar="T", help="between samples, if not in the file: 5ms")
+    parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
+    expert(
+        parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none"),
+        parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)"),
+        parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)"),
+        parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded"),
+    )
+
+
+def wanted_of(args: argparse.Namespace) -> Wanted:
+    """Return the column and the range that the arguments select.
+
+    Raises:
+        UsageError: the interval is not a positive time.
+    """
+    from incprof.systems.periods.read import MOST_SAMPLES, Wanted
+
+    if args.interval is not None and not 0 < args.interval < 1e9:
+        raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
+    first, last = args.range
+    return Wanted(args.column, args.time, first, last, args.most or MOST_SAMPLES)
+
+
+def read_source(path: str, args: argparse.Namespace) -> Series:
+    """Read the series that the arguments select."""
+    from incprof.systems.periods.read import series_of
+
+    return series_of(
+        path, wanted_of(args), STDERR, rank=args.rank, exe=args.exe, libs=chosen_libs(None), interval_s=args.interval
+    )
+
+
+# `incprof periods --follow FILE`: patterns of a series that is still being written, a line for each change.
+
+
+def add_follow_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `--follow`."""
+    parser.add_argument("--follow", action="store_true", help="read on as the text grows; a line for each change")
+    parser.add_argument("--idle", type=time, default=10.0, metavar="T", help="a file ends so long after a line (10s)")
+
+
+def check_follow(args: argparse.Namespace) -> None:
+    """Refuse arguments that do not go with `--follow`.
+
+    Raises:
+        UsageError: another output was requested too.
+    """
+    clash = [f"--{name}" for name in ("csv", "plot", "compare", "rank", "exe") if getattr(args, name) is not None]
+    clash = [name for name in clash if name != "--compare" or args.compare]
+    if clash or args.range != (0, None):
+        raise UsageError(f"{(clash or ['--range'])[0]} does not go with --follow")
+    if not 0 <= args.idle < 1e9:
+        raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
+
+
+def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) -> int:
+    """Print each change as soon as it is detected."""
+    from incprof.systems.periods.analyse import follow_patterns
+    from incprof.systems.periods.periods_files import forecast_of, state_json
+    from incprof.systems.periods.periods_text import state_line, write_forecast
+
+    for known in follow_patterns(args.series, wanted, options, args.idle, args.forecast):
+        if args.json:
+            uses: dict[str, object] = {} if args.forecast is None else {"forecast": forecast_of(known.forecast)}
+            print(state_json(args.series, known.name, args.interval, known.found, uses), flush=True)
+            continue
+        print(state_line(known.found, args.interval, paper=bool(args.paper)), flush=True)
+        if args.forecast is not None:
+            write_forecast(known.forecast, args.interval, sys.stdout)
+            sys.stdout.flush()
+    return 0

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import io
+import itertools
+import re
 import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
-from incprof.errors import NoDataError, UsageError
+from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
+from incprof.readers.series.columns import LARGEST, cannot_read, columns_of, series_from, shown
 from incprof.readers.series.columns import MOST_SAMPLES as MOST_SAMPLES
 from incprof.readers.series.columns import Series as Series
 from incprof.readers.series.columns import Wanted as Wanted
-from incprof.readers.series.columns import series_from
-from incprof.safe.inputs import open_series
+from incprof.readers.series.form import LONGEST_LINE, Form, form_of, number
+from incprof.readers.series.perf import PerfRows, is_perf, read_perf
+from incprof.safe.inputs import HOSTILE, open_input, open_series
 from incprof.study.heartbeats.read import Filters, load, selected, summaries
 from incprof.study.listener import Listener
 from incprof.study.options import Libs
@@ -30,9 +36,6 @@ def read_series(path: str, wanted: Wanted, stdin: TextIO | None = None) -> Serie
         UsageError: the column does not exist, several exist and none was named, or there are too many samples.
         IncprofError: pyarrow is needed and not installed.
     """
-    from incprof.systems.periods.numpy_file import read_npy, read_parquet
-    from incprof.systems.periods.text_file import read_text
-
     if path == "-":
         return read_text(stdin or _standard_input(), "stdin", wanted)
     if not Path(path).exists():
@@ -143,3 +146,273 @@ def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: Wa
     """Return the wanted range, checked like a series from a file."""
     part = values[wanted.first : wanted.last]
     return replace(series_from([part], None, name, path, wanted), interval_s=interval_s)
+
+
+# Series from text: tables with commas, semicolons, tabs or blanks, with or without a header, and `perf stat -I`.
+
+
+# Rows per batch.
+PIECE = 1 << 16
+
+
+class Lines:
+    """The lines of a text without comments and empty ones; `number` is that of the latest line, from 1."""
+
+    def __init__(self, text: TextIO, where: str):
+        self.text, self.where, self.number = text, where, 0
+
+    def __iter__(self) -> Iterator[str]:
+        """Return self."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line that is neither empty nor a comment."""
+        while True:
+            line = self.text.readline(LONGEST_LINE)
+            if not line:
+                raise StopIteration
+            self.number += 1
+            if len(line) >= LONGEST_LINE:
+                raise NoDataError(
+                    f"{self.where}: line {self.number} is longer than {LONGEST_LINE} characters: no table"
+                )
+            if (kept := line.strip()) and not kept.startswith("#"):
+                return line
+
+
+def read_text(text: TextIO, where: str, wanted: Wanted) -> Series:
+    """Read a table, or the output of `perf stat -I`.
+
+    Raises: as read_series.
+    """
+    lines = Lines(text, where)
+    try:
+        first = next(lines, None)
+        if first is None:
+            raise NoDataError(f"{where}: empty")
+        if is_perf(first):
+            return read_perf(itertools.chain([first], lines), where, wanted)
+        return _read_table(first, lines, where, wanted)
+    except OSError as error:
+        raise NoDataError(f"{where}: cannot be read: {error.strerror or error}") from None
+
+
+def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
+    """Read a table whose first line has been read."""
+    form = form_of(first)
+    chosen, time = columns_of(form.names, wanted, where)
+    rows = lines if form.header else itertools.chain([first], lines)
+    use = [*chosen, *([time] if time is not None else [])]
+    try:
+        table = _numbers(map(form.row, rows), form, use, wanted)
+    except (ValueError, IndexError) as error:
+        raise NoDataError(_what_is_wrong(str(error), lines, form, use, time)) from None
+    columns = [table[:, at] for at in range(len(use))]
+    name = "/".join(form.names[at] for at in chosen)
+    return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
+
+
+def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: Wanted) -> FloatArray:
+    """Return the columns `use` of the wanted rows, (n, len(use)), read in batches.
+
+    numpy allocates memory for the maximum number of rows before it has read one.
+
+    Raises: ValueError, IndexError if a row is malformed.
+    """
+    parts: list[FloatArray] = []
+    skip, left = wanted.first, max(wanted.rows - wanted.first, 0)
+    while True:
+        most = min(PIECE, left)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*input contained no data")  # series_from reports an empty table
+            part = np.loadtxt(
+                rows, delimiter=form.separator, usecols=use, ndmin=2, comments=None, quotechar='"', skiprows=skip,
+                max_rows=most,
+            )  # fmt: skip
+        if len(part) or not parts:
+            parts.append(part)
+        skip, left = 0, left - len(part)
+        if len(part) < most or not left:
+            return np.concatenate(parts)
+
+
+def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time: int | None) -> str:
+    """Return an error message about a row that numpy refused."""
+    where = f"{lines.where}: line {lines.number}"
+    if match := re.search(r"could not convert string (.*) to float64 at row \d+, column (\d+)", message, re.DOTALL):
+        column = int(match[2]) - 1
+        name = form.names[column][:40] if column < len(form.names) else match[2]
+        what = "--time none" if column == time else "another --column"
+        return f"{where}: {match[1][:40]} is no number (column {name}): take {what}, or a --range without it"
+    if "column" in message:
+        return f"{where} has fewer than {max(use) + 1} columns: the file is torn, or no table"
+    return f"{where} is no row of numbers"
+
+
+# Series from .npy and .parquet files.
+
+
+def read_npy(path: str, wanted: Wanted) -> Series:
+    """Read a one-dimensional array, or one column of a two-dimensional array by number. Only that range is loaded.
+
+    Raises: as read_series.
+    """
+    try:
+        with open_input(path) as file, warnings.catch_warnings():  # numpy maps a file only by its name
+            warnings.simplefilter("ignore")  # numpy advises to save arrays of Python 2 again
+            array = np.load(f"/proc/self/fd/{file.fileno()}", mmap_mode="r", allow_pickle=False)
+    except HOSTILE as error:
+        raise cannot_read(path, "an array of numbers", error) from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
+        raise NoDataError(f"{path}: expected real numbers in one or two dimensions")
+    table = array.reshape(len(array), -1) if array.size else array.reshape(len(array), array.size)
+    names = [str(at + 1) for at in range(table.shape[1])]
+    if not names:
+        raise NoDataError(f"{path}: empty")
+    chosen, time = columns_of(names, wanted, path)
+    _refuse_too_many(len(table), path, wanted)
+    part = slice(wanted.first, wanted.last)
+    with np.errstate(all="ignore"):  # numbers beyond the range of float64 become infinite
+        columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
+        time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
+    return series_from(columns, time_s, wanted.column or "values", path, wanted)
+
+
+def read_parquet(path: str, wanted: Wanted) -> Series:
+    """Read a column of numbers; a column of time stamps may serve as the time.
+
+    Raises: as read_series.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ModuleNotFoundError:
+        raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
+    try:
+        with open_input(path) as raw, parquet.ParquetFile(raw) as file:
+            numeric = [field.name for field in file.schema_arrow if _is_number(field.type)]
+            if not numeric:
+                raise NoDataError(f"{path}: no column of numbers")
+            _refuse_too_many(file.metadata.num_rows, path, wanted)
+            chosen, time = columns_of(numeric, wanted, path)
+            used = [numeric[at] for at in chosen] + ([numeric[time]] if time is not None else [])
+            _refuse_twins(used, file.schema_arrow.names, path)
+            table = file.read(columns=list(dict.fromkeys(used)))
+            columns = [_column_values(table.column(name))[wanted.first : wanted.last] for name in used]
+    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+        raise cannot_read(path, "a Parquet file", error) from None
+    time_s = columns[-1] if time is not None else None
+    return series_from(columns[: len(chosen)], time_s, "/".join(used[: len(chosen)]), path, wanted)
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_timestamp)
+    return any(one(kind) for one in numbers)
+
+
+def _column_values(column: Any) -> FloatArray:
+    """Return a column as numbers, time stamps as seconds since 1970."""
+    import pyarrow
+
+    if not pyarrow.types.is_timestamp(column.type):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+    return np.asarray(column.cast(pyarrow.int64()).to_numpy(), dtype=np.float64) / ticks
+
+
+def _refuse_twins(used: Sequence[str], names: Sequence[str], path: str) -> None:
+    """Refuse a column whose name is not unique."""
+    for name in used:
+        if list(names).count(name) > 1:
+            raise NoDataError(f"{path}: several columns are called {shown(name)}: write them with other names")
+
+
+def _refuse_too_many(rows: int, path: str, wanted: Wanted) -> None:
+    """Check the length before anything is loaded."""
+    count = len(range(*slice(wanted.first, wanted.last).indices(rows)))
+    if count > wanted.most:
+        raise UsageError(
+            f"{path} holds {count} samples, more than {wanted.most}: take a part with --range A:B, or raise --most"
+        )
+
+
+# Rows of a table of text that is still being written, or of `perf stat -I`, in batches.
+
+
+class Rows:
+    """Reads rows one by one; the first one determines the format. `name` is the column's name."""
+
+    def __init__(self, where: str, wanted: Wanted):
+        self.where, self.wanted = where, wanted
+        self.lines = 0
+        self._name = ""
+        self._form: Form | None = None
+        self._perf: PerfRows | None = None
+        self._chosen: list[int] = []
+
+    @property
+    def name(self) -> str:
+        """Name of the column, once the first row has been read."""
+        return shown(self._perf.name if self._perf else self._name)
+
+    def batches(self, lines: Iterable[str], size: int) -> Iterator[FloatArray]:
+        """Yield values as they arrive, at most `size` at once. An empty line means that no more have arrived yet.
+
+        Raises:
+            NoDataError: a row holds no finite number where one is wanted.
+            UsageError: the column does not exist, or several exist and none was named.
+        """
+        waiting: list[float] = []
+        for line in lines:
+            waiting += self._checked(self._values(line))
+            if waiting and (len(waiting) >= size or not line):
+                yield np.array(waiting)
+                waiting = []
+        waiting += self._checked(self._perf.rest() if self._perf else [])
+        if waiting:
+            yield np.array(waiting)
+
+    def _values(self, line: str) -> list[float]:
+        """Return the numbers that a row completes; empty for comments, the header, and other events."""
+        if not line:
+            return []
+        self.lines += 1
+        if len(line) > LONGEST_LINE:
+            raise NoDataError(f"{self.where}: line {self.lines} is longer than {LONGEST_LINE} characters: no table")
+        kept = line.strip()
+        if not kept or kept.startswith("#"):
+            return []
+        if self._form is None and self._perf is None and self._begin(line):
+            return []
+        return self._perf.values(line) if self._perf else [self._field(line)]
+
+    def _begin(self, line: str) -> bool:
+        """Determine the format from the first row. Return whether that row is a header."""
+        if is_perf(line):
+            self._perf = PerfRows(self.where, self.wanted)
+            return False
+        self._form = form_of(line)
+        self._chosen, _ = columns_of(self._form.names, self.wanted, self.where)
+        self._name = "/".join(self._form.names[at] for at in self._chosen)
+        return self._form.header
+
+    def _field(self, line: str) -> float:
+        fields = self._form.fields(self._form.row(line)) if self._form else []
+        numbers = [number(fields[at]) if at < len(fields) else None for at in self._chosen]
+        first, second = numbers[0], numbers[-1]
+        if first is None or second is None:
+            raise NoDataError(f"{self.where}: line {self.lines} holds no number in the column: {line.strip()[:40]!r}")
+        if len(numbers) == 1:
+            return first
+        return first / second if second else float("nan")
+
+    def _checked(self, values: list[float]) -> list[float]:
+        """Refuse values that are not finite."""
+        for value in values:
+            if not abs(value) <= LARGEST:
+                raise NoDataError(
+                    f"{self.where}: line {self.lines} holds {value:g}: repair it, or take another --column"
+                )
+        return values

@@ -17,6 +17,7 @@ SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run dir
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,24 @@ from incprof.command.output import check_target, write_text
 from incprof.command.plots import add_plot_argument, check_plot, write_plot
 from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
-from incprof.systems.periods.follow import add_follow_arguments, check_follow, follow
+from incprof.record.units import seconds
 from incprof.systems.periods.loops import add_detect_arguments, check_detect, detect
-from incprof.systems.periods.parameters import add_parameter_arguments, options_of
-from incprof.systems.periods.sources import add_source_arguments, read_source, wanted_of
-from incprof.systems.periods.uses import add_use_arguments, check_uses, match, sub_profiles_of
+from incprof.systems.periods.parameters import (
+    add_follow_arguments,
+    add_parameter_arguments,
+    add_source_arguments,
+    check_follow,
+    follow,
+    options_of,
+    read_source,
+    wanted_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from incprof.systems.periods.analyse import PatternOptions, Patterns, SubProfiles
     from incprof.systems.periods.read import Series
+
 
 NAME = "periods"
 
@@ -81,11 +91,11 @@ def answer(args: argparse.Namespace, options: PatternOptions) -> int:
     warn(series.notes)
     found = analysed(series, options)
     if args.csv is not None:
-        from incprof.systems.periods.periods_csv import write_csv
+        from incprof.systems.periods.periods_files import write_csv
 
         write_text(args.csv, lambda out: write_csv(found, out))
     if args.plot is not None:
-        from incprof.systems.periods.periods_plot import write_plot as draw
+        from incprof.systems.periods.periods_files import write_plot as draw
 
         write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
     if args.csv != "-":
@@ -129,8 +139,8 @@ def write(
     coming = None if args.forecast is None else forecast(series.values, found.patterns, args.forecast or None)
     interval_s = series.interval_s or 0.0  # set whenever there are parts
     if args.json:
-        from incprof.systems.periods.periods_json import forecast_of, node_of, pair_of, write_json
-        from incprof.systems.periods.periods_json import sub_profiles_of as parts_of
+        from incprof.systems.periods.periods_files import forecast_of, node_of, pair_of, write_json
+        from incprof.systems.periods.periods_files import sub_profiles_of as parts_of
 
         nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
         nodes += [pair_of(pair) for pair in pairs]
@@ -141,9 +151,8 @@ def write(
             uses["sub_profiles"] = parts_of(parts, interval_s)
         write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, uses, sys.stdout)
         return
-    from incprof.systems.periods.periods_text import write_agreement
+    from incprof.systems.periods.periods_text import write_agreement, write_forecast, write_sub_profiles
     from incprof.systems.periods.periods_text import write_text as write_answer
-    from incprof.systems.periods.uses_text import write_forecast, write_sub_profiles
 
     write_answer(
         args.series, series.name, series.interval_s, found, sys.stdout,
@@ -157,3 +166,96 @@ def write(
     if others:
         paths = [args.series, *(path for path, _ in others)]
         write_agreement(paths, every, pairs, series.interval_s, sys.stdout, paper=bool(args.paper))
+
+
+# Uses of patterns: comparing parts of a run, forecasting, matching an excerpt with known patterns.
+
+
+OFFSETS, MOST_LENGTHS = 11, 64
+
+
+def add_use_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--forecast", type=ahead, metavar="N", help="the next N samples, or the rest of the repetition")
+    parser.add_argument("--match", metavar="FILE", help="find SERIES in the patterns that --json wrote to FILE")
+    parser.add_argument(
+        "--sub-profiles", type=durations, metavar="T,T", help="how well parts of these lengths represent the run: 1m,5m"
+    )
+    expert(
+        parser.add_argument("--offsets", type=whole(1, 10_000), metavar="N", help="parts of each length (11)"),
+        parser.add_argument("--paper", action="store_const", const=True, help="the paper's notation, with WGSS"),
+    )
+
+
+def ahead(text: str) -> int:
+    """Parse the number of samples to forecast; 0 for the rest of the instance."""
+    if text == "rest":
+        return 0
+    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of samples up to 999999, or rest")
+    return int(text)
+
+
+def durations(text: str) -> list[float]:
+    """Parse comma-separated times, in seconds."""
+    try:
+        found = [seconds(part) for part in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}, or several, separated by commas") from None
+    if not all(found) or len(found) > MOST_LENGTHS:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 1 to {MOST_LENGTHS} times above 0")
+    return found
+
+
+def check_uses(args: argparse.Namespace) -> None:
+    """Refuse arguments that exclude each other.
+
+    Raises:
+        UsageError: two outputs were requested.
+    """
+    if args.match is not None:
+        others = ["csv", "plot", "follow", "forecast", "sub_profiles", "compare"]
+        given = [
+            name for name in others if (value := getattr(args, name)) is not None and value is not False and value != []
+        ]
+        if given:
+            raise UsageError(f"--{given[0].replace('_', '-')} does not go with --match")
+    if args.follow and args.sub_profiles is not None:
+        raise UsageError("--sub-profiles does not go with --follow")
+    if args.offsets is not None and args.sub_profiles is None:
+        raise UsageError("--offsets goes with --sub-profiles")
+
+
+def match(args: argparse.Namespace, series: Series) -> int:
+    """Print which pattern of a file contains the end of a series."""
+    from incprof.systems.periods.analyse import match_excerpt
+    from incprof.systems.periods.periods_files import write_matches_json
+    from incprof.systems.periods.periods_text import write_matches
+
+    warn(series.notes)
+    found = match_excerpt(series.values, args.match)
+    if args.json:
+        write_matches_json(args.series, series.name, args.match, found, sys.stdout)
+    else:
+        write_matches(args.match, found, sys.stdout)
+    return 0
+
+
+def sub_profiles_of(
+    args: argparse.Namespace, series: Series, found: Patterns, options: PatternOptions
+) -> list[SubProfiles]:
+    """Compare parts of a series with the whole.
+
+    Raises:
+        UsageError: the interval between samples is missing, or a part is shorter than two samples.
+    """
+    from incprof.systems.periods.analyse import compare_sub_profiles
+
+    if args.sub_profiles is None or not found.patterns:
+        return []
+    if series.interval_s is None:
+        raise UsageError("--sub-profiles: the time between samples is not known: give it with --interval 5ms")
+    lengths = [round(length / series.interval_s) for length in args.sub_profiles]
+    if min(lengths) < 2:
+        raise UsageError(f"--sub-profiles: a part has at least 2 samples of {series.interval_s:g} s")
+    return compare_sub_profiles(series.values, found, lengths, args.offsets or OFFSETS, options)
