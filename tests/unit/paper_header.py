@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.systems.nodes.analyse.paper_counters import TABLE1
+from incprof.systems.nodes.analyse.paper import TABLE1
 
 # Table 1, row by row from left to right.
 AS_PRINTED = (

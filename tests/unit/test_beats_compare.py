@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.heartbeats.summaries import BeatRun
-from incprof.systems.heartbeats.compare import METRICS, compare, differences
-from incprof.systems.heartbeats.pairs import match
+from incprof.systems.heartbeats.compare import METRICS, compare, differences, match
 from tests.unit.beatmaker import beat
 
 RUN = BeatRun("app", 1, 1, 1, 40, 1.0, 0.0, 40.0, True, {})

@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from incprof.analysis.compare.conditions import UNITS, parse
 from incprof.errors import UsageError
-from incprof.systems.heartbeats.compare import METRICS, compare
-from incprof.systems.heartbeats.pairs import match
-from incprof.systems.heartbeats.two_runs import broken
+from incprof.systems.heartbeats.compare import METRICS, broken, compare, match
 from tests.unit.beatmaker import beat
 
 

@@ -1,4 +1,4 @@
-from incprof.systems.heartbeats.pairs import match
+from incprof.systems.heartbeats.compare import match
 from tests.unit.beatmaker import beat
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from incprof.systems.heartbeats.slow_segments import QUANTILES, limit, quantiles, slow_stretches
+from incprof.systems.heartbeats.history import QUANTILES, limit, quantiles, slow_stretches
 from tests.unit.beatmaker import series
 
 

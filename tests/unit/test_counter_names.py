@@ -11,7 +11,7 @@ from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.model.counter_names import canonical, canonical_names
 from incprof.readers.series.columns import Wanted
-from incprof.systems.nodes.analyse.paper_counters import TABLE1
+from incprof.systems.nodes.analyse.paper import TABLE1
 from incprof.systems.nodes.read import read_nodes
 from incprof.systems.periods.read import read_series
 from tests.unit.paper_header import AS_PRINTED, paper_rows, write_paper_file

@@ -11,21 +11,19 @@ from hypothesis.extra.numpy import arrays
 
 from incprof.errors import NoDataError
 from incprof.model.nodes import NodeSeries
-from incprof.systems.nodes.analyse.align import align
-from incprof.systems.nodes.analyse.changes import changes
-from incprof.systems.nodes.analyse.comparable_rates import counters_of, filled, is_stepwise
-from incprof.systems.nodes.analyse.crowding import crowded
-from incprof.systems.nodes.analyse.decode import most_probable, plain_most_probable
-from incprof.systems.nodes.analyse.energy_forecast import estimate
-from incprof.systems.nodes.analyse.graph import graph
-from incprof.systems.nodes.analyse.learn import common_counters, decoded, group, learn
-from incprof.systems.nodes.analyse.live import Live
-from incprof.systems.nodes.analyse.match import match
-from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Stretch
-from incprof.systems.nodes.analyse.place import ENDED, Places
+from incprof.systems.nodes.analyse.comparable_rates import (
+    counters_of,
+    crowded,
+    filled,
+    is_stepwise,
+    most_probable,
+    plain_most_probable,
+)
+from incprof.systems.nodes.analyse.energy_forecast import align, estimate, match
+from incprof.systems.nodes.analyse.learn import changes, common_counters, decoded, group, learn, name_of, told_apart
+from incprof.systems.nodes.analyse.live import ENDED, Live, Places
+from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Stretch, graph, under
 from incprof.systems.nodes.analyse.power import fit, lag_of, moved
-from incprof.systems.nodes.analyse.state_names import name_of, told_apart
-from incprof.systems.nodes.analyse.states_in_phases import under
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
 

@@ -10,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.cli.main import main
-from incprof.systems.nodes.analyse.letters import as_set
-from incprof.systems.nodes.analyse.node_input import NodeRows
-from incprof.systems.nodes.analyse.paper import Phase
-from incprof.systems.nodes.analyse.prediction import energies, folds, next_letters
-from incprof.systems.nodes.analyse.spelling import Spelling, as_sets, spell, windows
-from incprof.systems.nodes.analyse.transitions import predicted, transitions
+from incprof.systems.nodes.analyse.paper import Phase, as_set, predicted, transitions
+from incprof.systems.nodes.analyse.paper_letters import energies, folds, next_letters
+from incprof.systems.nodes.analyse.spelling import NodeRows, Spelling, as_sets, spell, windows
 from tests.unit.paper_header import paper_rows, write_paper_file
 
 A, B, C = 17692, 293, 348

@@ -5,11 +5,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from incprof.systems.nodes.analyse import idle, paper
-from incprof.systems.nodes.analyse.letters import as_set, decode, encode, letter_of
-from incprof.systems.nodes.analyse.paper_counters import TABLE1, number_of
-from incprof.systems.nodes.analyse.relevant import by_correlation, by_regression
-from incprof.systems.nodes.analyse.transitions import predicted, probability, transitions
+from incprof.systems.nodes.analyse import paper, power
+from incprof.systems.nodes.analyse.paper import (
+    TABLE1,
+    as_set,
+    by_correlation,
+    by_regression,
+    decode,
+    encode,
+    letter_of,
+    number_of,
+    predicted,
+    probability,
+    transitions,
+)
 
 
 def test_letters_of_the_paper():
@@ -105,7 +114,7 @@ def test_energy_of_the_rest_by_the_executed_part():
 
 
 def test_idle_is_below_the_mean_and_three_deviations():
-    assert idle.idle_below(np.array([1.0, 3.0])) == 5.0
+    assert power.idle_below(np.array([1.0, 3.0])) == 5.0
 
 
 def test_idle_rows_are_xxx_and_parted_from_the_rest():
@@ -119,16 +128,16 @@ def test_idle_rows_are_xxx_and_parted_from_the_rest():
     ]
     assert found[1].first == 10
     assert all(phase.letter is not None for phase in found[1:-1])
-    share = idle.misses_per_cycle(rates, TABLE1)
+    share = power.misses_per_cycle(rates, TABLE1)
     assert share == pytest.approx(rates[:, 4] / rates[:, 0])
-    assert idle.misses_per_cycle(rates[:, :2], TABLE1[:2]) is None
+    assert power.misses_per_cycle(rates[:, :2], TABLE1[:2]) is None
 
 
 def test_rows_are_idle_where_all_rates_are_small_and_for_long():
     names, most = ("cpu", "net-rx-bytes"), np.array([2.0, 1e8])
     rates = np.array([[0.1, 0], [1.9, 0], [0.1, 9e7], [0.1, 5e5], [0.1, 5e5], [2.0, 0], [0.0, 0]])
-    found = idle.idle_rows(names, rates, most)
+    found = power.idle_rows(names, rates, most)
     assert found.tolist() == [True, False, False, True, True, False, True]
     # In the middle of a run only what lasts is idle; at its ends it may be cut off.
-    assert idle.lasting(found, 3).tolist() == [True, False, False, False, False, False, True]
-    assert idle.lasting(found, 2).tolist() == found.tolist()
+    assert power.lasting(found, 3).tolist() == [True, False, False, False, False, False, True]
+    assert power.lasting(found, 2).tolist() == found.tolist()

@@ -10,8 +10,7 @@ import pytest
 
 from incprof.errors import UsageError
 from incprof.model import FloatArray, NodeSeries
-from incprof.systems.nodes.clocks import lag_of
-from incprof.systems.nodes.join import mean_over
+from incprof.systems.nodes.join import lag_of, mean_over
 from incprof.systems.nodes.read import read_nodes
 
 START = 1700000000.0
@@ -84,7 +83,7 @@ def test_shifts_are_found_and_not_made_up(seed):
 
 
 def test_times_that_are_far_apart_take_no_memory(monkeypatch):
-    monkeypatch.setattr("incprof.systems.nodes.clocks.MOST_ROWS", 1000)
+    monkeypatch.setattr("incprof.systems.nodes.join.MOST_ROWS", 1000)
     counters, power = drawn(8, 200)
     times = np.concatenate([[0.0], START + np.arange(199.0) / 100])
     node = NodeSeries("n", times, tuple("abcd"), ("1/s",) * 4, counters)

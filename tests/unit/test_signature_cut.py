@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.mpi.analyse.consistent_cut import Endpoint, MoreEventsNeededError, ProcessMessages, consistent_cut
+from incprof.systems.mpi.analyse.communication import Endpoint, MoreEventsNeededError, ProcessMessages, consistent_cut
 
 Channel = tuple[object, ...]
 

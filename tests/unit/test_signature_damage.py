@@ -13,7 +13,7 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.errors import IncprofError
-from incprof.systems.mpi.read.signature_file import read_signature
+from incprof.systems.mpi.read.trace_file import read_signature
 from incprof.systems.mpi.signatures.prediction import predict
 from tests.unit.tracefile import write_run
 

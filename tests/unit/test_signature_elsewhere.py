@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.model import FloatArray
+from incprof.systems.mpi.analyse.event_phases import robust_phases
 from incprof.systems.mpi.analyse.extrapolation import (
     KnownPhase,
     phases_known,
@@ -15,8 +16,7 @@ from incprof.systems.mpi.analyse.extrapolation import (
     predicted_elsewhere,
     ratio,
 )
-from incprof.systems.mpi.analyse.predicted_time import Predicted, predicted
-from incprof.systems.mpi.analyse.robust_phases import robust_phases
+from incprof.systems.mpi.analyse.signature import Predicted, predicted
 from tests.unit.test_signature_phases import OPTIONS, solver
 
 

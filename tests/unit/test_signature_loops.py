@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.mpi.analyse.call_loops import Loop, LoopFinder, in_no_loop, least_rotation
-from incprof.systems.mpi.analyse.repeats import Hashes, repeats_of
+from incprof.systems.mpi.analyse.call_loops import Hashes, Loop, LoopFinder, in_no_loop, least_rotation, repeats_of
 
 words = st.lists(st.integers(0, 3), max_size=60).map(np.array) | st.builds(
     lambda word, times, before: np.array(before + word * times),

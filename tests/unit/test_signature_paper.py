@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.mpi.analyse.epas import epas
-from incprof.systems.mpi.analyse.event_phases import SignatureOptions
-from incprof.systems.mpi.analyse.logical_order import COLLECTIVE, LOCAL, RECEIVE, SEND, Partners, logical_times
-from incprof.systems.mpi.analyse.mpi_events import Work
-from incprof.systems.mpi.analyse.paper_phases import global_phases, paper_phases
+from incprof.systems.mpi.analyse.event_phases import SignatureOptions, epas, global_phases, paper_phases
+from incprof.systems.mpi.analyse.mpi_events import COLLECTIVE, LOCAL, RECEIVE, SEND, Partners, Work, logical_times
 
 ticks = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 1.0, 1.1, 1.2, 2.0])), min_size=1, max_size=60)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from incprof.model import FloatArray, IntArray
-from incprof.systems.mpi.analyse.event_phases import ProcessPhases, SignatureOptions
-from incprof.systems.mpi.analyse.predicted_time import predicted
-from incprof.systems.mpi.analyse.robust_phases import robust_phases
+from incprof.systems.mpi.analyse.event_phases import ProcessPhases, SignatureOptions, robust_phases
+from incprof.systems.mpi.analyse.signature import predicted
 
 OPTIONS = SignatureOptions()
 

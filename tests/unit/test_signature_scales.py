@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from incprof.cli.main import main
-from incprof.systems.mpi.analyse.scale_comparison import variation
+from incprof.systems.mpi.analyse.extrapolation import variation
 from tests.unit.tracefile import steady, trace, write_run
 
 

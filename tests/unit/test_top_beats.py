@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.readers.stream.metadata import parse_metadata
-from incprof.systems.live.heartbeat_files import BeatsWatch, found_beside
+from incprof.systems.live.session import BeatsWatch, found_beside
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 
 MS = 10**6

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.live.top_text import frame, log_line
-from incprof.systems.live.top_words import BeatLine
+from incprof.systems.live.top_text import BeatLine, frame, log_line
 from incprof.systems.live.watch import Watch
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -9,7 +9,7 @@ from incprof.cli.verbs import sample
 from incprof.errors import UsageError
 from incprof.record import units
 from incprof.record.settings import resolve
-from incprof.systems.heartbeats.filters import seconds
+from incprof.systems.heartbeats.verb import seconds
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import FloatArray
-from incprof.systems.nodes.analyse.paper_counters import TABLE1
+from incprof.systems.nodes.analyse.paper import TABLE1
 
 Rng = np.random.Generator
 

@@ -13,11 +13,9 @@ from incprof.model.nodes import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
 from incprof.systems.nodes.analyse.learn import decoded, learn
-from incprof.systems.nodes.analyse.live import Live
+from incprof.systems.nodes.analyse.live import ENDED, Live
 from incprof.systems.nodes.analyse.node_states import Alphabet
-from incprof.systems.nodes.analyse.paper import phases
-from incprof.systems.nodes.analyse.paper_counters import TABLE1
-from incprof.systems.nodes.analyse.place import ENDED
+from incprof.systems.nodes.analyse.paper import TABLE1, phases
 from truth.nodes.cases import known_program, node_case
 from truth.nodes.play import START, Played
 

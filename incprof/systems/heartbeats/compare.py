@@ -1,16 +1,124 @@
-"""Compare the heartbeats of two runs: changes, and whether they exceed the noise within the runs."""
+"""Compare the heartbeats of two runs: pairs, changes, and whether they exceed the noise within the runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 
+from incprof.analysis.compare.conditions import Condition, parse
 from incprof.analysis.compare.log_mean import Change, LogMean, adjusted, change, log_mean
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
-from incprof.systems.heartbeats.pairs import Pair
+from incprof.errors import UsageError
+from incprof.study.heartbeats.read import Filters, load, matches, run_of, summaries
+
+
+def means(condition: Condition, diff: BeatDiff) -> bool:
+    """Return whether the condition applies to a heartbeat."""
+    if condition.selector is None:
+        return True
+    beats = [beat for beat in (diff.pair.a, diff.pair.b) if beat is not None]
+    if any(str(beat.id) == condition.selector for beat in beats):
+        return True
+    names = {beat.name for beat in beats if beat.name is not None}
+    return any(name == condition.selector or fnmatchcase(name, condition.selector) for name in names)
+
+
+def is_broken(condition: Condition, diff: BeatDiff) -> bool:
+    """Return whether a heartbeat fails the condition; it does too if it vanished, or B lacks the metric."""
+    delta = diff.deltas[condition.metric]
+    if diff.verdict == "gone":
+        return True
+    if diff.verdict == "new" or delta.a is None:
+        return False  # there is no baseline
+    if delta.b is None:
+        return True
+    value = delta.pct if condition.relative else delta.change
+    assert value is not None
+    # A change that equals the limit up to rounding does not exceed it.
+    slack = 1e-9 * max(abs(condition.limit), 1e-9 if condition.relative else 0.0)
+    return value > condition.limit + slack if condition.more else value < condition.limit - slack
+
+
+def broken(conditions: Sequence[Condition], diffs: Sequence[BeatDiff]) -> list[tuple[Condition, BeatDiff]]:
+    """Return each failed condition, with the heartbeat that fails it.
+
+    Raises:
+        UsageError: a condition applies to a heartbeat that neither run has: it could never fail.
+    """
+    found = []
+    for condition in conditions:
+        meant = [diff for diff in diffs if means(condition, diff)]
+        if not meant and condition.selector is not None:
+            raise UsageError(f"--fail-on {condition.text!r}: neither run has a heartbeat {condition.selector!r}")
+        found += [(condition, diff) for diff in meant if is_broken(condition, diff)]
+    return found
+
+
+@dataclass(frozen=True)
+class BeatsCompared:
+    """Result of a comparison.
+
+    Attributes:
+        runs: Directory and facts of each run.
+        notes: Differences between the runs as a whole.
+        diffs: Changes of each heartbeat.
+        failed: Failed conditions, each with the heartbeat that fails it.
+        warnings: Warnings from reading.
+        damaged: Whether a damaged part of a run was skipped.
+    """
+
+    runs: tuple[tuple[str, BeatRun], tuple[str, BeatRun]]
+    notes: list[str]
+    diffs: list[BeatDiff]
+    failed: list[tuple[Condition, BeatDiff]]
+    warnings: tuple[str, ...]
+    damaged: bool
+
+
+def compare_beats(a: str, b: str, wanted: Filters, conditions: Sequence[str]) -> BeatsCompared:
+    """Read both runs, compare them, and check the conditions.
+
+    Raises:
+        UsageError: a condition is invalid, or an id matches nothing in either run.
+        NoDataError: one of the runs has nothing to compare.
+    """
+    parsed = [parse(text) for text in conditions]
+    whole = replace(wanted, ids=None)  # a heartbeat may be in one run only
+    found = load(a, whole), load(b, whole)
+    warnings = tuple(f"{letter}: {line}" for letter, run in zip("AB", found, strict=True) for line in run.warnings)
+    pairs = match(summaries(found[0]), summaries(found[1]))
+    diffs = compare(pairs if wanted.ids is None else _selected(pairs, wanted.ids, f"{a} or {b}"))
+    runs = (a, run_of(found[0])), (b, run_of(found[1]))
+    notes = differences(runs[0][1], runs[1][1])
+    return BeatsCompared(runs, notes, diffs, broken(parsed, diffs), warnings, found[0].damaged or found[1].damaged)
+
+
+def _selected(pairs: list[Pair], ids: Sequence[frozenset[int] | str], where: str) -> list[Pair]:
+    """Select the pairs that match ids in either run.
+
+    Raises:
+        UsageError: an id matches nothing.
+    """
+    kept: set[int] = set()
+    for part in ids:
+        mine = {
+            at
+            for at, pair in enumerate(pairs)
+            if any(beat is not None and matches(beat, part) for beat in (pair.a, pair.b))
+        }
+        if not mine:
+            what = part if isinstance(part, str) else ",".join(map(str, sorted(part)[:3]))
+            raise UsageError(f"--id {what}: no such heartbeat in {where}")
+        kept |= mine
+    return [pairs[at] for at in sorted(kept)]
+
+
+# Compare the heartbeats of two runs: changes, and whether they exceed the noise within the runs.
+
 
 METRICS = ("mean", "min", "max", "std", "p95", "count", "rate", "busy")
 LEVEL = 0.95
@@ -130,3 +238,80 @@ def differences(a: BeatRun, b: BeatRun) -> list[str]:
     if not math.isclose(a.interval_s, b.interval_s):
         lines.append(f"intervals are {a.interval_s:g} s in A, {b.interval_s:g} s in B: p95 is of means over them")
     return lines
+
+
+# Pair the heartbeats of two runs: by name if both have one, else by id.
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A heartbeat in two runs.
+
+    Attributes:
+        a: The heartbeat in run A; None if A does not have it.
+        b: The same heartbeat in run B; None if B does not have it.
+        notes: Anything unusual.
+    """
+
+    a: BeatSummary | None
+    b: BeatSummary | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> int:
+        """The id: A's if it has the heartbeat, else B's."""
+        return self._known().id
+
+    @property
+    def name(self) -> str | None:
+        """The name: A's if it has one, else B's."""
+        return next((beat.name for beat in (self.a, self.b) if beat is not None and beat.name is not None), None)
+
+    def _known(self) -> BeatSummary:
+        """Return the heartbeat of A, else that of B."""
+        beat = self.a if self.a is not None else self.b
+        assert beat is not None
+        return beat
+
+
+def match(a: Sequence[BeatSummary], b: Sequence[BeatSummary]) -> list[Pair]:
+    """Pair the heartbeats of two runs.
+
+    Heartbeats are paired in this order: same id and same name; same name and another id; same id where only one run has
+    a name for it. One id with two different names is two heartbeats.
+
+    Returns:
+        Each heartbeat of either run once, by id.
+    """
+    left, right = {beat.id: beat for beat in a}, {beat.id: beat for beat in b}
+    pairs = []
+    for number in sorted(left.keys() & right.keys()):
+        if left[number].name == right[number].name:
+            pairs.append(Pair(left.pop(number), right.pop(number)))
+    # Several ids may have the same name: they are paired in order of id.
+    named: dict[str, list[BeatSummary]] = {}
+    for number in sorted(right):
+        if (name := right[number].name) is not None:
+            named.setdefault(name, []).append(right[number])
+    for beat in [left[number] for number in sorted(left)]:
+        if beat.name is not None and named.get(beat.name):
+            other = named[beat.name].pop(0)
+            pairs.append(Pair(left.pop(beat.id), right.pop(other.id), (f"id {beat.id} in A, {other.id} in B",)))
+    pairs += _by_id(left, right)
+    return sorted(pairs, key=lambda pair: (pair.id, pair.a is None))
+
+
+def _by_id(left: dict[int, BeatSummary], right: dict[int, BeatSummary]) -> list[Pair]:
+    """Pair the remaining heartbeats by id."""
+    pairs = []
+    for number in sorted(left.keys() | right.keys()):
+        one, other = left.get(number), right.get(number)
+        if one is None or other is None:
+            pairs.append(Pair(one, other))
+        elif one.name is None or other.name is None:
+            run, name = ("B", other.name) if one.name is None else ("A", one.name)
+            pairs.append(Pair(one, other, (f"named only in {run} ({name!r}), taken by its id",)))
+        else:
+            note = f"id {number} is {one.name!r} in A and {other.name!r} in B: not the same heartbeat"
+            pairs += [Pair(one, None, (note,)), Pair(None, other, (note,))]
+    return pairs

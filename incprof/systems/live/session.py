@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import io
+import os
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from appekg.collect import Collector, Window
+from appekg.errors import AppekgError
+from appekg.file import File
+from appekg.growing import Growing
+from appekg.header import Header
+from appekg.pieces import MARK
+from incprof.analysis.heartbeats import row_factors, within_wall_s
 from incprof.errors import NoDataError
+from incprof.model import Metadata
 from incprof.report.words.formatting import duration
-from incprof.systems.live.heartbeat_files import BeatsWatch, found_beside
-from incprof.systems.live.top_words import BeatLine
+from incprof.safe.inputs import open_input
+from incprof.systems.live.top_text import BeatLine
 
 if TYPE_CHECKING:
     from incprof.study.listener import Listener
     from incprof.systems.live.analyse.job_state import LiveView
     from incprof.systems.live.watch import Watch
+
 
 # Greatest share of time for updating and drawing: with many ranks, updates are less frequent.
 SHARE = 0.1
@@ -92,3 +109,166 @@ class Session:
         """Return what the user can do next."""
         how = "was killed" if self.watch.killed else "has ended"
         return f"the job {how}: incprof phases {self.watch.directory}"
+
+
+# Heartbeat files that are still being written: each update reads what was appended since the previous one.
+
+
+# Length of the recent time; the same as for functions.
+NOW_NS = 10 * 10**9
+# Bytes per read.
+PIECE = 8 << 20
+# Greatest number of directories and files searched for the heartbeats of a process, and the greatest difference between
+# its start and theirs.
+MOST_BESIDE = 64
+SAME_PROCESS_NS = 3600 * 10**9
+EVERYTHING = Window(-np.inf, np.inf, lambda rows: np.ones(len(rows), dtype=np.bool_))
+
+
+@dataclass
+class _Tail:
+    """The rest of a file after its header.
+
+    Attributes:
+        file: The file.
+        position: Offset of the first unread byte.
+        identity: Device and inode of the file.
+        collector: Collects new rows and intervals.
+        counts: Number of beats by heartbeat id.
+        recent: End, length (both in ns) and rows of each interval of the last NOW_NS.
+    """
+
+    file: File
+    position: int
+    identity: tuple[int, int]
+    collector: Collector = field(default_factory=lambda: Collector(0, Growing(), EVERYTHING))
+    counts: dict[int, int] = field(default_factory=dict)
+    recent: list[tuple[int, int, NDArray[np.void]]] = field(default_factory=list)
+
+    def take(self, raw: io.BufferedReader) -> None:
+        """Read the complete intervals after the last position."""
+        raw.seek(self.position)
+        rest = b""
+        while piece := raw.read(PIECE):
+            rest += piece
+            end = _whole(rest)
+            if end:
+                self.position += end
+                self.file.read(io.BytesIO(rest[:end]), self.collector)
+                self._sort()
+                rest = rest[end:]
+
+    def _sort(self) -> None:
+        """Add the new rows to the counts and the recent intervals."""
+        rows, intervals = self.collector.drained()
+        cuts = np.searchsorted(rows["interval"], np.arange(len(intervals) + 1)).tolist()
+        for place, (low, high) in enumerate(pairwise(cuts)):
+            mine, end = rows[low:high], int(intervals["end_ns"][place])
+            self.recent.append((end, end - int(intervals["start_ns"][place]), mine))
+            for number, many in zip(mine["id"].tolist(), (mine["count"] + mine["pulses"]).tolist(), strict=True):
+                self.counts[number] = self.counts.get(number, 0) + many
+        last = self.recent[-1][0] if self.recent else 0
+        self.recent = [entry for entry in self.recent if entry[0] > last - NOW_NS]
+
+
+def _whole(data: bytes) -> int:
+    """Return the end of the last complete interval, 0 if there is none."""
+    before = len(data)
+    while before > 0:
+        mark = data.rfind(b"\n" + MARK, 0, before)
+        end = data.find(b"\n", mark + 1) + 1 if mark >= 0 or data.startswith(MARK) else 0
+        if end or mark < 0:
+            return end
+        before = mark
+    return 0
+
+
+class BeatsWatch:
+    """Follows the heartbeat files of a directory, which need not exist yet. rank: only files of this rank."""
+
+    def __init__(self, directory: str, rank: int | None):
+        self.directory = directory
+        self._rank = rank
+        self._tails: dict[str, _Tail] = {}
+
+    def look(self) -> list[BeatLine]:
+        """Read what was appended to each file; return the recent heartbeats, those that take most time first."""
+        try:
+            names = sorted(name for name in os.listdir(self.directory) if name.endswith(".ekg"))
+        except OSError:
+            return []
+        for name in names:
+            try:
+                self._look_at(Path(self.directory) / name)
+            except (AppekgError, OSError):  # missing, incomplete, or no heartbeat file (yet)
+                continue
+        return self._lines()
+
+    def _look_at(self, path: Path) -> None:
+        """Read what was appended to a file; a replaced file is read from its beginning."""
+        found = os.stat(path)
+        identity, tail = (found.st_dev, found.st_ino), self._tails.get(path.name)
+        if tail is not None and tail.identity == identity and tail.position == found.st_size:
+            return
+        with open_input(path, within=self.directory) as raw:
+            if tail is None or tail.identity != identity or found.st_size < tail.position:
+                header = Header(path, raw)
+                if not header.missing or len(header.columns) > 3:
+                    self._tails[path.name] = tail = _Tail(File(header), raw.tell(), identity)
+            if tail is not None and self._rank in (None, tail.file.header.rank):
+                tail.take(raw)
+
+    def _lines(self) -> list[BeatLine]:
+        """Summarise the recent intervals."""
+        tails = [tail for tail in self._tails.values() if tail.recent]
+        beats = {number: beat for tail in tails for number, beat in tail.file.beats.items()}
+        ids = sorted({number for tail in tails for number in tail.counts})
+        lines = [_line(number, beats[number].name if number in beats else None, tails) for number in ids]
+        return sorted(lines, key=lambda line: (-line.busy_pct, -line.rate_hz, line.id))
+
+
+def _line(number: int, name: str | None, tails: list[_Tail]) -> BeatLine:
+    """Summarise a heartbeat over the recent intervals of all files."""
+    rate = busy = 0.0
+    ended = sum_ns = still = 0
+    for tail in tails:
+        length = max(sum(length for _, length, _ in tail.recent), 1)
+        parts = [rows[rows["id"] == number] for _, _, rows in tail.recent]
+        rows = np.concatenate(parts)
+        most = np.repeat([length / 1e9 for _, length, _ in tail.recent], [len(part) for part in parts])
+        factor = row_factors(rows, 1)  # 1 for a file without factors
+        rate += 1e9 * float(((rows["count"].astype(np.float64) + rows["pulses"]) * factor).sum()) / length
+        passed_s, _ = within_wall_s(rows, factor, most)
+        busy += 100.0 * 1e9 * float(passed_s.sum()) / length / len(tails)
+        ended += int(rows["count"].sum())
+        sum_ns += int(rows["sum_ns"].sum())
+        last = tail.recent[-1][2]
+        still += int(last["open"][last["id"] == number].sum())
+    mean = sum_ns / ended / 1e9 if ended else None
+    return BeatLine(number, name, rate, mean, busy, sum(tail.counts.get(number, 0) for tail in tails), still)
+
+
+def found_beside(directory: str, metadata: Metadata) -> str | None:
+    """Return the directory of a recorded process' heartbeats: the run directory, or an ekg-* directory next to it."""
+    parent = Path(directory).absolute().parent
+    for folder in [Path(directory), *sorted(parent.glob("ekg-*"))[:MOST_BESIDE]]:
+        try:
+            paths = sorted(path for path in folder.iterdir() if path.name.endswith(".ekg"))[:MOST_BESIDE]
+        except OSError:
+            continue
+        if any(_is_of(path, metadata.raw) for path in paths):
+            return str(folder)
+    return None
+
+
+def _is_of(path: Path, recorded: dict[str, Any]) -> bool:
+    """Return whether a heartbeat file belongs to the recorded process."""
+    try:
+        with open_input(path, within=path.parent) as raw:
+            found = Header(path, raw).metadata
+    except (AppekgError, OSError):
+        return False
+    same = all(recorded.get(key) is not None and recorded.get(key) == found.get(key) for key in ("host", "pid"))
+    before, after = recorded.get("start_unix_ns"), found.get("start_unix_ns")
+    # Process ids are reused: an old directory may contain the same one.
+    return same and isinstance(before, int) and isinstance(after, int) and abs(after - before) < SAME_PROCESS_NS

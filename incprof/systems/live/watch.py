@@ -13,9 +13,8 @@ from incprof.analysis.options.phase_thresholds import PHASES
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow_run import RunFollower
 from incprof.readers.stream.node_files import split
-from incprof.systems.live.analyse import LiveRun
-from incprof.systems.live.fitting import Fitting
-from incprof.systems.live.lookup import Lookup
+from incprof.systems.live.analyse.track import LiveRun
+from incprof.systems.live.fitting import Fitting, Lookup
 
 if TYPE_CHECKING:
     from incprof.model import Process

@@ -26,7 +26,7 @@ from incprof.systems.mpi.environment import variables
 
 if TYPE_CHECKING:
     from incprof.systems.mpi.analyse.extrapolation import Prediction
-    from incprof.systems.mpi.signature_types import SignatureFile
+    from incprof.systems.mpi.trace_types import SignatureFile
 
 NAME = "predict"
 # Time for a rank that starts later, on a busy node, to report why nothing is run.
@@ -82,7 +82,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Run the program; the representative rank, or the process before all ranks, reports the prediction."""
     command = _command(args)
-    from incprof.systems.mpi.read.signature_file import read_signature
+    from incprof.systems.mpi.read.trace_file import read_signature
 
     signature = read_signature(args.signature)
     program = find_program(command[0])
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _accepted(words: list[str]) -> frozenset[str]:
     """Return the accepted differences from the signature. Raises: UsageError: one is unknown."""
-    from incprof.systems.mpi.signatures.program_identity import DIFFERENCES
+    from incprof.systems.mpi.signatures.process_events import DIFFERENCES
 
     found = frozenset(word for one in words for word in one.split(","))
     for word in sorted(found - set(DIFFERENCES)):
@@ -135,7 +135,7 @@ def _accepted(words: list[str]) -> frozenset[str]:
 
 def _refusals(signature: SignatureFile, program: str, command: list[str], accepted: frozenset[str]) -> Iterator[str]:
     """Yield differences from the signature before the run. One started by a launcher is compared after it."""
-    from incprof.systems.mpi.signatures.program_identity import differences, other_ranks, program_here
+    from incprof.systems.mpi.signatures.process_events import differences, other_ranks, program_here
 
     yield from other_ranks(signature.ranks, launch.launcher_size(os.environ))
     if os.path.basename(program) == signature.app:

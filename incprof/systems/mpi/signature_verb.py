@@ -94,23 +94,22 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
     for name in ("output", "phase_table", "plot"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} is of a single run: give one directory")
-    from incprof.systems.mpi.sections.scales_answer import write_json
-    from incprof.systems.mpi.sections.scales_answer import write_text as write_tables
+    from incprof.systems.mpi.sections.prediction_answer import write_scales as write_tables
+    from incprof.systems.mpi.sections.prediction_answer import write_scales_json
     from incprof.systems.mpi.signatures.run_signature import scales
 
     methods = [args.method, *([args.against] if args.against not in (None, args.method) else [])]
     directories = [args.directory, *args.more]
     programs, problems = scales(directories, methods, options, jobs=args.jobs or 0, dask=args.dask, listener=Stderr())
     warn(problems)
-    (write_json if args.json else write_tables)(programs, sys.stdout)
+    (write_scales_json if args.json else write_tables)(programs, sys.stdout)
     return PartialDataError.exit_code if problems else 0
 
 
 def write(signature: Signature, args: argparse.Namespace) -> None:
     """Write the requested files, and print the result."""
-    from incprof.systems.mpi.sections.signature_json import write_json
-    from incprof.systems.mpi.sections.signature_text import write_phase_table
-    from incprof.systems.mpi.sections.signature_text import write_text as write_table
+    from incprof.systems.mpi.sections.signature_answer import write_json, write_phase_table
+    from incprof.systems.mpi.sections.signature_answer import write_text as write_table
     from incprof.systems.mpi.signatures.run_signature import profile_phases
 
     lies = profile_phases(args.directory, signature.process)
@@ -120,7 +119,7 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
         write_text(args.phase_table, lambda out: write_phase_table(signature, out, in_sends=args.sends))
     if args.plot is not None:
         from incprof.systems.mpi.sections.mpi_page import drawn
-        from incprof.systems.mpi.sections.signature_plot import write_plot as picture
+        from incprof.systems.mpi.sections.mpi_page import write_plot as picture
 
         shown = drawn(args.directory, signature)
         write_plot(args, lambda out, form: picture(shown, out, form))

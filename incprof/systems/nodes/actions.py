@@ -84,15 +84,15 @@ def letters(args: argparse.Namespace) -> int:
     options = LetterOptions(args.length or LETTER_S, bool(args.ranked), way, beta)
     found = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
     if args.plot is not None:
-        from incprof.systems.nodes.misses_plot import write_misses
+        from incprof.systems.nodes.dna_plot import write_misses
 
         write_plot(args, lambda out, form: write_misses(found, out, form))
     if args.json:
-        from incprof.systems.nodes.letters_json import write_letters as as_json
+        from incprof.systems.nodes.dna_json import write_letters as as_json
 
         as_json(found, sys.stdout)
     else:
-        from incprof.systems.nodes.letters_text import write_letters as as_text
+        from incprof.systems.nodes.dna_text import write_letters as as_text
 
         as_text(found, sys.stdout, width=text_width(), colour=wants_colour())
     return 0
@@ -153,7 +153,7 @@ def graph(args: argparse.Namespace) -> int:
 
         write_plot(args, lambda out, form: draw(alphabet, found, out, form))
     if args.dot:
-        from incprof.systems.nodes.graph_dot import write_dot
+        from incprof.systems.nodes.dna_plot import write_dot
 
         write_text(args.output or "-", lambda out: write_dot(alphabet, found, out))
     if args.json:

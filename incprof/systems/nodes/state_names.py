@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from incprof.systems.nodes.analyse.live import ENDED
 from incprof.systems.nodes.analyse.node_states import Alphabet
-from incprof.systems.nodes.analyse.place import ENDED
 
 UNKNOWN_NAME, END_NAME = "unknown", "end"
 MARK = "power is simulated"

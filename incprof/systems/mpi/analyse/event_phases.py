@@ -1,12 +1,17 @@
-"""Phases of a run's communication, and the thresholds for finding them."""
+"""Phases of a run's communication: the loops of each process, or the paper's phases (EPAS, PAS2P)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from incprof.model import FloatArray, IntArray
-from incprof.systems.mpi.signature_types import Grammar
+import numpy as np
+
+from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.systems.mpi.analyse.call_loops import Loop, LoopFinder, Loops
+from incprof.systems.mpi.analyse.mpi_events import Partners, Work, logical_times
+from incprof.systems.mpi.trace_types import Grammar
 
 Method = Literal["robust", "paper", "global"]
 
@@ -102,3 +107,370 @@ class ProcessPhases:
     def coverage(self) -> float:
         """Share of the run in phases."""
         return 1.0 - self.outside_s / self.aet_s if self.aet_s > 0 else 0.0
+
+
+# Select the loops of a process that are phases: the outermost relevant ones whose iterations are always the same.
+#
+# Loops inside them are phases of their own if their number of iterations varies, as in iterating to convergence, or
+# if a few iterations of the outer loop would be much of the run. n events, N iterations of a loop.
+
+
+def robust_phases(kinds: IntArray, tick_s: FloatArray, aet_s: float, options: SignatureOptions) -> ProcessPhases:
+    """Find the phases of a process from the repetitions of its events.
+
+    Args:
+        kinds: (n,) from 0: events of one kind are equal.
+        tick_s: (n,) seconds from the end of the previous event to the end of this one.
+        aet_s: Time of the whole run, in seconds.
+        options: Thresholds.
+    """
+    choice = Choice(LoopFinder(kinds).find(), tick_s)
+    # Outer loops are found after those inside them.
+    for number, loop in reversed(list(enumerate(choice.loops.found))):
+        mine = choice.open_iterations(loop)
+        if choice.seconds(loop, mine) >= options.relevant * aet_s:
+            choice.take(number, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
+    choice.drop(options.relevant * aet_s)
+    return replace(choice.described(kinds, aet_s), grammar=choice.loops.grammar)
+
+
+def _is_whole(choice: Choice, loop: Loop, mine: BoolArray, options: SignatureOptions, aet_s: float) -> bool:
+    """Return whether no loop inside a loop is a phase of its own: each iteration is the same, and short enough."""
+    least = options.relevant * aet_s
+    parts = []
+    for part in choice.loops.all_inside(loop):
+        turns = np.searchsorted(part.starts, loop.ends[mine]) - np.searchsorted(part.starts, loop.starts[mine])
+        within = choice.open_iterations(part) & _marked(loop.starts[mine], loop.ends[mine], choice.n)[part.starts]
+        if choice.seconds(part, within) >= least:
+            parts.append(bool(turns.min() < turns.max()))
+    seen = options.warm_up + options.occurrences
+    too_long = seen * choice.seconds(loop, mine) / int(mine.sum()) > least
+    return not parts or not (too_long or any(parts))
+
+
+class Choice:
+    """Loops selected as phases, the outermost first; an event belongs to the innermost selected loop around it."""
+
+    def __init__(self, loops: Loops, tick_s: FloatArray) -> None:
+        self.loops, self.n = loops, len(tick_s)
+        self._tick_s = tick_s
+        self._until = np.concatenate([[0.0], np.cumsum(tick_s)])
+        self._label = np.full(self.n, -1, dtype=np.int64)
+        # Events of a phase inside which no loop is a phase.
+        self._closed = np.zeros(self.n, dtype=np.bool_)
+        self._taken: list[Taken] = []
+
+    def open_iterations(self, loop: Loop) -> BoolArray:
+        """Return which iterations, (N,), of a loop may belong to a phase."""
+        return ~self._closed[loop.starts]
+
+    def seconds(self, loop: Loop, mine: BoolArray) -> float:
+        """Return the total time of some iterations of a loop."""
+        return float((self._until[loop.ends[mine]] - self._until[loop.starts[mine]]).sum())
+
+    def take(self, number: int, mine: BoolArray, *, whole: bool) -> None:
+        """Select some iterations of a loop, (N,), as a phase. whole: including everything inside them."""
+        loop = self.loops.found[number]
+        inside = _marked(loop.starts[mine], loop.ends[mine], self.n) & ~self._closed
+        self._label[inside] = len(self._taken)
+        self._taken.append(Taken(loop.starts[mine], loop.ends[mine], number, whole))
+        if whole:
+            self._closed |= inside
+
+    def drop(self, least_s: float) -> None:
+        """Drop phases with less than that time remaining, after loops inside them were selected."""
+        for place in range(len(self._taken)):
+            mine = self._label == place
+            if self._tick_s[mine].sum() < least_s:
+                self._label[mine] = -1
+
+    def described(self, kinds: IntArray, aet_s: float) -> ProcessPhases:
+        """Return the selected phases; kinds: (n,) of events; aet_s: time of the whole run."""
+        return described(kinds, self._tick_s, aet_s, self._label, self._taken)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Occurrences of a phase.
+
+    Attributes:
+        starts: First event of each.
+        ends: Event after the last one of each.
+        loop: Number of its loop; None for the paper's phases.
+        whole: Whether everything inside belongs to the phase.
+    """
+
+    starts: IntArray
+    ends: IntArray
+    loop: int | None = None
+    whole: bool = True
+
+
+def _marked(starts: IntArray, ends: IntArray, n: int) -> BoolArray:
+    """Mark the events in any of some ranges, (n,)."""
+    depth = np.zeros(n + 1, dtype=np.int64)
+    np.add.at(depth, starts, 1)
+    np.add.at(depth, ends, -1)
+    marked: BoolArray = np.cumsum(depth[:-1]) > 0
+    return marked
+
+
+def described(
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, label: IntArray, taken: Sequence[Taken]
+) -> ProcessPhases:
+    """Return phases with the time of each occurrence.
+
+    Args:
+        kinds: (n,) kinds of events.
+        tick_s: (n,) seconds from the end of the previous event.
+        aet_s: Time of the whole run, in seconds.
+        label: (n,) position of each event's phase in `taken`, -1 for none.
+        taken: Occurrences of each phase.
+    """
+    order = sorted((i for i in range(len(taken)) if (label == i).any()), key=lambda i: int(taken[i].starts[0]))
+    new = np.full(len(taken) + 1, -1, dtype=np.int64)
+    new[order] = np.arange(len(order))
+    label = new[label]
+    phases = []
+    for phase, one in enumerate(taken[i] for i in order):
+        until = np.concatenate([[0.0], np.cumsum(np.where(label == phase, tick_s, 0.0))])
+        first = slice(one.starts[0], one.ends[0])
+        content = tuple(kinds[first][label[first] == phase].tolist())
+        time_s = until[one.ends] - until[one.starts]
+        phases.append(EventPhase(phase, content, one.starts, one.ends, time_s, one.loop, one.whole))
+    return ProcessPhases(tuple(phases), label, aet_s, aet_s - float(tick_s[label >= 0].sum()))
+
+
+# Phases of one process as in EPAS: the local logical trace, cut where a type of communication recurs.
+#
+# The paper's Sections 4.2 and 4.3. An event's logical time is that of the previous event in its process plus one, so
+# the ticks of a process are its events in order. A segment ends before the first tick whose type it already contains.
+# It is the same phase as an earlier one if their types are equal, tick for tick, and their work is similar, tick for
+# tick. n ticks, s segments.
+
+
+# The paper's similarity of two ticks: the smaller amount of work over the larger one.
+SIMILAR = 0.85
+
+
+def segments_of(kinds: IntArray) -> IntArray:
+    """Return the boundaries of segments, (s + 1,), in each of which no kind occurs twice. kinds: (n,) from 0."""
+    n = len(kinds)
+    order = np.argsort(kinds, kind="stable")
+    before = np.full(n, -1, dtype=np.int64)
+    again = kinds[order][1:] == kinds[order][:-1]
+    before[order[1:][again]] = order[:-1][again]
+    # A segment that begins at i ends before the first tick whose kind last occurred at i or later.
+    end = np.searchsorted(np.maximum.accumulate(before), np.arange(n), side="left").tolist()
+    borders, at = [0], 0
+    while at < n:
+        at = end[at]
+        borders.append(at)
+    return np.array(borders, dtype=np.int64)
+
+
+def same_phase(
+    kinds: IntArray, work: FloatArray, borders: IntArray, similar: float = SIMILAR, *, noisy: bool = False
+) -> IntArray:
+    """Return the phase of each segment, (s,), numbered from 0 by first appearance.
+
+    Args:
+        kinds: (n,) kinds of communication.
+        work: (n, w) amounts of work before each event, of one process or of several; 0 without work.
+        borders: (s + 1,) boundaries of segments.
+        similar: Least ratio of two amounts that count as equal; two zeros do.
+        noisy: Whether the work is a time: then occurrences are distinguished by its modes, not by single ratios.
+    """
+    first, length = borders[:-1], np.diff(borders)
+    phase = np.full(len(first), -1, dtype=np.int64)
+    alike: dict[int, IntArray] = {}
+    for size in np.unique(length).tolist():
+        mine = np.flatnonzero(length == size)
+        rows = kinds[first[mine][:, None] + np.arange(size)]
+        _, which = np.unique(rows, axis=0, return_inverse=True)
+        for group in range(int(which.max()) + 1):
+            members = mine[which.ravel() == group]
+            alike[int(members[0])] = members
+    # A segment belongs to the first phase to which it is similar, or starts a new one.
+    for members in alike.values():
+        left = members
+        if noisy:
+            place = first[members][:, None] + np.arange(int(length[members[0]]))
+            which = modes(work[place].sum(axis=2), similar)
+            _, opens = np.unique(which, return_index=True)
+            phase[members] = members[opens][which]
+            continue
+        while len(left):
+            place = first[left][:, None] + np.arange(int(length[left[0]]))
+            near = _similar(work[place], work[place[0]], similar)
+            phase[left[near]] = left[0]
+            left = left[~near]
+    _, numbered = np.unique(phase, return_inverse=True)
+    return numbered.ravel().astype(np.int64)
+
+
+def _similar(work: FloatArray, pattern: FloatArray, least: float) -> np.ndarray:
+    """Return which segments, (s, ticks, w), have similar work to another one, (ticks, w), in every tick."""
+    less, more = np.minimum(work, pattern), np.maximum(work, pattern)
+    return np.asarray((less >= least * more).all(axis=(1, 2)))
+
+
+def epas(
+    kinds: IntArray, work: FloatArray, similar: float = SIMILAR, *, noisy: bool = False
+) -> tuple[IntArray, IntArray]:
+    """Return the boundaries of segments, (s + 1,), and the phase of each, (s,). See `same_phase`."""
+    borders = segments_of(kinds)
+    return borders, same_phase(kinds, work, borders, similar, noisy=noisy)
+
+
+# Greatest height of a valley, as a share of the lower of the two peaks next to it, and the least number of standard
+# deviations by which its count is lower.
+DEPTH = 0.5
+DEVIATIONS = 4.0
+# Bins per factor of one similarity, and the smoothing kernel of their counts.
+BINS = 4
+WINDOW = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
+FEWEST = 8
+# Least share of the occurrences on either side of a valley: fewer are outliers.
+LEAST = 0.05
+# Window of the running median, which is searched too: a lasting phase stands out from its noise.
+AROUND = 9
+
+
+def modes(work: FloatArray, similar: float) -> IntArray:
+    """Return the group of each occurrence, (m,), numbered from 0 by first appearance.
+
+    Args:
+        work: (m, t) work before the ticks of each occurrence.
+        similar: Least ratio of two amounts that count as equal.
+    """
+    group = np.zeros(len(work), dtype=np.int64)
+    left, count = [np.arange(len(work))], 1
+    while left:
+        mine = left.pop()
+        parted = _parted(work[mine], similar)
+        if parted is not None:
+            group[mine[parted]] = count
+            count += 1
+            left += [mine[~parted], mine[parted]]
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    order = np.empty(len(first), dtype=np.int64)
+    order[np.argsort(first)] = np.arange(len(first))
+    return order[which]
+
+
+def _parted(work: FloatArray, similar: float) -> np.ndarray | None:
+    """Return which occurrences, (m,), are above the deepest valley of any tick or of the sum; None without a valley."""
+    whole = work.sum(axis=1)
+    best, found = 0.0, None
+    for amount in (whole, *work.T):
+        for smoothed, turns in ((amount, 1), (_running_median(amount), AROUND)):
+            valley, depth = _valley(smoothed, similar)
+            # Overlapping medians are not independent.
+            depth /= np.sqrt(turns)
+            above = smoothed > valley
+            fewer = min(int(above.sum()), int((~above).sum()))
+            if depth <= max(best, DEVIATIONS) or fewer < LEAST * len(above):
+                continue
+            low, high = float(np.median(amount[~above])), float(np.median(amount[above]))
+            # Amounts whose sums are similar, by the paper's ratio, are the same phase.
+            if high - low > (1.0 - similar) * float(np.median(whole[above])):
+                best, found = depth, above
+    return found
+
+
+def _running_median(amount: FloatArray) -> FloatArray:
+    """Return the running median over neighbouring occurrences, (m,)."""
+    if len(amount) < AROUND:
+        return amount
+    padded = np.pad(amount, AROUND // 2, mode="reflect")
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, AROUND), axis=1))
+
+
+def _valley(amount: FloatArray, similar: float) -> tuple[float, float]:
+    """Return the amount at the deepest valley, and its depth in standard deviations; 0 without a valley."""
+    positive = amount[amount > 0]
+    if len(positive) < FEWEST or not 0.0 < similar < 1.0:
+        return 0.0, 0.0
+    width = -np.log(similar) / BINS
+    place = np.floor(np.log(positive) / width).astype(np.int64)
+    low = int(place.min())
+    counts = np.bincount(place - low)
+    smooth = np.convolve(np.pad(counts, len(WINDOW)), WINDOW / WINDOW.max(), mode="same")
+    left, right = np.maximum.accumulate(smooth), np.maximum.accumulate(smooth[::-1])[::-1]
+    lower = np.minimum(left, right)
+    depth = (lower - smooth) / np.sqrt(np.maximum(lower + smooth, 1.0))
+    depth[smooth > DEPTH * lower] = 0.0
+    # Of a wide valley, the middle is used.
+    deepest = np.flatnonzero(depth >= depth.max())
+    at = deepest[len(deepest) // 2] - len(WINDOW) + low + 0.5
+    return float(np.exp(at * width)), float(depth.max())
+
+
+# The paper's phases: of each process by itself (EPAS), or of all processes in one logical order (PAS2P).
+#
+# The paper: Section 4.2 to 4.4; PAS2P's order: its reference [24]. n events of a process, t ticks, P processes, s
+# segments.
+
+
+def paper_phases(
+    kinds: IntArray, work: Work, tick_s: FloatArray, aet_s: float, options: SignatureOptions
+) -> ProcessPhases:
+    """Find the phases of one process, independent of the others.
+
+    Args:
+        kinds: (n,) types of communication, from 0.
+        work: Work before each event.
+        tick_s: (n,) seconds from the end of the previous event to the end of this one.
+        aet_s: Time of the whole run, in seconds.
+        options: Thresholds.
+    """
+    borders, phase = _phases(kinds, work.from_least[:, None], options, noisy=not work.is_counted)
+    return _of_segments(kinds, tick_s, aet_s, borders, phase, options)
+
+
+def global_phases(
+    kinds: Sequence[IntArray],
+    work: Sequence[Work],
+    tick_s: Sequence[FloatArray],
+    partners: Sequence[Partners],
+    aet_s: Sequence[float],
+    options: SignatureOptions,
+) -> list[ProcessPhases]:
+    """Find the phases of all processes together. Arguments as for `paper_phases`, for each process."""
+    times = logical_times(partners)
+    most = max((int(time[-1]) for time in times if len(time)), default=0)
+    # A tick combines all processes at one logical time: kinds (t, P), -1 for nothing, and work (t, P).
+    row, amount = np.full((most, len(times)), -1, dtype=np.int64), np.zeros((most, len(times)))
+    for number, time in enumerate(times):
+        row[time - 1, number], amount[time - 1, number] = kinds[number], work[number].from_least
+    _, tick = np.unique(row, axis=0, return_inverse=True)
+    noisy = not all(one.is_counted for one in work)
+    borders, phase = _phases(tick.ravel().astype(np.int64), amount, options, noisy=noisy)
+    found = []
+    for number, time in enumerate(times):
+        # The first of its events in each segment.
+        own = np.searchsorted(time - 1, borders)
+        found.append(_of_segments(kinds[number], tick_s[number], aet_s[number], own, phase, options))
+    return found
+
+
+def _phases(kinds: IntArray, work: FloatArray, options: SignatureOptions, *, noisy: bool) -> tuple[IntArray, IntArray]:
+    """Return the boundaries of segments and the phase of each. A ratio given by the user is applied literally."""
+    if options.similar is not None:
+        return epas(kinds, work, options.similar)
+    return epas(kinds, work, noisy=noisy)
+
+
+def _of_segments(
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, borders: IntArray, phase: IntArray, options: SignatureOptions
+) -> ProcessPhases:
+    """Select phases with a sufficient share of the run: weight times time of one. borders: (s + 1,); phase: (s,)."""
+    until = np.concatenate([[0.0], np.cumsum(tick_s)])
+    seconds = np.bincount(phase, weights=np.diff(until[borders]), minlength=int(phase.max(initial=-1)) + 1)
+    relevant = np.flatnonzero(seconds >= options.relevant * aet_s)
+    place = np.full(len(seconds) + 1, -1, dtype=np.int64)
+    place[relevant] = np.arange(len(relevant))
+    label = np.repeat(place[phase], np.diff(borders))
+    found = [Taken(borders[:-1][phase == one], borders[1:][phase == one]) for one in relevant.tolist()]
+    return described(kinds, tick_s, aet_s, label, found)

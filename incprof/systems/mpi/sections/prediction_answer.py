@@ -1,15 +1,19 @@
-"""A predicted time as text and as JSON, schema incprof.predict/1 (docs/use/predict.md)."""
+"""Predicted run times: of one run (schema incprof.predict/1), and of runs at several scales (incprof.scales/1)."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import TextIO
+
+import numpy as np
 
 from incprof.report.json.writing import significant, write
 from incprof.report.text.aligned import write_aligned
-from incprof.report.words.formatting import pct, seconds
+from incprof.report.words.formatting import pct, rate, seconds, size
 from incprof.safe.printable import printable
-from incprof.systems.mpi.analyse.extrapolation import Prediction
+from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation
+from incprof.systems.mpi.sections.signature_answer import METHODS
 
 SCHEMA = "incprof.predict/1"
 
@@ -73,3 +77,117 @@ def write_text(found: Prediction, out: TextIO) -> None:
         shown = seconds(time.mean_s) if seen else "not seen"
         rows.append((str(phase.id), str(phase.weight), str(seen), shown, seconds(base), ratio, place))
     write_aligned(rows, {"Begins at"}, out)
+
+
+# Runs of a program at several scales: the paper's Tables 3 to 6, and JSON of schema incprof.scales/1.
+
+
+SCALES_SCHEMA = "incprof.scales/1"
+
+
+def write_scales_json(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    write({"schema": SCALES_SCHEMA, "programs": [_program(runs) for runs in programs]}, out)
+
+
+def _program(runs: Sequence[ScaledRun]) -> dict[str, object]:
+    methods = [one.method for one in runs[0].analyses]
+    columns: dict[str, list[float]] = {
+        "aet_s": [run.aet_s for run in runs],
+        "events": [run.events for run in runs],
+        "trace_bytes": [run.trace_bytes for run in runs],
+    }
+    times = {
+        method: _figure(variation([run.analyses[number].seconds for run in runs]))
+        for number, method in enumerate(methods)
+    }
+    varies: dict[str, object] = {name: _figure(variation(values)) for name, values in columns.items()}
+    return {
+        "app": runs[0].app,
+        "methods": methods,
+        "runs": [_run(run) for run in runs],
+        "variation": {**varies, "tfat_s": times},
+    }
+
+
+def _run(run: ScaledRun) -> dict[str, object]:
+    return {
+        "directory": run.directory,
+        "ranks": run.ranks,
+        "aet_s": significant(run.aet_s),
+        "events": run.events,
+        "trace_bytes": run.trace_bytes,
+        "analyses": {one.method: _figures(one) for one in run.analyses},
+    }
+
+
+def _figures(one: Analysis) -> dict[str, object]:
+    return {
+        "tfat_s": significant(one.seconds),
+        "pet_s": significant(one.pet_s),
+        "pete": significant(one.error),
+        "set_s": significant(one.set_s),
+        "phases": one.phases,
+        "coverage": significant(one.coverage),
+    }
+
+
+def _figure(value: float | None) -> float | None:
+    return None if value is None else significant(value)
+
+
+Row = list[str]
+
+
+def write_scales(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
+    """Write two tables for each program: the cost of the analysis, and the error of the prediction.
+
+    The second method, if there is one, is compared with the first.
+    """
+    for number, runs in enumerate(programs):
+        methods = [one.method for one in runs[0].analyses]
+        named = " against ".join(f"{method} ({METHODS[method]})" for method in methods)
+        count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+        out.write("\n" * (number > 0) + f"{printable(runs[0].app)}, {count}, method {named}\n\n")
+        write_aligned(_analysis(runs), {"Run"}, out)
+        out.write("\n")
+        write_aligned(_prediction(runs), {"Run"}, out)
+
+
+def _analysis(runs: Sequence[ScaledRun]) -> list[Row]:
+    """Return the rows on the cost of the analysis (Tables 3 and 4), and the coefficients of variation."""
+    others = runs[0].analyses[1:]
+    head = ["Ranks", "AET", "Events", "Trace size", "TFAT", *(f"TFAT {one.method}" for one in others)]
+    rows = [[*head, *["Speed-up" for _ in others], "Run"]]
+    for run in runs:
+        times = [one.seconds for one in run.analyses]
+        shown = [str(run.ranks), seconds(run.aet_s), str(run.events), size(run.trace_bytes), *map(seconds, times)]
+        rows.append([*shown, *(rate(time / times[0]) for time in times[1:]), printable(run.directory)])
+    columns: list[Callable[[ScaledRun], float]] = [
+        lambda run: run.aet_s,
+        lambda run: run.events,
+        lambda run: run.trace_bytes,
+        lambda run: run.analyses[0].seconds,
+        *([lambda run: run.analyses[1].seconds] if others else []),
+    ]
+    varies = [variation([value(run) for run in runs]) for value in columns]
+    rows.append(["CoV", *("-" if one is None else f"{pct(one)} %" for one in varies), *["" for _ in others], ""])
+    return rows
+
+
+def _prediction(runs: Sequence[ScaledRun]) -> list[Row]:
+    """Return the rows on the error of the prediction (Tables 5 and 6), and the mean errors."""
+    named = [f"{word} {one.method}" for one in runs[0].analyses[1:] for word in ("PET", "PETE", "SET")]
+    rows = [["Ranks", "AET", "PET", "PETE", "SET", *named, "Phases", "Run"]]
+    for run in runs:
+        cells = [cell for one in run.analyses for cell in _cells(one, run.aet_s)]
+        rows.append([str(run.ranks), seconds(run.aet_s), *cells, str(run.analyses[0].phases), printable(run.directory)])
+    mean = ["Mean", ""]
+    for number in range(len(runs[0].analyses)):
+        mean += ["", f"{pct(float(np.mean([run.analyses[number].error for run in runs])))} %", ""]
+    return [*rows, [*mean, "", ""]]
+
+
+def _cells(one: Analysis, aet_s: float) -> list[str]:
+    part = one.set_s / aet_s if aet_s > 0 else 0.0
+    return [seconds(one.pet_s), f"{pct(one.error)} %", f"{seconds(one.set_s)} ({100 * part:.2f} %)"]

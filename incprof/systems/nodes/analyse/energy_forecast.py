@@ -7,6 +7,7 @@ is scaled by the average ratio. The interval reflects how much segments of one k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,14 +16,11 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.model import BoolArray, FloatArray
 from incprof.model.nodes import NodeSeries
-from incprof.systems.nodes.analyse.align import Alignment, align
-from incprof.systems.nodes.analyse.comparable_rates import MATTERS, counters_of
-from incprof.systems.nodes.analyse.emissions import least_scatter
-from incprof.systems.nodes.analyse.idle import is_idle
+from incprof.systems.nodes.analyse.comparable_rates import MATTERS, counters_of, least_scatter
 from incprof.systems.nodes.analyse.learn import own_states
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun
+from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, Stretch
 from incprof.systems.nodes.analyse.paper import estimated_energy
-from incprof.systems.nodes.analyse.power import lag_of, moved
+from incprof.systems.nodes.analyse.power import is_idle, lag_of, moved
 
 ROUNDS = 6
 # Levels that differ by this root mean square have nothing in common.
@@ -256,3 +254,134 @@ def _shrunk(seen: dict[int, list[tuple[float, float]]], kinds: int) -> _Ratios:
         own[kind] = trust * error
     new = ~np.isin(np.arange(kinds), list(means))
     return _Ratios(out, own, between / len(means), new)
+
+
+# Find the known application that a run resembles so far.
+
+
+# Less similarity than this is not a match.
+MATCHES = 0.8
+PACES = 3
+
+
+@dataclass(frozen=True)
+class Match:
+    """Similarity of a run to the known runs of one application.
+
+    Attributes:
+        application: Name of the application.
+        similarity: Similarity to the most similar of its runs, from 0 to 1.
+        pace: Ratio of segment lengths to those of that run.
+        done: Share of that run that has passed.
+    """
+
+    application: str
+    similarity: float
+    pace: float
+    done: float
+
+    @property
+    def matches(self) -> bool:
+        """Whether the similarity is sufficient."""
+        return self.similarity >= MATCHES
+
+
+def match(stretches: Sequence[Stretch], runs: Sequence[KnownRun]) -> tuple[Match, ...]:
+    """Compare the beginning of a run with all known runs; the best of each application, the most similar first."""
+    best: dict[str, Match] = {}
+    for run in runs:
+        found = _against(stretches, run)
+        if run.application not in best or found.similarity > best[run.application].similarity:
+            best[run.application] = found
+    return tuple(sorted(best.values(), key=lambda each: (-each.similarity, each.application)))
+
+
+def _against(stretches: Sequence[Stretch], run: KnownRun) -> Match:
+    """Align with one run, at the pace estimated from the alignment itself."""
+    seconds = np.array([stretch.seconds for stretch in stretches])
+    known = np.array([stretch.seconds for stretch in run.stretches])
+    state, of = (np.array([each.state for each in part]) for part in (stretches, run.stretches))
+    unlike = (state[:, None] != of).astype(np.float64)
+    pace, found = 1.0, Alignment((), 0, 0.0)
+    for _ in range(PACES):
+        aligned = align(seconds, known * pace, unlike)
+        if aligned.similarity <= found.similarity:
+            break
+        found = aligned
+        closed = [np.log(seconds[i] / known[j]) for i, j in found.pairs if not unlike[i, j] and i < len(seconds) - 1]
+        last_pace, pace = pace, float(np.exp(np.median(closed))) if closed else pace
+        if pace == last_pace:
+            break
+    done = float(known[: found.end].sum() / known.sum()) if len(known) else 0.0
+    return Match(run.application, found.similarity, pace, done)
+
+
+# Align the segments of a run with those of a known run: the alignment of least cost in disagreeing seconds.
+#
+# Two aligned segments of one kind cost the difference of their lengths. Segments of different kinds, or without a
+# partner, cost their length. The known run may continue where the other ends: the run may be its beginning, or all of
+# it.
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """An alignment of two runs.
+
+    Attributes:
+        pairs: (segment, segment of the known run), ascending.
+        end: Number of segments of the known run that are used.
+        similarity: From 0 to 1, the share of both runs' seconds that agree.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    end: int
+    similarity: float
+
+
+def align(seconds: FloatArray, known_s: FloatArray, unlike: FloatArray) -> Alignment:
+    """Align a run with the beginning of a known one.
+
+    Args:
+        seconds: (n,) lengths of the run's segments; the last one may be incomplete.
+        known_s: (m,) lengths of the known run's segments.
+        unlike: (n, m) from 0 for segments of one kind to 1 for segments that have nothing in common.
+    """
+    n, m = len(seconds), len(known_s)
+    if not n or not m:
+        return Alignment((), 0, 0.0)
+    total = seconds[:, None] + known_s
+    beside = (1 - unlike) * np.abs(seconds[:, None] - known_s) + unlike * total
+    # The last segment is incomplete: it may be shorter than the known one, whose rest is not used.
+    open_end = (1 - unlike[-1]) * np.maximum(seconds[-1] - known_s, 0) + unlike[-1] * 2 * seconds[-1]
+    cost = np.zeros((n + 1, m + 1))
+    cost[1:, 0], cost[0, 1:] = np.cumsum(seconds), np.cumsum(known_s)
+    for i in range(1, n + 1):
+        step = open_end if i == n else beside[i - 1]
+        best = np.minimum(cost[i - 1, :-1] + step, cost[i - 1, 1:] + seconds[i - 1])
+        row, left = cost[i], float(cost[i, 0])
+        for j, (value, length) in enumerate(zip(best.tolist(), known_s.tolist(), strict=True), 1):
+            left = min(value, left + length)
+            row[j] = left
+    used = np.concatenate([[0], np.cumsum(np.minimum(known_s, np.inf))])
+    # Ends that use more of the known run must not be favoured: costs are relative to the seconds of both used parts.
+    last_used = used[:-1] + np.minimum(seconds[-1], known_s)
+    agreement = 1 - cost[n, 1:] / (seconds.sum() + last_used)
+    end = int(agreement.argmax()) + 1
+    return Alignment(_traced(cost, beside, open_end, seconds, end), end, max(float(agreement[end - 1]), 0.0))
+
+
+def _traced(
+    cost: FloatArray, beside: FloatArray, open_end: FloatArray, seconds: FloatArray, end: int
+) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of the path of least cost to `end`."""
+    i, j, pairs = len(seconds), end, []
+    while i and j:
+        step = open_end[j - 1] if i == len(seconds) else beside[i - 1, j - 1]
+        if np.isclose(cost[i, j], cost[i - 1, j - 1] + step):
+            pairs.append((i - 1, j - 1))
+            i, j = i - 1, j - 1
+        elif np.isclose(cost[i, j], cost[i - 1, j] + seconds[i - 1]):
+            i -= 1
+        else:
+            j -= 1
+    return tuple(pairs[::-1])

@@ -11,18 +11,24 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.model.nodes import NodeSeries
-from incprof.systems.nodes.analyse.changes import AGAIN, changes
-from incprof.systems.nodes.analyse.comparable_rates import Scale, counters_of, is_stepwise, scale_of, steps_of
-from incprof.systems.nodes.analyse.crowding import crowded
-from incprof.systems.nodes.analyse.decode import UNKNOWN, Emissions, most_probable
-from incprof.systems.nodes.analyse.emissions import distances, emissions_of, least_scatter, whitening_of
-from incprof.systems.nodes.analyse.idle import is_idle
-from incprof.systems.nodes.analyse.letters import letter_of
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, State
-from incprof.systems.nodes.analyse.paper_counters import HELD, OF_PROCESSOR, TWINS
-from incprof.systems.nodes.analyse.power import fit, lag_of, moved
-from incprof.systems.nodes.analyse.state_names import name_of, told_apart
-from incprof.systems.nodes.analyse.state_segments import stretches_of, without_idle
+from incprof.systems.nodes.analyse.comparable_rates import (
+    UNKNOWN,
+    Emissions,
+    Scale,
+    counters_of,
+    crowded,
+    distances,
+    emissions_of,
+    is_stepwise,
+    least_scatter,
+    most_probable,
+    scale_of,
+    steps_of,
+    whitening_of,
+)
+from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, State, stretches_of, without_idle
+from incprof.systems.nodes.analyse.paper import HELD, OF_PROCESSOR, TWINS, letter_of
+from incprof.systems.nodes.analyse.power import fit, is_idle, lag_of, moved
 
 # Greatest number of segments that are clustered, the longest ones; others are assigned to the resulting groups.
 MOST = 3000
@@ -244,3 +250,164 @@ def _described(
         for run in without_idle(node.stretches, alphabet.idle)
     )
     return replace(alphabet, runs=runs)
+
+
+# Detect when a node's activity changes: change points of levels, by seeded binary segmentation.
+#
+# Windows of lengths 8, 16, ... cover the series, each overlapping the next by three quarters (Kovacs et al., 2023).
+# The best split of a window is where the means of its two sides differ most relative to the noise. Of the significant
+# splits those of the narrowest windows are accepted first, so that no accepted window contains two changes.
+
+
+SHORTEST, WIDEST = 8, 512
+# A side has at least two rows: a single odd row is not a state.
+SIDE = 2
+# Scatter of a state's mean between occurrences, relative to the scatter of its rows.
+AGAIN = 0.3
+# A difference must be this many times the difference expected by chance.
+BEYOND = 2.0
+
+
+def changes(table: FloatArray) -> IntArray:
+    """Find the rows at which a state begins, ascending; row 0 is never one of them.
+
+    Args:
+        table: (rows, counters) in coordinates in which rows of one state scatter by 1, independently.
+    """
+    rows, counters = table.shape
+    table = table.astype(np.float64)
+    sums = np.vstack([np.zeros(counters), np.cumsum(table - table.mean(axis=0), axis=0)])
+    chance = counters + 2 * np.sqrt(counters * np.log(max(rows, 2))) + 2 * np.log(max(rows, 2))
+    taken = np.zeros(rows + 1, dtype=bool)
+    length = SHORTEST
+    while length <= min(WIDEST, 2 * rows):
+        for at, _ in _splits(sums, min(length, rows), BEYOND * chance, taken):
+            taken[at] = True
+        length *= 2
+    return np.flatnonzero(taken)
+
+
+def _splits(sums: FloatArray, length: int, least: float, taken: np.ndarray) -> list[tuple[int, float]]:
+    """Find splits of windows of one length without a change yet, strongest first; none within a window of another."""
+    rows = len(sums) - 1
+    starts = np.unique(np.append(np.arange(0, rows - length + 1, max(1, length // 4)), rows - length))
+    before = np.concatenate([[0], np.cumsum(taken)])
+    starts = starts[before[starts + length] == before[starts + 1]]
+    found: list[tuple[float, int, int]] = []
+    offsets = np.arange(SIDE, length - SIDE + 1)
+    for part in np.array_split(starts, max(1, len(starts) * length // 200_000)):
+        if not len(part):
+            continue
+        left = sums[part[:, None] + offsets] - sums[part][:, None]
+        right = (sums[part + length] - sums[part])[:, None] - left
+        n, m = offsets[None, :, None], (length - offsets)[None, :, None]
+        gain = ((left / n - right / m) ** 2 / (1 / n + 1 / m + 2 * AGAIN**2)).sum(axis=2)
+        best = gain.argmax(axis=1)
+        strength = gain[np.arange(len(part)), best]
+        found += [(-s, a + SIDE + b, a) for s, a, b in zip(strength, part, best, strict=True) if s > least]
+    chosen: list[tuple[int, float]] = []
+    used = np.zeros(rows + 1, dtype=bool)
+    for strength, at, start in sorted(found):
+        if not used[start + 1 : start + length].any():
+            used[at] = True
+            chosen.append((at, -strength))
+    return chosen
+
+
+# Readable names for states, by rules on their rates.
+
+
+LINE = 64
+# Least bytes per second that are mentioned in a name.
+NETWORK, DISK, MEMORY = 20e6, 20e6, 1e9
+# Greatest number of instructions between two misses that go to memory, and between two mispredicted branches.
+MISS_EACH, WRONG_EACH = 100, 120
+# Least number of processors that wait for storage.
+WAITS = 0.2
+
+
+def name_of(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
+    """Name a state.
+
+    Args:
+        names: Names of the counters.
+        rates: (counters,) of the state.
+        most: (counters,) the greatest rates on all recorded nodes.
+    """
+    if is_idle(names, rates, most):
+        return "idle"
+    known = dict(zip(names, (float(rate) for rate in rates), strict=True))
+    said = [*_disk(known), *_network(known)]
+    if not said:
+        said = _processor(known)
+    if not said:
+        at = int(np.argmax(np.where(most > 0, rates / np.where(most > 0, most, 1), 0)))
+        said = [f"{names[at]} {_short(float(rates[at]))}/s"]
+    return ", ".join(said[:2])
+
+
+def told_apart(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
+    """Return unique names of states: equal names get the counter in which their states differ most.
+
+    Args:
+        called: (states,) names of the states.
+        names: Names of the counters.
+        rates: (states, counters).
+        floor: (counters,) rates from which each counter matters.
+    """
+    out = list(called)
+    for name in dict.fromkeys(called):
+        same = [at for at, each in enumerate(called) if each == name]
+        if len(same) > 1:
+            levels = np.arcsinh(rates[same] / floor)
+            most = int(np.ptp(levels, axis=0).argmax())
+            for at in same:
+                out[at] = f"{name}, {names[most]} {_short(float(rates[at, most])).strip()}"
+    return out
+
+
+def _disk(known: dict[str, float]) -> list[str]:
+    """Describe disk traffic."""
+    written, read = known.get("disk-write-bytes", 0), known.get("disk-read-bytes", 0)
+    said = [f"disk write {_short(written)}B/s"] if written > DISK else []
+    return said + ([f"disk read {_short(read)}B/s"] if read > DISK else [])
+
+
+def _network(known: dict[str, float]) -> list[str]:
+    """Describe network traffic."""
+    moved = _sum(known, "net-", "-bytes")
+    return [f"network {_short(moved)}B/s"] if moved > NETWORK else []
+
+
+def _processor(known: dict[str, float]) -> list[str]:
+    """Describe the activity of the processors."""
+    done, misses, cycles = (known.get(name, 0) for name in ("instructions", "cache-misses", "cycles"))
+    said = []
+    if misses * LINE > MEMORY and done < MISS_EACH * misses:
+        said.append(f"memory bound, {_short(misses * LINE)}B/s")
+    elif known.get("branch-misses", 0) * WRONG_EACH > done > 0:
+        said.append(
+            f"branches, {100 * known['branch-misses'] / max(known.get('branches', 0), 1):.0f} % guessed wrongly"
+        )
+    elif done and cycles:
+        said.append(f"compute, {done / cycles:.1f} instructions per cycle")
+    if not said and (cpus := known.get("cpu", 0)) > 0:
+        said.append(
+            f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
+        )
+    said += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
+    if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
+        said.insert(0, "waits for disks")
+    return said
+
+
+def _sum(known: dict[str, float], begins: str, ends: str = "") -> float:
+    return sum(rate for name, rate in known.items() if name.startswith(begins) and name.endswith(ends))
+
+
+def _short(value: float) -> str:
+    """Format a number with a prefix for thousands: 12 G."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.3g} "

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.model import FloatArray
-from incprof.systems.nodes.analyse.decode import UNKNOWN
-from incprof.systems.nodes.analyse.node_states import Alphabet
-from incprof.systems.nodes.analyse.place import Next, Places
-from incprof.systems.nodes.analyse.state_segments import PAUSE_S
+from incprof.model import FloatArray, IntArray
+from incprof.systems.nodes.analyse.comparable_rates import UNKNOWN
+from incprof.systems.nodes.analyse.node_states import PAUSE_S, Alphabet, Stretch
 
 
 @dataclass(frozen=True)
@@ -88,3 +87,124 @@ class Live:
         if not busy and self._state not in self._idle:
             self._quiet_since = since
         self._state, self._entered = state, since
+
+
+# Locate a run within the known runs, to predict its next states and when they begin.
+#
+# Each segment of a known run is a place. A place fits the better the more of the segments before it match those that
+# the run has just passed; an additional, missing, or differently long segment worsens the fit. The segments after the
+# best places predict the next state, and their lengths, at the pace of this run, predict when it begins.
+
+
+# Penalty for an additional or missing segment; a matching segment adds 1.
+SKIPPED = 1.5
+# Greatest penalty for a segment of another length; the penalty is the logarithm of the ratio.
+OTHER_LENGTH = 0.5
+# Bonus for the beginnings of known runs, for a run that has just begun.
+BEGUN = 1.0
+# Difference in fit by which the vote of a place decreases by a factor of e.
+VOTES = 0.4
+# Number of recent segments from which the pace is estimated.
+PACE_FROM = 12
+ENDED = -2
+
+
+@dataclass(frozen=True)
+class Next:
+    """A probable next state.
+
+    Attributes:
+        state: Id of the state; `ENDED` if the run ends.
+        probability: Its probability.
+        in_s: Seconds from now until it begins.
+        low_s: Lower end of the interval that contains 80 % of the probability, in seconds.
+        high_s: Its upper end, in seconds.
+    """
+
+    state: int
+    probability: float
+    in_s: float
+    low_s: float
+    high_s: float
+
+
+class Places:
+    """The places of known runs, and how well each fits the run so far."""
+
+    def __init__(self, runs: Sequence[Sequence[Stretch]]):
+        every = [stretch for run in runs for stretch in run]
+        self._state: IntArray = np.array([stretch.state for stretch in every], dtype=np.int64)
+        self._seconds: FloatArray = np.array([stretch.seconds for stretch in every])
+        first = np.cumsum([0, *(len(run) for run in runs)])[:-1]
+        self._first = np.isin(np.arange(len(every)), first)
+        self._last = np.append(self._first[1:], True) if every else self._first
+        self._fits: FloatArray | None = None
+        self._now = UNKNOWN
+        self._paces: list[float] = []
+
+    def begin(self, state: int) -> None:
+        """Record that a run has begun, in this state."""
+        self._fits = np.where(self._state == state, 1.0, -1.0) + BEGUN * self._first
+        self._paces, self._now = [], state
+
+    def enter(self, state: int, seconds: float) -> None:
+        """Record that a run has entered a state, after `seconds` in the previous one."""
+        if self._fits is None:
+            self.begin(state)
+            return
+        ratio = np.log(max(seconds, 1e-3) / np.maximum(self._seconds, 1e-3))
+        best = np.flatnonzero((self._fits >= self._fits.max(initial=-np.inf) - VOTES) & (self._state == self._now))
+        if len(best):
+            self._paces.append(float(np.median(ratio[best])))
+        before = self._fits - np.minimum(np.abs(ratio - self._log_pace), OTHER_LENGTH)
+        came = np.maximum(_later(before, 1, self._first), _later(before, 2, self._first) - SKIPPED)
+        came = np.maximum(came, before - SKIPPED)
+        self._fits = np.where(self._state == state, 1.0, -1.0) + np.maximum(came, 0.0)
+        self._now = state
+
+    @property
+    def _log_pace(self) -> float:
+        """Logarithm of this run's lengths relative to those of known runs; shrunk towards 0 with few segments."""
+        recent = self._paces[-PACE_FROM:]
+        return float(np.median(recent)) * len(recent) / (len(recent) + 0.5) if recent else 0.0
+
+    def next(self, elapsed_s: float) -> tuple[Next, ...]:
+        """Return the probable next states, the most probable first; empty if the current state is in no known run.
+
+        Args:
+            elapsed_s: Seconds since the current state was entered.
+        """
+        here = np.flatnonzero(self._state == self._now)
+        if self._fits is None or not len(here):
+            return ()
+        fits = self._fits[here]
+        vote = np.exp((fits - fits.max()) / VOTES)
+        seconds = self._seconds[here] * np.exp(self._log_pace)
+        after = np.where(self._last[here], ENDED, np.append(self._state, ENDED)[here + 1])
+        still = vote * (seconds > elapsed_s)
+        vote = still if still.sum() > 0.05 * vote.sum() else vote
+        found = []
+        for state in np.unique(after):
+            own = after == state
+            if vote[own].sum() > 1e-6 * vote.sum():
+                low, middle, high = weighted_quantiles(seconds[own], vote[own], (0.1, 0.5, 0.9)) - elapsed_s
+                share = float(vote[own].sum() / vote.sum())
+                found.append(Next(int(state), share, max(middle, 0.0), max(low, 0.0), max(high, 0.0)))
+        return tuple(sorted(found, key=lambda each: (-each.probability, each.state)))
+
+
+def weighted_quantiles(values: FloatArray, weights: FloatArray, at: Sequence[float]) -> FloatArray:
+    """Return weighted quantiles of values, interpolated between the middles of their weights."""
+    order = np.argsort(values, kind="stable")
+    ordered, weight = values[order], weights[order]
+    middles = (np.cumsum(weight) - weight / 2) / weight.sum()
+    return np.asarray(np.interp(at, middles, ordered))
+
+
+def _later(fits: FloatArray, by: int, first: np.ndarray) -> FloatArray:
+    """Return the fit of the place `by` segments earlier in the same run; very bad if there is none."""
+    out = np.full(len(fits), -1e9)
+    if len(fits) > by:
+        run = np.cumsum(first)
+        out[by:] = np.where(run[by:] == run[:-by], fits[:-by], -1e9)
+    return out

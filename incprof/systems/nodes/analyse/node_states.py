@@ -1,12 +1,17 @@
-"""States of nodes."""
+"""States of nodes: their segments, their shares in phases, and the graph of a system's states."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
+
+from incprof.analysis.counters.energy import overlaps, power_by_phase
 from incprof.model import FloatArray, IntArray
-from incprof.systems.nodes.analyse.comparable_rates import Scale
-from incprof.systems.nodes.analyse.decode import UNKNOWN, Emissions
+from incprof.model.series import Power
+from incprof.systems.nodes.analyse.comparable_rates import UNKNOWN, Emissions, Scale
 from incprof.systems.nodes.analyse.power import PowerModel
 
 
@@ -119,3 +124,229 @@ class NodeStates:
     simulated: bool
     notes: tuple[str, ...] = ()
     crowded: float | None = None
+
+
+# Segments of one state, and the runs between the times at which a node is idle.
+
+
+# A node that is idle for this long has ended its run.
+PAUSE_S = 10.0
+
+
+def stretches_of(times: FloatArray, labels: IntArray, watts: FloatArray | None, period_s: float) -> tuple[Stretch, ...]:
+    """Join neighbouring rows of one state. Gaps between rows belong to the segment before.
+
+    Args:
+        times: (rows,) ends of the rows.
+        labels: (rows,).
+        watts: (rows,) or None; NaN counts as the mean of the segment.
+        period_s: Length of the first row.
+    """
+    if not len(times):
+        return ()
+    first = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [len(labels)]])
+    begins = np.concatenate([[times[0] - period_s], times[first[1:-1] - 1]])
+    ends = times[first[1:] - 1]
+    joules: list[float | None] = [None] * len(begins)
+    if watts is not None:
+        for at, (low, high) in enumerate(pairwise(first.tolist())):
+            own = watts[low:high]
+            mean = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
+            joules[at] = mean * float(ends[at] - begins[at]) if np.isfinite(mean) else None
+    return tuple(
+        Stretch(int(labels[row]), float(b), float(e), j)
+        for row, b, e, j in zip(first[:-1], begins, ends, joules, strict=True)
+    )
+
+
+def without_idle(stretches: Sequence[Stretch], idle: Collection[int]) -> list[tuple[Stretch, ...]]:
+    """Return the runs: the parts between idle segments of at least `PAUSE_S`; everything if a node is never idle."""
+    runs: list[list[Stretch]] = [[]]
+    for stretch in stretches:
+        if stretch.state in idle and (stretch.seconds >= PAUSE_S or not runs[-1]):
+            runs.append([])
+        else:
+            runs[-1].append(stretch)
+    for run in runs:
+        while run and run[-1].state in idle:
+            run.pop()
+    return [tuple(run) for run in runs if run]
+
+
+# States of a node during the phases of a run: power, energy and states in each phase.
+
+
+@dataclass(frozen=True)
+class PhaseOnNode:
+    """A node during one phase.
+
+    Attributes:
+        phase: Number of the phase; -1 for intervals in no phase.
+        seconds: Time in the phase for which the node has rows.
+        power_w: Mean power; None if it is missing.
+        states: (state, share of the seconds), the largest first.
+    """
+
+    phase: int
+    seconds: float
+    power_w: float | None
+    states: tuple[tuple[int, float], ...]
+
+    @property
+    def energy_j(self) -> float | None:
+        """Energy of the seconds for which the node has rows."""
+        return None if self.power_w is None else self.power_w * self.seconds
+
+
+def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseOnNode, ...]:
+    """Overlay a node's states and power on the phases of a run. Energy is divided as by `power_by_phase`.
+
+    Args:
+        node: States with rows.
+        end_s: (n + 1,) start of the first of n intervals and the ends of all, on the node's clock.
+        labels: (n,) the phase of each interval.
+    """
+    begins = np.concatenate([[node.times[0] - node.period_s], node.times[:-1]])
+    begins = np.maximum(begins, node.times - 3 * node.period_s)
+    phases, own = np.unique(labels, return_inverse=True)
+    inside = overlaps(begins, node.times, end_s[:-1], end_s[1:], own, len(phases))
+    power = None
+    if node.watts is not None:
+        power = power_by_phase(Power(node.node, node.watts, ()), node.times - begins, inside)
+    found = []
+    for at, phase in enumerate(phases.tolist()):
+        seconds = float(inside[at].sum())
+        shares = {state: float(inside[at, node.labels == state].sum()) for state in np.unique(node.labels).tolist()}
+        states = sorted(((s, own_s / seconds) for s, own_s in shares.items() if own_s > 0), key=lambda each: -each[1])
+        watts = None if power is None or not np.isfinite(power.watts[at]) else float(power.watts[at])
+        found.append(PhaseOnNode(phase, seconds, watts, tuple(states)))
+    return tuple(found)
+
+
+# The states of a whole system and the transitions between them: it begins and ends idle.
+#
+# A state of the system is the combination of the states of all its nodes.
+
+
+# Nodes do not change at the same moment: shorter combinations are not states of the system.
+SHORTEST_S = 3.0
+
+
+@dataclass(frozen=True)
+class SystemState:
+    """A state of the system.
+
+    Attributes:
+        letters: State of each node.
+        idle: Whether all nodes are idle.
+        seconds: Total time in the state.
+        visits: Number of episodes.
+        power_w: Mean power of all nodes together; None if not measured.
+    """
+
+    letters: tuple[int, ...]
+    idle: bool
+    seconds: float
+    visits: int
+    power_w: float | None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A transition between two states of a graph, by number.
+
+    Attributes:
+        source: State before.
+        target: State after.
+        count: Number of transitions.
+        probability: Share of the transitions from `source`.
+    """
+
+    source: int
+    target: int
+    count: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Graph:
+    """States of a system and their transitions.
+
+    Attributes:
+        nodes: Names of the nodes.
+        states: The states, by total time, descending.
+        edges: The transitions.
+        visited: (k,) numbers of states in order of time.
+        seconds: (k,) time in each of them.
+        simulated: Whether the power of a node comes from a formula.
+    """
+
+    nodes: tuple[str, ...]
+    states: tuple[SystemState, ...]
+    edges: tuple[Edge, ...]
+    visited: IntArray
+    seconds: FloatArray
+    simulated: bool
+
+
+def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
+    """Combine nodes over the time covered by all of them. idle: ids of the idle states."""
+    begins = max(node.stretches[0].begins_s for node in nodes)
+    ends = min(node.stretches[-1].ends_s for node in nodes)
+    step = float(np.median([node.period_s for node in nodes]))
+    at = np.arange(begins, max(ends, begins + step), step) + step / 2
+    letters = np.empty((len(at), len(nodes)), dtype=np.int16)
+    watts = np.zeros(len(at))
+    for number, node in enumerate(nodes):
+        begins_s = np.array([stretch.begins_s for stretch in node.stretches])
+        place = np.clip(np.searchsorted(begins_s, at, side="right") - 1, 0, len(begins_s) - 1)
+        letters[:, number] = np.array([stretch.state for stretch in node.stretches])[place]
+        watts += np.array([_power(stretch) for stretch in node.stretches])[place]
+    quiet = np.asarray(np.isin(letters, list(idle)).all(axis=1))
+    letters[quiet] = UNKNOWN
+    vectors, label = np.unique(letters, axis=0, return_inverse=True)
+    label = _without_short(label.ravel(), max(1, round(SHORTEST_S / step)))
+    first = np.concatenate([[0], np.flatnonzero(np.diff(label)) + 1])
+    seconds = np.diff(np.append(first, len(label))) * step
+    visited = label[first]
+    total = np.bincount(visited, seconds, minlength=len(vectors))
+    order = [int(each) for each in np.argsort(-total, kind="stable") if total[each] > 0]
+    rank = {each: place for place, each in enumerate(order)}
+    states = tuple(
+        SystemState(
+            tuple(vectors[each].tolist()), bool(np.all(vectors[each] == UNKNOWN) and quiet[label == each].any()),
+            float(total[each]), int((visited == each).sum()),
+            None if np.isnan(watts).any() else float(watts[label == each].mean()),
+        )
+        for each in order
+    )  # fmt: skip
+    visited = np.array([rank[int(each)] for each in visited])
+    simulated = any(node.simulated for node in nodes)
+    return Graph(tuple(node.node for node in nodes), states, _edges(visited), visited, seconds, simulated)
+
+
+def _edges(visited: IntArray) -> tuple[Edge, ...]:
+    """Count the transitions."""
+    counts: dict[tuple[int, int], int] = {}
+    for a, b in zip(visited[:-1].tolist(), visited[1:].tolist(), strict=True):
+        counts[a, b] = counts.get((a, b), 0) + 1
+    left: dict[int, int] = {}
+    for (source, _), count in counts.items():
+        left[source] = left.get(source, 0) + count
+    return tuple(Edge(a, b, count, count / left[a]) for (a, b), count in sorted(counts.items()))
+
+
+def _power(stretch: Stretch) -> float:
+    """Return the mean power of a segment, NaN if it was not measured."""
+    return float("nan") if stretch.energy_j is None else stretch.energy_j / stretch.seconds
+
+
+def _without_short(label: IntArray, shortest: int) -> IntArray:
+    """Replace short states between two lasting ones by the first of those."""
+    first = np.concatenate([[0], np.flatnonzero(np.diff(label)) + 1])
+    length = np.diff(np.append(first, len(label)))
+    kept = length >= min(shortest, int(length.max()))
+    kept[0] = kept[0] or not kept.any()
+    before = np.maximum.accumulate(np.where(kept, np.arange(len(first)), -1))
+    before = np.where(before < 0, int(np.argmax(kept)), before)
+    return np.repeat(label[first][before], length)

@@ -2,12 +2,24 @@
 
 from incprof.systems.nodes.analyse.node_states import Alphabet, NodeStates
 from incprof.systems.nodes.analyse.paper_letters import LetterOptions
-from incprof.systems.nodes.answers.alphabet import read_alphabet, write_alphabet
-from incprof.systems.nodes.answers.following import follow
-from incprof.systems.nodes.answers.letters import letters_of
-from incprof.systems.nodes.answers.node_of_run import NodeBeside
-from incprof.systems.nodes.answers.nodes import Source, alphabet_of, series_of, states_of
-from incprof.systems.nodes.answers.runs import energy_of, graph_of, idle_threshold, matches_of, paper_states
+from incprof.systems.nodes.answers.nodes import (
+    NodeBeside,
+    Source,
+    alphabet_of,
+    read_alphabet,
+    series_of,
+    states_of,
+    write_alphabet,
+)
+from incprof.systems.nodes.answers.runs import (
+    energy_of,
+    follow,
+    graph_of,
+    idle_threshold,
+    letters_of,
+    matches_of,
+    paper_states,
+)
 
 __all__ = [
     "Alphabet",

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model.nodes import NodeSeries
+from incprof.study.following import followed, name_of
 from incprof.study.listener import Listener
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
-from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
-from incprof.systems.nodes.analyse.graph import Graph, graph
-from incprof.systems.nodes.analyse.idle import idle_below, misses_per_cycle
+from incprof.systems.nodes.analyse.energy_forecast import Estimate, Match, estimate, match
 from incprof.systems.nodes.analyse.learn import common_counters, decoded
-from incprof.systems.nodes.analyse.match import Match, match
-from incprof.systems.nodes.analyse.node_input import rows_of
-from incprof.systems.nodes.analyse.node_states import Alphabet, NodeStates
+from incprof.systems.nodes.analyse.live import Live, Now
+from incprof.systems.nodes.analyse.node_states import Alphabet, Graph, NodeStates, graph, without_idle
 from incprof.systems.nodes.analyse.paper import PaperStates, phases_but_idle
-from incprof.systems.nodes.analyse.spelling import one_of_set
-from incprof.systems.nodes.analyse.state_segments import without_idle
+from incprof.systems.nodes.analyse.paper_letters import LetterOptions, PaperLetters, Recording, paper_letters
+from incprof.systems.nodes.analyse.power import idle_below, misses_per_cycle
+from incprof.systems.nodes.analyse.spelling import one_of_set, rows_of
 from incprof.systems.nodes.answers.nodes import Source, series_of
+from incprof.systems.nodes.read import growing_rows
 
 
 def idle_threshold(source: Source, listener: Listener) -> float:
@@ -95,3 +96,54 @@ def _one(source: Source, listener: Listener) -> NodeSeries:
     if len(series) > 1:
         raise UsageError(f"{source.paths[0]} holds {len(series)} nodes: give a file of one of them")
     return series[0]
+
+
+# Runs in the paper's letters: read from files, converted to letters, and predicted from each other.
+
+
+# Name of the node of files that name none: they are assumed to belong to one node.
+ONE_NODE = "node"
+
+
+def letters_of(
+    sources: Sequence[Source], tests: Sequence[Source], options: LetterOptions, listener: Listener
+) -> PaperLetters:
+    """Convert the runs in some files to letters, and predict those in `tests`, or without tests each from the others.
+
+    Raises: as the readers do; NoDataError: power is missing, no counter is common to all, or all nodes are idle.
+    """
+    return paper_letters(_recordings(sources, listener), _recordings(tests, listener), options)
+
+
+def _recordings(sources: Sequence[Source], listener: Listener) -> list[Recording]:
+    """Read files one after the other. Each file is a run, even if several have the same node and time."""
+    found = []
+    for source in sources:
+        series, _ = series_of([source], listener)
+        for each in series:
+            own = each if each.named or len(series) > 1 else replace(each, node=ONE_NODE)
+            found.append(Recording(own, source.application, "+".join(source.paths)))
+    return found
+
+
+# A node that is still being sampled: its state after every new row.
+
+
+def follow(path: str, alphabet: Alphabet, idle_s: float) -> Iterator[Now]:
+    """Yield the state after each row of a growing file, or of a pipe.
+
+    Args:
+        path: Path of a text file with a line of names, as written by incprof sample; `-` is standard input.
+        alphabet: Alphabet; the file must have its counters.
+        idle_s: Seconds without a new line after which a file counts as ended.
+
+    Raises:
+        NoDataError: a counter is missing, or no row arrived.
+    """
+    live, rows = Live(alphabet), 0
+    with followed(path, idle_s) as lines:
+        for time_s, rates in growing_rows(lines, name_of(path), alphabet.scale.names):
+            rows += 1
+            yield live.feed(time_s, np.asarray(rates))
+    if not rows:
+        raise NoDataError(f"{name_of(path)}: no row")

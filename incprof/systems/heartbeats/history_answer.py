@@ -1,16 +1,15 @@
-"""A run compared with the application's history, as text: the verdict, a line for each metric, and slow segments."""
+"""A run compared with its application's history as text and as JSON, incprof.heartbeats-history/1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TextIO
 
+from incprof.report.json.writing import significant, write
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
-from incprof.systems.heartbeats.history import MIN_PAST, Assessment
-from incprof.systems.heartbeats.history_words import change, figure, label, p_text, when
-from incprof.systems.heartbeats.slow_segments import Slow
-from incprof.systems.heartbeats.verdict import History
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow
 
 HEADS = (
     "ID",
@@ -143,3 +142,134 @@ def slow_lines(slow: Slow) -> list[str]:
 def _count(number: int, noun: str) -> str:
     """Return "1 run", "2 runs"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# A run compared with its application's history as JSON, incprof.heartbeats-history/1 (docs/use/heartbeats.md).
+
+
+SCHEMA = "incprof.heartbeats-history/1"
+
+
+def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    run = history.run
+    found = {
+        "schema": SCHEMA,
+        "run": {
+            "app": run.app,
+            "ranks": run.ranks,
+            "threads": history.threads,
+            "start_unix_s": history.start_unix_s,
+            "duration_s": significant(run.duration_s),
+            "intervals": run.intervals,
+            "interval_s": run.interval_s,
+            "clean": run.clean,
+        },
+        "state": history.how,
+        "forgotten": history.forgotten,
+        "past_runs": len(history.past_starts_unix_s),
+        "past_runs_needed": MIN_PAST,
+        "past_runs_with_other_threads": history.other_threads,
+        "past_runs_with_other_arguments": history.other_argv,
+        "alarm": ALARM,
+        "enough": history.enough,
+        "poor": bool(history.poor) if history.enough else None,
+        "evidence": [poor_line(assessment) for assessment in history.poor],
+        "warnings": list(warnings),
+        "figures": [_assessment(assessment) for assessment in history.assessments],
+        "slow": [_slow(slow) for slow in history.slow],
+    }
+    write(found, out)
+
+
+def _assessment(assessment: Assessment) -> dict[str, object]:
+    """Return a metric and its past."""
+    past = assessment.past
+    return {
+        "id": assessment.id,
+        "name": assessment.name,
+        "metric": assessment.metric,
+        "value": significant(assessment.value),
+        "past": None
+        if past is None
+        else {
+            "runs": past.runs,
+            "median": significant(past.median),
+            "spread": significant(past.spread),
+            "min": significant(past.low),
+            "max": significant(past.high),
+        },
+        "deviations": significant(assessment.deviations),
+        "p_value": significant(assessment.p_value),
+        "p_adjusted": significant(assessment.p_adjusted),
+        "worse_than": assessment.better_runs,
+        "verdict": assessment.verdict,
+    }
+
+
+def _slow(slow: Slow) -> dict[str, object]:
+    """Return the slow segments of a heartbeat."""
+    return {
+        "id": slow.id,
+        "name": slow.name,
+        "past_p99_s": significant(slow.limit_s),
+        "intervals": slow.intervals,
+        "slow_intervals": slow.slow,
+        "notable": slow.notable,
+        "stretches": [
+            {
+                "start_s": significant(stretch.start_s),
+                "end_s": significant(stretch.end_s),
+                "intervals": stretch.intervals,
+                "mean_s": significant(stretch.mean_s),
+            }
+            for stretch in slow.stretches
+        ],
+    }
+
+
+# User-facing text about a metric and its past: for the table, for JSON, and for single lines.
+
+
+def change(assessment: Assessment) -> str:
+    """Return the difference of a metric from the past median, in percent."""
+    if assessment.past is None or assessment.value is None:
+        return "-"
+    return f"{round(100 * (assessment.value / assessment.past.median - 1), 1) + 0.0:+.1f} %"
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return a value of a metric with its unit."""
+    return words.seconds(value) if metric == "mean" or value is None else f"{words.rate(value)} /s"
+
+
+def p_text(value: float | None) -> str:
+    """Format a p-value."""
+    return "-" if value is None else "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def label(assessment: Assessment) -> str:
+    """Return the label of a heartbeat: its name and id."""
+    name = assessment.name
+    return f"id {assessment.id}" if name is None else f"{words.printable(name)} (id {assessment.id})"
+
+
+def poor_line(assessment: Assessment) -> str:
+    """Return why a heartbeat is poor, with the evidence, in one line."""
+    past = assessment.past
+    if past is None:
+        return f"poor: {label(assessment)}: missing, but in all {assessment.better_runs} past runs"
+    value, median = (figure(assessment.metric, number) for number in (assessment.value, past.median))
+    return (
+        f"poor: {label(assessment)}: {assessment.metric} {value}, {change(assessment)} from the median {median} of "
+        f"{past.runs} past runs (spread {100 * past.spread:.1f} %): {assessment.deviations or 0:.1f} deviations, "
+        f"p {p_text(assessment.p_adjusted)}, worse than {assessment.better_runs} of them"
+    )
+
+
+def when(unix_s: float) -> str:
+    """Format a time as date and time, UTC."""
+    try:
+        return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_s:.0f} s since 1970"

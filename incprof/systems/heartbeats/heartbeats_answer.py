@@ -1,16 +1,28 @@
-"""Heartbeats as text: a head line, a table with a line for each heartbeat, and each of them over time."""
+"""Heartbeats as text, as JSON (schema incprof.heartbeats/1), and as tables: CSV, Parquet, SQLite."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TextIO
+import json
+import math
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
+from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
+from incprof.report.files.csv_cells import with_text_cells
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 SHOWN = 40
 HEADS = ("ID", "Name", "Count", "Rate /s", "Mean", "5-95 %", "Min", "Max", "Std", "Wall %", "Imb. %", "In progress")
@@ -180,3 +192,156 @@ def _only_pulses(beat: BeatSummary) -> bool:
 def _over_time(beat: BeatSummary) -> NDArray[np.float64]:
     """Return the values drawn for a heartbeat over time, shape (m,)."""
     return beat.series.pulses.astype(np.float64) if _only_pulses(beat) else beat.series.busy_pct
+
+
+# Heartbeats as JSON, schema incprof.heartbeats/1 (docs/use/heartbeats.md).
+
+
+SCHEMA = "incprof.heartbeats/1"
+SECONDS = 12
+OTHERS = 6
+
+
+def write_json(run: BeatRun, beats: Sequence[BeatSummary], warnings: Sequence[str], out: TextIO) -> None:
+    """Write one JSON object and a newline; one heartbeat at a time, because the series of thousands are long."""
+    head = {"schema": SCHEMA, "run": _run(run), "warnings": list(warnings), "heartbeats": []}
+    before, after = json.dumps(head, allow_nan=False)[:-2], "]}\n"
+    out.write(before)
+    for position, beat in enumerate(beats):
+        out.write(", " if position else "")
+        out.write(json.dumps(beat_as_dict(beat), ensure_ascii=True, allow_nan=False))
+    out.write(after)
+
+
+def _run(run: BeatRun) -> dict[str, object]:
+    """Return the facts about the run as a whole."""
+    return {
+        "app": run.app,
+        "ranks": run.ranks,
+        "processes": run.processes,
+        "threads": run.threads,
+        "intervals": run.intervals,
+        "interval_s": run.interval_s,
+        "start_s": round(run.start_s, SECONDS),
+        "duration_s": round(run.duration_s, SECONDS),
+        "clean": run.clean,
+        **run.counters,
+    }
+
+
+def beat_as_dict(beat: BeatSummary) -> dict[str, object]:
+    """Return a heartbeat in the terms of the schema."""
+    return {
+        "id": beat.id,
+        "name": beat.name,
+        "count": beat.count,
+        "pulses": beat.pulses,
+        "executions": beat.executions,
+        "mean_s": _rounded(beat.mean_s, SECONDS),
+        "min_s": _rounded(beat.min_s, SECONDS),
+        "max_s": _rounded(beat.max_s, SECONDS),
+        "std_s": _rounded(beat.std_s, SECONDS),
+        "p5_s": _rounded(beat.p5_s, SECONDS),
+        "p95_s": _rounded(beat.p95_s, SECONDS),
+        "rate_hz": _rounded(beat.rate_hz, OTHERS),
+        "busy_pct": _rounded(beat.busy_pct, OTHERS),
+        "bounded": beat.bounded,
+        "rate_factor": beat.rate_factor if isinstance(beat.rate_factor, int) else round(beat.rate_factor, OTHERS),
+        "thinned": beat.thinned,
+        "cost_pct": _rounded(beat.cost_pct, OTHERS),
+        "open": beat.open,
+        "open_s": _rounded(beat.open_s, SECONDS),
+        "ranks": beat.ranks,
+        "threads": beat.threads,
+        "imbalance_ranks": _rounded(beat.imbalance_ranks, OTHERS),
+        "imbalance_threads": _rounded(beat.imbalance_threads, OTHERS),
+        "series": series_as_dict(beat.series),
+    }
+
+
+def series_as_dict(series: BeatSeries) -> dict[str, object]:
+    """Return a heartbeat over time: lists of equal length, with null without a mean."""
+    return {
+        "end_s": [_rounded(value, SECONDS) for value in series.end_s.tolist()],
+        "count": series.count.tolist(),
+        "pulses": series.pulses.tolist(),
+        "mean_s": [_rounded(value, SECONDS) for value in series.mean_s.tolist()],
+        "busy_pct": [_rounded(value, OTHERS) for value in series.busy_pct.tolist()],
+        "open": series.open.tolist(),
+        "rate_factor": [_rounded(value, OTHERS) for value in series.factor.tolist()],
+    }
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    """Return a number without meaningless digits; None for None or NaN."""
+    return None if value is None or math.isnan(value) else round(value, digits)
+
+
+# Heartbeats as tables for other tools: CSV, Parquet, SQLite (docs/use/heartbeats.md).
+
+
+Columns = Mapping[str, NDArray[Any]]
+
+BATCH = 50_000
+TYPES = {"i": "INTEGER", "b": "INTEGER", "f": "REAL", "O": "TEXT", "U": "TEXT"}
+KEYS = {
+    "processes": ("process",),
+    "beats": ("id",),
+    "intervals": ("process", "interval"),
+    "rows": ("process", "interval", "thread", "id"),
+}
+
+
+def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
+    """Write the rows under a line of names; NaN is empty."""
+    with_text_cells(rows).to_csv(out, index=False, lineterminator="\n")
+
+
+def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:
+    """Write the rows as a Parquet file.
+
+    Raises:
+        ModuleNotFoundError: pyarrow is not installed.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Without an explicit type, a column with no name at all would have none.
+    schema = pa.Schema.from_pandas(rows, preserve_index=False)
+    schema = schema.set(schema.get_field_index("name"), pa.field("name", pa.string()))
+    pq.write_table(pa.Table.from_pandas(rows, schema=schema, preserve_index=False), out)
+
+
+def write_sqlite(tables: Mapping[str, Columns], out: BinaryIO) -> None:
+    """Write an SQLite database with these tables.
+
+    Args:
+        tables: Tables named as in KEYS, in that order; each as columns of equal length.
+        out: The output stream.
+    """
+    with tempfile.TemporaryDirectory(prefix="incprof-") as directory:
+        path = Path(directory) / "heartbeats.sqlite"
+        with closing(sqlite3.connect(path)) as database:
+            # The file is discarded if this fails, so it needs no journal.
+            database.execute("PRAGMA journal_mode = OFF")
+            for name, columns in tables.items():
+                _add_table(database, name, columns)
+            database.commit()
+        with path.open("rb") as raw:
+            shutil.copyfileobj(raw, out, 1 << 20)
+
+
+def _add_table(database: sqlite3.Connection, name: str, columns: Columns) -> None:
+    """Create a table and fill it."""
+    declared = [f'"{column}" {TYPES[values.dtype.kind]}' for column, values in columns.items()]
+    key = ", ".join(f'"{column}"' for column in KEYS[name])
+    database.execute(f'CREATE TABLE "{name}" ({", ".join(declared)}, PRIMARY KEY ({key})) WITHOUT ROWID')
+    places = ", ".join("?" * len(columns))
+    database.executemany(f'INSERT INTO "{name}" VALUES ({places})', _rows(columns))
+
+
+def _rows(columns: Columns) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table as Python values; SQLite stores NaN as NULL."""
+    length = len(next(iter(columns.values())))
+    for begin in range(0, length, BATCH):
+        yield from zip(*(values[begin : begin + BATCH].tolist() for values in columns.values()), strict=True)
