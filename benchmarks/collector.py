@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 
@@ -46,32 +45,11 @@ def empty_hook(bed: Bed, source: str, *flags: str) -> Result:
     return Result(what, "at most 1.1x", str(ratio), ratio.median <= 1.1)
 
 
-def instructions(bed: Bed) -> list[Result]:
-    """Count the instructions of a call and the loop around it with callgrind, from two runs, one of a million more."""
-    program = bed.compile("calls.c")
-    results = []
-    for name, env in (("own mcount", bed.environment()), ("a hook that does nothing", _empty(bed))):
-        what = f"instructions of a call of an empty function, {name}"
-        if shutil.which("valgrind") is None:
-            results.append(Result(what, "", "not measured: valgrind is not here", None))
-            continue
-        few, many = (_counted(bed, [program, calls], env) for calls in ("100000", "1100000"))
-        results.append(Result(what, "", f"{(many - few) / 1e6:.1f}", None))
-    return results
-
-
 def _empty(bed: Bed) -> dict[str, str]:
     """Return the environment with a hook that counts nothing."""
     library = bed.scratch / "empty_hook.so"
     subprocess.run(["gcc", "-shared", "-fPIC", str(HERE / "programs" / "empty_hook.S"), "-o", str(library)], check=True)
     return {**os.environ, "LD_PRELOAD": str(library)}
-
-
-def _counted(bed: Bed, command: Command, env: dict[str, str]) -> int:
-    """Return the instructions of a whole run."""
-    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)]
-    done = subprocess.run(words, cwd=bed.scratch, env=env, capture_output=True, text=True, check=True)
-    return int(done.stderr.split("Collected : ")[1].split()[0])
 
 
 def calls_lost(bed: Bed) -> Result:

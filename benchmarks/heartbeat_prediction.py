@@ -15,7 +15,7 @@ STEP_S = 0.4e-6
 STEPS = 2_000_000
 
 
-def prediction(bed: Bed, work: str, factor: int = 1) -> Result:
+def prediction(bed: Bed, work: str) -> Result:
     """Compare the predicted time of heartbeats with the difference of whole runs.
 
     The prediction is beats times their cost, as measured by the library at the start of the run. Runs with and without
@@ -30,13 +30,13 @@ def prediction(bed: Bed, work: str, factor: int = 1) -> Result:
     measured: list[float] = []
     for _ in range(3 * bed.pairs):
         plain = run([without, *words], bed.scratch, environment(bed)).cpu_s
-        beating = run([with_beats, *words], bed.scratch, environment(bed, rate=factor, interval=0.25)).cpu_s
+        beating = run([with_beats, *words], bed.scratch, environment(bed, interval=0.25)).cpu_s
         cost_s = _from_files(bed)
         predicted.append(100 * cost_s / plain)
         measured.append(100 * (beating - plain) / plain)
         ratios.append(measured[-1] / predicted[-1])
     ratio = statistics.median(measured) / statistics.median(predicted)
-    what = f"measured over predicted overhead: {work}, " + ("every beat" if factor == 1 else f"rate factor {factor}")
+    what = f"measured over predicted overhead: {work}"
     reached = (
         f"{ratio:.3g}x ({min(ratios):.2g}-{max(ratios):.2g}, {len(ratios)} pairs); "
         f"{statistics.median(measured):.3g} % measured, {statistics.median(predicted):.3g} % predicted"
@@ -56,18 +56,3 @@ def _from_files(bed: Bed) -> float:
     )
     own_s = float(process.intervals["own_ns"].sum()) / 1e9
     return 1e-9 * (recorded * process.cost.pair_ns + (executed - recorded) * process.cost.skipped_ns) + own_s
-
-
-def ahead(bed: Bed) -> Result:
-    """Compare the `appekg.cost()` of a pair with batches of pairs in a loop (beats_pairs.c)."""
-    program = build(bed, "beats_pairs.c")
-    ratios = []
-    for _ in range(3 * bed.pairs):
-        lines = run([program, "reads", "20"], bed.scratch, environment(bed)).output.splitlines()
-        pair_ns = statistics.median(float(line.split()[1]) for line in lines)
-        process = appekg.read(bed.scratch / "ekg").processes[0]
-        assert process.cost is not None
-        ratios.append(pair_ns / process.cost.pair_ns)
-    median = statistics.median(ratios)
-    reached = f"{median:.3g}x ({min(ratios):.2g}-{max(ratios):.2g}, {len(ratios)} runs)"
-    return Result("pair in a loop over `pair_ns` of its file", "within a factor of two", reached, 0.5 <= median <= 2)

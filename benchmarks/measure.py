@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy.stats import binom
-
 Command = Sequence[str | Path]
 
 
@@ -47,16 +45,6 @@ class Ratio:
     def median(self) -> float:
         """The median of the pairs."""
         return statistics.median(self.of_pairs)
-
-    def sure(self) -> tuple[float, float]:
-        """The 95 % confidence interval of the median of all possible pairs; needs six pairs.
-
-        It consists of order statistics of the ratios, for any distribution: the number of ratios below the median is
-        binomial.
-        """
-        ordered = sorted(self.of_pairs)
-        outside = int(binom.ppf(0.025, len(ordered), 0.5))
-        return ordered[max(outside - 1, 0)], ordered[min(len(ordered) - outside, len(ordered) - 1)]
 
     def __str__(self) -> str:
         """Return `0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""

@@ -17,20 +17,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
-    attach,
     collector,
     dpd,
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
-    hot,
     largecode,
     long_runs,
     many_ranks,
     periods,
     profilers,
     ranks_scale,
-    reliability,
     report,
     sample,
     selfanalyze,
@@ -38,7 +35,6 @@ from benchmarks import (
     startup,
     top,
     trace,
-    without_pg,
 )
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
@@ -72,22 +68,10 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "calls-2", lambda: collector.cost_per_call(bed, 2)
     yield "calls-empty", lambda: collector.empty_hook(bed, "callheavy.c")
     yield "calls-empty-fentry", lambda: collector.empty_hook(bed, "callheavy.c", "-mfentry")
-    yield "calls-instructions", lambda: collector.instructions(bed)
-    yield from hot.benchmarks(bed)
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
-    yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
-    yield "without-pg-python-recursion", lambda: without_pg.whole_run(bed, "recursion")
-    yield "without-pg-python-numpy", lambda: without_pg.whole_run(bed, "arrays")
-    yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
-    yield "without-pg-threads", lambda: without_pg.whole_run(bed, "zstd -T64")
-    yield "without-pg-lammps", lambda: without_pg.whole_run(bed, "lammps")
-    yield from attach.benchmarks(bed)
     yield from profilers.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
-    yield "calls-off", lambda: reliability.disabled_call(bed)
-    yield "deep", lambda: reliability.deep_stacks(bed)
-    yield "handler", lambda: reliability.handler(bed)
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
@@ -120,21 +104,16 @@ def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "beat-disabled", lambda: pair(bed, "pair while disabled against a full pair", "disabled", 0.08)
     yield "beat-run-tally", lambda: heartbeat_programs.whole_run(bed, "tally")
     yield "beat-run-relax", lambda: heartbeat_programs.whole_run(bed, "relax")
-    yield "beat-predicted-pair", lambda: heartbeat_prediction.ahead(bed)
     yield "beat-predicted-tally", lambda: heartbeat_prediction.prediction(bed, "tally")
     yield "beat-predicted-relax", lambda: heartbeat_prediction.prediction(bed, "relax")
-    yield "beat-predicted-rate", lambda: heartbeat_prediction.prediction(bed, "tally", 10)
     for work in ("tally", "relax"):
         yield f"beat-thinned-{work}", functools.partial(heartbeat_programs.thinned, bed, work, 1e-6)
     yield "beat-thinned-dense", lambda: heartbeat_programs.thinned(bed, "tally", 1e-7)
     yield "beat-off", lambda: heartbeat_programs.compiled_out(bed)
     yield "beat-scope", lambda: pair(bed, "EKG_SCOPE against two counter reads", "scope", None)
-    yield "beat-nested", lambda: pair(bed, "recursive pair against a full pair", "nested", None)
     yield "beat-pulse", lambda: pair(bed, "pulse against a full pair", "pulse", None)
     yield "beat-fortran", lambda: heartbeats.fortran(bed)
     yield "beat-python", lambda: heartbeats.python(bed)
-    clocks = "pair with EKG_CLOCK=monotonic against two of clock_gettime"
-    yield "beat-monotonic", lambda: pair(bed, clocks, "clocks", None, clock="monotonic")
     yield "beat-interval", lambda: heartbeats.interval_thread(bed)
 
 

@@ -1,24 +1,18 @@
-"""Programs without -pg: the cost of recording them, and the agreement with the build that counts calls.
+"""Programs without -pg: the agreement of their recordings with those of the build that counts calls.
 
 python -m benchmarks.without_pg [PROGRAM ...]     # programs of truth/, built both ways; all of them
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.bed import Bed
-from benchmarks.measure import Command, Result, compare, run
-from benchmarks.profilers_programs import lammps_command
 from incprof.analysis.answer.call_estimates import CallsSeen
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
@@ -27,52 +21,10 @@ from truth.recordings import NotRecorded, Program, all_programs, log_of, recorde
 from truth.scores import score_labels
 from truth.scores.sites import NOTHING
 
-# Work of callheavy, of lammps, and bytes that zstd compresses: some ten seconds each, so that start-up is negligible.
-ROUNDS = "8000"
-LAMMPS_STEPS = 1800
-ZSTD_BYTES = 380_000_000
 # A period is scored only if its step lasts this many sample distances.
 LASTS = 3
-# Programs in Python, of some four seconds each.
-PYTHON_STEPS = {"recursion": "250000", "arrays": "15000"}
 # Points in time at which the two recordings are compared.
 MOMENTS = 2000
-
-
-def whole_run(bed: Bed, name: str) -> Result:
-    """Compare the CPU time of a program recorded at 100 Hz with that of the same unrecorded.
-
-    name: callheavy, lammps, zstd and its options, or a program in Python.
-    """
-    what = f"whole run without -pg, recorded against unrecorded: {name}"
-    command = _command(bed, name)
-    if command is None:
-        return Result(what, "at most 1.005x", f"{name} is not here", None)
-
-    def recording() -> float:
-        return run(command, bed.scratch, bed.environment(exe=os.path.realpath(command[0]))).cpu_s
-
-    ratio = compare(recording, lambda: run(command, bed.scratch).cpu_s, bed.pairs)
-    low, high = ratio.sure()
-    reached = f"{ratio.text(4)}; 95 % of the median: {low:.4g}-{high:.4g}"
-    return Result(what, "at most 1.005x", reached, ratio.median <= 1.005)
-
-
-def _command(bed: Bed, name: str) -> Command | None:
-    if name == "callheavy":
-        return [bed.compile("callheavy.c", pg=False), ROUNDS]
-    if name in PYTHON_STEPS:
-        return [sys.executable, Path(__file__).parent / "programs" / f"{name}.py", PYTHON_STEPS[name]]
-    if name == "lammps":
-        return lammps_command(bed, cells=16, steps=LAMMPS_STEPS)
-    words = name.split()
-    program = shutil.which(words[0])
-    if program is None:
-        return None
-    data = bed.scratch / "zstd-debian.input"
-    if not data.exists():
-        data.write_bytes(np.random.default_rng(1).integers(97, 105, ZSTD_BYTES).astype(np.uint8).tobytes())
-    return [program, *words[1:], "-9", "-q", "-f", data, "-o", bed.scratch / "zstd.output"]
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,11 @@
 
 #include "beats.h"
 
-enum { FULL = 1, RATED, NESTED, PULSED, COUNTED };
-
-static void read_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    __asm__ volatile("" : : "m"(now));
-}
+enum { FULL = 1, RATED, PULSED, COUNTED };
 
 BATCH_OF(two_reads, read_counter(); read_counter())
-BATCH_OF(two_clocks, read_clock(); read_clock())
 BATCH_OF(full_pairs, ekg_begin(FULL); ekg_end(FULL))
 BATCH_OF(rated_pairs, ekg_begin(RATED); ekg_end(RATED))
-BATCH_OF(inner_pairs, ekg_begin(NESTED); ekg_end(NESTED))
 BATCH_OF(pulses, ekg_pulse(PULSED))
 BATCH_OF(scopes, EKG_SCOPE(FULL))
 
@@ -29,14 +20,6 @@ static void disabled_pairs(void)
     ekg_disable();
     full_pairs();
     ekg_enable();
-}
-
-/* A begin that stays open makes all of the batch recursive. */
-static void nested_pairs(void)
-{
-    ekg_begin(NESTED);
-    inner_pairs();
-    ekg_end(NESTED);
 }
 
 #ifdef WITH_FORTRAN
@@ -54,10 +37,8 @@ static const struct {
 } cases[] = {
     {"reads", two_reads, full_pairs},
     {"scope", two_reads, scopes},
-    {"clocks", two_clocks, full_pairs},
     {"rate", full_pairs, rated_pairs},
     {"disabled", full_pairs, disabled_pairs},
-    {"nested", full_pairs, nested_pairs},
     {"pulse", full_pairs, pulses},
 #ifdef WITH_FORTRAN
     {"fortran", full_pairs, called_pairs},
