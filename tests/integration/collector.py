@@ -177,7 +177,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def variables(
-    directory: Path, *, clock: str = "cpu", rate: int = 100, interval: float = 0.25, preload: str = ""
+    directory: Path, *, clock: str = "cpu", rate: int = 250, interval: float = 0.25, preload: str = ""
 ) -> dict[str, str]:
     """The environment that records into `directory`."""
     return {

@@ -109,7 +109,7 @@ def try_both(
     *,
     env: Mapping[str, str] | None = None,
     directory: Path | None = None,
-    interval: float = 0.1,
+    interval: float = 0.05,
     lines: int | None = 0,
     timeout_s: float = 600,
     reference: Sequence[str | Path] | None = None,

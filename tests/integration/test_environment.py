@@ -24,12 +24,12 @@ def metadata(directory: Path, name: str = "rank-00000.gmon") -> dict[str, Any]:
 
 
 def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
-    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.05", "INCPROF_RATE": "200"}
-    assert record_only([host("simple.c"), "150"], tmp_path, **env).status == 3
+    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.02", "INCPROF_RATE": "200"}
+    assert record_only([host("simple.c"), "60"], tmp_path, **env).status == 3
     found = metadata(tmp_path / "run")
-    assert (found["interval_s"], found["rate_hz"], found["clock"]) == (0.05, 200, "cpu")
+    assert (found["interval_s"], found["rate_hz"], found["clock"]) == (0.02, 200, "cpu")
     assert (found["rank"], found["ranks"], found["forked"]) == (0, 1, False)
-    assert found["argv"] == [str(host("simple.c")), "150"]
+    assert found["argv"] == [str(host("simple.c")), "60"]
     assert (found["exe"], found["cwd"], found["app"]) == (str(host("simple.c")), str(tmp_path), "simple")
     assert found["launch"] == (tmp_path / "run/launch").read_text().rstrip("\n")
     assert read_profile(open_run(tmp_path / "run")).n_intervals >= 2
@@ -37,7 +37,7 @@ def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
 
 def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
     env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "50ms", "INCPROF_RATE": "0.2kHz"}
-    assert record_only([host("simple.c"), "50"], tmp_path, **env).status == 3
+    assert record_only([host("simple.c"), "20"], tmp_path, **env).status == 3
     found = metadata(tmp_path / "run")
     assert (found["interval_s"], found["rate_hz"]) == (0.05, 200)
 
@@ -54,13 +54,13 @@ def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_INTERVAL", "10us", "interval_s", 1),
         ("INCPROF_INTERVAL", "999999999999d", "interval_s", 1),
         ("INCPROF_INTERVAL", "99999999999999999999", "interval_s", 1),
-        ("INCPROF_RATE", "fast", "rate_hz", 100),
-        ("INCPROF_RATE", "0", "rate_hz", 100),
-        ("INCPROF_RATE", "1000000", "rate_hz", 100),
-        ("INCPROF_RATE", "1MHz", "rate_hz", 100),
-        ("INCPROF_RATE", "20kHz", "rate_hz", 100),
-        ("INCPROF_OVERHEAD", "none", "rate_hz", 100),
-        ("INCPROF_OVERHEAD", "101", "rate_hz", 100),
+        ("INCPROF_RATE", "fast", "rate_hz", 250),
+        ("INCPROF_RATE", "0", "rate_hz", 250),
+        ("INCPROF_RATE", "1000000", "rate_hz", 250),
+        ("INCPROF_RATE", "1MHz", "rate_hz", 250),
+        ("INCPROF_RATE", "20kHz", "rate_hz", 250),
+        ("INCPROF_OVERHEAD", "none", "rate_hz", 250),
+        ("INCPROF_OVERHEAD", "101", "rate_hz", 250),
         ("INCPROF_CLOCK", "sundial", "clock", "cpu"),
         ("INCPROF_FORMAT", "xml", "format", "incprof-stream"),
         ("INCPROF_RANK", "first", "rank", 0),
@@ -78,7 +78,7 @@ def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
     ],
 )
 def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: str, default: object) -> None:
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **{name: value})
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", **{name: value})
     assert outcome.status == 3
     (line,) = collector_lines(outcome)
     assert line.startswith(f"incprof: {name}={value} ")
@@ -90,7 +90,7 @@ def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: 
     ("value", "interval"), [("250ms", 0.25), ("100000us", 0.1), ("2m", 120), ("1d", 86400), ("3s", 3)]
 )
 def test_an_interval_with_a_unit(host: BuildHost, tmp_path: Path, value: str, interval: float) -> None:
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_INTERVAL=value)
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", INCPROF_INTERVAL=value)
     assert (outcome.status, outcome.stderr) == (3, "")
     assert metadata(tmp_path / "run")["interval_s"] == interval
 
@@ -108,7 +108,7 @@ def test_an_interval_with_a_unit(host: BuildHost, tmp_path: Path, value: str, in
     ],
 )
 def test_a_bad_value_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path, value: bytes, shown: str) -> None:
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_CLOCK=os.fsdecode(value))
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", INCPROF_CLOCK=os.fsdecode(value))
     line = f"incprof: INCPROF_CLOCK={shown} is not valid, using cpu"
     assert (outcome.status, outcome.stderr.splitlines()) == (3, [line])
 
@@ -116,7 +116,7 @@ def test_a_bad_value_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path,
 def test_a_path_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path) -> None:
     """In a message about a directory that cannot be made, which is cut where the line has no room."""
     place = "/proc/\x1b[2J\u202e" + "\u00e9" * 100
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR=place)
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR=place)
     (line,) = collector_lines(outcome)
     assert (outcome.status, "/proc/?[2J?\u00e9" in line) == (3, True)
     assert line.isprintable()
@@ -126,7 +126,7 @@ def test_a_path_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path) -> N
     "name", ["INTERVAL", "RATE", "CLOCK", "FORMAT", "RANKS", "EXE", "FOLLOW", "LIBS", "LOG", "RANK"]
 )
 def test_empty_value_is_none(host: BuildHost, tmp_path: Path, name: str) -> None:
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **{f"INCPROF_{name}": ""})
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", **{f"INCPROF_{name}": ""})
     assert (outcome.status, outcome.stderr) == (3, "")
     assert streams(tmp_path / "run") == ["rank-00000.gmon"]
 
@@ -134,7 +134,7 @@ def test_empty_value_is_none(host: BuildHost, tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize("value", ["1", "yes", "on", "true"])
 def test_disabled(host: BuildHost, tmp_path: Path, value: str) -> None:
     env = {"INCPROF_DIR": "run", "INCPROF_DISABLE": value, "SHOW_TASKS": "1"}
-    outcome = record_only([host("simple.c"), "50"], tmp_path, **env)
+    outcome = record_only([host("simple.c"), "20"], tmp_path, **env)
     assert (outcome.status, outcome.stderr) == (3, "tasks 1\n")
     assert not (tmp_path / "run").exists()
 
@@ -151,7 +151,7 @@ def test_quiet_says_nothing_and_debug_more(host: BuildHost, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("glob", "wanted"), [("simple", True), ("sim*", True), ("*/simple", True), ("other", False)])
 def test_only_programs_that_match(host: BuildHost, tmp_path: Path, glob: str, wanted: bool) -> None:
-    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_EXE=glob)
+    outcome = record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", INCPROF_EXE=glob)
     assert (outcome.status, outcome.stderr) == (3, "")
     assert (tmp_path / "run").exists() is wanted
 
@@ -159,7 +159,7 @@ def test_only_programs_that_match(host: BuildHost, tmp_path: Path, glob: str, wa
 @pytest.mark.parametrize(("ranks", "wanted"), [("2", True), ("0,2-3", True), ("0-1", False), ("3", False)])
 def test_only_ranks_that_are_listed(host: BuildHost, tmp_path: Path, ranks: str, wanted: bool) -> None:
     env = {"INCPROF_DIR": "run", "INCPROF_RANK": "2", "INCPROF_RANKS": ranks}
-    assert record_only([host("simple.c"), "50"], tmp_path, **env).stderr == ""
+    assert record_only([host("simple.c"), "20"], tmp_path, **env).stderr == ""
     assert streams(tmp_path / "run") == (["rank-00002.gmon"] if wanted else [])
 
 
@@ -178,14 +178,14 @@ def test_only_the_first_ranks_of_each_node(
     host: BuildHost, tmp_path: Path, local: dict[str, str], wanted: bool
 ) -> None:
     env = {"INCPROF_DIR": "run", "PMI_RANK": "7", "INCPROF_RANKS": "per-node:2", **local}
-    assert record_only([host("simple.c"), "50"], tmp_path, **env).stderr == ""
+    assert record_only([host("simple.c"), "20"], tmp_path, **env).stderr == ""
     assert streams(tmp_path / "run") == (["rank-00007.gmon"] if wanted else [])
 
 
 def test_a_launcher_that_does_not_say_who_shares_a_node(host: BuildHost, tmp_path: Path) -> None:
     """Rank 0 says so for all."""
     env = {"INCPROF_DIR": "run", "PMI_RANK": "0", "INCPROF_RANKS": "per-node:2"}
-    assert "does not say which ranks share a node" in record_only([host("simple.c"), "50"], tmp_path, **env).stderr
+    assert "does not say which ranks share a node" in record_only([host("simple.c"), "20"], tmp_path, **env).stderr
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_launcher_that_does_not_say_who_shares_a_node(host: BuildHost, tmp_pat
 def test_rank_of_each_launcher(
     host: BuildHost, tmp_path: Path, env: dict[str, str], rank: int, ranks: int | None
 ) -> None:
-    assert record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **env).status == 3
+    assert record_only([host("simple.c"), "20"], tmp_path, INCPROF_DIR="run", **env).status == 3
     found = metadata(tmp_path / "run", f"rank-{rank:05}.gmon")
     assert (found["rank"], found["ranks"]) == (rank, ranks)
 
@@ -214,7 +214,7 @@ def test_ranks_of_a_step_meet_and_steps_do_not(host: BuildHost, tmp_path: Path) 
     for step in ("0", "1"):
         for rank in ("0", "1"):
             env = {"SLURM_JOB_ID": "9", "SLURM_STEP_ID": step, "SLURM_PROCID": rank, "INCPROF_DIR": "run"}
-            record_only([host("simple.c"), "50"], tmp_path, **env)
+            record_only([host("simple.c"), "20"], tmp_path, **env)
     assert streams(tmp_path / "run") == streams(tmp_path / "run.1") == ["rank-00000.gmon", "rank-00001.gmon"]
     assert (tmp_path / "run/launch").read_text() == "job 9.0\n"
 
@@ -223,6 +223,6 @@ def test_programs_of_a_batch_script_do_not_meet(host: BuildHost, tmp_path: Path)
     """A batch script itself has SLURM_PROCID=0 and no step: what it starts without srun is no rank of anything."""
     for _ in range(2):
         env = {"SLURM_JOB_ID": "9", "SLURM_PROCID": "0", "SLURM_NTASKS": "16", "INCPROF_DIR": "run"}
-        record_only([host("simple.c"), "50"], tmp_path, **env)
+        record_only([host("simple.c"), "20"], tmp_path, **env)
     assert streams(tmp_path / "run") == streams(tmp_path / "run.1") == ["rank-00000.gmon"]
     assert metadata(tmp_path / "run")["ranks"] == 1

@@ -39,7 +39,7 @@ def test_deep_recursion_ends(host: BuildHost, fast_clock: str, tmp_path: Path, d
     assert calls(profile)["climb"] == depth + 1
     # Every tick is in some sample, as what the handler skips counts with the next one, or has found no room and is
     # counted: a busy machine may let the collector's thread wait until the buffers are full.
-    assert ticks(profile) + profile.counters.lost.sum() >= 0.2 * profile.metadata.rate_hz
+    assert ticks(profile) + profile.counters.lost.sum() >= 0.08 * profile.metadata.rate_hz
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

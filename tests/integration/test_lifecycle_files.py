@@ -139,7 +139,7 @@ def test_links_under_names_that_can_be_guessed(host: BuildHost, tmp_path: Path, 
 def test_a_file_system_that_renames_without_conditions(build: Build, host: BuildHost, tmp_path: Path) -> None:
     """Lustre and NFS do: the copy of the symbols gets its name by a link."""
     refuse = [build("refuse.c", pg=False), str(SYS_RENAMEAT2), str(errno.EINVAL)]
-    trial = try_both([*refuse, host("simple.c"), "50"], tmp_path)
+    trial = try_both([*refuse, host("simple.c"), "20"], tmp_path)
     (copy,) = (trial.directory / "symbols").iterdir()
     assert copy.name == f"{build_id_of(host('simple.c'))}.elf"
 

@@ -61,7 +61,7 @@ def test_own_use_of_signals(host: BuildHost, tmp_path: Path, mode: str, said: st
 def test_a_program_that_wants_the_signal_for_itself(
     host: BuildHost, tmp_path: Path, mode: str, said: str, either_clock: str
 ) -> None:
-    """It gets all of it, and is sampled by the other one: before and after it burns 400 ms."""
+    """It gets all of it, and is sampled by the other one: before and after it burns 160 ms."""
     trial = try_with_plain(host, "urgent.c", [mode], tmp_path, either_clock)
     assert trial.recorded.stdout == said + "\n"
     profile = trial.profile()

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     work(77);
     if (strcmp(argv[1], "over") == 0)
         return fall(0);
-    climb(atoi(argv[1]), argc > 2 ? atoi(argv[2]) : 300);
+    climb(atoi(argv[1]), argc > 2 ? atoi(argv[2]) : 120);
     puts("done");
     return 0;
 }

@@ -19,10 +19,10 @@ static int open_now(void)
 int main(void)
 {
     work(77);
-    burn(200);
+    burn(80);
     printf("open %d\n", open_now());
     closefrom(3);
-    burn(200);
+    burn(80);
     /* Files of its own wherever a descriptor of somebody else's may have been. */
     int file = open("/proc/self/exe", O_RDONLY), high = fcntl(file, F_DUPFD, 512);
     fflush(stdout);
@@ -33,6 +33,6 @@ int main(void)
         _exit(0);
     }
     wait(NULL);
-    burn(200);
+    burn(80);
     return 0;
 }

@@ -34,6 +34,6 @@ int main(void)
         values[i] = i;
     printf("%d %ld\n", by_hand(3), total(values, 100));
     work(77);
-    burn(200);
+    burn(80);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* One way of ending per mode, with status argv[2]. 1000 calls of tick and 250 ms of CPU time come before each. */
+/* One way of ending per mode, with status argv[2]. 1000 calls of tick and 100 ms of CPU time come before each. */
 #include "host.h"
 
 static int status;
@@ -21,13 +21,13 @@ __attribute__((destructor)) static void last(void)
 static void *exits(void *unused)
 {
     (void)unused;
-    burn(50);
+    burn(20);
     exit(status);
 }
 
 static void *runs_on(void *unused)
 {
-    burn(300);
+    burn(120);
     work(500);
     puts("worker done");
     return unused;
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     atexit(at_exit_one);
     atexit(at_exit_two);
     work(1000);
-    burn(250);
+    burn(100);
     puts("main done");
     fflush(stdout);
     if (strcmp(mode, "exit") == 0)

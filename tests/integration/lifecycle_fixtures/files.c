@@ -1,4 +1,4 @@
-/* Programs with plans of their own for descriptors. Each burns 300 ms around them and prints what it found. */
+/* Programs with plans of their own for descriptors. Each burns 120 ms around them and prints what it found. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -20,7 +20,7 @@ static void check_own_files(void)
         fds[i] = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
         wrong += fds[i] != 3 + i;
     }
-    burn(300);
+    burn(120);
     for (int i = 0; i < 40; i++)
         wrong += write(fds[i], "mine", 4) != 4 || fstat(fds[i], &status) != 0 || status.st_size != 4;
     printf("wrong %d\n", wrong);
@@ -64,7 +64,7 @@ static void pipe_end(void)
         close(ends[1]);
         _exit(read(ends[0], &byte, 1) == 0 ? 5 : 6);
     }
-    burn(150);
+    burn(60);
     close(ends[1]);
     int status;
     waitpid(pid, &status, 0);
@@ -89,7 +89,7 @@ static void daemonise(void)
     wrong += dup(0) != 1;
     wrong += dup(0) != 2;
     work(50);
-    burn(300);
+    burn(120);
     dprintf(result, "daemon wrong %d\n", wrong);
 }
 
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     (void)argc;
     setvbuf(stdout, NULL, _IONBF, 0);
     work(20);
-    burn(150);
+    burn(60);
     if (strcmp(mode, "loop") == 0) {
         for (int fd = 3; fd < 4096; fd++)
             close(fd);
@@ -120,22 +120,22 @@ int main(int argc, char **argv)
         limit = (struct rlimit){5, 5};
         setrlimit(RLIMIT_NOFILE, &limit);
         int first = open("/dev/null", O_RDONLY), second = open("/dev/null", O_RDONLY);
-        burn(250);
+        burn(100);
         printf("%d %d %d\n", first, second, open("/dev/null", O_RDONLY) < 0);
     } else if (strcmp(mode, "chroot") == 0) {
         printf("chroot %d\n", chroot(argv[2]) + chdir("/"));
-        burn(300);
+        burn(120);
     } else if (strcmp(mode, "nobody") == 0) {
         printf("setuid %d\n", setgid(65534) + setuid(65534));
-        burn(300);
+        burn(120);
     } else if (strcmp(mode, "chdir") == 0) {
         printf("chdir %d\n", chdir("/"));
-        burn(300);
+        burn(120);
     } else if (strcmp(mode, "stderr") == 0) {
         close(2);
         int fd = open("own", O_RDWR | O_CREAT | O_TRUNC, 0600);
         printf("fd %d\n", fd);
-        burn(300);
+        burn(120);
         printf("size %ld\n", (long)lseek(fd, 0, SEEK_END));
     }
     return 0;

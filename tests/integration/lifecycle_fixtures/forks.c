@@ -16,7 +16,7 @@ static int wait_for(pid_t child)
 static int child(int status)
 {
     work(7);
-    burn(150);
+    burn(60);
     return status;
 }
 
@@ -102,9 +102,9 @@ int main(int argc, char **argv)
 {
     (void)argc;
     work(1000);
-    burn(150);
+    burn(60);
     printf("status %d\n", launch(argv[1], argv + 2));
     work(10);
-    burn(50);
+    burn(20);
     return 4;
 }

@@ -80,13 +80,13 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 2;
     work(1000);
-    burn(100);
+    burn(40);
     set_up(argv[1]);
     execl("/no/such/program", "program", NULL);
     show("after an exec that failed");
-    burn(200);
+    burn(80);
     start(argv[2], argv + 3);
     show("afterwards");
-    burn(100);
+    burn(40);
     return 0;
 }

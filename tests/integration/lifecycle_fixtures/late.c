@@ -6,11 +6,11 @@
 int main(int argc, char **argv)
 {
     (void)argc;
-    burn(150);
+    burn(60);
     void *library = dlopen(argv[1], RTLD_NOW);
     void (*late)(int) = library != NULL ? (void (*)(int))dlsym(library, "late") : NULL;
     for (int i = 0; i < 20 && late != NULL; i++)
-        late(20);
+        late(8);
     puts(late != NULL ? "loaded" : dlerror());
     return 0;
 }

@@ -69,12 +69,12 @@ int main(int argc, char **argv)
     (void)argc;
     close(0);
     work(1000);
-    burn(150);
+    burn(60);
     errno = 0;
     int result = enter(argv[1]);
     printf("%d %s uid %d files %d\n", result, strerror(errno), (int)getuid(), open_files());
     printf("again %d\n", unshare(CLONE_NEWUSER));
     work(10);
-    burn(150);
+    burn(60);
     return 0;
 }

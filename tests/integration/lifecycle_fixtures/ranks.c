@@ -1,4 +1,4 @@
-/* An MPI program: rank r calls tick 100 + r times, and every rank burns 150 ms. */
+/* An MPI program: rank r calls tick 100 + r times, and every rank burns 60 ms. */
 #include <mpi.h>
 
 #include "host.h"
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     work(100 + rank);
-    burn(150);
+    burn(60);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         printf("size %d\n", size);

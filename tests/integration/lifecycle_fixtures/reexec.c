@@ -1,4 +1,4 @@
-/* Becomes itself argv[1] times, with 100 calls and 150 ms (5 ms with BRIEF set) in each life; tries an exec that fails
+/* Becomes itself argv[1] times, with 100 calls and 60 ms (5 ms with BRIEF set) in each life; tries an exec that fails
  * before each. */
 #include "host.h"
 
@@ -7,7 +7,7 @@ int main(int argc, char **argv)
     char left[16];
     int count = argc > 1 ? atoi(argv[1]) : 0;
     work(100);
-    burn(getenv("BRIEF") != NULL ? 5 : 150);
+    burn(getenv("BRIEF") != NULL ? 5 : 60);
     execl("/nonexistent/program", "program", (char *)NULL);
     work(11);
     burn(getenv("BRIEF") != NULL ? 1 : 20);

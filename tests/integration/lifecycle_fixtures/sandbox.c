@@ -15,7 +15,7 @@ static volatile int started;
 static void *idle(void *unused)
 {
     started = 1;
-    burn(300);
+    burn(120);
     return unused;
 }
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     pthread_t thread;
     (void)argc;
     work(77);
-    burn(200);
+    burn(80);
     if (strcmp(argv[1], "strict") == 0) {
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         work(100);
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
         return 1;
-    burn(300);
+    burn(120);
     pthread_join(thread, NULL);
     write(1, "alive\n", 6);
     return 5;

@@ -73,7 +73,7 @@ int main(void)
         if (pthread_create(&thread, NULL, pass, (void *)i) != 0 || pthread_detach(thread) != 0)
             return 3;
     }
-    burn(300);
+    burn(120);
     with_a_thread();
     while (__atomic_load_n(&left, __ATOMIC_RELAXED) > 0)
         usleep(1000);

@@ -1,4 +1,4 @@
-/* Programs with plans of their own for signals. Each burns 300 ms or more and prints what it saw. */
+/* Programs with plans of their own for signals. Each burns 120 ms or more and prints what it saw. */
 #include "host.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void urg(void)
     printf("default %d\n", old.sa_handler == SIG_DFL);
     sigaction(SIGURG, &action, NULL);
     for (int i = 0; i < 5; i++) {
-        burn(60);
+        burn(24);
         kill(getpid(), SIGURG);
     }
     sigaction(SIGURG, NULL, &old);
@@ -57,7 +57,7 @@ static void once(void)
     raise(SIGURG);
     raise(SIGURG);
     sigaction(SIGURG, NULL, &old);
-    burn(300);
+    burn(120);
     printf("seen %d default %d\n", (int)seen, old.sa_handler == SIG_DFL);
 }
 
@@ -69,7 +69,7 @@ static void reset(void)
                 signal(number, SIG_DFL);
             else
                 sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-        burn(10);
+        burn(4);
     }
     puts("reset");
 }
@@ -79,12 +79,12 @@ static void block(void)
     sigset_t all, now;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    burn(300);
+    burn(120);
     raise(SIGUSR1);
     sigprocmask(SIG_SETMASK, NULL, &now);
     printf("blocked %d %d\n", sigismember(&now, SIGUSR1), sigismember(&now, SIGTERM));
     pthread_sigmask(SIG_SETMASK, &all, NULL);
-    burn(100);
+    burn(40);
 }
 
 /* A thread that takes every signal by sigwait meets the application's own only. */
@@ -98,7 +98,7 @@ static void *takes_all(void *unused)
             own++;
         else
             others++;
-        burn(5);
+        burn(2);
     }
     printf("own %d others %d\n", own, others);
     return unused;

@@ -15,11 +15,11 @@ static int task_count(void)
 
 int main(int argc, char **argv)
 {
-    int milliseconds = argc > 1 ? atoi(argv[1]) : 150;
+    int milliseconds = argc > 1 ? atoi(argv[1]) : 60;
     int megabytes = argc > 2 ? atoi(argv[2]) : 0;
     work(500);
-    for (int i = 0; i < milliseconds; i += 50)
-        burn(50);
+    for (int i = 0; i < milliseconds; i += 20)
+        burn(20);
     for (long line = 0; line < megabytes * 1024L * 16; line++)
         printf("%063ld\n", line);
     if (getenv("SHOW_TASKS") != NULL)

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     stack_t stack = {.ss_sp = own, .ss_size = sizeof own};
     (void)argc;
     work(77);
-    burn(200);
+    burn(80);
     if (strcmp(argv[1], "large") == 0) {
         install(needs_a_megabyte);
         raise(SIGUSR1);

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     else
         atexit(close_stderr);
     work(500);
-    burn(100);
+    burn(40);
     while (early && getchar() != EOF)
         ;
     return 3;

@@ -1,4 +1,4 @@
-/* Programs that use SIGURG and SIGWINCH, the signals that ticks may come by. Each burns 200 ms or more before and
+/* Programs that use SIGURG and SIGWINCH, the signals that ticks may come by. Each burns 80 ms or more before and
  * after, and prints what it saw. */
 #include "host.h"
 
@@ -62,7 +62,7 @@ static void interrupts(void)
     int ends[2];
     char byte;
     sigaction(SIGURG, &action, NULL);
-    burn(200);
+    burn(80);
     if (pipe(ends) != 0 || pthread_create(&other, NULL, signal_soon, &self) != 0)
         exit(1);
     long got = read(ends[0], &byte, 1);
@@ -78,7 +78,7 @@ static void jumps(void)
     struct sigaction action = {.sa_handler = jump_back, .sa_flags = SA_NODEFER};
     sigaddset(&action.sa_mask, SIGUSR2);
     sigaction(SIGURG, &action, NULL);
-    burn(200);
+    burn(80);
     if (sigsetjmp(back, 0) == 0)
         raise(SIGURG);
     printf("USR2 %s TERM %s URG %s\n", blocked(SIGUSR2), blocked(SIGTERM), blocked(SIGURG));
@@ -90,7 +90,7 @@ static void waits(void)
     int number = 0;
     sigprocmask(SIG_BLOCK, &set, NULL);
     kill(getpid(), SIGURG);
-    burn(200);
+    burn(80);
     sigwait(&set, &number);
     siginfo_t info;
     struct timespec none = {0, 0};
@@ -106,7 +106,7 @@ static void reads(void)
     struct signalfd_siginfo info;
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     int fd = signalfd(-1, &set, SFD_NONBLOCK);
-    burn(200);
+    burn(80);
     printf("before %ld", (long)read(fd, &info, sizeof info));
     kill(getpid(), SIGURG);
     printf(" after %d\n", read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGURG);
@@ -125,7 +125,7 @@ static void out_of_band(void)
         exit(1);
     int server = accept(listener, NULL, NULL);
     fcntl(server, F_SETOWN, getpid());
-    burn(200);
+    burn(80);
     char byte = '!';
     send(client, &byte, 1, MSG_OOB);
     while (seen != SIGURG)
@@ -140,7 +140,7 @@ static void both(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGURG, &action, NULL);
-    burn(100);
+    burn(40);
     sigaction(SIGWINCH, &action, NULL);
     raise(SIGURG);
     printf("urg %d", seen == SIGURG);
@@ -184,7 +184,7 @@ static void resets(void)
             sysv_signal(number, SIG_DFL);
             sigset(number, SIG_DFL);
         }
-        burn(10);
+        burn(4);
     }
     puts("reset");
 }
@@ -200,10 +200,10 @@ static void inherits(char **words)
 
 static void *several(void *mode)
 {
-    burn(100);
+    burn(40);
     sigset_t set = set_of(SIGURG, SIGURG);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    burn(100);
+    burn(40);
     return mode;
 }
 
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
     work(77);
     if (strcmp(argv[1], "inherits") == 0)
         inherits(argv);
-    burn(200);
+    burn(80);
     const struct {
         const char *name;
         void (*run)(void);
@@ -234,6 +234,6 @@ int main(int argc, char **argv)
     for (unsigned int i = 0; i < sizeof modes / sizeof *modes; i++)
         if (strcmp(argv[1], modes[i].name) == 0)
             modes[i].run();
-    burn(200);
+    burn(80);
     return 0;
 }

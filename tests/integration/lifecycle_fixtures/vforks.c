@@ -291,7 +291,7 @@ int main(int argc, char **argv)
         memset((void *)seen, 0, sizeof seen);
         show();
     }
-    burn(150);
+    burn(60);
     work(10);
     return 0;
 }

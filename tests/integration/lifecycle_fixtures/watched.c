@@ -5,7 +5,7 @@ int main(void)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     work(77);
-    burn(200);
+    burn(80);
     sigaction(SIGUSR1, &action, NULL);
     _exit(3);
 }
