@@ -19,7 +19,7 @@ from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
 
-RATE = 100
+RATE = 250
 
 
 @pytest.fixture
@@ -53,18 +53,18 @@ def test_ticks_equal_getrusage(program: Path, record: Record, clock: str, mode: 
 
 
 def test_threads_shorter_than_a_tick(program: Path, record: Record, clock: str) -> None:
-    """2 000 threads of half a millisecond: a timer that starts with a full period would see nothing of them.
+    """1 000 threads of half a millisecond: a timer that starts with a full period would see nothing of them.
 
     The kernel's work to create and end a thread, up to 20 us, lies outside the thread's timer.
     """
     recording = record([program, "storm"], clock=clock, rate=RATE)
     used_s = recording.outcome.values()["cpu_us"] / 1e6
     # Bernoulli with p = cpu / period for each thread; one tick's worth of chance at most.
-    share = min(used_s * RATE / 2000, 0.5)
-    five_sd = 5 * math.sqrt(2000 * share * (1 - share)) / RATE
+    share = min(used_s * RATE / 1000, 0.5)
+    five_sd = 5 * math.sqrt(1000 * share * (1 - share)) / RATE
     difference = used_s - accounted_s(recording)
-    assert -five_sd - 0.02 <= difference <= five_sd + 0.02 + 2000 * 0.00002
-    assert recording.calls()["burn_us"] == 2000
+    assert -five_sd - 0.02 <= difference <= five_sd + 0.02 + 1000 * 0.00002
+    assert recording.calls()["burn_us"] == 1000
 
 
 def test_library_time_belongs_to_its_caller(program: Path, record: Record, clock: str) -> None:

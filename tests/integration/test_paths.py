@@ -182,7 +182,7 @@ def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tup
     program = build("openmp_nested.c", flags="-O2 -fopenmp", compiler=compiler)
     if names[0].encode() + b"\0" not in program.read_bytes():
         pytest.skip("regions have other names with this clang")
-    recording = record(program, env={"OMP_WAIT_POLICY": "passive"})
+    recording = record(program, rate=250, env={"OMP_WAIT_POLICY": "passive"})
     coarse, fine = map(re.escape, names)
     outer = f"main>coarse>{coarse}"
     within = f"{outer}>fine>{fine}"
@@ -193,8 +193,8 @@ def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tup
     assert verdict.right(RIGHT), verdict
     assert verdict.each[f"{within}>inner_work"] > verdict.each[f"{outer}>outer_work"] > 0, verdict
     calls = recording.calls()
-    assert (calls["outer_work"], calls["fine"], calls["inner_work"]) == (80, 80, 640)
-    assert (calls[names[0]], calls[names[1]]) == (80, 160)
+    assert (calls["outer_work"], calls["fine"], calls["inner_work"]) == (32, 32, 256)
+    assert (calls[names[0]], calls[names[1]]) == (32, 64)
 
 
 @pytest.mark.parametrize("linked", [True, False], ids=["linked", "dlopened"])

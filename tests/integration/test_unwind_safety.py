@@ -19,7 +19,7 @@ from tests.integration.conftest import Build, Record
 # With the perf clock; some 10 000 samples a second.
 RATE = 10_000
 AT_ANY_COST = {"INCPROF_OVERHEAD": "100"}
-SECONDS = "0.5"
+SECONDS = "0.2"
 FEWEST = 500
 START_AND_END = {
     "_start", "_init", "__gmon_start__", "frame_dummy", "register_tm_clones",
@@ -123,7 +123,7 @@ def test_corrupted_tables(build: Build, survive: Survive, tmp_path: Path, seed: 
                 if chance.random() < share:
                     file.seek(at)
                     file.write(bytes([chance.randrange(256)]))
-    survive(damaged, "0.3")
+    survive(damaged, "0.15")
 
 
 def test_code_made_at_run_time(build: Build, survive: Survive) -> None:
