@@ -11,7 +11,7 @@ from incprof.safe.inputs import read_input
 from incprof.source.c.marks import strip_c
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.model import Language, SourceFile
-from incprof.source.python.marks import strip_python
+from incprof.source.python.lines import strip_python
 
 C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())
 CPP = frozenset(".cc .cpp .cxx .c++ .cp .hh .hpp .hxx .h++ .ipp .inl .tpp .tcc .txx".split())
@@ -92,7 +92,7 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     # Imported here: site detection does not need the parsers, and some incprof packages come without them.
     from incprof.source.c.parse import parse_c
     from incprof.source.fortran.parse import parse_fortran
-    from incprof.source.python.parse import parse_python
+    from incprof.source.python.functions import parse_python
 
     if language in ("c", "c++"):
         return parse_c(relative, clean, cpp=language == "c++", blank=blank)

@@ -14,8 +14,7 @@ import pytest
 
 from incprof.errors import UsageError
 from incprof.source import scratch
-from incprof.source.check_command import check_command
-from incprof.source.compile_check import syntax_check
+from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command
 
 FILES = {
@@ -181,7 +180,7 @@ def test_a_command_that_does_not_end_is_ended_with_its_children(tree: Path, tmp_
 
 def test_a_check_that_is_ended_leaves_nothing(tree: Path, tmp_path: Path) -> None:
     program = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'tmp')!r}\n" + (
-        "from pathlib import Path\nfrom incprof.source.check_command import check_command\n"
+        "from pathlib import Path\nfrom incprof.source.compile_check import check_command\n"
         f"check_command(Path({str(tree)!r}), {{}}, 'echo > {tmp_path}/started; sleep 600')\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2])

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.source.compile_check import sources_that_include
-from incprof.source.compile_commands import Command, read_commands
-from incprof.source.compile_words import compiler_words, syntax_words
+from incprof.source.compile_commands import Command, compiler_words, read_commands, syntax_words
 
 GOOD = {"directory": "build", "file": "../a.c", "command": "gcc -DNAME='a b' -c ../a.c -o a.o"}
 

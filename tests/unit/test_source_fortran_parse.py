@@ -7,8 +7,7 @@ import pytest
 from incprof.source.edits import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.parse import parse_fortran
-from incprof.source.fortran.statements import statements_of
-from incprof.source.fortran.words import word_of
+from incprof.source.fortran.statements import statements_of, word_of
 from incprof.source.languages import language_of
 from incprof.source.model import Beat, SourceFile
 

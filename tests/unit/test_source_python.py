@@ -18,9 +18,9 @@ from incprof.errors import NoDataError
 from incprof.source.edits import insert
 from incprof.source.languages import language_of
 from incprof.source.model import Announcement, Beat, SourceFile
+from incprof.source.python.functions import parse_python
 from incprof.source.python.insert import difference_in_meaning, python_insertions
-from incprof.source.python.marks import strip_python
-from incprof.source.python.parse import parse_python
+from incprof.source.python.lines import strip_python
 
 
 class Heartbeats:

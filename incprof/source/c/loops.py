@@ -1,14 +1,191 @@
-"""The loops of a C or C++ function, and why some cannot contain a beat."""
+"""The loops of a C or C++ function, and why no beat can go around its body or into some of them."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass, field
 
-from incprof.source.c.body import FoundLoop, Inside
-from incprof.source.c.refuse import split_by_directive
+from tree_sitter import Node
+
 from incprof.source.c.view import View
 from incprof.source.model import Loop
+
+LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
+_CALLS = frozenset({"call_expression", "new_expression", "delete_expression"})
+_OTHERS = frozenset({"function_definition", "lambda_expression"})
+
+
+@dataclass(slots=True)
+class FoundLoop:
+    """A loop, and properties of the code in it but not in an inner loop.
+
+    Attributes:
+        body: None if the parser found none.
+        parent: the enclosing loop.
+        entered: it contains a case of a switch outside it.
+        broken: it, or its header, lies in a part that the parser could not read.
+    """
+
+    node: Node
+    body: Node | None
+    parent: int | None
+    depth: int
+    calls: bool = False
+    entered: bool = False
+    broken: bool = False
+
+
+@dataclass(slots=True)
+class Inside:
+    """Contents of the definition in `span`.
+
+    Attributes:
+        loops: an outer one before those inside it.
+        labels: offsets and names.
+        computed: offsets of jumps in assembler.
+    """
+
+    span: tuple[int, int]
+    loops: list[FoundLoop] = field(default_factory=list)
+    labels: list[tuple[int, bytes]] = field(default_factory=list)
+    computed: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Context of a node: its loop, the loop around its switch (-1: there is no switch), whether it is in an error."""
+
+    loop: int | None = None
+    switch: int | None = -1
+    broken: bool = False
+
+
+def find_inside(definition: Node, seen: bytes) -> Inside:
+    """Search a definition, except functions and lambdas nested in it."""
+    found = Inside((definition.start_byte, definition.end_byte))
+    waiting = [(child, _Place()) for child in reversed(definition.children)]
+    while waiting:
+        node, place = waiting.pop()
+        if node.type in _OTHERS:
+            continue
+        if node.child_count:
+            inner = _enter(found, node, place)
+            waiting += [(child, inner) for child in reversed(node.children)]
+        if node.is_named or node.is_missing:
+            _note(found, node, place, seen)
+    return found
+
+
+def _enter(found: Inside, node: Node, place: _Place) -> _Place:
+    if node.type in LOOPS:
+        parent = place.loop
+        depth = found.loops[parent].depth + 1 if parent is not None else 0
+        body = node.child_by_field_name("body")
+        found.loops.append(FoundLoop(node, body, parent, depth, broken=place.broken))
+        return _Place(len(found.loops) - 1, place.switch, place.broken)
+    if node.type == "switch_statement":
+        return _Place(place.loop, place.loop, place.broken)
+    if node.is_error:
+        return _Place(place.loop, place.switch, True)
+    return place
+
+
+def _note(found: Inside, node: Node, place: _Place, seen: bytes) -> None:
+    kind = node.type
+    loop = found.loops[place.loop] if place.loop is not None else None
+    if loop is not None and (kind in _CALLS or kind in LOOPS):
+        loop.calls = True
+    if loop is not None and (node.is_error or node.is_missing):
+        loop.broken |= loop.body is None or node.start_byte < loop.body.start_byte or node.end_byte > loop.body.end_byte
+    if kind == "case_statement":
+        _enter_by_case(found, place)
+    elif kind == "labeled_statement":
+        label = node.child_by_field_name("label")
+        if label is not None:
+            found.labels.append((node.start_byte, seen[label.start_byte : label.end_byte]))
+    elif kind == "gnu_asm_goto_list":
+        found.computed.append(node.start_byte)
+
+
+def _enter_by_case(found: Inside, place: _Place) -> None:
+    """Mark the loops between a case and its switch."""
+    at = place.loop
+    while at is not None and at != place.switch and not found.loops[at].entered:
+        found.loops[at].entered = True
+        at = found.loops[at].parent
+
+
+# Macros with these replacements are called like them.
+_CONSTANT = re.compile(rb"const(?:expr|eval)|CONST(?:EXPR|EVAL)")
+_NAKED = re.compile(
+    rb"(?:__attribute(?:__)?\s*\(|__declspec\s*\(|\[\[)[^;{\]]*?\b_*(?:naked|interrupt|no_caller_saved_registers)_*\b"
+)
+_DEVICE_CODE = re.compile(rb"\b(?:__global__|__device__|__kernel)\b")
+_COROUTINE = re.compile(rb"\bco_(?:await|yield|return)\b")
+_TAIL_CALL = re.compile(rb"\bmusttail\b")
+_RESOLVER = re.compile(rb'\bifunc(?:__)?\s*\(\s*"([^"\\\n]*)"')
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Properties of a whole file. resolvers: functions that the loader calls before a program can run."""
+
+    generated: bool
+    resolvers: frozenset[str]
+
+    @classmethod
+    def of(cls, view: View) -> FileFacts:
+        """Collect the properties of a file."""
+        found = {name.decode("utf-8", "replace") for name in _RESOLVER.findall(view.data)}
+        return cls(view.text.generated, frozenset(found))
+
+
+def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: FileFacts) -> str | None:
+    """Return why neither a function's body nor any of its loops can have a beat; None if there is no reason."""
+    block = view.blocks.bodies.get(body.start_byte)  # its text starts with macros that are hidden from the parser
+    head = view.code[min(node.start_byte, block.head if block else node.start_byte) : body.start_byte]
+    inner = view.code[body.start_byte : body.end_byte]
+    if facts.generated:
+        return "generated file: a #line directive in it names another one"
+    if _CONSTANT.search(head):
+        return "evaluated by the compiler: constexpr"
+    if _NAKED.search(head):
+        return "has no usual entry: naked, or an interrupt handler"
+    if _DEVICE_CODE.search(head):
+        return "runs on a device"
+    if _COROUTINE.search(inner):
+        return "a coroutine"
+    if _TAIL_CALL.search(view.data, body.start_byte, body.end_byte):
+        return "ends in a tail call that must stay one"
+    if name in facts.resolvers:
+        return "called by the loader, before the program's libraries are ready"
+    return None
+
+
+def refusal_of_body(node: Node, body: Node, nested: bool, view: View) -> str | None:
+    """Return why no beat can go around a function's body, for reasons that do not concern its loops."""
+    start, brace, end = node.start_byte, body.start_byte, body.end_byte
+    if view.blocks.closing.get(brace) != end - 1:
+        return "its braces cannot be matched"
+    if nested and not view.cpp:
+        return "a function within another"
+    if any(child.has_error for child in node.children if child.start_byte < brace and child.end_byte <= brace):
+        return "its header cannot be read"
+    if split_by_directive(view, start, brace, end):
+        return "#if splits its header or braces"
+    return None
+
+
+def split_by_directive(view: View, start: int, brace: int, end: int) -> bool:
+    """Return whether a directive comes before an opening brace, or the closing one is in another branch."""
+    context = view.text.context(start)
+    return (
+        view.text.directive_between(start, brace)
+        or view.text.context(brace) != context
+        or view.text.context(end - 1) != context
+    )
+
 
 _CASE = re.compile(rb"\b(?:case|default)\b")
 SPLIT = "a directive splits its header or its body, which has no braces"

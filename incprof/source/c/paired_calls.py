@@ -11,19 +11,197 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c.exits import Span, find_exits
-from incprof.source.c.macros import macros_of
+from incprof.source.c.exits import (
+    SETJMP,
+    WORD,
+    Exit,
+    Exits,
+    Span,
+    find_exits,
+    first_name,
+    leaving_macros,
+    leaving_macros_of,
+    macros_of,
+    unseen,
+)
+from incprof.source.c.loops import SPLIT
 from incprof.source.c.marks import strip_c, within
-from incprof.source.c.open_beats import Open, block_of, opened, value_of
-from incprof.source.c.refusals import calls_refusal as calls_refusal
 from incprof.source.c.result import RESULT, result_declaration
 from incprof.source.c.scope import announcement_calls, include_insertion
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A beat, and the statement in which it is open: a function's block, or the repeated statement of a loop."""
+
+    id: int
+    statement: Node
+    loop: bool
+
+    @property
+    def span(self) -> Span:
+        """First byte of the statement, and the one after it."""
+        return self.statement.start_byte, self.statement.end_byte
+
+    def holds(self, offset: int) -> bool:
+        """Return whether the byte at `offset` belongs to the statement."""
+        return self.statement.start_byte <= offset < self.statement.end_byte
+
+    def left_by(self, way: Exit, labels: dict[bytes, list[int]]) -> bool:
+        """Return whether an exit leaves the statement; only a return leaves a function's own block."""
+        if not self.holds(way.node.start_byte):
+            return False
+        if way.node.type == "return_statement":
+            return True
+        if not self.loop:
+            return False
+        if way.node.type == "goto_statement":
+            return not any(map(self.holds, labels.get(way.label, ())))
+        return way.within is not None and way.within[0] < self.statement.start_byte
+
+
+def block_of(function: SourceFunction) -> Node | None:
+    """Return the block of a function, with its braces; None if the parser found no closing one."""
+    body = function.node.child_by_field_name("body")
+    if body is None or body.type != "compound_statement" or body.children[-1].is_missing:
+        return None
+    return body
+
+
+def opened(function: SourceFunction, block: Node, beat: Beat) -> Open:
+    """Return where a beat of this function is open."""
+    if beat.loop is None:
+        return Open(beat.id, block, False)
+    return Open(beat.id, function.loops[beat.loop].body, True)
+
+
+def value_of(way: Node) -> Node | None:
+    """Return the value of a return statement; None for `return;` and for other exits."""
+    if way.type != "return_statement":
+        return None
+    return next((child for child in way.named_children if child.type != "comment"), None)
+
+
+def ways_out(place: Open, found: Exits) -> list[Exit]:
+    """Return the exits that leave the statement."""
+    return [way for way in found.exits if place.left_by(way, found.labels)]
+
+
+INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)
+SHORT_CUTS = ("break_statement", "continue_statement")
+NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = NO_MACROS) -> str | None:
+    """Return why `call_insertions` cannot handle this beat, in one line; None if it can.
+
+    Call it if neither the function nor the loop has a refusal of its own. macros: definitions of other files, from
+    `macros_of`; without them a statement that looks like a macro from elsewhere counts as an exit.
+    """
+    function = file.functions[beat.function]
+    block = block_of(function)
+    if file.language != "c":
+        return "calls on every exit are for C"
+    if block is None:
+        return "where it ends cannot be made out"
+    known = {**macros, **macros_of(file.data)}
+    leaving = leaving_macros(known) if macros else leaving_macros_of(file.data)
+    found = find_exits(block, file.data)
+    place = opened(function, block, beat)
+    if not block.named_children and WORD.search(file.data, block.start_byte, block.end_byte):
+        return "what is in it cannot be read"
+    reason = _hidden(place, found, file.data, known, leaving)
+    if reason is None and place.loop:
+        reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte)) or _split(
+            function, place, found
+        )
+    if reason is None and any(value_of(way.node) is not None for way in ways_out(place, found)):
+        declared = result_declaration(function.node, file.data, known)
+        return declared if isinstance(declared, str) else None
+    return reason
+
+
+def _hidden(
+    place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes], leaving: frozenset[bytes]
+) -> str | None:
+    """Return an exit that is hidden."""
+    at = unseen(found, data, place.span, "exit")
+    if at is not None:
+        return f"the exit in line {_line(data, at)} cannot be read"
+    included = INCLUDE.search(data, *place.span)
+    if included:
+        return f"line {_line(data, included.start())} includes a file, which may leave it"
+    at = first_name(leaving, data, place.span)
+    if at is not None:
+        word = WORD.match(data, at)
+        return f"the macro {_word(word[0] if word else b'')} in line {_line(data, at)} may leave it"
+    for offset, name in found.shouted:
+        if place.holds(offset) and name not in known:
+            return f"{_word(name)} in line {_line(data, offset)} may be a macro of another file that leaves it"
+    for way in found.exits:
+        if place.holds(way.node.start_byte):
+            line = _line(data, way.node.start_byte)
+            if way.node.has_error:
+                return f"the exit in line {line} cannot be read"
+            if way.node.type == "goto_statement" and way.label not in found.labels:
+                return f"the label of the goto in line {line} is not in sight"
+    return None
+
+
+def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> str | None:
+    """Return how a loop's body may be entered or left without passing its first or last line."""
+    if found.errors:
+        return f"line {_line(data, found.errors[0].start_byte)} of its function cannot be read"
+    if found.computed:
+        return f"line {_line(data, found.computed[0].start_byte)} jumps to a computed label"
+    if first_name(SETJMP, data, block_span) is not None:
+        return "its function calls setjmp"
+    for way in found.exits:
+        inside, line = place.holds(way.node.start_byte), _line(data, way.node.start_byte)
+        if way.node.type == "goto_statement":
+            there = [place.holds(label) for label in found.labels.get(way.label, ())]
+            if any(there) and not all(there):
+                return f"the goto in line {line} has two labels"
+            if any(there) and not inside:
+                return f"the goto in line {line} jumps into it"
+        elif inside and way.within is None and way.node.type != "return_statement":
+            return f"which statement line {line} leaves is unclear"
+    at = unseen(found, data, place.span, "case")
+    if at is not None:
+        return f"the case in line {_line(data, at)} cannot be read"
+    for case, switch in found.cases:
+        if place.holds(case) and (switch is None or not place.holds(switch)):
+            return f"the case in line {_line(data, case)} jumps into it"
+    return None
+
+
+def _split(function: SourceFunction, place: Open, found: Exits) -> str | None:
+    """Return the problem of a nested loop that has another body in each branch of an #if."""
+    ways = [way.node for way in found.exits if way.node.type in SHORT_CUTS and place.holds(way.node.start_byte)]
+    for inner in function.loops:
+        if inner.refusal != SPLIT or not place.holds(inner.node.start_byte):
+            continue
+        after = [way for way in ways if way.start_byte > inner.node.start_byte]
+        if after:
+            line = after[0].start_point.row + 1
+            return f"a directive splits the loop in line {inner.line}: what line {line} leaves is unclear"
+    return None
+
+
+def _line(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _word(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
 
 VOID = b"void " + RESULT + b";"
 DIRECTIVE = re.compile(rb"^[ \t]*#", re.M)

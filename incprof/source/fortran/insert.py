@@ -2,16 +2,221 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from incprof.errors import IncprofError
-from incprof.source.fortran.exits import RefusedError
+from incprof.source.fortran.facts import Facts, MaybeLeftError, RefusedError, enclosing, facts_of, loops_left
 from incprof.source.fortran.marks import name_lines
-from incprof.source.fortran.procedures import Sites, sites_of
-from incprof.source.fortran.refusals import names_taken, start_refusal
-from incprof.source.fortran.work import Work, begin_call
+from incprof.source.fortran.places import Places
+from incprof.source.fortran.refusals import ends_flow, names_taken, only_branch, start_refusal
+from incprof.source.fortran.structure import LOOPS, PROCEDURES, Source, Unit, structure_of
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A procedure. unit: its position in Source.units. loops: positions of its loops in Source.blocks."""
+
+    unit: int
+    facts: Facts
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The procedures of a file, its structure, and the places for insertions."""
+
+    source: Source
+    places: Places
+    functions: tuple[Site, ...]
+
+
+@lru_cache(maxsize=2)
+def sites_of(data: bytes, fixed: bool) -> Sites:
+    """Return the procedures of a file without heartbeats of ours; those without an end are left out."""
+    source = structure_of(data.decode("latin-1"), fixed=fixed)
+    found = []
+    for position, unit in enumerate(source.units):
+        if unit.last < 0 or (unit.kind not in PROCEDURES and unit.kind != "program"):
+            continue
+        loops = tuple(block for block in unit.blocks if source.blocks[block].kind in LOOPS)
+        found.append(Site(position, facts_of(source, unit), loops))
+    return Sites(source, Places(source, data), tuple(found))
+
+
+# Order of insertions at one offset: USE, then text after the statement above, then text before the one below.
+_USE, _AFTER, _BEFORE = 0, 1, 2
+
+
+def begin_call(number: int) -> bytes:
+    """Return the start of a beat; with the kind of its id, for programs whose default integers have eight bytes."""
+    return b"call ekg_begin(%d_4)" % number
+
+
+def end_call(number: int) -> bytes:
+    """Return the end of a beat."""
+    return b"call ekg_end(%d_4)" % number
+
+
+@dataclass
+class Work:
+    """The insertions of one procedure.
+
+    Attributes:
+        body: ids around it.
+        loops: ids by block.
+        closes: the line that ends the `#if` branch that contains the body, -1 if it is in none of its own.
+        found: offset, rank, insertion.
+    """
+
+    source: Source
+    places: Places
+    unit: Unit
+    facts: Facts
+    body: list[int]
+    loops: dict[int, list[int]]
+    found: list[tuple[int, int, Insertion]] = field(default_factory=list)
+    closes: int = -1
+
+    def use(self, names: Sequence[str]) -> None:
+        """Insert the USE of the required names."""
+        if not names:
+            return
+        text = [b"use appekg, only: " + ", ".join(names).encode()]
+        if not self.unit.headless:
+            self._add(_USE, self.places.after(self.unit.first, text, self._deeper(self.unit.first)))
+            return
+        first = self._before_conditions()
+        if first == self.unit.first:
+            self._add(_USE, self.places.before(first, text, label=True))
+        else:
+            self._add(_USE, self.places.line_of(first, text, b""))
+
+    def start(self, statements: Sequence[bytes]) -> None:
+        """Insert after the declarations, outside any `#if` that is not around the whole procedure."""
+        at = self.facts.declared
+        if at < 0:
+            first = self._before_conditions()
+            if first == self.unit.first:
+                self._add(_AFTER, self.places.before(first, statements, label=True))
+            else:
+                self._add(_AFTER, self.places.line_of(first, statements, b""))
+            return
+        self._add(_AFTER, self.places.after(self._outside(at), statements, self._deeper(self.unit.first)))
+
+    def _outside(self, at: int) -> int:
+        """Return what the start of a body follows: the declarations, or the `#endif` of the branch in which they end.
+
+        If a branch contains some of them and then all execution, both ends of the body are in it.
+        """
+        branch = self.source.branch_of[self.unit.last if self.unit.headless else self.unit.first]
+        found = at
+        while self.source.branch_of[found] != branch:
+            found += 1
+            if found > self.unit.last or self.source.statements[found].kind != "cpp":
+                self.closes = only_branch(self.source, self.unit, at)
+                if self.closes < 0 or self.facts.entries:
+                    raise RefusedError("no place between its declarations and what it does is outside of #if")
+                return at
+        return found
+
+    def loop(self, block: int) -> None:
+        """Insert around the body of a loop."""
+        loop, numbers = self.source.blocks[block], self.loops[block]
+        following = loop.first + 1
+        inside = following < loop.last and self.source.statements[following].kind == "code"
+        indent = self.places.indent(following) if inside else self.places.indent(loop.first) + b"  "
+        self._add(_AFTER, self.places.after(loop.first, [begin_call(number) for number in numbers], indent))
+        ends = [end_call(number) for number in reversed(numbers)]
+        self._add(_BEFORE, self.places.before(loop.last, ends, indent, label=True))
+
+    def ways_out(self) -> None:
+        """Insert before all statements that leave a loop with a heartbeat, or the procedure."""
+        for index in self._reached():
+            word = self.source.words[index]
+            action = word.action or word
+            if not self.loops and action.kind not in ("return", "stop"):
+                continue
+            left, returns = self._left(index)
+            numbers = [number for block in left for number in reversed(self.loops.get(block, []))]
+            numbers += reversed(self.body if returns else [])
+            if numbers:
+                self._leave(index, [end_call(number) for number in numbers], conditional=word.kind == "if")
+
+    def _reached(self) -> list[int]:
+        """Return statements that may leave something with a heartbeat."""
+        found = self.facts.ways_out
+        if self.body or not self.loops:
+            return found if self.body else []
+        blocks = [self.source.blocks[block] for block in self.loops]
+        start = bisect.bisect(found, min(block.first for block in blocks))
+        return found[start : bisect.bisect(found, max(block.last for block in blocks))]
+
+    def entries(self) -> None:
+        """Insert after each ENTRY, where a body starts as well."""
+        for index in self.facts.entries:
+            begins = [begin_call(number) for number in self.body]
+            self._add(_AFTER, self.places.after(index, begins, self._deeper(index)))
+
+    def end(self) -> None:
+        """Insert at the end of the body, unless control does not get there."""
+        ends = [end_call(number) for number in reversed(self.body)]
+        if self.closes >= 0:
+            if not ends_flow(self.source, self.closes - 1):
+                self._add(_BEFORE, self.places.line_of(self.closes, ends, self._deeper(self.unit.first)))
+            return
+        last = self.unit.contains if self.unit.contains >= 0 else self.unit.last
+        if self.source.statements[last].label or last == 0 or not ends_flow(self.source, last - 1):
+            self._add(_BEFORE, self.places.before(last, ends, self._deeper(self.unit.first)))
+
+    def _left(self, index: int) -> tuple[list[int], bool]:
+        word = self.source.words[index]
+        try:
+            return loops_left(self.source, self.facts, index, word.action or word)
+        except RefusedError as error:
+            inside = error.loops if isinstance(error, MaybeLeftError) else enclosing(self.source, index)
+            if self.loops.keys() & set(inside):
+                raise
+            return [], False
+
+    def _leave(self, index: int, ends: Sequence[bytes], *, conditional: bool) -> None:
+        if not conditional:
+            self._add(_BEFORE, self.places.before(index, ends))
+            return
+        block = self.source.block_of[index]
+        if block >= 0 and self.source.blocks[block].last == index:
+            line = self.source.statements[index].line
+            raise RefusedError(f"the loop's last statement, line {line}, is an IF that leads out of it")
+        self._add(_BEFORE, self.places.before_action(index, [b"then", *ends]))
+        self._add(_AFTER, self.places.after(index, [b"end if"], self.places.indent(index)))
+
+    def _before_conditions(self) -> int:
+        """Return the first statement of a program without a header, or the `#if` around that."""
+        first, branch = self.unit.first, self.source.branch_of[self.unit.last]
+        at = first
+        while self.source.branch_of[at] != branch:
+            at -= 1
+            if at < 0 or self.source.statements[at].kind == "code":
+                raise RefusedError("it starts in another branch of #if than it ends in")
+            if at == 0 or self.source.branch_of[at - 1] == branch:
+                return at
+        return at
+
+    def _deeper(self, index: int) -> bytes:
+        """Return the indentation of the executable statements of a procedure."""
+        start = bisect.bisect(self.unit.own, self.facts.declared)
+        for at in self.unit.own[start : start + 20]:
+            statement = self.source.statements[at]
+            if statement.kind == "code" and at not in (self.unit.last, self.unit.contains):
+                return self.places.indent(at)
+        return self.places.indent(index) + b"  "
+
+    def _add(self, rank: int, insertion: Insertion) -> None:
+        self.found.append((insertion.offset, rank, insertion))
 
 
 def fortran_insertions(

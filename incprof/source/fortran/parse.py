@@ -15,9 +15,8 @@ from functools import cache
 import tree_sitter_fortran
 from tree_sitter import Language, Node, Parser, Tree
 
-from incprof.source.fortran.exits import RefusedError
-from incprof.source.fortran.insert import insertions_of
-from incprof.source.fortran.procedures import Sites, sites_of
+from incprof.source.fortran.facts import RefusedError
+from incprof.source.fortran.insert import Sites, insertions_of, sites_of
 from incprof.source.fortran.refusals import body_refusal, loop_refusal, names_taken, unit_refusal
 from incprof.source.fortran.statements import Statement
 from incprof.source.fortran.structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit

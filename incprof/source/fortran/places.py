@@ -6,9 +6,9 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from incprof.source.fortran.exits import RefusedError
-from incprof.source.fortran.lines import LABEL_COLUMNS, LAST_COLUMN
+from incprof.source.fortran.facts import RefusedError
 from incprof.source.fortran.marks import FIXED_INDENT, MARK, line
+from incprof.source.fortran.rows import LABEL_COLUMNS, LAST_COLUMN
 from incprof.source.fortran.structure import Source
 from incprof.source.model import Insertion
 

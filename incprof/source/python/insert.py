@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from incprof.errors import IncprofError
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
-from incprof.source.python.blocks import Block, Text, body_of
-from incprof.source.python.lines import ending_of, is_blank
-from incprof.source.python.marks import IMPORT, is_call, is_with, line, split, strip_python
-from incprof.source.python.sites import DEFINED, UNREADABLE, parse_text, sites_of
+from incprof.source.python.blocks import DEFINED, UNREADABLE, Block, Text, body_of, parse_text, sites_of
+from incprof.source.python.lines import IMPORT, ending_of, is_blank, is_call, is_with, line, split, strip_python
 
 
 def difference_in_meaning(old: bytes, new: bytes) -> str | None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from appekg import _flags, _fortran_module, _library
 from incprof.errors import IncprofError
-from incprof.source.check_command import check_command
-from incprof.source.compile_check import syntax_check
+from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.languages import language_of
 from incprof.source.write import Version

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.source.c.macros import macros_of
+from incprof.source.c.exits import macros_of
 from incprof.source.c.paired_calls import calls_refusal
 from incprof.source.languages import HEADERS, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style

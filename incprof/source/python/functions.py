@@ -1,12 +1,26 @@
-"""Reasons why no heartbeat can go around some statements of Python."""
+"""Functions and loops of a Python file, and why no heartbeat can go around some of them."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from incprof.source.python.blocks import Text, body_of
-from incprof.source.python.sites import DEFINED, LOOPS, MODULE, SCOPES, Function, Loop, Site, own_nodes
+from incprof.errors import NoDataError
+from incprof.source.model import Loop, SourceFile, SourceFunction
+from incprof.source.python.blocks import (
+    DEFINED,
+    LOOPS,
+    MODULE,
+    SCOPES,
+    Function,
+    LoopNode,
+    Site,
+    Text,
+    body_of,
+    first_line,
+    own_nodes,
+    sites_of,
+)
 
 # Names in decorators that compile their function, and do not support heartbeats.
 COMPILING = frozenset(
@@ -58,18 +72,18 @@ def of_body(site: Site, text: Text) -> str | None:
     return _of_statements(site.node, body, text)
 
 
-def of_loop(loop: Loop, text: Text) -> str | None:
+def of_loop(loop: LoopNode, text: Text) -> str | None:
     """Return why no beat can go around a loop's body."""
     return _of_statements(loop, loop.body, text)
 
 
-def is_busy(loop: Loop) -> bool:
+def is_busy(loop: LoopNode) -> bool:
     """Return whether an iteration calls something, processes arrays or contains a loop; others are too short."""
     nodes = [node for statement in loop.body for node in (statement, *own_nodes(statement))]
     return any(isinstance(node, (*LONG, *LOOPS)) for node in nodes)
 
 
-def _of_statements(head: Function | Loop, body: Sequence[ast.stmt], text: Text) -> str | None:
+def _of_statements(head: Function | LoopNode, body: Sequence[ast.stmt], text: Text) -> str | None:
     inside = [node for one in body if not isinstance(one, SCOPES) for node in (one, *own_nodes(one))]
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside):
         return AGAIN
@@ -82,3 +96,38 @@ def _words(decorator: ast.expr) -> set[str]:
     call = decorator.func if isinstance(decorator, ast.Call) else decorator
     names = {node.attr for node in ast.walk(call) if isinstance(node, ast.Attribute)}
     return names | {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+
+
+def parse_python(path: str, data: bytes) -> SourceFile:
+    """Find the functions of a file, their loops, and places where no heartbeat can go.
+
+    Args:
+        path: For messages.
+        data: The file without heartbeats of ours.
+
+    Raises: NoDataError if the running Python cannot parse it.
+    """
+    try:
+        sites, text = sites_of(data), Text(data)
+    except NoDataError as error:
+        raise NoDataError(f"{path}: {error}") from None
+    taken = binds_name(text.tree)
+    return SourceFile(path, "python", data, tuple(_function(site, text, taken) for site in sites))
+
+
+def _function(site: Site, text: Text, taken: bool) -> SourceFunction:
+    everywhere = of_everything(site, taken=taken)
+    loops = tuple(
+        Loop(
+            None, None, loop.lineno, loop.body[-1].end_lineno or loop.lineno, parent, is_busy(loop),
+            everywhere or of_loop(loop, text),
+        )
+        for loop, parent in site.loops
+    )  # fmt: skip
+    refusal = everywhere or of_body(site, text)
+    if site.name == MODULE:
+        return SourceFunction(site.name, None, 1, max(len(text.lines), 1), loops, refusal=refusal)
+    node = site.node
+    assert not isinstance(node, ast.Module)
+    first = first_line(node) if isinstance(node, DEFINED) else node.lineno
+    return SourceFunction(site.name, None, first, node.end_lineno or first, loops, refusal=refusal)
