@@ -28,9 +28,9 @@ from tests.integration.conftest import Build
 from tests.integration.hosts import need, need_root, streams
 
 TIMEOUT_S = 600
-# Every function runs for a quarter of a second of CPU time: at 1 kHz that is 250 ticks, where a machine does not drop
+# Every function runs for 0.15 s of CPU time: at 1 kHz that is 150 ticks, where a machine does not drop
 # any, and five intervals at least: one of two and a half may be taken for the time between two other phases.
-FAST = ("-r", "1000", "-i", "0.05")
+FAST = ("-r", "1000", "-i", "0.03")
 # What the kernel says to those who may not: of a program that asks by libc.
 REFUSING = """
 #define _GNU_SOURCE
@@ -169,7 +169,7 @@ def test_a_program_is_recorded_with_nothing_in_it(kind: str, plain: Path, tmp_pa
     assert said.items() <= first.metadata.raw.items()
     found = paths_of(tmp_path / "run")
     for path in (("main", "first_phase"), ("main", "second_phase"), ("early", "early_thread"), ("late", "late_thread")):
-        assert most(found, *path) > 100, found.most_common(8)
+        assert most(found, *path) > 60, found.most_common(8)
     assert not [path for path in found if "__libc_start" in path or "start_thread" in path]
     assert len(others) == 1
     assert {f.mangled for f in others[0].functions} >= {"child"}
@@ -194,7 +194,7 @@ def test_a_process_that_runs(plain: Path, tmp_path: Path) -> None:
     assert (host.returncode, recorder.returncode, said[0]) == (7, 0, "")
     found = paths_of(tmp_path / "run")
     for path in (("main", "first_phase"), ("early", "early_thread"), ("late", "late_thread")):
-        assert most(found, *path) > 100, found.most_common(8)
+        assert most(found, *path) > 60, found.most_common(8)
     first, child = profiles(tmp_path / "run")
     assert (first.metadata.raw["pid"], child.metadata.raw["ppid"]) == (host.pid, host.pid)
     assert "child" in {f.mangled for f in child.functions}
@@ -343,8 +343,8 @@ def test_go_is_named_and_unwound_by_the_table_of_its_run_time(tmp_path: Path, fl
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, "true true")
     assert [profile.warnings for profile in profiles(tmp_path / "run")] == [()]
     found = paths_of(tmp_path / "run")
-    assert most(found, "main.main", "main.numbers", "main.leaf") > 100, found.most_common(8)
-    assert most(found, "main.main.func1", "main.(*table).fill") > 100, found.most_common(8)
+    assert most(found, "main.main", "main.numbers", "main.leaf") > 60, found.most_common(8)
+    assert most(found, "main.main.func1", "main.(*table).fill") > 60, found.most_common(8)
     assert sum(ticks for path, ticks in found.items() if "?" in path) < 0.02 * found.total(), found.most_common(8)
     assert not [path for path in found if {"runtime.goexit", "runtime.main"} & set(path.split(">"))]
     (tmp_path / "goroutines").unlink()

@@ -187,7 +187,7 @@ def test_one_recorded_process_is_not_all_of_a_job(host: BuildHost, build: Build,
 def test_children_that_nobody_has_waited_for(build: Build, tmp_path: Path) -> None:
     """Those of a container's first process, and a pool's server, count as well."""
     read = "import os, subprocess, sys; subprocess.Popen(sys.argv[1:], stdout=-1).stdout.read(); os._exit(3)"
-    (line,) = lines(tmp_path, "-o", "run", "--", sys.executable, "-c", read, static(build), "30")
+    (line,) = lines(tmp_path, "-o", "run", "--", sys.executable, "-c", read, static(build), "10")
     assert share(line) < 60
 
 

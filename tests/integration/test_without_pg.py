@@ -376,7 +376,7 @@ def test_bursts_of_looks_take_no_time(tmp_path: Path) -> None:
     source = (
         "#include <time.h>\nvolatile long n;\n"
         "__attribute__((noinline)) void spin(void) { for (long i = 0; i < 1000000; i++) n++; }\n"
-        "int main(void) { while (clock() < 2.5 * CLOCKS_PER_SEC) spin(); return 3; }\n"
+        "int main(void) { while (clock() < 1.2 * CLOCKS_PER_SEC) spin(); return 3; }\n"
     )
     (tmp_path / "spin.c").write_text(source)
     subprocess.run(["gcc", "-O1", "spin.c", "-o", "spin"], cwd=tmp_path, check=True)
