@@ -17,7 +17,7 @@ from incprof.readers.stream.metadata import parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.window import Source
 from incprof.record.settings import read_file, resolve
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.languages import parse_file, strip
 from incprof.source.model import Announcement, Beat, SourceFile
 from incprof.source.plan import FilePlan, insertions

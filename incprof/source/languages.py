@@ -9,6 +9,7 @@ from pathlib import Path
 from incprof.errors import NoDataError
 from incprof.safe.inputs import read_input
 from incprof.source.c.marks import strip_c
+from incprof.source.common import is_c
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.model import Language, SourceFile
 from incprof.source.python.lines import strip_python
@@ -72,7 +73,7 @@ def read_source(path: Path) -> bytes:
 
 def strip(data: bytes, language: Language) -> bytes:
     """Return the bytes without the inserted heartbeats; the same bytes if there are none."""
-    if language in ("c", "c++"):
+    if is_c(language):
         return strip_c(data)
     if language == "python":
         return strip_python(data)
@@ -94,7 +95,7 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     from incprof.source.fortran.parse import parse_fortran
     from incprof.source.python.functions import parse_python
 
-    if language in ("c", "c++"):
+    if is_c(language):
         return parse_c(relative, clean, cpp=language == "c++", blank=blank)
     if language == "python":
         return parse_python(relative, clean)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from incprof.errors import NoDataError
 from incprof.model.names import ENTRIES, LAMBDA, parse
+from incprof.source.common import is_c, is_fortran
 from incprof.source.model import Language, SourceFile
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
@@ -44,7 +45,7 @@ def functions_named(file: SourceFile, name: str) -> list[int]:
     """Return the positions of all functions of a name; one with `::` must also have the same enclosing names."""
     outer = parse(name).components[:-1]
     named = [i for i in range(len(file.functions)) if _named(file, i, name)]
-    if file.language not in ("c", "c++"):
+    if not is_c(file.language):
         return named
     return [i for i in named if _encloses(outer, parse(file.functions[i].name).components[:-1])]
 
@@ -60,7 +61,7 @@ def _encloses(wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
 def begins_at(file: SourceFile, position: int, line: int) -> bool:
     """Return whether a compiler could report a line as a function's beginning: from its name's line to its body's."""
     function = file.functions[position]
-    if file.language in ("fortran", "fixed"):
+    if is_fortran(file.language):
         return function.line <= line <= function.last_line
     if file.language == "python":
         return line == function.line
@@ -123,7 +124,7 @@ def agree(recorded: str, written: str, language: Language, *, is_main: bool = Fa
     if recorded.startswith(OUTLINED):
         return True
     found, own = parse(recorded), parse(written).last
-    if language not in ("fortran", "fixed"):
+    if not is_fortran(language):
         return found.last == own or (own == LAMBDA and found.last == "operator()")
     # A main program that was inlined into main has its name from the source.
     if is_main and found.text in ENTRIES:

@@ -10,7 +10,7 @@ from pathlib import Path
 from incprof.errors import NoDataError
 from incprof.source.c.paired_calls import call_insertions
 from incprof.source.c.scope import scope_insertions
-from incprof.source.edits import insert
+from incprof.source.common import insert, is_fortran
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, Style
@@ -29,7 +29,7 @@ class FilePlan:
 
 def insertions(plan: FilePlan, style: Style) -> list[Insertion]:
     """Return the insertions. C++ uses scope guards with every compiler: `style` is for C."""
-    if plan.file.language in ("fortran", "fixed"):
+    if is_fortran(plan.file.language):
         return fortran_insertions(plan.file, plan.beats, plan.announce)
     if plan.file.language == "python":
         return python_insertions(plan.file, plan.beats, plan.announce)

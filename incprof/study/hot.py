@@ -15,7 +15,7 @@ from incprof.analysis.views.hot_functions import HotAnswer, HotFile, HotRow
 from incprof.errors import NoDataError
 from incprof.model import Function
 from incprof.model.names import LAMBDA, parse
-from incprof.source.edits import insert
+from incprof.source.common import insert, is_c
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion
 from incprof.source.patch import difference
@@ -126,7 +126,7 @@ def _written(sources: Sources, root: Path, row: HotRow) -> Found:
         found = sources.function(place.file, place.line, name, entry=True)
     file, function = found.file, found.file.functions[found.position]
     where = f"{file.path}:{function.line}"
-    if file.language not in ("c", "c++"):
+    if not is_c(file.language):
         raise NoDataError(f"{where}: Fortran has no such attribute")
     if function.node.type != "function_definition" or parse(function.name).last == LAMBDA:
         raise NoDataError(f"{where}: no attribute can be put to a lambda")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import appekg
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.fortran.parse import parse_fortran

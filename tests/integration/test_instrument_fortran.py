@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import IncprofError
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Announcement, Beat
@@ -154,7 +154,7 @@ def test_a_traditional_preprocessor_leaves_names_alone(tmp_path: Path) -> None:
 
 def test_where_a_heartbeat_is_refused_nothing_is_made() -> None:
     file = parse_fortran("a.f90", b"pure subroutine s(x)\nreal, intent(in) :: x\nend\n", fixed=False)
-    with pytest.raises(IncprofError, match=r"a\.f90:1: s: pure"):
+    with pytest.raises(IncprofError, match=r"a\.f90:1: s: no beat can go here: pure"):
         fortran_insertions(file, [Beat(1, 0)])
     own = parse_fortran("b.f90", b"program p\nuse appekg\nend\n", fixed=False)
     with pytest.raises(IncprofError, match=r"b\.f90:1: the PROGRAM cannot name heartbeats: line 2 names"):

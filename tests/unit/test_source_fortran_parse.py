@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.parse import parse_fortran
 from incprof.source.fortran.statements import statements_of, word_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.model import Insertion
 from incprof.source.patch import difference
 

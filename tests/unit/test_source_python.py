@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.source.edits import insert
+from incprof.source.common import insert
 from incprof.source.languages import language_of
 from incprof.source.model import Announcement, Beat, SourceFile
 from incprof.source.python.functions import parse_python

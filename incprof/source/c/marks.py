@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 
+from incprof.source.common import recognised
+
 INCLUDE = b"#include <appekg.h>"
 
 _MARK = rb"[ \t]*+/\* incprof \*/"
@@ -36,7 +38,7 @@ _PIECE = re.compile(
     + rb"|//.*"
     + rb"|/\*(?:.*?\*/|.*))"
 )
-_CALL_ONLY = re.compile(_CALL)
+_CALL_ONLY, _WITHIN_ONLY = re.compile(_CALL), re.compile(_WITHIN)
 
 
 def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
@@ -51,10 +53,7 @@ def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
         ValueError: strip_c would not recognise the line.
     """
     marked = text if text.startswith(b"/* incprof: */") else text + b" /* incprof */"
-    made = indent + marked + ending
-    if not _LINE.fullmatch(made):
-        raise ValueError(f"no line of ours: {made!r}")
-    return made
+    return recognised(indent + marked + ending, _LINE)
 
 
 def before(*calls: bytes, brace: bool = False) -> bytes:
@@ -63,7 +62,7 @@ def before(*calls: bytes, brace: bool = False) -> bytes:
     Raises:
         ValueError: strip_c would not recognise one of them.
     """
-    return b"".join(text + b" /* incprof */ " for text in [*([b"{"] if brace else []), *_checked(calls)])
+    return (b"{ /* incprof */ " if brace else b"") + _marked(calls)
 
 
 def after(*calls: bytes) -> bytes:
@@ -72,7 +71,11 @@ def after(*calls: bytes) -> bytes:
     Raises:
         ValueError: strip_c would not recognise one of them.
     """
-    return b" " + b"".join(text + b" /* incprof */ " for text in _checked(calls)) + b"} /* incprof */"
+    return b" " + _marked(calls) + b"} /* incprof */"
+
+
+def _marked(calls: tuple[bytes, ...]) -> bytes:
+    return b"".join(recognised(call, _CALL_ONLY) + b" /* incprof */ " for call in calls)
 
 
 def within(text: bytes) -> bytes:
@@ -81,10 +84,7 @@ def within(text: bytes) -> bytes:
     Raises:
         ValueError: strip_c would not recognise it.
     """
-    made = b"/* incprof: */" + text + b"/* :incprof */"
-    if not re.fullmatch(_WITHIN, made):
-        raise ValueError(f"no text of ours: {made!r}")
-    return made
+    return recognised(b"/* incprof: */" + text + b"/* :incprof */", _WITHIN_ONLY)
 
 
 def strip_c(data: bytes) -> bytes:
@@ -115,10 +115,3 @@ def _piece_without(piece: re.Match[bytes]) -> bytes:
         return piece[0]
     # The space before texts that do not end in a brace is the file's.
     return b"" if piece["within"] or piece["close"] or piece["alone"] else piece["space"]
-
-
-def _checked(calls: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    for call in calls:
-        if not _CALL_ONLY.fullmatch(call):
-            raise ValueError(f"no call of ours: {call!r}")
-    return calls

@@ -33,7 +33,7 @@ from incprof.source.c.loops import SPLIT
 from incprof.source.c.marks import strip_c, within
 from incprof.source.c.result import RESULT, result_declaration
 from incprof.source.c.scope import announcement_calls, include_insertion
-from incprof.source.edits import insert
+from incprof.source.common import by_function, removable
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 
 
@@ -240,25 +240,20 @@ def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[
     Raises:
         IncprofError: A beat is refused after all, there is no main, or texts of the file look like ours.
     """
-    by_function: dict[int, list[Beat]] = {}
-    for beat in beats:
-        by_function.setdefault(beat.function, []).append(beat)
+    of_function = by_function(beats)
     texts: list[_Text] = []
     macros = macros_of(file.data)
     if announce and not any(function.is_main for function in file.functions):
         raise IncprofError(f"{file.path}: no main in it to name heartbeats in")
     for position, function in enumerate(file.functions):
         first = announcement_calls(announce) if function.is_main else []
-        if position in by_function or first:
-            texts += _in_function(file.data, function, by_function.get(position, []), first, macros)
+        if position in of_function or first:
+            texts += _in_function(file.data, function, of_function.get(position, []), first, macros)
     if not texts:
         return []
     texts.sort(key=_Text.order)
     made = [Insertion(each.offset, within(each.text)) for each in texts]
-    made = [include_insertion(file, [each.offset for each in made]), *made]
-    if strip_c(insert(file.data, made)) != file.data:
-        raise IncprofError(f"{file.path}: text in it looks like generated heartbeats, which could not be removed again")
-    return made
+    return removable(file, [include_insertion(file, [each.offset for each in made]), *made], strip_c)
 
 
 def _in_function(

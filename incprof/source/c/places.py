@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from incprof.source.c.marks import INCLUDE, after, before, line
 from incprof.source.c.view import View
+from incprof.source.common import line_ending
 from incprof.source.model import Insertion
 
 # Text that may follow on a line, so that a new line can be inserted after it.
@@ -24,7 +25,7 @@ def behind(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
     """Return calls after a token that ends at `offset`: on lines of their own if it ends its line, else on its line."""
     rest = _REST.match(data, offset)
     if rest and not _CONTINUED.search(rest[0]):
-        indent, ending = _indent(data, rest.end(), offset), _ending(rest[0])
+        indent, ending = _indent(data, rest.end(), offset), line_ending(rest[0])
         return [Insertion(rest.end(), line(call, indent, ending)) for call in calls]
     blank = _BLANK.match(data, offset)
     return [Insertion(blank.end() if blank else offset, before(call)) for call in calls]
@@ -35,7 +36,7 @@ def ahead(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
     start = _starts_line(data, offset)
     if start is None:
         return [Insertion(offset, before(call)) for call in calls]
-    ending = _ending(data[max(start - 2, 0) : start])
+    ending = line_ending(data[max(start - 2, 0) : start])
     return [Insertion(start, line(call, data[start:offset], ending)) for call in calls]
 
 
@@ -48,7 +49,7 @@ def enclosed(data: bytes, start: int, end: int, outer: int, calls: Sequence[byte
     first = _starts_line(data, start)
     if first is None or not rest or _CONTINUED.search(rest[0]):
         return [Insertion(start, before(*calls, brace=True)), Insertion(end, after())]
-    own, ending = _BLANK.match(data, data.rfind(b"\n", 0, outer) + 1), _ending(rest[0])
+    own, ending = _BLANK.match(data, data.rfind(b"\n", 0, outer) + 1), line_ending(rest[0])
     indent = own[0] if own else b""
     opening, closing = line(b"{", indent, ending), line(b"}", indent, ending)
     return [Insertion(first, opening), *ahead(data, start, calls), Insertion(rest.end(), closing)]
@@ -73,10 +74,6 @@ def _indent(data: bytes, start: int, brace: int) -> bytes:
     return outer + (b"\t" if b"\t" in outer else b"    ")
 
 
-def _ending(text: bytes) -> bytes:
-    return b"\r\n" if text.endswith(b"\r\n") else b"\n"
-
-
 def include_at(view: View, sites: Sequence[int]) -> Insertion:
     """Return the line that includes appekg.h, for insertions at these offsets."""
     offset = _include_offset(view, sites)
@@ -85,7 +82,7 @@ def include_at(view: View, sites: Sequence[int]) -> Insertion:
     if not previous.endswith(b"\n"):
         first = data.find(b"\n")
         previous = data[max(first - 1, 0) : first + 1]
-    return Insertion(offset, line(INCLUDE, b"", _ending(previous)))
+    return Insertion(offset, line(INCLUDE, b"", line_ending(previous)))
 
 
 def _include_offset(view: View, sites: Sequence[int]) -> int:

@@ -15,7 +15,7 @@ from incprof.errors import IncprofError
 from incprof.source.c.marks import line, strip_c, within
 from incprof.source.c.places import ahead, behind, enclosed, include_at
 from incprof.source.c.view import View, body_of, view_of
-from incprof.source.edits import insert
+from incprof.source.common import demand_place, line_ending, removable
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 
 # The first beat starts heartbeats by itself: names can come before.
@@ -48,10 +48,9 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
         return []
     made.sort(key=_order)
     include = include_insertion(file, [each.offset for each in made])
-    made = [include, *(_constructor(include, announce) if announce and not mains else []), *made]
-    if strip_c(insert(file.data, made)) != file.data:
-        raise IncprofError(f"{file.path}: text in it looks like generated heartbeats, which could not be removed again")
-    return made
+    return removable(
+        file, [include, *(_constructor(include, announce) if announce and not mains else []), *made], strip_c
+    )
 
 
 def _order(insertion: Insertion) -> tuple[int, int, int]:
@@ -74,7 +73,7 @@ def announcement_calls(announce: Sequence[Announcement]) -> list[bytes]:
 
 def _constructor(include: Insertion, announce: Sequence[Announcement]) -> list[Insertion]:
     """Return a function that is called before main, right after the include line."""
-    ending = b"\r\n" if include.text.endswith(b"\r\n") else b"\n"
+    ending = line_ending(include.text)
     calls = [line(call, b"    ", ending) for call in announcement_calls(announce)[1:]]
     texts = [line(within(CONSTRUCTOR), b"", ending), *calls, line(b"}", b"", ending)]
     return [Insertion(include.offset, text) for text in texts]
@@ -98,18 +97,14 @@ def _view(data: bytes, cpp: bool) -> View:
 def _in_block(file: SourceFile, beat: Beat) -> list[Insertion]:
     function = file.functions[beat.function]
     call = b"EKG_SCOPE(%d);" % beat.id
-    if beat.loop is None:
-        body, at, reason = body_of(function.node), function.line, function.refusal
-        outer = function.node.start_byte
-    else:
-        loop = function.loops[beat.loop]
-        body, at, reason = loop.body, loop.line, loop.refusal
-        outer = loop.node.start_byte
-    if reason is not None or body is None:
-        raise IncprofError(f"{file.path}:{at}: {function.name}: no beat can go here: {reason or 'it has no body'}")
+    demand_place(file, beat)
+    place = function if beat.loop is None else function.loops[beat.loop]
+    body = body_of(function.node) if isinstance(place, SourceFunction) else place.body
+    if body is None:
+        raise IncprofError(f"{file.path}:{place.line}: {function.name}: no beat can go here: it has no body")
     if body.type == "compound_statement":
         return behind(file.data, body.start_byte + 1, [call])
-    return enclosed(file.data, body.start_byte, body.end_byte, outer, [call])
+    return enclosed(file.data, body.start_byte, body.end_byte, place.node.start_byte, [call])
 
 
 def _in_main(

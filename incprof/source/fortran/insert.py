@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from incprof.errors import IncprofError
+from incprof.source.common import by_function, demand_place
 from incprof.source.fortran.facts import Facts, MaybeLeftError, RefusedError, enclosing, facts_of, loops_left
 from incprof.source.fortran.marks import name_lines
 from incprof.source.fortran.places import Places
@@ -233,26 +234,21 @@ def fortran_insertions(
         IncprofError: No heartbeat can go there, or there is no PROGRAM.
     """
     sites = sites_of(file.data, file.language == "fixed")
-    by_function: dict[int, list[Beat]] = defaultdict(list)
     for beat in beats:
-        by_function[beat.function].append(beat)
+        demand_place(file, beat)
+    wanted = by_function(beats)
     if announce:
         main = next((at for at, function in enumerate(file.functions) if function.is_main), None)
         if main is None:
             raise IncprofError(f"{file.path}: no PROGRAM that could name the heartbeats")
         if reason := _start_refusal(sites, main):
             raise IncprofError(f"{file.path}:{file.functions[main].line}: the PROGRAM cannot name heartbeats: {reason}")
-        by_function[main] = by_function.get(main, [])
+        wanted.setdefault(main, [])
     found: list[Insertion] = []
-    for at, of_function in sorted(by_function.items()):
+    for at, of_function in sorted(wanted.items()):
         function = file.functions[at]
-        wanted = announce if function.is_main else ()
-        for beat in of_function:
-            reason = function.refusal if beat.loop is None else function.loops[beat.loop].refusal
-            if reason:
-                raise IncprofError(f"{file.path}:{function.line}: {function.name}: {reason}")
         try:
-            found += insertions_of(sites, at, of_function, wanted)
+            found += insertions_of(sites, at, of_function, announce if function.is_main else ())
         except RefusedError as error:
             raise IncprofError(f"{file.path}:{function.line}: {function.name}: {error}") from error
     return sorted(found, key=lambda each: each.offset)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import bisect
 import re
 
+from incprof.source.common import recognised
 from incprof.source.fortran.rows import rows_of
 
 MARK = b" ! incprof"
@@ -46,10 +47,7 @@ def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
     Raises:
         ValueError: strip_fortran would not recognise the line.
     """
-    made = indent + statement + MARK + ending
-    if not _LINE.fullmatch(made):
-        raise ValueError(f"no line of ours: {made!r}")
-    return made
+    return recognised(indent + statement + MARK + ending, _LINE)
 
 
 def name_lines(number: int, name: str, *, fixed: bool) -> list[bytes]:

@@ -17,6 +17,8 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from incprof.source.common import recognised
+
 _ENDING = re.compile(rb"\r\n|\r|\n")
 _BLANKS = re.compile(rb"[ \t\f]*")
 # Significant tokens: strings (an unclosed triple one extends to the end of the file, any other to that of its line),
@@ -149,10 +151,7 @@ def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
     Raises:
         ValueError: strip_python would not recognise the line.
     """
-    made = indent + statement + MARK + ending
-    if not (_OUR_CALL.fullmatch(made) or _OUR_WITH.fullmatch(made)):
-        raise ValueError(f"no line of ours: {made!r}")
-    return made
+    return recognised(indent + statement + MARK + ending, _OUR_CALL, _OUR_WITH)
 
 
 def split(indent: bytes, statement: bytes, ending: bytes) -> bytes:
@@ -161,9 +160,7 @@ def split(indent: bytes, statement: bytes, ending: bytes) -> bytes:
     Raises:
         ValueError: strip_python would not recognise it.
     """
-    if not _BODY.fullmatch(indent + statement):
-        raise ValueError(f"nothing of ours: {statement!r}")
-    return MARK + ending + indent + statement
+    return MARK + ending + recognised(indent + statement, _BODY)
 
 
 def strip_python(data: bytes) -> bytes:
