@@ -10,23 +10,22 @@ import appekg
 import incprof
 from incprof.errors import IncprofError
 from incprof.readers import open_run, read_profile
-from incprof.readers.gmon.file import read_gmon
+from incprof.readers.gmon_directory import read_gmon
 from incprof.readers.series.columns import Wanted
-from incprof.readers.stream.collect import collect
-from incprof.readers.stream.metadata import parse_metadata, parse_modules
+from incprof.readers.stream.collect import collect, parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images
-from incprof.readers.stream.window import Source
+from incprof.readers.stream.stream_files import Source
 from incprof.record.settings import read_file, resolve
 from incprof.source.common import insert
 from incprof.source.languages import parse_file, strip
 from incprof.source.model import Announcement, Beat, SourceFile
 from incprof.source.plan import FilePlan, insertions
+from incprof.symbols.addr2line import from_line_tables
 from incprof.symbols.demangle import display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf.preflight import warning_for
 from incprof.symbols.elf.traits import read_traits
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.line_tables import from_line_tables
 from incprof.systems.mpi.read.trace_file import open_trace
 from incprof.systems.openmp.read import read_loops
 from incprof.systems.periods.read import read_series

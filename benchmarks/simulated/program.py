@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.machine_code import MachineCode
+from incprof.symbols.modules import MachineCode
 
 HERE = Path(__file__).parent
 # Code that an optimising compiler would merge, inline or turn into jumps stays as written. No path of the machine goes

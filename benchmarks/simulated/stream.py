@@ -12,8 +12,18 @@ import numpy.typing as npt
 from benchmarks.simulated.program import Program
 from benchmarks.simulated.story import LEAST_WAIT, LEAVES, WAIT_SCATTER, Story
 from incprof.model import LIBRARY, OWN, IntArray
-from incprof.readers.gmon.records import ARC
-from incprof.readers.stream.images import END, HEADER, INTERVAL, LIBRARY_TIME, MAGIC, METADATA, NODES, OWN_TIME, SAMPLES
+from incprof.readers.gmon_directory import ARC
+from incprof.readers.stream.stream_files import (
+    END,
+    HEADER,
+    INTERVAL,
+    LIBRARY_TIME,
+    MAGIC,
+    METADATA,
+    NODES,
+    OWN_TIME,
+    SAMPLES,
+)
 from tests.unit.streamwriter import BIN, BLOCK_BINS, image, varint, zigzag
 
 ByteArray = npt.NDArray[np.uint8]

@@ -12,7 +12,7 @@ from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.readers.run import modules_of, open_all
 from incprof.safe.inputs import inside
-from incprof.symbols.source import copy_of, same_elsewhere
+from incprof.symbols.symbol_files import copy_of, same_elsewhere
 
 # Answers, and intermediate results. Sites that were placed in the source are kept.
 ANSWERS = ("answers.json", "ranks.json", "kmeans.json")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from incprof.readers.series.growing import growing_lines, opened
+from incprof.readers.series.text_tables import growing_lines, opened
 
 # Interrupts this close together count as one: `timeout` signals the program, and then its whole process group.
 ONE_S = 1.0

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from incprof.errors import IncprofError, UsageError
 from incprof.readers.foreign import formats
-from incprof.readers.foreign.gmon import copy_gmon
-from incprof.readers.foreign.ticks import Ticks, TooLittleError
-from incprof.readers.foreign.timeline import Imported
-from incprof.readers.foreign.write import write_timeline
+from incprof.readers.foreign.timeline import Imported, Ticks, TooLittleError
+from incprof.readers.foreign.write import copy_gmon, write_timeline
 from incprof.safe.atomic import temporary_prefix
 
 DEFAULT_INTERVAL_S = 1.0

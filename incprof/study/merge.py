@@ -19,8 +19,7 @@ from incprof.model import Run
 from incprof.readers import open_run
 from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE
 from incprof.readers.stream.collect import first_metadata
-from incprof.readers.stream.node_files import NODE, split
-from incprof.readers.stream.window import WINDOW, Source
+from incprof.readers.stream.stream_files import NODE, WINDOW, Source, split
 from incprof.safe.atomic import temporary_prefix
 from incprof.safe.inputs import open_input, read_input
 

@@ -18,7 +18,7 @@ from incprof.analysis.ranks.ranks_result import Modes, Part, RanksResult, RankSu
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
 from incprof.model.joining import joined, some_intervals
-from incprof.readers.stream.code_loops import with_code_loops
+from incprof.readers.stream.inlined import with_code_loops
 from incprof.study.engines import Work, mapped
 from incprof.study.kmeans_store import kmeans_runs
 from incprof.study.ranks_read import (

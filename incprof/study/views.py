@@ -83,9 +83,8 @@ def stacks(study: Study, phase: int | None = None) -> StackSeries:
 
 def gprof(study: Study) -> Callable[[BinaryIO], None]:
     """Return a function that writes the sum of all intervals as the gmon.out of the program itself."""
-    from incprof.readers.stream.as_gmon import stream_totals, write_gmon
-    from incprof.readers.stream.gmon_clones import at_originals
-    from incprof.symbols.source import find_symbols
+    from incprof.readers.stream.as_gmon import at_originals, stream_totals, write_gmon
+    from incprof.symbols.symbol_files import find_symbols
 
     totals = stream_totals(study.process, libs=study.libs)
     for module in study.profile.metadata.modules[:1]:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.safe.inputs import read_input
-from incprof.symbols.elf.file import ElfFile
-from incprof.symbols.machine_code import MachineCode
+from incprof.symbols.control_flow import Control, Range, flows
+from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
+from incprof.symbols.elf.libraries import plt_stubs, slot_symbols
+from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
 from incprof.symbols.made_code import NO_CODE, MadeCode, Piece, made_code
 from incprof.symbols.python_code import mangled_name
-from incprof.symbols.source import binary_with_code, find_symbols
+from incprof.symbols.symbol_files import binary_with_code, find_symbols
 from incprof.symbols.table import SymbolTable, whole
 
 # Modules named in one line.
@@ -146,3 +154,193 @@ class SymbolLoader:
         if module.id == 0:
             raise NoDataError(f"{path}: neither the program nor its symbols are here: give the program with --exe")
         self._lacking.append(f"{path}: no symbols: its time is shown as [unknown in {path.name}]")
+
+
+# The machine code of a module of a run: functions named by its call instructions, and jumps of its functions.
+
+
+AddressArray = npt.NDArray[np.uint64]
+ByteArray = npt.NDArray[np.uint8]
+
+# call rel32: one byte, and the bytes of its distance.
+CALL, DISTANCE = 0xE8, 4
+# call and jmp through a slot that the loader fills, and jmp rel32: their first bytes.
+CALL_SLOT, JUMP_SLOT, JUMP = b"\xff\x15", b"\xff\x25", b"\xe9"
+LONGEST_NAME = 1 << 16
+# Names with the same end as the requested one: few in a sound file.
+MOST_TRIES = 10_000
+# Bytes of a call or jump instruction are closer together than this.
+REACH = 16
+# Compilers may put these before a call or jump: bnd, notrack.
+PREFIXES = b"\xf2\x3e"
+# The first bytes of a call through a table: call *table(base, index, 8), whose third byte may look like CALL.
+INDIRECT = (0xFF, 0x94)
+PAGE = 1 << 14
+
+
+class SectionPages:
+    """The bytes of a section; empty if it cannot be read completely."""
+
+    def __init__(self, elf: ElfFile, section: Section):
+        self._elf, self._section = elf, section
+        size = section.size if _is_whole(elf, section) else 0
+        # Pages that are never written to take no memory.
+        self._bytes = np.zeros(size, dtype=np.uint8)
+        self._read = np.zeros(-(-size // PAGE), dtype=np.bool_)
+
+    def around(self, places: npt.NDArray[np.int64], reach: int) -> npt.NDArray[np.uint8]:
+        """Return the section's bytes, valid up to `reach` bytes before and after each of these places."""
+        if len(self._bytes) and len(places):
+            ends = np.concatenate([places - reach, places + reach])
+            pages = np.unique(np.clip(ends, 0, len(self._bytes) - 1) // PAGE)
+            missing = pages[~self._read[pages]]
+            for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
+                self._fill(int(run[0]), int(run[-1]))
+        return self._bytes
+
+    def _fill(self, first: int, last: int) -> None:
+        begin, end = first * PAGE, min((last + 1) * PAGE, len(self._bytes))
+        try:
+            data = self._elf.read(self._section.offset + begin, end - begin)
+        except NoDataError:  # it was truncated
+            self._bytes = self._bytes[:0]
+            return
+        self._bytes[begin:end] = np.frombuffer(data, dtype=np.uint8)
+        self._read[first : last + 1] = True
+
+
+def _is_whole(elf: ElfFile, section: Section) -> bool:
+    """Return whether the file contains the section up to its last byte."""
+    try:
+        return 0 < section.size <= LARGEST and len(elf.read(section.offset + section.size - 1, 1)) == 1
+    except NoDataError:
+        return False
+
+
+class MachineCode:
+    """Queries about a file's code. A damaged file answers like one without code."""
+
+    def __init__(self, elf: ElfFile):
+        self._elf = elf
+        self._pages: dict[int, SectionPages] = {}
+
+    def call_targets(self, last: AddressArray) -> AddressArray:
+        """Return the targets of the calls whose last bytes are at these addresses, same shape; 0 for indirect calls."""
+        target = np.zeros(last.shape, dtype=np.uint64)
+        if self._elf.machine != EM_X86_64:
+            return target
+        for section in self._elf.sections:
+            if not section.executable or section.type == SHT_NOBITS or section.size <= DISTANCE:
+                continue
+            low, high = section.address + DISTANCE, section.address + section.size
+            here = np.flatnonzero((last >= np.uint64(low)) & (last < np.uint64(min(high, 2**64 - 1))))
+            at = (last[here] - np.uint64(section.address)).astype(np.int64) - DISTANCE
+            if len(here) and len(code := self._code(section, at)):
+                target[here] = _targets(code, at, last[here])
+        return target
+
+    def imported(self, address: int) -> str | None:
+        """Return the function of another file that a call (by its last byte) or jump (by its first) leads to; or None.
+
+        Its name comes from the linkage stub, or from the slot that the loader fills (`-fno-plt`).
+        """
+        section = next(
+            (s for s in self._elf.sections if s.executable and s.address <= address < s.address + s.size), None
+        )
+        if section is None or self._elf.machine != EM_X86_64 or section.type == SHT_NOBITS:
+            return None
+        at = address - section.address
+        code = self._code(section, np.array([at]))
+        before, behind = code[max(at - 5, 0) : at + 1].tobytes(), code[at : at + 7].tobytes().lstrip(PREFIXES)
+        if before[1:2] == bytes([CALL]) and (name := self.stub(_ahead(address + 1, before[2:]))):
+            return name
+        if before[:2] == CALL_SLOT and (name := self._slot(_ahead(address + 1, before[2:]))):
+            return name
+        after = address + min(7, len(code) - at) - len(behind)
+        if behind[:1] == JUMP:
+            return self.stub(_ahead(after + 5, behind[1:5]))
+        return self._slot(_ahead(after + 6, behind[2:6])) if behind[:2] == JUMP_SLOT else None
+
+    def jumps(self, functions: Sequence[Range]) -> dict[Range, list[Control]]:
+        """Return the known jumps and returns of functions."""
+        return flows(self._elf, functions) if self._elf.machine == EM_X86_64 else {}
+
+    def stub(self, address: int) -> str | None:
+        """Return the destination of the linkage stub at an address; None if there is no stub."""
+        return self._name(self._stubs.get(address))
+
+    def _slot(self, address: int) -> str | None:
+        """Return the symbol whose address the loader stores in the slot at an address; None if there is no slot."""
+        return self._name(self._slots.get(address))
+
+    @cached_property
+    def _stubs(self) -> dict[int, int]:
+        """Return the dynamic symbols that the linkage stubs lead to, by address."""
+        try:
+            return dict(chain.from_iterable(plt_stubs(self._elf, s, self._slots) for s in self._elf.sections))
+        except NoDataError:
+            return {}
+
+    @cached_property
+    def _slots(self) -> dict[int, int]:
+        """Return the dynamic symbols whose addresses the loader stores in slots, by address."""
+        try:
+            return slot_symbols(self._elf)
+        except NoDataError:
+            return {}
+
+    def _name(self, symbol: int | None) -> str | None:
+        """Return the name of a dynamic symbol, without a search through all names: there may be many."""
+        rows, names = self._dynamic
+        at = int(rows["name"][symbol]) if symbol is not None and symbol < len(rows) else len(names)
+        return text_at(names, at, LONGEST_NAME) or None
+
+    @cached_property
+    def _dynamic(self) -> tuple[SymbolArray, bytes]:
+        """Return the dynamic symbols and their names."""
+        try:
+            table = next((s for s in self._elf.sections if s.type == SHT_DYNSYM), None)
+            entries, names = self._elf.symbol_table(table) if table is not None else (b"", b"")
+        except NoDataError:
+            entries, names = b"", b""
+        return np.frombuffer(entries, dtype=SYMBOL, count=len(entries) // SYMBOL.itemsize), names
+
+    @cached_property
+    def _exports(self) -> SymbolArray:
+        """Return the functions that other modules may import."""
+        rows, _ = self._dynamic
+        exports: SymbolArray = rows[(rows["section"] > 0) & (rows["info"] & 15 == FUNC)]
+        return exports
+
+    def exported(self, name: str) -> int | None:
+        """Return where the function begins that other modules may import by this name; None if there is none."""
+        _, names = self._dynamic
+        wanted, at = name.encode() + b"\0", -1
+        for _ in range(MOST_TRIES):
+            at = names.find(wanted, at + 1)
+            if at < 0:
+                break
+            here = np.flatnonzero(self._exports["name"] == at)
+            if len(here):
+                return int(self._exports["value"][here[0]])
+        return None
+
+    def _code(self, section: Section, places: npt.NDArray[np.int64]) -> ByteArray:
+        """Return a section's bytes, read around these places; empty if they cannot be read."""
+        if section.address not in self._pages:
+            self._pages[section.address] = SectionPages(self._elf, section)
+        return self._pages[section.address].around(places, REACH)
+
+
+def _ahead(end: int, distance: bytes) -> int:
+    """Return the address at a distance from the end of an instruction; -1 if the distance is incomplete."""
+    return end + int.from_bytes(distance, "little", signed=True) if len(distance) == DISTANCE else -1
+
+
+def _targets(code: ByteArray, at: npt.NDArray[np.int64], last: AddressArray) -> AddressArray:
+    """Return the targets of the calls that begin at these places of a section, and end at these addresses."""
+    distance = code[at[:, None] + np.arange(1, DISTANCE + 1)].view("<i4").ravel().astype(np.int64)
+    before = [code[np.maximum(at - back, 0)] for back in (2, 1)]
+    through_table = (at >= 2) & (before[0] == INDIRECT[0]) & (before[1] == INDIRECT[1])
+    direct = (code[at] == CALL) & ~through_table
+    return np.where(direct, last + np.uint64(1) + distance.view(np.uint64), np.uint64(0))

@@ -27,11 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import IntArray, Module, distinct
+from incprof.symbols.control_flow import ANYWHERE
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf_symbols import PLT_NAME
-from incprof.symbols.flow import ANYWHERE
 from incprof.symbols.function_space import FunctionSpace, NumberArray
-from incprof.symbols.machine_code import AddressArray, MachineCode
+from incprof.symbols.modules import AddressArray, MachineCode
 from incprof.symbols.table import NOWHERE
 
 # Functions outside the space: a library's; no function at all.

@@ -17,7 +17,7 @@ from incprof.cli.main import main
 from incprof.readers import open_run
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.jumps import jumps_of
-from incprof.symbols.machine_code import MachineCode
+from incprof.symbols.modules import MachineCode
 from tests.integration.collector import judge
 from tests.integration.cross import TRIPLET, Cross
 from tests.integration.cross import cross as cross

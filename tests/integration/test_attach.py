@@ -21,7 +21,7 @@ from incprof.readers import open_run, read_profile
 from incprof.record.launch import find_attacher
 from incprof.symbols.addr2line import look_up
 from incprof.symbols.elf.file import open_elf
-from incprof.symbols.go_table import go_table
+from incprof.symbols.elf_symbols import go_table
 from tests.integration.collector import FIXTURES, Recording, clean_environment
 from tests.integration.command_line import incprof
 from tests.integration.conftest import Build

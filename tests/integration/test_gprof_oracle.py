@@ -20,8 +20,7 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
-from incprof.readers.gmon.credit import filled_bins
-from incprof.readers.gmon.file import read_gmon
+from incprof.readers.gmon_directory import filled_bins, read_gmon
 from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
 PROGRAMS = [

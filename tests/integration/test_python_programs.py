@@ -14,7 +14,7 @@ import pytest
 
 from incprof.model import OUTSIDE_LOOPS
 from incprof.readers import open_run, read_profile
-from incprof.readers.stream.code_loops import with_code_loops
+from incprof.readers.stream.inlined import with_code_loops
 from soak.pythons import interpreters
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
 from tests.integration.command_line import incprof

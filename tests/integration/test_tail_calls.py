@@ -11,7 +11,7 @@ import pytest
 
 from incprof.model import LIBRARY
 from incprof.readers import open_run, read_profile
-from incprof.readers.stream.callsites import read_call_sites
+from incprof.readers.stream.function_code import read_call_sites
 from tests.integration.collector import FIXTURES, Recording, judge
 from tests.integration.conftest import Build, Record
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.readers.stream.arc_rows import MOST_HISTOGRAMS, read_records
 from incprof.readers.stream.collect import Collected, collect
-from incprof.readers.stream.records import chunks, parse_images
-from incprof.readers.stream.window import Source
+from incprof.readers.stream.records import MOST_HISTOGRAMS, chunks, parse_images, read_records
+from incprof.readers.stream.stream_files import Source
 from tests.unit.streamwriter import LIBRARY_TIME, OWN_TIME, Sample, StreamWriter, arc, histogram, image
 
 BLOCKS = b"\x02" + (1).to_bytes(4, "little") + bytes(12)
@@ -49,7 +48,7 @@ def test_as_one_by_one(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "rank-00000.gmon"
     path.write_bytes(stream(seed))
     if seed % 4 == 0:
-        monkeypatch.setattr("incprof.readers.stream.arc_rows.WIDEST", 10)
+        monkeypatch.setattr("incprof.readers.stream.records.WIDEST", 10)
     one, many = found_in(path), found_in(path)
     wanted = np.arange(one.n_intervals) % 3 == 0
     (chunk,) = chunks(one)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from incprof.model.names import is_entry, parse
 from incprof.report.words.display_names import short
-from incprof.symbols.demangle import display_names
-from incprof.symbols.demangler import longest
+from incprof.symbols.demangle import display_names, longest
 
 # As gdc 12 and ldc 1.30 have made them, and how D spells them.
 MADE = {

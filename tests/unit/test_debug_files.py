@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from incprof.model import Module
-from incprof.symbols import addr2line, debug_files
-from incprof.symbols.addr2line import chains
-from incprof.symbols.debug_gaps import gap
+from incprof.symbols import addr2line, symbol_files
+from incprof.symbols.addr2line import chains, gap
 from incprof.symbols.elf.file import open_elf
-from incprof.symbols.source import binaries, find_symbols
+from incprof.symbols.symbol_files import binaries, find_symbols
 from tests.integration.hosts import need
 
 SOURCE = """
@@ -53,7 +52,7 @@ def names(path: Path, addresses: list[int]) -> set[str]:
 def test_linked_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build_id: str, where: str) -> None:
     app = compiled(tmp_path / "bin", f"-Wl,--build-id={build_id}")
     root = tmp_path / "root"
-    monkeypatch.setattr(debug_files, "ROOTS", (root,))
+    monkeypatch.setattr(symbol_files, "ROOTS", (root,))
     place = {"beside": app.parent, ".debug": app.parent / ".debug", "root": root / app.parent.relative_to("/")}
     debug = place.get(where, app.parent) / "app.debug"
     debug.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +99,7 @@ def test_servers_are_asked_where_they_are_named(tmp_path: Path, monkeypatch: pyt
         assert len(asked) == often + 2 * 2  # once each: a request, and the line on its error
         server.shutdown()
     monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1")
-    assert debug_files.fetched("cd" * 20) is None
+    assert symbol_files.fetched("cd" * 20) is None
 
 
 @pytest.mark.parametrize("kind", ["none", "zlib", "zlib-gnu", "zstd"])

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.symbols import demangle, demangler
-from incprof.symbols.demangle import display_names
-from incprof.symbols.demangler import MOST_ENDS, answered_apart
+from incprof.symbols import demangle
+from incprof.symbols.demangle import MOST_ENDS, answered_apart, display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
@@ -67,7 +66,7 @@ def test_lists_in_lists() -> None:
     name = "_Z1fIJ" + "i" * 200 + "EEv" + "Dp1AI" * 40 + "T_" + "E" * 40
     with patience():
         (found,) = display_names([name])
-    assert len(found) <= demangler.longest(name.encode())
+    assert len(found) <= demangle.longest(name.encode())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_without_another_process_simple_names_are_had(monkeypatch: pytest.Monkey
 
 def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = display_names([doubled(3)])
-    monkeypatch.setattr(demangler, "answered_apart", lambda names: [b"again"] * len(names))
+    monkeypatch.setattr(demangle, "answered_apart", lambda names, *_: [b"again"] * len(names))
     assert display_names([doubled(3), doubled(3)]) == [name, name]
 
 
@@ -98,7 +97,7 @@ def test_both_ways_say_the_same() -> None:
         pytest.skip("no C++ runtime to take names from")
     table = read_symbols(open_elf(str(library.resolve())))
     names = [table.name(at).encode() for at in range(len(table)) if table.name(at).startswith("_Z")]
-    here = demangler.load()
+    here = demangle.load()
     expected = [here(name) for name in names]
     assert sum(map(bool, expected)) > 0.9 * len(names) > 1000
     assert answered_apart(names) == expected

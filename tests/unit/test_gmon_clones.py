@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.readers.stream.as_gmon import GmonTotals
-from incprof.readers.stream.gmon_clones import at_originals
+from incprof.readers.stream.as_gmon import GmonTotals, at_originals
 from incprof.symbols.table import build_table
 
 

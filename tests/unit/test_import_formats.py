@@ -16,10 +16,10 @@ from incprof.cli.main import main
 from incprof.cli.verbs.importing import FORMATS as NAMED
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers import open_run, read_profile
-from incprof.readers.foreign import formats, wire
-from incprof.readers.foreign.files import in_order
+from incprof.readers.foreign import foreign_files, formats
+from incprof.readers.foreign.foreign_files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
-from incprof.readers.foreign.interpreted import qualified
+from incprof.readers.foreign.frames import qualified
 from incprof.readers.run import open_all
 from incprof.symbols.source_lines import locate
 from tests.unit.imports import bring, message, paths, put, seconds, varint
@@ -458,11 +458,11 @@ def test_numbers_of_the_wire():
     pairs = [(1, 0), (2, 2**64 - 1), (3, b""), (4, b"abc"), (1000, 300)]
     found = [
         (number, value if isinstance(value, int) else bytes(value))
-        for number, value in wire.fields(memoryview(message(*pairs)))
+        for number, value in foreign_files.fields(memoryview(message(*pairs)))
     ]
     assert found == pairs
-    assert wire.signed(2**64 - 5) == -5
-    assert wire.numbers(memoryview(varint(1) + varint(300))) == [1, 300]
+    assert foreign_files.signed(2**64 - 5) == -5
+    assert foreign_files.numbers(memoryview(varint(1) + varint(300))) == [1, 300]
 
 
 @pytest.mark.parametrize("kind", ["trace", "speedscope"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
-from incprof.readers.foreign import json_stream
-from incprof.readers.foreign.json_stream import JsonStream
+from incprof.readers.foreign import foreign_files
+from incprof.readers.foreign.foreign_files import JsonStream
 from tests.unit.imports import bring, paths, put
 
 APP = {"ph": "M", "name": "process_name", "pid": 9, "tid": 1, "args": {"name": "app"}}
@@ -184,8 +184,8 @@ def test_any_cut_and_any_change(end, changes, tmp_path_factory):
 
 
 def test_a_value_that_never_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_stream, "LONGEST", 1 << 12)
-    monkeypatch.setattr(json_stream, "PIECE", 1 << 10)
+    monkeypatch.setattr(foreign_files, "LONGEST_ELEMENT", 1 << 12)
+    monkeypatch.setattr(foreign_files, "PIECE", 1 << 10)
     text = json.dumps(NESTED).removesuffix("]") + ', {"name": "' + "x" * (1 << 14)
     file = put(tmp_path / "t.json", text.encode())
     assert main(["import", str(file), "-o", str(tmp_path / "run")]) == 5

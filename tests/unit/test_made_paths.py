@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import LIBRARY, OWN
-from incprof.readers.stream.made_paths import MadePaths
-from incprof.readers.stream.path_nodes import Nodes
-from incprof.readers.stream.samples import RawSamples
+from incprof.readers.stream.coded_records import Nodes, RawSamples
+from incprof.readers.stream.sample_decoder import MadePaths
 from incprof.symbols.made_code import MadeCode, Piece, made_code
 
 MADE = 3

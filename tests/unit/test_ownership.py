@@ -5,15 +5,15 @@ import pytest
 
 from incprof.model import Module
 from incprof.symbols.demangle import display_names
-from incprof.symbols.function_space import FunctionSpace
-from incprof.symbols.modules import parse_map
-from incprof.symbols.ownership import (
+from incprof.symbols.function_space import (
+    FunctionSpace,
     is_runtimes_own,
     is_rusts_own,
     is_shared_code,
     is_shared_module,
     is_shared_source,
 )
+from incprof.symbols.modules import parse_map
 
 HASH = "17h0123456789abcdefE"
 

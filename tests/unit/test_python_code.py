@@ -11,10 +11,9 @@ import pytest
 from incprof.model import Code
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
-from incprof.symbols import python_loops
+from incprof.symbols import python_code
 from incprof.symbols.modules import parse_map
-from incprof.symbols.python_code import display_name, label, line_at, mangled_name
-from incprof.symbols.python_loops import KeptLoops, loops_of
+from incprof.symbols.python_code import KeptLoops, display_name, label, line_at, loops_of, mangled_name
 
 VERSION = sys.version_info[0] << 8 | sys.version_info[1]
 SOURCE = '''
@@ -118,7 +117,7 @@ def test_loops_are_kept_until_the_file_changes(tmp_path, monkeypatch: pytest.Mon
     first = kept()
     assert first.of(str(source), code) == ((3, 4),)
     first.save()
-    monkeypatch.setattr(python_loops, "loops_of", lambda *_: ((7, 7),))
+    monkeypatch.setattr(python_code, "loops_of", lambda *_: ((7, 7),))
     assert kept().of(str(source), code) == ((3, 4),)
     source.write_text("\n" + source.read_text())
     assert kept().of(str(source), code) == ((7, 7),)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.symbols import closures
+from incprof.symbols import source_lines
 from incprof.symbols.addr2line import Chain, chains
-from incprof.symbols.closures import CALL, with_lambdas
 from incprof.symbols.elf.file import open_elf
+from incprof.symbols.source_lines import CALL, with_lambdas
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
@@ -105,7 +105,7 @@ def test_a_file_that_says_nothing_changes_nothing(program: Path, tmp_path: Path)
 
 
 def test_nothing_is_read_where_there_is_no_lambda(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closures, "open_input", None)
+    monkeypatch.setattr(source_lines, "open_input", None)
     addresses, before = looked_up(program)
     others = [at for at, chain in enumerate(before) if all(frame.function != CALL for frame in chain)]
     plain = [before[at] for at in others]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError
 from incprof.readers import open_run, read_profile
-from incprof.readers.stream import encode
-from incprof.readers.stream.images import HEADER, MAGIC
+from incprof.readers.foreign import write
+from incprof.readers.stream.stream_files import HEADER, MAGIC
 from tests.unit.streamwriter import (
     INTERVAL,
     LIBRARY,
@@ -130,7 +130,7 @@ def summed(data):
         magic, kind, _, module, length, interval = HEADER.unpack_from(data, at)
         payload = data[at + HEADER.size : at + HEADER.size + length]
         assert magic == MAGIC
-        out += encode.image(kind, payload, module=module, interval=interval)
+        out += write.image(kind, payload, module=module, interval=interval)
         at += HEADER.size + length
     return out
 

@@ -15,10 +15,10 @@ from incprof.readers import open_run, read_profile
 from incprof.readers.stream.inlined import with_inlined
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
-from incprof.symbols.backjumps import back_jumps
+from incprof.symbols.control_flow import back_jumps
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.loop_owners import called_beside, loop_owner
+from incprof.symbols.jumps import called_beside, loop_owner
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\

@@ -9,9 +9,7 @@ import pytest
 
 from incprof.readers import open_run, read_profile
 from incprof.readers.run import choose_process
-from incprof.readers.stream.callsites import read_call_sites
-from incprof.readers.stream.function_code import CodeReader, FunctionCode
-from incprof.readers.stream.inline_levels import Level
+from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level, read_call_sites
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
 from incprof.symbols.elf.file import open_elf

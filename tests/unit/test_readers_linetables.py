@@ -8,9 +8,9 @@ import zlib
 
 import pytest
 
+from incprof.symbols.addr2line import from_line_tables
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.line_tables import from_line_tables
 
 SECTION_HEADERS, SECTION_SIZE, COMPRESSION = 40, 64, struct.Struct("<IIQQ")
 

@@ -8,13 +8,13 @@ import pytest
 
 from incprof.errors import NoDataError
 from incprof.readers import open_run, read_profile
-from incprof.readers.long_table import LongTable
-from incprof.readers.stream import read as stream
+from incprof.readers.profile_builder import LongTable
 from incprof.readers.stream import records as streamrecords
-from incprof.readers.stream import window as source
+from incprof.readers.stream import stream_files as source
+from incprof.readers.stream import stream_profile as stream
 from incprof.readers.stream.as_gmon import stream_totals
 from incprof.readers.stream.collect import collect
-from incprof.readers.stream.window import Source
+from incprof.readers.stream.stream_files import Source
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import LIBRARY, MODULES, OWN_TIME, PROFILER, Sample, StreamWriter, arc, image, module
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.readers import open_run, read_profile
-from incprof.readers.gmon.file import read_gmon
-from incprof.readers.stream import varint
+from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.stream import coded_records
 from incprof.readers.stream.as_gmon import GmonTotals, stream_totals, write_gmon
 from tests.unit import streamwriter
 from tests.unit.streamwriter import BUILD_ID, LIBRARY, Sample, StreamWriter
@@ -118,7 +118,7 @@ def as_array(data):
 @given(rows=st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), max_size=5))
 def test_numbers(rows):
     payloads = [as_array(b"".join(map(streamwriter.varint, row))) for row in rows]
-    numbers, counts, good = varint.decode_rows(payloads)
+    numbers, counts, good = coded_records.decode_rows(payloads)
     assert numbers.tolist() == [value for row in rows for value in row]
     assert counts.tolist() == [len(row) for row in rows]
     assert good.all()
@@ -127,13 +127,13 @@ def test_numbers(rows):
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50))
 def test_signed_numbers(values):
     data = as_array(b"".join(map(streamwriter.zigzag, values)))
-    assert varint.unzigzag(varint.decode_rows([data])[0]).tolist() == values
+    assert coded_records.unzigzag(coded_records.decode_rows([data])[0]).tolist() == values
 
 
 @pytest.mark.parametrize("data", [b"\x80", b"\x01\xff", b"\xff" * 10 + b"\x01"])
 def test_malformed_numbers(data):
     payloads = [as_array(part) for part in (b"\x01\x02", data, b"", b"\x03", data)]
-    numbers, counts, good = varint.decode_rows(payloads)
+    numbers, counts, good = coded_records.decode_rows(payloads)
     assert numbers.tolist() == [1, 2, 3]
     assert counts.tolist() == [2, 0, 0, 1, 0]
     assert good.tolist() == [True, False, True, True, False]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from incprof.model.names import parse
 from incprof.report.words.display_names import short
-from incprof.symbols.demangle import display_names
-from incprof.symbols.demangler import longest
+from incprof.symbols.demangle import display_names, longest
 
 OLDER = {
     "_ZN2wr4beta17h7f5af82d0cde7f04E": "wr::beta",

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from incprof.errors import NoDataError
+from incprof.symbols.control_flow import flows
 from incprof.symbols.elf.file import EM_X86_64, SHF_EXECINSTR, ElfFile, Section
-from incprof.symbols.flow import flows
-from incprof.symbols.machine_code import PAGE, MachineCode, SectionPages
+from incprof.symbols.modules import PAGE, MachineCode, SectionPages
 
 BEGIN, OFFSET, SIZE = 0x10000, 0x1000, 64 << 20
 CALL = b"\xe8\x10\x00\x00\x00"

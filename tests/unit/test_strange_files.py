@@ -12,11 +12,11 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.readers import open_run
-from incprof.readers.gmon.file import read_gmon
-from incprof.readers.stream.window import Source
+from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.stream.stream_files import Source
 from incprof.source.compile_check import sources_that_include
 from incprof.source.languages import read_source
-from incprof.symbols.hidden_symbols import LARGEST, without_symbols
+from incprof.symbols.addr2line import LARGEST, without_symbols
 from incprof.systems.openmp.read import LoopReader
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.places import PLACES, a_hole, patience, put

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.symbols.cache import cached_symbols
 from incprof.symbols.demangle import display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf.traits import read_traits
 from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.symbol_files import cached_symbols
 from incprof.symbols.table import NOWHERE
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes
 

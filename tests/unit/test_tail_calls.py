@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import LIBRARY, OWN, Module, PathTree, Samples
-from incprof.readers.stream.lost_frames import _Grown
-from incprof.symbols.flow import ANYWHERE, Control, Range
+from incprof.readers.stream.decoder import _Grown
+from incprof.symbols.control_flow import ANYWHERE, Control, Range
 from incprof.symbols.function_space import FunctionSpace
-from incprof.symbols.machine_code import AddressArray, _targets
+from incprof.symbols.modules import AddressArray, _targets
 from incprof.symbols.table import SymbolTable, build_table
 from incprof.symbols.tail_calls import MOST_JUMPS, OUTSIDE, Chain, Frame, TailCalls
 

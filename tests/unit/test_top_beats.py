@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.readers.stream.metadata import parse_metadata
+from incprof.readers.stream.collect import parse_metadata
 from incprof.systems.live.session import BeatsWatch, found_beside
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 

@@ -15,10 +15,7 @@ from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
 from incprof.analysis.uncounted.sampled_calls import calls_are_bounded
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
-from incprof.symbols.backjumps import always_run
-from incprof.symbols.basic_blocks import Blocks
-from incprof.symbols.flow import ANYWHERE, Control
-from incprof.symbols.loop_body import loop_nest, with_code
+from incprof.symbols.control_flow import ANYWHERE, Blocks, Control, always_run, loop_nest, with_code
 from truth.record import Path, Recorder
 
 # Loop 2 lies in loop 1, and 3 beside it.

@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.readers.foreign.addresses import frames_in_image
-from incprof.readers.foreign.distances import usual_distance
-from incprof.readers.foreign.files import document, understood
-from incprof.readers.foreign.interpreted import frame_of
-from incprof.readers.foreign.shared import is_shared
-from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+from incprof.readers.foreign.foreign_files import document, understood
+from incprof.readers.foreign.frames import frame_of, frames_in_image, is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
 
 MS = 1e-3
 DEEPEST = 1024

@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import IO
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.foreign.cpuprofile import read_cpuprofile
-from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed, lines_of, on_disk
 from incprof.readers.foreign.firefox import read_firefox
-from incprof.readers.foreign.folded import read_folded
+from incprof.readers.foreign.foreign_files import LONGEST_LINE, head_of, in_order, is_packed, lines_of, on_disk
 from incprof.readers.foreign.gcov import read_gcov
-from incprof.readers.foreign.gperftools import is_legacy
 from incprof.readers.foreign.jfr import EVENTS, MOST_FRAMES, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
-from incprof.readers.foreign.pprof import read_pprof
+from incprof.readers.foreign.pprof import is_legacy, read_pprof
 from incprof.readers.foreign.simpleperf import MAGIC, read_simpleperf
-from incprof.readers.foreign.speedscope import read_speedscope
+from incprof.readers.foreign.speedscope import read_folded, read_speedscope
 from incprof.readers.foreign.timeline import Imported
-from incprof.readers.foreign.trace_events import read_trace_events
+from incprof.readers.foreign.trace_events import read_cpuprofile, read_trace_events
 from incprof.readers.run import CLASSIC, SERIES
 
 PERF_FIELDS = "comm,pid,tid,time,period,event,ip,sym,dso"
@@ -87,7 +84,7 @@ def _told(command: Sequence[str], package: str, where: str) -> Iterator[Iterator
         out = process.stdout
         assert out is not None
         try:
-            lines = iter(lambda: out.readline(LONGEST), b"")
+            lines = iter(lambda: out.readline(LONGEST_LINE), b"")
             try:
                 yield (line.decode("utf-8", "surrogateescape") for line in lines)
             except NoDataError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.readers.foreign.files import MOST_BYTES, in_order, understood, whole
+from incprof.readers.foreign.foreign_files import MOST_BYTES, in_order, understood, whole
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
 
 DEFAULT_INTERVAL_S, TICK_S = 1.0, 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,14 +12,11 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
-from incprof.readers.foreign import wire
-from incprof.readers.foreign.addresses import Mapped, frames_at
-from incprof.readers.foreign.files import series_of, understood, whole
-from incprof.readers.foreign.gperftools import is_legacy, read_legacy
-from incprof.readers.foreign.interpreted import qualified
-from incprof.readers.foreign.shared import is_shared
+from incprof.readers.foreign import foreign_files
+from incprof.readers.foreign.foreign_files import series_of, understood, whole
+from incprof.readers.foreign.frames import Mapped, frames_at, is_shared, qualified
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
-from incprof.symbols.ownership import is_shared_code
+from incprof.symbols.function_space import is_shared_code
 
 UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
 # Preference among several times; any other comes after these.
@@ -120,9 +118,9 @@ def _of_message(data: bytes, path: str, exe: str | None) -> Snapshot:
     stacks = []
     for locations, values in raw.samples:
         stack = tuple(frame for number in reversed(locations) for frame in frames[number])
-        stacks.append((stack, wire.signed(values[place]) * unit))
-    period = wire.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
-    start, length = (wire.signed(raw.single.get(number, 0)) * 1e-9 for number in (9, 10))
+        stacks.append((stack, foreign_files.signed(values[place]) * unit))
+    period = foreign_files.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
+    start, length = (foreign_files.signed(raw.single.get(number, 0)) * 1e-9 for number in (9, 10))
     return Snapshot(program or "app", stacks, period or DEFAULT_TICK_S, max(start, 0.0), max(length, 0.0))
 
 
@@ -134,7 +132,7 @@ def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
     if times:
         place = min(times, key=lambda each: rank.get(found[each][0], len(rank)))
         return place, UNITS[found[place][1]]
-    period = wire.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
+    period = foreign_files.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
     counts = [place for place, (_, unit) in enumerate(found) if unit == "count"]
     if period > 0 and counts:
         return counts[0], period
@@ -169,7 +167,10 @@ def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str |
     function = raw.functions.get(number, {})
     name = _text(raw, function.get(3, 0)) or _text(raw, function.get(2, 0))
     file = _text(raw, function.get(4, 0))
-    places = [value if 0 < value < 10**9 else 0 for value in (wire.signed(line), wire.signed(function.get(5, 0)))]
+    places = [
+        value if 0 < value < 10**9 else 0
+        for value in (foreign_files.signed(line), foreign_files.signed(function.get(5, 0)))
+    ]
     of_go = go is not None and (GO_OWN.match(name) is not None if not go else file.startswith(go))
     shared = is_shared(path) or of_go or is_shared_code(file)
     module = "" if path == program else path
@@ -195,7 +196,7 @@ def _text(raw: _Raw, number: int) -> str:
 def _parse(data: memoryview) -> _Raw:
     """Parse the fields of a profile."""
     raw = _Raw()
-    for kind, value in wire.fields(data):
+    for kind, value in foreign_files.fields(data):
         if kind == 1:
             raw.types.append(_pair(value))
         elif kind == 2:
@@ -211,43 +212,142 @@ def _parse(data: memoryview) -> _Raw:
             found = _numbers_of(value)
             raw.functions[found.get(1, 0)] = found
         elif kind == 6:
-            raw.strings.append(bytes(wire.message(value)).decode("utf-8", "replace"))
+            raw.strings.append(bytes(foreign_files.message(value)).decode("utf-8", "replace"))
         elif kind == 11:
             raw.period_type = _pair(value)
         elif kind in (9, 10, 12):
-            raw.single[kind] = wire.number(value)
+            raw.single[kind] = foreign_files.number(value)
     if not raw.strings or raw.strings[0]:
         raise ValueError("no table of strings")
     return raw
 
 
-def _numbers_of(value: wire.Value) -> dict[int, int]:
+def _numbers_of(value: foreign_files.Value) -> dict[int, int]:
     """Return the numbers of a message by their fields."""
-    return {kind: wire.number(each) for kind, each in wire.fields(wire.message(value)) if isinstance(each, int)}
+    return {
+        kind: foreign_files.number(each)
+        for kind, each in foreign_files.fields(foreign_files.message(value))
+        if isinstance(each, int)
+    }
 
 
-def _pair(value: wire.Value) -> tuple[int, int]:
+def _pair(value: foreign_files.Value) -> tuple[int, int]:
     found = _numbers_of(value)
     return found.get(1, 0), found.get(2, 0)
 
 
-def _sample(value: wire.Value) -> tuple[list[int], list[int]]:
+def _sample(value: foreign_files.Value) -> tuple[list[int], list[int]]:
     """Parse a sample: locations, innermost first, and values."""
     locations, values = list[int](), list[int]()
-    for kind, each in wire.fields(wire.message(value)):
+    for kind, each in foreign_files.fields(foreign_files.message(value)):
         if kind == 1:
-            locations += wire.numbers(each)
+            locations += foreign_files.numbers(each)
         elif kind == 2:
-            values += wire.numbers(each)
+            values += foreign_files.numbers(each)
     return locations, values
 
 
-def _location(value: wire.Value) -> tuple[int, tuple[int, int, list[tuple[int, int]]]]:
+def _location(value: foreign_files.Value) -> tuple[int, tuple[int, int, list[tuple[int, int]]]]:
     """Parse a location: number, mapping, address and lines, (function, line), innermost first."""
     single, lines = dict[int, int](), list[tuple[int, int]]()
-    for kind, each in wire.fields(wire.message(value)):
+    for kind, each in foreign_files.fields(foreign_files.message(value)):
         if kind == 4:
             lines.append(_pair(each))
         elif kind in (1, 2, 3):
-            single[kind] = wire.number(each)
+            single[kind] = foreign_files.number(each)
     return single.get(1, 0), (single.get(2, 0), single.get(3, 0), lines)
+
+
+# CPU profiles in gperftools' format: counted stacks of addresses, and the list of memory mappings.
+
+
+# In words: 0, 3 more, version 0, microseconds between samples, 0; stacks; and a stack of 0 samples with the one frame
+# 0.
+WORD = struct.Struct("<Q")
+HEAD = struct.Struct("<5Q")
+LAST = (0, 1, 0)
+DEEPEST = 1 << 14
+MAPPED = re.compile(rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) ..x. ([0-9a-f]{1,16}) \S+ \d+ +(\S.*)")
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Addresses at which a file is mapped."""
+
+    low: int
+    high: int
+    mapped: Mapped
+
+
+def is_legacy(data: bytes) -> bool:
+    """Return whether this is a profile in gperftools' format."""
+    if len(data) < HEAD.size:
+        return False
+    first, words, version, period, zero = HEAD.unpack_from(data)
+    return (first, words, version, zero) == (0, 3, 0, 0) and 0 < period < 10**9
+
+
+def read_legacy(data: bytes, exe: str | None) -> tuple[str, list[tuple[tuple[Frame, ...], float]], float]:
+    """Return the program, its stacks with CPU seconds, and the seconds between samples.
+
+    Raises: ValueError if it is damaged.
+    """
+    tick = HEAD.unpack_from(data)[3] * 1e-6
+    stacks, end = _stacks(data)
+    ranges = _ranges(data[end:])
+    program = exe or (ranges[0].mapped.path if ranges else "app")
+    frames = _legacy_frames(stacks, ranges, program)
+    return program, [(_stack(pcs, frames), count * tick) for pcs, count in stacks], tick
+
+
+def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
+    """Return the stacks, innermost address first, with their counts; and the offset of the text after them."""
+    found, at = list[tuple[tuple[int, ...], int]](), HEAD.size
+    while True:
+        if at + 2 * WORD.size > len(data):
+            raise ValueError("no end")
+        count, depth = struct.unpack_from("<2Q", data, at)
+        at += 2 * WORD.size
+        if not 0 < depth <= DEEPEST or at + depth * WORD.size > len(data):
+            raise ValueError("a stack that is too deep")
+        pcs = struct.unpack_from(f"<{depth}Q", data, at)
+        at += depth * WORD.size
+        if (count, depth, pcs[0]) == LAST:
+            return found, at
+        # All but the innermost are return addresses.
+        found.append(((pcs[0], *(pc - 1 for pc in pcs[1:] if pc)), count))
+
+
+def _ranges(text: bytes) -> list[_Range]:
+    """Return the executable mappings; the program comes first."""
+    found = []
+    for low, high, offset, path in (match.groups() for match in map(MAPPED.match, text.splitlines()) if match):
+        start = int(low, 16)
+        found.append(
+            _Range(start, int(high, 16), Mapped(path.decode("utf-8", "surrogateescape"), start, int(offset, 16)))
+        )
+    return found
+
+
+def _legacy_frames(
+    stacks: list[tuple[tuple[int, ...], int]], ranges: list[_Range], program: str
+) -> dict[int, list[Frame]]:
+    """Return the frames at each address; none if nothing was mapped there."""
+    every = sorted({pc for pcs, _ in stacks for pc in pcs})
+    first, inside = ranges[0].mapped.path if ranges else "", defaultdict[_Range, list[int]](list)
+    for pc in every:
+        here = next((each for each in ranges if each.low <= pc < each.high), None)
+        if here:
+            inside[here].append(pc)
+    found: dict[int, list[Frame]] = {}
+    for each, pcs in inside.items():
+        mapped = each.mapped
+        if mapped.path == first:
+            mapped = Mapped(program, mapped.start, mapped.offset)
+        found.update(zip(pcs, frames_at(mapped, pcs, program), strict=True))
+    return found
+
+
+def _stack(pcs: tuple[int, ...], frames: dict[int, list[Frame]]) -> tuple[Frame, ...]:
+    """Return a stack's frames, outermost first."""
+    return tuple(frame for pc in reversed(pcs) for frame in frames.get(pc, ()))

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.readers.foreign import wire
-from incprof.readers.foreign.distances import usual_distance
-from incprof.readers.foreign.files import understood, whole
-from incprof.readers.foreign.shared import is_shared
-from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+from incprof.readers.foreign import foreign_files
+from incprof.readers.foreign.foreign_files import understood, whole
+from incprof.readers.foreign.frames import is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
 
 # Magic and version; then records, each after its size; the last size is 0.
 HEAD, SIZE = struct.Struct("<10sH"), struct.Struct("<I")
@@ -96,8 +95,8 @@ def _read(data: bytes) -> _Recorded:
     """Parse the records of a file."""
     found = _Recorded()
     for record in _records(data):
-        for kind, value in wire.fields(record):
-            body = wire.message(value)
+        for kind, value in foreign_files.fields(record):
+            body = foreign_files.message(value)
             if kind == SAMPLE:
                 found.samples.append(_sample(body))
             elif kind == LOST:
@@ -133,29 +132,29 @@ def _records(data: bytes) -> Iterator[memoryview]:
 
 def _sample(body: memoryview) -> _Sample:
     sample = _Sample()
-    for kind, value in wire.fields(body):
+    for kind, value in foreign_files.fields(body):
         if kind == 1:
-            sample.time_s = wire.number(value) * NS
+            sample.time_s = foreign_files.number(value) * NS
         elif kind == 2:
-            sample.thread = wire.number(value)
+            sample.thread = foreign_files.number(value)
         elif kind == 3:
-            place = _numbers(wire.message(value))
-            sample.chain.append((place.get(2, 0), wire.signed(place.get(3, 0))))
+            place = _numbers(foreign_files.message(value))
+            sample.chain.append((place.get(2, 0), foreign_files.signed(place.get(3, 0))))
         elif kind == 4:
-            sample.count = wire.number(value)
+            sample.count = foreign_files.number(value)
         elif kind == 5:
-            sample.event = min(wire.number(value), 1 << 10)
+            sample.event = min(foreign_files.number(value), 1 << 10)
     return sample
 
 
 def _numbers(body: memoryview) -> dict[int, int]:
-    return {kind: value for kind, value in wire.fields(body) if isinstance(value, int)}
+    return {kind: value for kind, value in foreign_files.fields(body) if isinstance(value, int)}
 
 
 def _texts(body: memoryview) -> defaultdict[int, list[str]]:
     """Return the texts of a message by their fields."""
     found = defaultdict[int, list[str]](list)
-    for kind, value in wire.fields(body):
+    for kind, value in foreign_files.fields(body):
         if not isinstance(value, int):
             found[kind].append(bytes(value).decode("utf-8", "replace"))
     return found

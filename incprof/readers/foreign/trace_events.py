@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.readers.foreign import kineto
-from incprof.readers.foreign.cpuprofile import add_profile, times_of
-from incprof.readers.foreign.distances import usual_distance
-from incprof.readers.foreign.files import HOSTILE, unpacked
-from incprof.readers.foreign.interpreted import frame_of
-from incprof.readers.foreign.json_stream import JsonStream
-from incprof.readers.foreign.slices import ALL, EVENT_S, UNNAMED, Slices
-from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+from incprof.readers.foreign.foreign_files import HOSTILE, JsonStream, document, understood, unpacked
+from incprof.readers.foreign.frames import frame_of, qualified
+from incprof.readers.foreign.speedscope import ALL, EVENT_S, NO_NAME, Slices
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
+from incprof.symbols.function_space import is_shared_source
 
 US = 1e-6
 # Slices that `incprof export` writes beside those of threads.
@@ -79,16 +79,16 @@ class _Reader:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.frames)
-            self.frames.append(kineto.slice_frame(*key) or NAMELESS)
+            self.frames.append(slice_frame(*key) or NAMELESS)
         return number
 
     def _slice(self, event: dict[str, Any], track: Track) -> None:
-        kind, name, device = kineto.kind_of(event), str(event.get("name", "")), 0
+        kind, name, device = kind_of(event), str(event.get("name", "")), 0
         slices = self.slices
-        if kind == kineto.LEFT_OUT:
+        if kind == LEFT_OUT:
             return
-        if kind == kineto.DEVICE:
-            slices, track = self.streams, kineto.stream_of(event)
+        if kind == DEVICE:
+            slices, track = self.streams, stream_of(event)
             device = track[0]
         self.kinds.add(kind)
         used = float(event["tdur"]) * US if "tdur" in event else ALL
@@ -99,7 +99,7 @@ class _Reader:
         self.slices[track].edge(float(event["ts"]) * US, True, self._frame(str(event.get("name", ""))))
 
     def _end(self, event: dict[str, Any], track: Track) -> None:
-        frame = self._frame(str(event["name"])) if event.get("name") else UNNAMED
+        frame = self._frame(str(event["name"])) if event.get("name") else NO_NAME
         self.slices[track].edge(float(event["ts"]) * US, False, frame)
 
     def _name(self, event: dict[str, Any], track: Track) -> None:
@@ -147,8 +147,8 @@ def read_trace_events(path: str) -> Imported:
         stream = JsonStream(file, (EVENTS, SAMPLES))
         for name, value in stream:
             reader.take(name, value)
-    if kineto.PYTHON in reader.kinds:
-        reader.frames = kineto.below_python(reader.frames)
+    if PYTHON in reader.kinds:
+        reader.frames = below_python(reader.frames)
     timelines = sorted((each for each in _timelines(reader) if len(each)), key=_most_time)
     notes, damaged = _add_streams(reader, timelines), reader.damaged > 0 or stream.cut
     if not timelines:
@@ -221,3 +221,184 @@ def _add_samples(reader: _Reader, timeline: Timeline, samples: list[tuple[float,
 
 def _most_time(timeline: Timeline) -> tuple[float, int]:
     return -float(timeline.columns()[1].sum()), timeline.pid or 0
+
+
+# V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's; also in the pieces that a trace contains.
+
+
+DEFAULT_S = 1e-3
+# V8's own frames: idle, native code, and its garbage collector.
+ROOT, IDLE, PROGRAM, COLLECTOR = "(root)", "(idle)", "(program)", "(garbage collector)"
+FILE = "file://"
+
+
+def read_cpuprofile(path: str) -> Imported:
+    """Read a file as a timeline.
+
+    Raises: NoDataError if it is not such a profile.
+    """
+    return understood(path, "CPU profile of V8", lambda: _imported(document(path), path))
+
+
+def _imported(found: dict[str, Any], path: str) -> Imported:
+    if "head" in found:
+        found = {**found, "nodes": _flat(found["head"])}
+    timeline = Timeline("", Paths(), DEFAULT_S)
+    timeline.tick_s = add_profile(timeline, found, _times(found), 0)
+    timeline.app = script_of(timeline.paths)
+    if not len(timeline):
+        raise NoDataError(f"{path}: no sample in it at which anything ran")
+    return Imported("cpuprofile", [timeline])
+
+
+def add_profile(timeline: Timeline, found: dict[str, Any], times: Sequence[float], thread: int) -> float:
+    """Add the samples of a profile, taken at the given times, seconds; return the typical time of a sample.
+
+    Each sample stands for the time since the one before it. The time before the first is unknown.
+    """
+    nodes = {node["id"]: node for node in found["nodes"]}
+    above = {child: node["id"] for node in found["nodes"] for child in node.get("children") or ()}
+    above |= {node["id"]: node["parent"] for node in found["nodes"] if "parent" in node}
+    stacks = {number: _stack(number, nodes, above) for number in nodes}
+    # V8 may record several threads.
+    samples = sorted(zip(times, found["samples"], strict=True), key=lambda sample: sample[0])
+    tick = usual_distance(np.array([time for time, _ in samples]), np.zeros(len(samples), dtype=np.int64), DEFAULT_S)
+    before = samples[0][0] - tick if samples else 0.0
+    for time, number in samples:
+        if nodes[number]["callFrame"]["functionName"] != IDLE and time > before:
+            timeline.add(stacks[number], time, time - before, wall_s=time - before, thread=thread)
+        before = time
+    return tick
+
+
+def times_of(deltas: Sequence[Any], start: float) -> list[float]:
+    """Return the times of samples, seconds: each so many microseconds after the one before, the first after `start`."""
+    return (np.cumsum([start, *map(float, deltas)])[1:] * US).tolist()  # type: ignore[no-any-return]
+
+
+def _times(found: dict[str, Any]) -> list[float]:
+    """Return the times of samples, seconds. Without recorded times, samples are spread evenly."""
+    if "timeDeltas" in found:
+        return times_of(found["timeDeltas"], 0.0)
+    if "timestamps" in found:
+        return [(float(time) - float(found["timestamps"][0])) * US for time in found["timestamps"]]
+    lasted, many = float(found["endTime"]) - float(found["startTime"]), len(found["samples"])
+    # Older profiles give their start and end in seconds.
+    return np.linspace(0.0, lasted * (1.0 if lasted < many else US), many + 1)[1:].tolist()  # type: ignore[no-any-return]
+
+
+def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the nodes of a tree, as V8 wrote it up to 2015: each node contains its children and its function."""
+    found, left = list[dict[str, Any]](), [head]
+    while left:
+        node = left.pop()
+        left += node["children"]
+        found.append({"id": node["id"], "callFrame": node, "children": [child["id"] for child in node["children"]]})
+    return found
+
+
+def _stack(number: Any, nodes: dict[Any, Any], above: dict[Any, Any]) -> tuple[Frame, ...]:
+    """Return the frames of a node, outermost first."""
+    frames: list[Frame] = []
+    seen = 0
+    while number is not None:
+        frame = _frame(nodes[number]["callFrame"])
+        if frame:
+            frames.append(frame)
+        number = above.get(number)
+        if (seen := seen + 1) > len(nodes):
+            raise ValueError("nodes in a circle")
+    return tuple(reversed(frames))
+
+
+def _frame(called: dict[str, Any]) -> Frame | None:
+    name, url, line = (
+        qualified(str(called["functionName"])),
+        str(called.get("url") or ""),
+        int(called.get("lineNumber", -1)) + 1,
+    )
+    if name in (ROOT, IDLE, PROGRAM):
+        return None
+    if name == COLLECTOR:
+        return Frame("[v8]", name, shared=True)
+    file = url.removeprefix(FILE)
+    own = f"{file}:{line}:{called.get('columnNumber', 0)}"
+    if not name:  # the outermost code of a file is unnamed too
+        name = f"(anonymous {PurePosixPath(file).name}:{line})"
+    # Code generated at run time has a script in place of a file.
+    shared = url.startswith("node:") or not (file or int(called.get("scriptId") or 0))
+    return Frame("[v8]" if shared else "", name, file, max(line, 0), own, max(line, 0), shared)
+
+
+def script_of(paths: Paths) -> str:
+    """Return the file in which most paths begin."""
+    count: dict[str, int] = {}
+    outermost = [0] * len(paths.parent)
+    for node, parent in enumerate(paths.parent):
+        outermost[node] = outermost[parent] or node
+        if node and (file := paths.frames[paths.frame[outermost[node]]].file):
+            count[file] = count.get(file, 0) + 1
+    return PurePosixPath(max(sorted(count), key=lambda file: count[file])).name if count else "app"
+
+
+# Trace events of Kineto, PyTorch's profiler: operators, kernels of devices, marks, Python's functions.
+
+
+OPERATOR, RUNTIME, DEVICE, MARK, PYTHON, LEFT_OUT = range(6)
+# By category; older versions capitalise some. Left out: slices that span the whole trace, the profiler's own work, and
+# copies of marks on a device.
+KINDS = {
+    "cpu_op": OPERATOR, "operator": OPERATOR,
+    "cuda_runtime": RUNTIME, "cuda_driver": RUNTIME, "runtime": RUNTIME, "xpu_runtime": RUNTIME, "hip_runtime": RUNTIME,
+    "kernel": DEVICE, "gpu_memcpy": DEVICE, "gpu_memset": DEVICE, "memcpy": DEVICE, "memset": DEVICE,
+    "user_annotation": MARK, "python_function": PYTHON,
+    "trace": LEFT_OUT, "overhead": LEFT_OUT, "gpu_user_annotation": LEFT_OUT,
+}  # fmt: skip
+TORCH, CUDA = "[torch]", "[cuda]"
+# `model.py(12): forward`; a file in a directory of packages is shown without that directory.
+FUNCTION = re.compile(r"(.+)\((\d{1,9})\): (.+)")
+STEP = re.compile(r"ProfilerStep#\d+")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+PACKAGES = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "torchaudio", "numpy"})
+
+
+def kind_of(event: Mapping[str, Any]) -> int | None:
+    """Return the kind of an event; None if it is not Kineto's."""
+    kind = KINDS.get(str(event.get("cat")).lower())
+    return None if kind == DEVICE and not isinstance(event.get("args"), dict) else kind
+
+
+def stream_of(event: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the device, and the stream of it, that a kernel or a copy ran on."""
+    return int(event["args"].get("device", event["pid"])), int(event["args"].get("stream", event["tid"]))
+
+
+def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
+    """Return the frame of a slice of the given kind; None if it is not a function."""
+    if kind == OPERATOR:
+        return Frame(TORCH, name)
+    if kind == RUNTIME:
+        return Frame(CUDA, name, shared=True)
+    if kind == DEVICE:
+        return Frame("", f"[GPU {device}] {name}")
+    if kind == MARK:
+        return Frame("", f"[{'ProfilerStep' if STEP.fullmatch(name) else name}]")
+    if kind == PYTHON:
+        return _python(name)
+    return frame_of(name)
+
+
+def below_python(frames: Sequence[Frame]) -> list[Frame]:
+    """Return frames with operators as library functions, which they are if the program's own functions are known."""
+    return [frame._replace(shared=True) if frame.module == TORCH else frame for frame in frames]
+
+
+def _python(name: str) -> Frame | None:
+    match = FUNCTION.fullmatch(name)
+    if match is None:  # built-in functions, and modules of a model
+        return Frame(TORCH, ADDRESS.sub("", name), shared=True)
+    file, line = match[1], int(match[2])
+    frame = frame_of(match[3], file, line, line)
+    if frame and not is_shared_source(file) and file.partition("/")[0].removesuffix(".py") in PACKAGES:
+        return frame._replace(module="[python]", shared=True)
+    return frame

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from incprof import __version__
+from incprof.errors import NoDataError, UsageError
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
-from incprof.readers.foreign.layout import FIRST, Layout, Placed, function_of
-from incprof.readers.foreign.ticks import Ticks, in_ticks
-from incprof.readers.foreign.timeline import Timeline
-from incprof.readers.stream import images
-from incprof.readers.stream.encode import image, varints, zigzag
-from incprof.readers.stream.metadata import VERSION
-from incprof.symbols.elf.symbols import symbols_file
-from incprof.symbols.source import module_key
+from incprof.readers.foreign.timeline import ELIDED, LONGEST_NAME, Frame, Paths, Ticks, Timeline, in_ticks
+from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.run import files_of, open_run
+from incprof.readers.stream import stream_files
+from incprof.readers.stream.coded_records import ELIDED_MODULE, MAX_BYTES
+from incprof.readers.stream.collect import DEFAULT_RATE_HZ, VERSION
+from incprof.readers.stream.stream_files import HEADER, MAGIC, check
+from incprof.safe.inputs import open_input
+from incprof.symbols.elf.file import WrittenSymbol, open_elf, symbols_file
 from incprof.symbols.source_lines import said_lines
+from incprof.symbols.symbol_files import module_key
 
 NS = 1e9
 # A call count that exceeds its field is written as several records.
@@ -45,9 +53,9 @@ def write_timeline(
     for module in layout.modules:
         _write_symbols(directory, module)
     with (directory / name).open("xb") as out:
-        out.write(image(images.METADATA, _metadata(timeline, ticks, layout, kind, rank)))
+        out.write(image(stream_files.METADATA, _metadata(timeline, ticks, layout, kind, rank)))
         _write_intervals(out, timeline, ticks, layout)
-        out.write(image(images.END, b"{}", interval=len(ticks.end_s)))
+        out.write(image(stream_files.END, b"{}", interval=len(ticks.end_s)))
     return ticks
 
 
@@ -100,11 +108,15 @@ def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: La
         here = slice(first, last)
         payload = nodes.new(ticks.node[here])
         if payload:
-            out.write(image(images.NODES, payload, interval=number))
+            out.write(image(stream_files.NODES, payload, interval=number))
         for module, records in _arcs(calls.get(number, [])):
-            out.write(image(images.OWN_TIME, records, module=module, interval=number))
-        out.write(image(images.SAMPLES, _samples(ticks, here, number, nodes, len(layout.modules)), interval=number))
-        out.write(image(images.INTERVAL, _counters(ticks, here, number, ordered=timeline.ordered), interval=number))
+            out.write(image(stream_files.OWN_TIME, records, module=module, interval=number))
+        out.write(
+            image(stream_files.SAMPLES, _samples(ticks, here, number, nodes, len(layout.modules)), interval=number)
+        )
+        out.write(
+            image(stream_files.INTERVAL, _counters(ticks, here, number, ordered=timeline.ordered), interval=number)
+        )
 
 
 class _Nodes:
@@ -173,3 +185,207 @@ def _arcs(calls: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
                 records += ARC.pack(1, 0, address, min(left, MOST_CALLS))
                 left -= MOST_CALLS
         yield module, bytes(records)
+
+
+# Assign addresses to functions that have names and lines, but no addresses here.
+#
+# Each function gets a range of addresses in its module: the first is its beginning; each pair of a line in it and a
+# library function called from there has one of the others.
+
+
+# Address of a module's first function, and the alignment of functions.
+FIRST, ALIGNED = 0x1000, 0x10
+Function = tuple[str, str, str]
+
+
+@dataclass
+class Placed:
+    """A module with its functions.
+
+    Attributes:
+        imports: the library function that the code at an address calls.
+        chains: name, file and line at an address.
+    """
+
+    path: str
+    number: int
+    symbols: list[WrittenSymbol] = field(default_factory=list)
+    end: int = FIRST
+    imports: dict[int, str] = field(default_factory=dict)
+    chains: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+
+    @property
+    def nameless(self) -> str:
+        """The name of its code without symbols."""
+        return f"[unknown in {self.path.rpartition('/')[2]}]"
+
+    @property
+    def build_id(self) -> str:
+        """A hash of this set of functions, 40 hexadecimal digits."""
+        said = hashlib.sha1(self.path.encode("utf-8", "replace"), usedforsecurity=False)
+        for symbol in self.symbols:
+            said.update(f"\0{symbol.name}\0{symbol.address}\0{symbol.size}".encode("utf-8", "replace"))
+        for address, (_, file, line) in sorted(self.chains.items()):
+            said.update(f"\0{address}\0{file}\0{line}".encode("utf-8", "replace"))
+        return said.hexdigest()
+
+
+class Layout:
+    """Assigns the frames of paths to modules and addresses. program: the module with number 0. modules: by number."""
+
+    def __init__(self, paths: Paths, program: str, more: Iterable[Frame] = ()):
+        """more: functions that are on no path."""
+        self._paths = paths
+        self._slots: dict[tuple[int, int], int] = {}
+        self.starts: dict[Function, tuple[int, int]] = {}
+        found: dict[str, dict[Function, dict[tuple[str, int, str], list[tuple[int, int]]]]] = {program: {}}
+        begins: dict[Function, tuple[str, int]] = {}
+        pairs = sorted(set(zip(paths.frame[1:], paths.called[1:], strict=True)))
+        for frame in more:
+            found.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
+            _begin(begins, frame)
+        for number, called in pairs:
+            frame = paths.frames[number]
+            if frame == ELIDED:
+                continue
+            places = found.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
+            name = paths.names[called] if called >= 0 else ""
+            places.setdefault((frame.file, frame.line, name), []).append((number, called))
+            _begin(begins, frame)
+        self.modules = [Placed(path, number) for number, path in enumerate([program, *sorted({*found} - {program})])]
+        for module in self.modules:
+            for function in sorted(found[module.path]):
+                self._place(module, function, found[module.path][function], begins.get(function))
+        if not self.modules[0].symbols:  # readers require symbols of a program
+            self._place(self.modules[0], ("", "", ""), {}, None)
+
+    def _place(
+        self, module: Placed, function: Function, places: dict[tuple[str, int, str], list[tuple[int, int]]],
+        begins: tuple[str, int] | None,
+    ) -> None:  # fmt: skip
+        name, start, size = function[1] or module.nameless, module.end, len(places) + 1
+        module.symbols.append(WrittenSymbol(name, start, size))
+        module.end = (start + size + ALIGNED - 1) // ALIGNED * ALIGNED
+        self.starts[function] = (module.number, start)
+        if begins:
+            module.chains[start] = (name, *begins)
+        for offset, (file, line, called) in enumerate(sorted(places), 1):
+            address = start + offset
+            for pair in places[file, line, called]:
+                self._slots[pair] = address
+            if file and line:
+                module.chains[address] = (name, file, line)
+            if called:
+                module.imports[address] = called
+
+    def node(self, node: int) -> tuple[int, int]:
+        """Return module and address of a path node."""
+        frame = self._paths.frames[self._paths.frame[node]]
+        if frame == ELIDED:
+            return ELIDED_MODULE, 0
+        number = self.starts[function_of(frame)][0]
+        return number, self._slots[self._paths.frame[node], self._paths.called[node]]
+
+
+def function_of(frame: Frame) -> Function:
+    """Return the key that identifies a frame's function."""
+    return frame.module, symbol_name(frame.name), frame.own
+
+
+def symbol_name(name: str) -> str:
+    """Return a name in a form that a symbol table can hold."""
+    return name.replace("\0", "")[:LONGEST_NAME]
+
+
+def _begin(begins: dict[Function, tuple[str, int]], frame: Frame) -> None:
+    """Record where a function begins: if that is not known, at its first known line."""
+    line = frame.begins or frame.line
+    if not frame.file or not line:
+        return
+    file, least = begins.get(function_of(frame), (frame.file, line))
+    begins[function_of(frame)] = (file, min(least, line)) if file == frame.file else (file, least)
+
+
+# Copy a directory of gmon.out files, one per interval, into one that names its program (docs/reference/formats.md).
+
+
+def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: float) -> tuple[str, int, float]:
+    """Copy a series' files and the program. Return the program's name, the number of intervals, and samples per second.
+
+    Raises: UsageError without a program; NoDataError if there is no series; OSError.
+    """
+    if len(inputs) != 1 or not Path(inputs[0]).is_dir():
+        raise UsageError("gmon-dir: give one directory, which holds gmon.out files")
+    if exe is None:
+        raise UsageError(f"{inputs[0]}: gmon.out files do not name their program: give it with --exe")
+    if any(entry.name.startswith("gmon-meta.") for entry in Path(inputs[0]).iterdir()):
+        raise UsageError(f"{inputs[0]} is a run directory as it is: incprof phases {inputs[0]}")
+    run = open_run(inputs[0], exe=exe)
+    if not run.processes[0].series:
+        raise UsageError(f"{inputs[0]} is a run directory as it is: incprof phases {inputs[0]}")
+    elf, path = open_elf(exe), os.path.abspath(exe)
+    code = [section for section in elf.sections if section.executable]
+    if not code:
+        raise NoDataError(f"{exe}: no code in it: give the program")
+    low, high = min(s.address for s in code), max(s.address + s.size for s in code)
+    module = Module(0, path, elf.build_id, low, high, True)
+    (target / "symbols").mkdir()
+    _copy(exe, target / "symbols" / f"{module_key(module)}.elf")
+    intervals, rate_hz = 0, DEFAULT_RATE_HZ
+    for process in run.processes:
+        for snapshot in files_of(process):
+            behind = f".{process.pid}" if process.pid is not None else ""
+            _copy(snapshot.path, target / f"gmon-{snapshot.number}.{process.rank}{behind}")
+            if process is run.processes[0]:
+                intervals += 1
+                rates = [float(np.max(each.rate)) for each in read_gmon(snapshot.path).histograms if np.size(each.rate)]
+                rate_hz = max([rate for rate in rates if rate > 0], default=rate_hz)
+        said = {
+            "format": "incprof-gmon", "version": VERSION, "tool": __version__, "imported": "gmon-dir",
+            "app": Path(exe).name, "exe": path, "build_id": elf.build_id, "rank": process.rank, "ranks": None,
+            "interval_s": interval_s, "rate_hz": rate_hz,
+            "modules": [
+                {
+                    "id": 0, "path": path, "build_id": elf.build_id, "base": "0x0", "low": hex(low), "high": hex(high),
+                    "app": True,
+                }
+            ],
+        }  # fmt: skip
+        (target / f"gmon-meta.{process.rank}.json").write_text(json.dumps(said), encoding="ascii")
+    return Path(exe).name, intervals, rate_hz
+
+
+def _copy(source: str, target: Path) -> None:
+    """Copy a regular file."""
+    with open_input(source) as file, target.open("xb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
+
+
+# Encode numbers and images as the collector does (docs/reference/formats.md).
+
+
+UintArray = npt.NDArray[np.uint64]
+
+
+def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
+    """Return an image: its header and payload."""
+    head = HEADER.pack(MAGIC, kind, 0, module, len(payload), interval)
+    return HEADER.pack(MAGIC, kind, check(head, payload), module, len(payload), interval) + payload
+
+
+def varints(values: UintArray) -> bytes:
+    """Return numbers as consecutive LEB128."""
+    septets = np.zeros((len(values), MAX_BYTES), dtype=np.uint8)
+    rest, length = values.copy(), np.ones(len(values), dtype=np.int64)
+    for at in range(MAX_BYTES):
+        septets[:, at] = (rest & np.uint64(0x7F)).astype(np.uint8)
+        rest >>= np.uint64(7)
+        more = rest > 0
+        septets[more, at] |= 0x80
+        length += more
+    return septets[np.arange(MAX_BYTES) < length[:, None]].tobytes()
+
+
+def zigzag(values: npt.NDArray[np.int64]) -> UintArray:
+    """Return signed numbers as unsigned ones, same shape."""
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)

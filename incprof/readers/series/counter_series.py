@@ -12,17 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from incprof.errors import NoDataError, UsageError
-from incprof.model import WATTS, FloatArray
+from incprof.model import WATTS, FloatArray, IntArray, NodeSeries
 from incprof.model.series import CounterSeries, Power
-from incprof.readers.nodes.column_origin import understood
-from incprof.readers.nodes.counter_rates import rates_of
-from incprof.readers.nodes.named import UNITS
-from incprof.readers.nodes.power import with_power
-from incprof.readers.nodes.tables import Table
-from incprof.readers.nodes.text_tables import SIMULATED
-from incprof.readers.series.columns import LARGEST, time_among
-from incprof.readers.series.form import LONGEST_LINE, form_of, number
-from incprof.readers.series.perf import counts_by_event, is_perf
+from incprof.readers.series.columns import LARGEST, counts_by_event, is_perf, time_among
+from incprof.readers.series.node_columns import UNITS, Column, Kind, Table, understood, with_power
+from incprof.readers.series.text_tables import LONGEST_LINE, SIMULATED, form_of, number
 from incprof.safe.inputs import open_series
 from incprof.safe.printable import printable
 
@@ -132,3 +126,166 @@ def _finite(field: str) -> float:
     """Return a number, NaN if it is not a finite one."""
     value = number(field)
     return value if value is not None and abs(value) <= LARGEST else float("nan")
+
+
+# Convert a file's rows to rates per second: counters that wrap or restart, missing rows, times in any order.
+
+
+# Ranges, in bits, at which counters wrap: of programs, of processors' registers, of kernels.
+TURNS = tuple(2.0**bits for bits in (32, 48, 64))
+# A wrap that implies growth at more than this multiple of the fastest growth is rejected: the counter restarted.
+MOST_FASTER = 10.0
+# Distances of rows that vary by less belong to one rate; a longer one is a gap.
+GAP = 2.5
+# Number of rows after which a column that never decreased is a counter that only grows.
+MANY = 8
+SHOWN = 6
+
+
+def rates_of(table: Table, node: str) -> NodeSeries:
+    """Return the rows of a table as rates.
+
+    Raises: ValueError if no row has a time, or no column a number.
+    """
+    notes = list(table.notes)
+    order = _in_time(table, notes)
+    times = table.times[order]
+    if not len(times):
+        raise ValueError("no row with a time")
+    period = float(np.median(np.diff(times))) if len(times) > 1 else _first_length(table, times)
+    starts = np.concatenate([[table.first_s if _is_before(table, times) else times[0] - period], times[:-1]])
+    gaps = np.flatnonzero(np.diff(times) > GAP * period) + 1
+    if table.is_whole and len(gaps):
+        notes.append(f"{len(gaps)} rows are for longer than {GAP * period:.3g} s")
+        gaps = gaps[:0]
+    columns = [_rate(column, column.values[order], times - starts, period, gaps, notes) for column in table.columns]
+    kept = [(column, values) for column, values in columns if np.isfinite(values).any()]
+    _tell(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
+    seen = zip(table.columns, columns, strict=True)
+    grow = [before.name for before, (now, _) in seen if before.kind is None and now.kind is Kind.TOTAL]
+    _tell(notes, "taken as counters, because they only grow", grow)
+    if not kept:
+        raise ValueError("no column with a number")
+    values = np.stack([values for _, values in kept], axis=1)
+    times, values = _with_gaps(times, values, gaps, period, notes)
+    if table.simulated is not None:
+        notes.append(f"power is simulated: {table.simulated}")
+    return NodeSeries(
+        node,
+        times,
+        tuple(column.name for column, _ in kept),
+        tuple(column.unit for column, _ in kept),
+        values,
+        simulated=table.simulated is not None,
+        notes=tuple(notes),
+    )
+
+
+def _first_length(table: Table, times: FloatArray) -> float:
+    """Return the length of the only row."""
+    return float(times[0] - table.first_s) if _is_before(table, times) and table.first_s is not None else 1.0
+
+
+def _is_before(table: Table, times: FloatArray) -> bool:
+    return table.first_s is not None and table.first_s < times[0]
+
+
+def _in_time(table: Table, notes: list[str]) -> IntArray:
+    """Return the rows in order of time, each time once: its last row."""
+    known = np.flatnonzero(np.isfinite(table.times))
+    order = known[np.argsort(table.times[known], kind="stable")]
+    times = table.times[order]
+    last = np.concatenate([times[1:] > times[:-1], [True]]) if len(times) else np.zeros(0, dtype=np.bool_)
+    if len(known) < len(table.times):
+        notes.append(f"{len(table.times) - len(known)} rows without a time are left out")
+    if (np.diff(table.times[known]) < 0).any():
+        notes.append("rows were not in the order of their times: sorted")
+    if not last.all():
+        notes.append(f"{int((~last).sum())} rows have the time of another one: the last of them is taken")
+    found: IntArray = order[last]
+    return found
+
+
+def _rate(
+    column: Column, values: FloatArray, lengths: FloatArray, period: float, gaps: IntArray, notes: list[str]
+) -> tuple[Column, FloatArray]:
+    """Return a column, with its final kind, and its rates."""
+    kind = column.kind or (Kind.TOTAL if _only_grows(values) else column.otherwise)
+    if kind is Kind.GAUGE:
+        return column, values
+    unit = column.unit if "/" in column.unit or column.unit in ("W", "cpus") else f"{column.unit or '1'}/s"
+    column = replace(column, unit=unit, kind=kind)
+    if kind is Kind.AMOUNT:
+        # The counts of missing rows are in no other row.
+        spans = np.array(lengths)
+        spans[gaps] = period
+        return column, values / spans
+    rates = _growth(column.name, values, lengths, notes)
+    rates[gaps] = np.nan  # the gap itself as well
+    return column, rates
+
+
+def _only_grows(values: FloatArray) -> bool:
+    """Return whether a column of unknown kind is a counter: it grows, and hardly ever decreases."""
+    known = values[np.isfinite(values)]
+    steps = np.diff(known)
+    down = int((steps < 0).sum())
+    return (
+        len(known) >= MANY and bool((steps > 0).any()) and down <= max(1, len(steps) // 100) and down * 4 < len(steps)
+    )
+
+
+def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]) -> FloatArray:
+    """Return the growth of a counter per second, NaN in the first row and where it restarted.
+
+    Rows without a reading get the average up to the next reading.
+    """
+    rates = np.full(len(values), np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2:
+        return rates
+    ends = np.cumsum(lengths)
+    grown, spans = np.diff(values[known]), np.diff(ends[known])
+    fell = grown < 0
+    if fell.any():
+        fastest = float((grown[~fell] / spans[~fell]).max()) if (~fell).any() else 0.0
+        turned = _turned(values[known], grown, spans, fastest)
+        round_ = int((fell & np.isfinite(turned)).sum())
+        anew = int(fell.sum()) - round_
+        grown = np.where(fell, turned, grown)
+        if round_:
+            notes.append(f"{name} went round {round_} times: counted on")
+        if anew:
+            notes.append(f"{name} began anew {anew} times: no value there")
+    # A reading covers all rows since the one before.
+    row_of = np.searchsorted(known, np.arange(known[0] + 1, known[-1] + 1))
+    rates[known[0] + 1 : known[-1] + 1] = (grown / spans)[row_of - 1]
+    return rates
+
+
+def _turned(values: FloatArray, grown: FloatArray, spans: FloatArray, fastest: float) -> FloatArray:
+    """Return the growth of each step if the counter wrapped, NaN where that is impossible."""
+    found = np.full(len(grown), np.nan)
+    for turn in TURNS:
+        if values.max() < turn:
+            by_turn = grown + turn
+            likely = (by_turn >= 0) & (by_turn <= MOST_FASTER * fastest * spans)
+            found = np.where(np.isnan(found) & likely, by_turn, found)
+    return found
+
+
+def _with_gaps(
+    times: FloatArray, values: FloatArray, gaps: IntArray, period: float, notes: list[str]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows with an extra NaN row for each gap, before the row that ends it."""
+    if not len(gaps):
+        return times, values
+    missing = times[gaps] - times[gaps - 1] - period
+    notes.append(f"{len(gaps)} gaps, {missing.sum():.4g} s in all: no value there")
+    return np.insert(times, gaps, times[gaps] - period), np.insert(values, gaps, np.nan, axis=0)
+
+
+def _tell(notes: list[str], what: str, names: list[str]) -> None:
+    """Add a note on columns, if there are any, of at most one line."""
+    if names:
+        notes.append(f"{what}: {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}")

@@ -12,20 +12,37 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module, PathTree, Samples, distinct, pooled
-from incprof.readers.call_table import CallTable
-from incprof.readers.profile_builder import Parts, SelfTime, build_profile
-from incprof.readers.stream import images
-from incprof.readers.stream.collect import Collected, Sorter, first_metadata
-from incprof.readers.stream.decoder import StreamDecoder
-from incprof.readers.stream.follow_nodes import GrowingPaths, GrowingSpace
+from incprof.model import (
+    BROKEN,
+    ELIDED,
+    ROOT,
+    Arcs,
+    Counters,
+    IntervalProfile,
+    Metadata,
+    Module,
+    PathTree,
+    Process,
+    Run,
+    Samples,
+    distinct,
+    pooled,
+)
+from incprof.readers.profile_builder import CallTable, Parts, SelfTime, build_profile
+from incprof.readers.run import SERIES, streams
+from incprof.readers.stream import stream_files
+from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, ByteArray, NodeDecoder, Nodes
+from incprof.readers.stream.collect import MAX_MODULES, Collected, Sorter, first_metadata
+from incprof.readers.stream.decoder import StreamDecoder, extended
+from incprof.readers.stream.inlined import with_code_loops, with_inlined
 from incprof.readers.stream.library_functions import with_library_functions
-from incprof.readers.stream.node_files import split
-from incprof.readers.stream.paths import extended
 from incprof.readers.stream.records import Libs
-from incprof.readers.stream.regions import with_regions_joined
-from incprof.readers.stream.window import Source
-from incprof.symbols.machine_code import MachineCode
+from incprof.readers.stream.stream_files import Source, split
+from incprof.readers.stream.stream_profile import with_regions_joined
+from incprof.safe.jsonstore import InMemory
+from incprof.symbols.function_space import FunctionSpace, IntArray, NumberArray
+from incprof.symbols.modules import MachineCode, SymbolLoader
+from incprof.symbols.symbol_files import module_key
 from incprof.symbols.table import SymbolTable
 
 # Most intervals decoded at once.
@@ -173,7 +190,7 @@ class Follower:
             return Look()
         self._sorter.found = found
         more = False
-        for image in images.walk(source, found.damage, self._position):
+        for image in stream_files.walk(source, found.damage, self._position):
             self.holes += image.after_hole
             complete = self._sorter.take(image)
             self._position = image.offset + image.length
@@ -198,7 +215,7 @@ class Follower:
         trial = copy.copy(self._sorter)
         trial.pending = list(trial.pending)
         trial.found = Collected(source, self.metadata, dict(trial.found.modules), before_ns=self._end_ns)
-        for image in images.walk(source, trial.found.damage, self._position):
+        for image in stream_files.walk(source, trial.found.damage, self._position):
             trial.take(image)
             if trial.found.n_intervals == self._most:
                 return self._most
@@ -210,12 +227,12 @@ class Follower:
 
         Raises: NoDataError if it is not a stream.
         """
-        head = source.bytes_at(0, images.HEADER.size)
+        head = source.bytes_at(0, stream_files.HEADER.size)
         try:
             self.metadata = first_metadata(source) if head else None
         except NoDataError:
-            hopeful = images.MAGIC.startswith(head[: len(images.MAGIC)]) and not head.endswith(bytes(12))
-            if source.size >= HEAD_BYTES or not (hopeful or len(head) < len(images.MAGIC)):
+            hopeful = stream_files.MAGIC.startswith(head[: len(stream_files.MAGIC)]) and not head.endswith(bytes(12))
+            if source.size >= HEAD_BYTES or not (hopeful or len(head) < len(stream_files.MAGIC)):
                 raise
         if self.metadata is None:
             return False
@@ -254,3 +271,155 @@ class Follower:
         if not self._parts:
             return None
         return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))
+
+
+# The call paths of a growing stream: nodes and their functions, looked up once.
+
+
+class GrowingSpace(FunctionSpace):
+    """A FunctionSpace to which modules are added later: every possible module has its number from the start."""
+
+    def __init__(self, modules: Sequence[Module], load: Callable[[Module], SymbolTable]):
+        super().__init__(modules, load)
+        self._ids = np.arange(MAX_MODULES, dtype=np.int64)
+        self._specials = self.size = len(self._ids) + 2
+
+    def learn(self, modules: Sequence[Module]) -> bool:
+        """Add new modules; return whether there were any."""
+        new = [module for module in modules if not self.knows(module.id)]
+        self._modules.update({module.id: module for module in new})
+        return bool(new)
+
+    def library(self, module: IntArray) -> NumberArray:
+        """Return numbers that stand for whole modules, same shape; unknown modules share one."""
+        known = np.isin(module, np.fromiter(self._modules, dtype=np.int64))
+        return super().library(np.where(known, module, -1))
+
+
+class GrowingPaths:
+    """The trie of a stream as far as it has been read.
+
+    Attributes:
+        nodes: as written.
+        tree: with functions of the space.
+    """
+
+    def __init__(self, space: FunctionSpace):
+        self._space = space
+        self._decoder = NodeDecoder()
+        zero: IntArray = np.zeros(1, dtype=np.int64)
+        self.nodes = Nodes(zero, zero, zero, np.zeros(1, dtype=bool), False)
+        self.tree = PathTree(zero, np.full(1, ROOT, dtype=np.int32), zero)
+
+    def add(self, payloads: Sequence[ByteArray | None], file_size: int) -> int:
+        """Add node images in file order; return how many of them are damaged."""
+        if not payloads:
+            return 0
+        old = self.nodes
+        new, bad = self._decoder.decode(payloads, file_size // NODE_BYTES)
+        parent, module, address, lost = (
+            np.concatenate([getattr(old, name), getattr(new, name)]) for name in ("parent", "module", "address", "lost")
+        )
+        self.nodes = Nodes(parent, module, address, lost, new.more_lost)
+        self._look_up(len(old.parent))
+        return bad
+
+    def look_up_again(self) -> None:
+        """Look up every node again, because more modules are known."""
+        self._look_up(1)
+
+    def _look_up(self, first: int) -> None:
+        """Look up the functions of all nodes from `first` on. A linkage stub that ends a path counts as its caller."""
+        nodes = self.nodes
+        module = nodes.module[first:]
+        function = self._space.resolve(module, nodes.address[first:].view(np.uint64))
+        stub = first + np.flatnonzero(self._space.is_stub(function))
+        function[module == ELIDED_MODULE] = ELIDED
+        function[module == BROKEN_MODULE] = BROKEN
+        function = np.concatenate([self.tree.function[:first], function])
+        caller = function[nodes.parent[stub]]
+        function[stub[caller >= 0]] = caller[caller >= 0]
+        self.tree = PathTree(nodes.parent, function, nodes.address)
+
+
+# Follow a run directory that is still being written: its streams, as they appear.
+
+
+class SharedSymbols:
+    """Symbols for all processes of a run; those that processes share are read once."""
+
+    def __init__(self, directory: str, exe: str | None):
+        self._loader = SymbolLoader(directory, exe, nameless=True)
+        self._tables: dict[tuple[bool, str], SymbolTable] = {}
+        self._machine: dict[tuple[bool, str], MachineCode | None] = {}
+
+    def load(self, module: Module) -> SymbolTable:
+        """Return the symbols of a module; a program without any is one nameless function."""
+        key = (module.id == 0, module.map or module_key(module))
+        if key not in self._tables:
+            self._tables[key] = self._loader.load(module)
+        return self._tables[key]
+
+    def machine_code(self, module: Module) -> MachineCode | None:
+        """Return the machine code of a module, if its binary exists here."""
+        key = (module.id == 0, module_key(module))
+        if key not in self._machine:
+            elf = self._loader.code(module)
+            self._machine[key] = MachineCode(elf) if elf else None
+        return self._machine[key]
+
+
+class RunFollower:
+    """Follows the streams of a directory, which need not exist yet.
+
+    Attributes:
+        rank: follow only this one.
+        processes: those found so far, in order of (rank, children last), with the follower of each.
+        by: number of recorded intervals merged into one.
+    """
+
+    def __init__(self, directory: str, *, rank: int | None = None, libs: Libs = "caller", exe: str | None = None):
+        self.directory = directory
+        self.processes: list[tuple[Process, Follower]] = []
+        self._rank, self._libs, self._exe, self.by = rank, libs, exe, 1
+        self._answers = InMemory()
+        self._symbols = SharedSymbols(directory, exe)
+        self._known: dict[str, Follower] = {}
+
+    def scan(self) -> None:
+        """Look for new streams.
+
+        Raises: NoDataError if the directory is a file, cannot be read, or holds a recording in another form.
+        """
+        try:
+            names = sorted(os.listdir(self.directory))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise NoDataError(f"{self.directory}: {error.strerror}: give the directory of a run") from error
+        found = streams(self.directory, names)
+        if not found and any(SERIES.fullmatch(name) for name in names):
+            raise NoDataError(f"{self.directory}: gmon files cannot be followed: record with INCPROF_FORMAT=stream")
+        found.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
+        for process in found:
+            if process.path not in self._known and self._rank in (None, process.rank):
+                self._known[process.path] = Follower(
+                    process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code, by=self.by,
+                )  # fmt: skip
+        self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]
+
+    def regroup(self, by: int) -> None:
+        """Read all streams from their beginning again, with `by` recorded intervals merged into one."""
+        self.by = by
+        for follower in self._known.values():
+            follower.regroup(by)
+
+    def finished(self, window: IntervalProfile) -> IntervalProfile:
+        """Return a follower's window with inlined and library functions, as `read_profile` would return it.
+
+        May take seconds. May run concurrently with everything but itself. Results from the binaries are looked up once.
+        """
+        run = Run(self.directory, window.metadata.app, ())
+        profile = with_library_functions(window, self._libs, self._symbols.machine_code)
+        profile = with_inlined(run, profile, self._libs, exe=self._exe, stores=self._answers)
+        return with_code_loops(run, profile, exe=self._exe, stores=self._answers)

@@ -7,22 +7,35 @@ Accessors, operators and the standard library's templates stay part of their cal
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
-from incprof.readers.stream.moved_time import with_inlined_time
+from incprof.model import (
+    OUTSIDE_LOOPS,
+    PROFILER,
+    UNKNOWN_CODE,
+    BoolArray,
+    CodeLoops,
+    FloatArray,
+    Function,
+    Inlined,
+    IntArray,
+    IntervalProfile,
+    Run,
+)
+from incprof.model.code_loops import Range, innermost, nested
+from incprof.readers.stream.library_functions import with_inlined_time
 from incprof.readers.stream.records import Libs
 from incprof.safe.jsonstore import JsonStore, Stores
 from incprof.symbols.addr2line import Chain
+from incprof.symbols.control_flow import Jump
 from incprof.symbols.demangle import display_names
-from incprof.symbols.jumps import jumps_of
-from incprof.symbols.loop_body import Jump
-from incprof.symbols.loop_owners import Key, called_beside, is_own, loop_owner
-from incprof.symbols.ownership import is_shared_module, is_shared_source
+from incprof.symbols.function_space import is_shared_module, is_shared_source
+from incprof.symbols.jumps import Key, called_beside, code_loops_of, is_own, jumps_of, loop_owner
+from incprof.symbols.python_code import KeptLoops, line_at
 from incprof.symbols.source_lines import chains_of, gap_of
 
 # Number of a module's addresses that are looked up, those with the most time.
@@ -222,3 +235,153 @@ def _inlined(profile: IntervalProfile, found: Sequence[_Code], number: dict[tupl
     function = [index for node in sorted(listed) for index in listed[node]]
     beside = {number[code.label, key]: tuple(sorted(b)) for code in found for key, b in code.beside.items() if b}
     return Inlined(np.cumsum(count), np.array(function, dtype=np.int64), beside)
+
+
+# Inlined functions of known addresses: most addresses in the next intervals of a run were looked up before.
+
+
+# The reported inlined functions at an address of a module, outermost first. An address without any is stored too.
+Known = Mapping[tuple[str, int], tuple[Function, ...]]
+
+
+def known_from(profile: IntervalProfile) -> Known:
+    """Return the inlined functions at the call path addresses of a profile for which they were looked up."""
+    listed = {} if profile.inlined is None else profile.inlined.by_node()
+    functions, paths = profile.functions, profile.paths
+    known: dict[tuple[str, int], tuple[Function, ...]] = {}
+    for node, (number, address) in enumerate(zip(paths.function.tolist(), paths.address.tolist(), strict=True)):
+        if number >= 0 and functions[number].address:
+            known[functions[number].module, address] = tuple(functions[i] for i in listed.get(node, ()))
+    return known
+
+
+def with_known(profile: IntervalProfile, known: Known, libs: Libs) -> tuple[IntervalProfile, FloatArray]:
+    """Return the profile with known inlined functions, and the share of each interval in code not looked up, (n,).
+
+    That is the share of samples with an address on their path that was not looked up yet. libs: how time in libraries
+    is counted.
+    """
+    paths, number = profile.paths, {_key(function): index for index, function in enumerate(profile.functions)}
+    functions = list(profile.functions)
+    count = np.zeros(len(paths.parent) + 1, dtype=np.int64)
+    inner: list[int] = []
+    new = np.zeros(len(paths.parent), dtype=bool)
+    rows = zip(paths.parent.tolist(), paths.function.tolist(), paths.address.tolist(), strict=True)
+    for node, (parent, host, address) in enumerate(rows):
+        new[node] = node > 0 and new[parent]
+        if host < 0 or not profile.functions[host].address:
+            continue
+        here = known.get((profile.functions[host].module, address))
+        new[node] |= here is None
+        for function in here or ():
+            inner.append(number.setdefault(_key(function), len(functions)))
+            if inner[-1] == len(functions):
+                functions.append(function)
+        count[node + 1] = len(here or ())
+    share = _share(profile, new)
+    if not inner:
+        return profile, share
+    self_s, calls = profile.self_s.copy(), profile.calls.copy()
+    for matrix in (self_s, calls):
+        matrix.resize((profile.n_intervals, len(functions)))
+    inlined = Inlined(np.cumsum(count), np.array(inner, dtype=np.int64), {})
+    found = replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
+    return with_inlined_time(found, libs), share
+
+
+def _key(function: Function) -> tuple[str, str, int]:
+    """Return the key that identifies a function, independent of its other properties."""
+    return function.module, function.mangled, function.address
+
+
+def _share(profile: IntervalProfile, new: BoolArray) -> FloatArray:
+    """Return the share of each interval's samples at the given path nodes, (n,)."""
+    use = profile.samples.kind != PROFILER
+    row, weight = profile.interval_of_samples()[use], profile.samples.weight[use].astype(np.float64)
+    total = np.bincount(row, weights=weight, minlength=profile.n_intervals)
+    there = np.bincount(row, weights=weight * new[profile.samples.node[use]], minlength=profile.n_intervals)
+    return np.divide(there, total, out=np.zeros(profile.n_intervals), where=total > 0)
+
+
+# Find the addresses of call paths that lie in loops of their functions, for runs without call counts.
+
+
+# Functions on the stack in a smaller share of the run are skipped: each costs a part of a disassembly.
+LEAST_IN_LOOPS = 0.005
+# Version of the stored Python loops.
+VERSION = 1
+
+
+def with_code_loops(
+    run: Run, profile: IntervalProfile, *, exe: str | None = None, stores: Stores = JsonStore
+) -> IntervalProfile:
+    """Return the profile with the loops of its machine code; unchanged if calls were counted.
+
+    Functions whose code is not available, or not for x86-64, stay unknown. stores: where answers are kept.
+    """
+    if profile.counted or not len(profile.samples.time_s):
+        return profile
+    paths = profile.paths
+    of_node = paths.function.astype(np.int64)
+    addresses = defaultdict[str, list[int]](list)
+    matter = _that_matter(profile).tolist()
+    for function in matter:
+        one = profile.functions[function]
+        if one.is_code and one.address:
+            addresses[one.module].append(function)
+    out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int64)
+    around, always = [0], np.zeros(len(of_node), dtype=np.bool_)
+    for module, functions in sorted(addresses.items()):
+        begins = [profile.functions[f].address for f in functions]
+        for function, known in zip(
+            functions, code_loops_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
+        ):
+            if known is None:
+                continue
+            nodes = np.flatnonzero(of_node == function)
+            at = paths.address[nodes].astype(np.int64)
+            _enter(((target, body) for (_, target), body in known.loops), at, nodes, out, around)
+            always[nodes] = np.any([(at >= first) & (at <= last) for first, last in known.always], axis=0)
+    sources = KeptLoops(stores(run.directory, "symbols/python-loops.json", VERSION))
+    for function in matter:
+        _look_into_source(profile, function, sources, out, around)
+    sources.save()
+    return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64), always))
+
+
+def _enter(
+    bodies: Iterable[tuple[int, Sequence[Range]]], at: IntArray, nodes: IntArray, out: IntArray, around: list[int]
+) -> None:
+    """Record for path nodes of a function, (m,) with their addresses `at`, which of its loops contain them."""
+    loops, first = nested(bodies), len(around)
+    around += [first + outer if outer >= 0 else 0 for _, outer in loops]
+    position = innermost(loops, at)
+    out[nodes] = np.where(position >= 0, first + position, OUTSIDE_LOOPS)
+
+
+def _look_into_source(
+    profile: IntervalProfile, function: int, sources: KeptLoops, out: IntArray, around: list[int]
+) -> None:
+    """Do the same for a Python function: addresses are lines."""
+    one = profile.functions[function]
+    loops = sources.of(one.file, one.code) if one.code is not None and one.file is not None else None
+    if one.code is None or loops is None:
+        return
+    nodes = np.flatnonzero(profile.paths.function == function)
+    lines = np.array([line_at(one.code, int(at)) for at in profile.paths.address[nodes].tolist()], dtype=np.int64)
+    _enter(((number, (lines_of,)) for number, lines_of in enumerate(loops)), lines, nodes, out, around)
+
+
+def _that_matter(profile: IntervalProfile) -> IntArray:
+    """Return the functions that are on the stack in enough of the samples, ascending."""
+    samples = profile.samples
+    own = np.bincount(
+        samples.node, weights=samples.weight * (samples.kind != PROFILER), minlength=len(profile.paths.parent)
+    )
+    total = own.astype(np.float64)
+    parent = profile.paths.parent
+    for node in range(len(total) - 1, 0, -1):
+        total[parent[node]] += total[node]
+    known = profile.paths.function >= 0
+    of = np.bincount(profile.paths.function[known], weights=total[known], minlength=len(profile.functions))
+    return np.flatnonzero(of >= LEAST_IN_LOOPS * max(total[0], 1.0))

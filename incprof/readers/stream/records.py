@@ -9,12 +9,24 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incprof.readers.gmon.credit import filled_bins, share_out
-from incprof.readers.gmon.records import RecordError, Records, parse
-from incprof.readers.profile_builder import SelfTime
+from incprof.model import Arcs, distinct
+from incprof.readers.gmon_directory import (
+    ARC,
+    ARC_TAG,
+    HISTOGRAM_HEAD,
+    HISTOGRAM_TAG,
+    RecordError,
+    Records,
+    filled_bins,
+    join_arcs,
+    parse,
+    share_out,
+)
+from incprof.readers.profile_builder import NO_ARCS, SelfTime
 from incprof.readers.stream.collect import Collected
-from incprof.readers.stream.images import LIBRARY_TIME, SAMPLES
+from incprof.readers.stream.stream_files import LIBRARY_TIME, SAMPLES
 from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.tail_calls import TailCalls
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -92,3 +104,113 @@ def histogram_time(images: Sequence[ImageRecords], space: FunctionSpace, rate_hz
             function = space.library(np.full(len(symbol), -1, dtype=np.int64))
         result.append(SelfTime(np.full(len(symbol), image.interval, dtype=np.int32), function, seconds))
     return result
+
+
+# Read the call arcs of many images at once, and the other records of selected images.
+
+
+# Gaps between the images of a chunk up to this size are read with them.
+WIDEST = 3 * CHUNK_BYTES
+# Images with more histograms are parsed one by one.
+MOST_HISTOGRAMS = 64
+HEAD = np.dtype([("tag", "u1"), ("low", "<u8"), ("high", "<u8"), ("bins", "<u4")])
+ROW = np.dtype((np.void, ARC.itemsize))
+
+
+@dataclass(frozen=True)
+class ArcRows:
+    """Arcs of a chunk, module by module as recorded: interval, module (a,), and the records, dtype ARC, (a,)."""
+
+    interval: npt.NDArray[np.int32]
+    module: IntArray
+    arcs: npt.NDArray[np.void]
+
+
+def read_records(found: Collected, chunk: Chunk, wanted: BoolArray) -> tuple[ArcRows, list[ImageRecords]]:
+    """Read the arcs of a chunk, and all records of the images of wanted intervals, (n,).
+
+    Most images are histograms followed by arcs, and are read all at once: parsing each separately takes ten times as
+    long. The others are parsed; damaged ones are counted and left out.
+    """
+    places = chunk.places[chunk.places["kind"] != SAMPLES]
+    plain, row, arcs = _plain(found, places)
+    one_by_one = np.flatnonzero(~plain | wanted[places["interval"]])
+    images = dict(zip(one_by_one.tolist(), parsed(found, places[one_by_one]), strict=True))
+    more = {i: image.records.arcs for i, image in images.items() if image and not plain[i]}
+    if more:
+        row = np.concatenate([row, np.repeat(list(more), [len(table) for table in more.values()])])
+        order = np.argsort(row, kind="stable")
+        row, arcs = row[order], join_arcs([arcs, *more.values()]).view(ROW)[order].view(ARC)
+    rows = ArcRows(places["interval"][row].astype(np.int32), places["module"][row], arcs)
+    return rows, [image for image in images.values() if image and wanted[image.interval]]
+
+
+def call_arcs(
+    rows: ArcRows, space: FunctionSpace, *, callers: bool = True, tail_calls: TailCalls | None = None
+) -> Arcs:
+    """Return calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
+
+    tail_calls: finds callers that left by a jump, for which another function was recorded as the caller.
+    """
+    parts: list[Arcs] = []
+    for module in distinct(rows.module).tolist():
+        if not space.knows(module):
+            continue
+        mine = rows.module == module
+        arcs = rows.arcs if mine.all() else rows.arcs.view(ROW)[mine].view(ARC)
+        records = Records((), arcs)
+        interval = rows.interval[mine]
+        caller = np.full(len(interval), -1, dtype=np.int32)
+        if callers:
+            from_pc = records.from_pc
+            # A return address may be the first one after its function; the call itself is always inside.
+            inside = space.of_addresses(module, from_pc - np.minimum(from_pc, np.uint64(1)))
+            caller = np.where(from_pc == 0, caller, inside)
+        callee = space.of_addresses(module, records.self_pc)
+        if callers and tail_calls:
+            caller = tail_calls.callers(module, records.from_pc, caller, callee)
+        parts.append(Arcs(interval, caller, callee, records.count))
+    columns = ("interval", "caller", "callee", "count")
+    return Arcs(*(np.concatenate([getattr(part, name) for part in [NO_ARCS, *parts]]) for name in columns))
+
+
+def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, IntArray, npt.NDArray[np.void]]:
+    """Return which images are whole histograms, then whole arcs, (m,); their arcs, and the image of each, (a,)."""
+    plain = np.zeros(len(places), dtype=np.bool_)
+    if not len(places):
+        return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
+    low, ends = int(places["offset"].min()), places["offset"] + places["length"]
+    if int(ends.max()) - low > WIDEST:
+        return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
+    data = found.source.array_at(low, int(ends.max()) - low)
+    at, end = _behind_histograms(data, places["offset"] - low, ends - low), ends - low
+    plain = (at <= end) & ((end - at) % ARC.itemsize == 0)
+    count = np.where(plain, (end - at) // ARC.itemsize, 0)
+    row = np.repeat(np.arange(len(places)), count)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    arcs = _anywhere(data, ROW)[at[row] + within * ARC.itemsize].view(ARC)
+    plain[row[arcs["tag"] != ARC_TAG]] = False
+    keep = plain[row]
+    return plain, row[keep], arcs if keep.all() else arcs.view(ROW)[keep].view(ARC)
+
+
+def _behind_histograms(data: npt.NDArray[np.uint8], start: IntArray, end: IntArray) -> IntArray:
+    """Return where the leading histograms of images end, (m,): after the image if one does not fit, or is damaged."""
+    at, heads = start.copy(), _anywhere(data, HEAD)
+    left = np.arange(len(at))
+    for _ in range(MOST_HISTOGRAMS):
+        left = left[at[left] + HISTOGRAM_HEAD.size <= end[left]]
+        left = left[data[at[left]] == HISTOGRAM_TAG]
+        if not len(left):
+            break
+        head = heads[at[left]]
+        at[left] += HISTOGRAM_HEAD.size + 2 * head["bins"].astype(np.int64)
+        damaged = left[(head["bins"] > 0) & (head["high"] <= head["low"])]
+        at[damaged] = end[damaged] + 1
+    return at
+
+
+def _anywhere(data: npt.NDArray[np.uint8], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return the records that begin at each byte, as far as they fit: no copy."""
+    size = max(len(data) - dtype.itemsize + 1, 0)
+    return np.ndarray((size,), dtype, data.data, strides=(1,)) if size else np.empty(0, dtype)

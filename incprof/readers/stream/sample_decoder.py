@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples, distinct, numbered
-from incprof.readers.long_table import LongTable
-from incprof.readers.profile_builder import SelfTime
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, BoolArray, IntArray, Samples, distinct, numbered
+from incprof.readers.profile_builder import LongTable, SelfTime
+from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, Nodes, RawSamples, decode_samples
 from incprof.readers.stream.collect import Collected
-from incprof.readers.stream.images import SAMPLES
-from incprof.readers.stream.made_paths import MadePaths
-from incprof.readers.stream.path_nodes import Nodes
-from incprof.readers.stream.records import Chunk, Libs
-from incprof.readers.stream.samples import RawSamples, decode_samples
+from incprof.readers.stream.records import Chunk, Libs, chunks
+from incprof.readers.stream.stream_files import SAMPLES
 from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.made_code import MadeCode
+from incprof.symbols.table import NOWHERE
 
-BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+Int64Array = npt.NDArray[np.int64]
 NumberArray = npt.NDArray[np.int32]
 
 US = 1e-6
@@ -94,7 +93,7 @@ class SampleDecoder:
         """Return all samples taken so far."""
         return Samples(*self._table.columns())
 
-    def _usable(self, chunk: Chunk) -> tuple[RawSamples, IntArray]:
+    def _usable(self, chunk: Chunk) -> tuple[RawSamples, Int64Array]:
         """Return samples of the chunk's intervals that are entirely readable, and the interval of each, shape (s,)."""
         places = chunk.places[chunk.places["kind"] == SAMPLES]
         array_at, owner = self._found.source.array_at, places["interval"]
@@ -108,16 +107,186 @@ class SampleDecoder:
         columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
         return RawSamples(*columns), interval[keep]
 
-    def _columns(self, raw: RawSamples, interval: IntArray, keep: BoolArray) -> list[npt.NDArray[Any]]:
+    def _columns(self, raw: RawSamples, interval: Int64Array, keep: BoolArray) -> list[npt.NDArray[Any]]:
         """Return the model's columns of samples, with times clamped to their interval, whatever the clock did."""
         interval = interval[keep]
         low = np.maximum(self._start_s[interval], np.nextafter(self._before_s[interval], np.inf))
         time_s = np.clip(self._start_s[interval] + raw.delay_us[keep] * US, low, self._end_s[interval])
         return [time_s, *(column[keep] for column in (raw.thread, raw.node, raw.kind, raw.weight, raw.module))]
 
-    def _self_time(self, interval: IntArray, function: NumberArray | IntArray, ticks: IntArray) -> SelfTime:
+    def _self_time(self, interval: Int64Array, function: NumberArray | Int64Array, ticks: Int64Array) -> SelfTime:
         """Add up ticks, one row per (interval, function), and convert them to seconds."""
         width = int(function.max(initial=0)) + 1
         pair, where = numbered(interval.astype(np.int64) * width + function)
         seconds = np.bincount(where, weights=ticks, minlength=len(pair)) / self._rate_hz
         return SelfTime((pair // width).astype(np.int32), (pair % width).astype(np.int32), seconds.astype(np.float64))
+
+
+# Call paths through code that a program generated at run time, see symbols/made_code.py. p path nodes.
+#
+# An address holds different functions in the course of a run: each becomes a node of its own. Code without a name is
+# not a function: it counts as its caller, like code of a library.
+
+
+NS_PER_US = 1000
+
+
+class MadePaths:
+    """The nodes of a stream with generated code.
+
+    Attributes:
+        nodes: (q,) with new ones at the end; some have no samples any more.
+        unnamed: among the samples moved so far, those in code without a name, by weight, and all.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        tables: Mapping[int, MadeCode],
+        start_ns: IntArray,
+        samples: Iterable[tuple[RawSamples, IntArray]],
+    ):
+        """Find the nodes. From `samples`, with the interval of each, only the necessary ones are read.
+
+        tables: by module. start_ns: of the intervals, CLOCK_MONOTONIC.
+        """
+        self.nodes, self.unnamed, self.all = nodes, 0, 0
+        self._tables, self._start_ns = tables, start_ns
+        self._find_uses()
+        self._known: dict[tuple[int, int], int] = {}
+        self._new: dict[tuple[int, int, int], int] = {}
+        if self._uses:
+            for raw, interval in samples:
+                self._split(raw.node, self._time(raw, interval))
+            self._append()
+        self._find_unnamed()
+
+    def moved(self, raw: RawSamples, interval: IntArray) -> RawSamples:
+        """Return samples of these intervals at the nodes of the functions that were there at the time."""
+        known = raw.node < len(self._up)
+        node = raw.node
+        if self._uses:
+            node = np.where(known, self._split(raw.node, self._time(raw, interval)), node)
+            known = node < len(self._up)
+        up = np.where(known, self._up[np.where(known, node, 0)], node)
+        gone = up != node
+        self.all += int(raw.weight.sum())
+        self.unnamed += int(raw.weight[gone & (raw.kind == OWN)].sum())
+        module = np.where(gone, self.nodes.module[np.where(known, node, 0)], raw.module)
+        kind = np.where(gone & (raw.kind == OWN), LIBRARY, raw.kind)
+        return replace(raw, node=up, kind=kind, module=np.where(kind != raw.kind, module, raw.module))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return a warning if more than one in a hundred samples is unnamed for that reason."""
+        if 100 * self.unnamed <= self.all:
+            return []
+        return [
+            f"{100 * self.unnamed / self.all:.0f} % of the samples are in code that the program made as it ran, "
+            "without a name: it counts as its callers (docs/reference/python-programs.md explains how to get names)"
+        ]
+
+    def _find_uses(self) -> None:
+        """Find the nodes that were different functions, and those with such a node above them."""
+        nodes = self.nodes
+        self._uses: dict[int, tuple[IntArray, IntArray]] = {}
+        for module, table in self._tables.items():
+            at = np.flatnonzero(nodes.module == module)
+            at = at[table.is_shared(nodes.address[at])]
+            known = {address: table.uses(address) for address in set(nodes.address[at].tolist())}
+            for node in at.tolist():
+                if uses := known[int(nodes.address[node])]:
+                    since, address = np.array(uses, dtype=np.int64).T
+                    self._uses[node] = (since, address)
+        self._changes = np.unique(np.concatenate([since for since, _ in self._uses.values()] or [nodes.parent[:0]]))
+        self._touched: BoolArray = np.zeros(len(nodes.parent), dtype=bool)
+        if self._uses:
+            self._touched[list(self._uses)] = True
+            self._touched = _or_above(self._touched, nodes.parent)
+
+    def _split(self, node: IntArray, time: IntArray) -> IntArray:
+        """Return the nodes that replace these at these times, same shape."""
+        touched = np.flatnonzero(node < len(self._touched))
+        touched = touched[self._touched[node[touched]]]
+        epoch = np.searchsorted(self._changes, time[touched], side="right")
+        pairs, where = np.unique(np.stack([node[touched], epoch], axis=1), axis=0, return_inverse=True)
+        found = np.array([self._node(n, e) for n, e in pairs.tolist()], dtype=np.int64)
+        result = node.copy()
+        result[touched] = found[where.ravel()] if len(found) else 0
+        return result
+
+    def _node(self, node: int, epoch: int) -> int:
+        """Return the node for an old one between two changes."""
+        path: list[int] = []
+        while self._touched[node] and (node, epoch) not in self._known:
+            path.append(node)
+            node = int(self.nodes.parent[node])
+        above = self._known[node, epoch] if self._touched[node] else node
+        for one in reversed(path):
+            key = (above, int(self.nodes.module[one]), self._address(one, epoch))
+            above = self._new.setdefault(key, len(self._touched) + len(self._new))
+            self._known[one, epoch] = above
+        return above
+
+    def _address(self, node: int, epoch: int) -> int:
+        """Return a node's address in its table during an epoch; before the first known code, that of the first."""
+        if node not in self._uses:
+            return int(self.nodes.address[node])
+        since, address = self._uses[node]
+        there = np.flatnonzero(np.searchsorted(self._changes, since, side="right") <= epoch)
+        return int(address[there[-1] if len(there) else 0])
+
+    def _append(self) -> None:
+        """Append the new nodes."""
+        nodes = self.nodes
+        new = np.array(list(self._new), dtype=np.int64).reshape(-1, 3)
+        old = np.stack([nodes.parent, nodes.module, nodes.address], axis=1)
+        lost = np.concatenate([nodes.lost, np.zeros(len(new), dtype=bool)])
+        parent, module, address = np.concatenate([old, new]).T
+        self.nodes = Nodes(parent, module, address, lost, nodes.more_lost)
+
+    def _find_unnamed(self) -> None:
+        """Remove unnamed nodes from their paths."""
+        nodes = self.nodes
+        unnamed = np.zeros(len(nodes.parent), dtype=bool)
+        for module, table in self._tables.items():
+            here = np.flatnonzero(nodes.module == module)
+            unnamed[here] = table.find(nodes.address[here].view(np.uint64)) == NOWHERE
+        outermost = (nodes.parent == 0) | np.isin(nodes.module[nodes.parent], (ELIDED_MODULE, BROKEN_MODULE))
+        unnamed &= ~outermost
+        up = np.where(unnamed, nodes.parent, np.arange(len(nodes.parent)))
+        while not np.array_equal(further := up[up], up):
+            up = further
+        self._up = up
+        self.nodes = replace(nodes, parent=up[nodes.parent])
+
+    def _time(self, raw: RawSamples, interval: IntArray) -> IntArray:
+        time: IntArray = self._start_ns[interval] + raw.delay_us * NS_PER_US
+        return time
+
+
+def made_paths(nodes: Nodes, space: FunctionSpace, found: Collected) -> MadePaths | None:
+    """Return the nodes of a stream, if the program generated code."""
+    tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
+    made = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
+    if not made:
+        return None
+    begin = found.metadata.raw.get("start_mono_ns")
+    start_ns = found.counters[:, 0].astype(np.int64) + (begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0)
+    return MadePaths(nodes, made, start_ns, _samples(found))
+
+
+def _samples(found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
+    """Yield all readable samples, with the interval of each."""
+    for chunk in chunks(found):
+        places = chunk.places[chunk.places["kind"] == SAMPLES]
+        read = found.source.array_at
+        raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
+        yield raw, places["interval"][raw.payload]
+
+
+def _or_above(mark: BoolArray, parent: IntArray) -> BoolArray:
+    """Return which nodes are marked, or are descendants of a marked one."""
+    while not np.array_equal(more := mark | mark[parent], mark):
+        mark = more
+    return mark

@@ -18,8 +18,7 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.model.names import parse, region_of
 from incprof.model.ticks import entries
-from incprof.readers.stream.function_code import CodeReader, FunctionCode
-from incprof.readers.stream.inline_levels import Level
+from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level
 from incprof.source.model import Loop
 from incprof.study.sites.files import Found, Sources
 from incprof.symbols.demangle import display_names

@@ -17,7 +17,7 @@ from incprof.source.plan import FilePlan
 from incprof.source.tree import SourceTree
 from incprof.study.sites.placed import PlacedSite
 from incprof.study.study import Study
-from incprof.symbols.entry import main_place
+from incprof.symbols.source_lines import main_place
 
 NAMELESS = "heartbeats start by themselves at the first beat, without names and rate factors"
 

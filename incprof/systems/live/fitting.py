@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incprof.errors import NoDataError
-from incprof.readers.stream.inline_cache import Known, with_known
+from incprof.readers.stream.inlined import Known, with_known
 from incprof.study.options import StudyOptions
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Fitting(threading.Thread):
             from incprof.analysis.answer.budget import within_budget
             from incprof.analysis.answer.find import find_phases, site_chooser
             from incprof.model import pooled
-            from incprof.readers.stream.inline_cache import known_from
+            from incprof.readers.stream.inlined import known_from
             from incprof.study.sites.cost import TYPICAL
             from incprof.systems.live.analyse.job_state import made_of
 

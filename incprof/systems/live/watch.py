@@ -11,8 +11,8 @@ import numpy as np
 from incprof.analysis.composition.pool_size import pooled_by_ticks
 from incprof.analysis.options.phase_thresholds import PHASES
 from incprof.errors import NoDataError
-from incprof.readers.stream.follow_run import RunFollower
-from incprof.readers.stream.node_files import split
+from incprof.readers.stream.follow import RunFollower
+from incprof.readers.stream.stream_files import split
 from incprof.systems.live.analyse.track import LiveRun
 from incprof.systems.live.fitting import Fitting, Lookup
 

@@ -12,9 +12,8 @@ import numpy as np
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
 from incprof.model.counter_names import canonical_names, stand_ins
-from incprof.readers.nodes.counter_rates import rates_of
-from incprof.readers.nodes.power import with_power
-from incprof.readers.nodes.tables import Table
+from incprof.readers.series.counter_series import rates_of
+from incprof.readers.series.node_columns import Table, with_power
 
 
 @dataclass(frozen=True)

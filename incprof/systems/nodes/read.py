@@ -15,12 +15,10 @@ import numpy.typing as npt
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
 from incprof.model.counter_names import canonical_names
-from incprof.readers.nodes.column_origin import understood
-from incprof.readers.nodes.counter_rates import GAP
-from incprof.readers.nodes.named import TIMES, UNITS, tables_of
-from incprof.readers.nodes.tables import Column, Kind, Table
-from incprof.readers.nodes.text_tables import KIND, OWN_KINDS, read_text
 from incprof.readers.series.columns import LARGEST, plain_time
+from incprof.readers.series.counter_series import GAP
+from incprof.readers.series.node_columns import TIMES, UNITS, Column, Kind, Table, tables_of, understood
+from incprof.readers.series.text_tables import KIND, OWN_KINDS, read_text
 from incprof.safe.inputs import open_input, read_input
 from incprof.safe.jsontext import parse_json
 from incprof.safe.printable import printable

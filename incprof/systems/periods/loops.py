@@ -21,7 +21,7 @@ from incprof.command.terminal import text_width, warn
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray
 from incprof.readers.series.columns import Wanted, position
-from incprof.readers.series.form import LONGEST_LINE, Form, form_of
+from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of
 from incprof.study.following import followed, name_of
 from incprof.systems.periods.dpd_values import PeriodChange as PeriodChange
 from incprof.systems.periods.dpd_values import PeriodStream

@@ -16,12 +16,20 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
-from incprof.readers.series.columns import LARGEST, cannot_read, columns_of, series_from, shown
+from incprof.readers.series.columns import (
+    LARGEST,
+    PerfRows,
+    cannot_read,
+    columns_of,
+    is_perf,
+    read_perf,
+    series_from,
+    shown,
+)
 from incprof.readers.series.columns import MOST_SAMPLES as MOST_SAMPLES
 from incprof.readers.series.columns import Series as Series
 from incprof.readers.series.columns import Wanted as Wanted
-from incprof.readers.series.form import LONGEST_LINE, Form, form_of, number
-from incprof.readers.series.perf import PerfRows, is_perf, read_perf
+from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of, number
 from incprof.safe.inputs import HOSTILE, open_input, open_series
 from incprof.study.heartbeats.read import Filters, load, selected, summaries
 from incprof.study.listener import Listener

@@ -15,7 +15,7 @@ import numpy as np
 from incprof.errors import IncprofError, NoDataError
 from incprof.model import FloatArray
 from incprof.readers.run import TRACE
-from incprof.readers.stream.window import Source
+from incprof.readers.stream.stream_files import Source
 from incprof.safe.inputs import read_input
 from incprof.safe.jsontext import parse_json
 from incprof.systems.mpi.read.event_lanes import BadRecordError, Lane

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
+import math
+import os
 import re
+import select
+import stat
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.readers.nodes.column_origin import own_kind, understood
-from incprof.readers.nodes.named import Columns, numbers, tables_of
-from incprof.readers.nodes.tables import Kind, Table
-from incprof.readers.series.form import form_of, number
-from incprof.readers.series.perf import counts_by_event, is_perf
-from incprof.safe.inputs import read_input
+from incprof.readers.series.columns import counts_by_event, is_perf
+from incprof.readers.series.node_columns import Columns, Kind, Table, numbers, own_kind, tables_of, understood
+from incprof.safe.inputs import open_series, read_input
 from incprof.safe.printable import printable
 
 LARGEST = 1 << 30
@@ -188,3 +192,125 @@ def _clock(text: str) -> float | None:
 def _simulated(comments: list[str]) -> str | None:
     """Return the formula that computed power, if a file contains it."""
     return next((printable(match[1]) for line in comments if (match := SIMULATED.match(line))), None)
+
+
+# The format of a text table, from its first line: separator, header and column names.
+
+
+# If a line contains a comma and one of these, the comma is not a separator.
+SEPARATORS = ("\t", ";", ",")
+# A line this long is not a row of a table.
+LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Form:
+    """The format of a table.
+
+    Attributes:
+        separator: None stands for blanks.
+        header: the first line holds names; without one, names count from 1.
+    """
+
+    separator: str | None
+    header: bool
+    names: tuple[str, ...]
+
+    def fields(self, line: str) -> list[str]:
+        """Return the fields of a row without blanks and quotation marks around them."""
+        return split(line, self.separator)
+
+    def row(self, line: str) -> str:
+        """Return a row with points for decimal commas, which spreadsheets write if semicolons separate fields."""
+        return line.replace(",", ".") if self.separator == ";" else line
+
+
+def form_of(line: str) -> Form:
+    """Return the format of the table that begins with this line."""
+    separator = next((sign for sign in SEPARATORS if sign in line), None)
+    fields = split(line, separator)
+    header = any(number(field.replace(",", ".") if separator == ";" else field) is None for field in fields)
+    names = tuple(printable(field) for field in fields) if header else tuple(map(str, range(1, len(fields) + 1)))
+    return Form(separator, header, names)
+
+
+def split(line: str, separator: str | None) -> list[str]:
+    """Return the fields of a line."""
+    if separator is not None and '"' in line:
+        try:
+            return [field.strip() for field in next(csv.reader([line.strip()], delimiter=separator))]
+        except csv.Error:  # a field of hundreds of kilobytes
+            pass
+    return [field.strip().strip('"') for field in line.rstrip("\r\n").split(separator)]
+
+
+def number(text: str) -> float | None:
+    """Return a number; NaN for an empty field, None for text that is not a number."""
+    try:
+        return None if "_" in text else float(text) if text else math.nan
+    except ValueError:
+        return None
+
+
+# Lines of a file, a pipe or a terminal that is still being written to.
+
+
+PIECE = 1 << 16
+# Time to wait for more.
+PAUSE_S = 0.2
+
+
+def opened(path: str) -> io.FileIO:
+    """Open a file to be followed.
+
+    Raises:
+        NoDataError: it cannot be opened, or is a directory.
+    """
+    try:
+        return open_series(path)
+    except OSError as error:
+        raise NoDataError(f"{path}: {error.strerror or error}: expected a file or a pipe of text") from None
+
+
+def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
+    """Yield whole lines as they arrive, and an empty one whenever no more is available, or none arrived for a while.
+
+    A pipe ends when its last writer has closed it; a file when it has not grown for `idle` seconds.
+
+    Raises:
+        NoDataError: a line never ends, or reading fails.
+    """
+    is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    rest, quiet, told = "", time.monotonic(), time.monotonic()
+    while True:
+        piece = _piece(descriptor, where, is_file)
+        if piece:
+            *whole, rest = (rest + decoder.decode(piece)).split("\n")
+            yield from (line + "\n" for line in whole)
+            if len(rest) > LONGEST_LINE:
+                raise NoDataError(
+                    f"{where}: a line of more than {LONGEST_LINE} characters: no text with a row or an event in each"
+                )
+            quiet = time.monotonic()
+        elif piece is not None and not is_file:
+            break
+        if not piece or (not is_file and time.monotonic() - told >= PAUSE_S):
+            yield ""
+            told = time.monotonic()
+        if is_file and not piece:
+            if time.monotonic() - quiet >= idle:
+                break
+            time.sleep(min(PAUSE_S, idle))
+    if rest:
+        yield rest
+
+
+def _piece(descriptor: int, where: str, is_file: bool) -> bytes | None:
+    """Return available bytes, none at the end, None if nothing arrived for a moment."""
+    try:
+        if not is_file and not select.select([descriptor], [], [], PAUSE_S)[0]:
+            return None
+        return os.read(descriptor, PIECE)
+    except OSError as error:
+        raise NoDataError(f"{where}: cannot be read: {error.strerror or error}") from None

@@ -1,1 +1,0 @@
-"""gmon.out files: their records, and directories of them."""

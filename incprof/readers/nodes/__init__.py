@@ -1,1 +1,0 @@
-"""Columns of samples taken on nodes: names, power and rates (docs/reference/nodes.md)."""
