@@ -18,7 +18,7 @@ from benchmarks.measure import Result, compare, run
 from benchmarks.simulate_ranks import simulate
 from benchmarks.simulated.story import Options
 from benchmarks.simulated.truth import Truth
-from incprof.analysis.ranks.alike import adjusted_rand
+from incprof.analysis.ranks.summary import adjusted_rand
 from incprof.model import IntArray
 from incprof.study import Study, StudyOptions
 from incprof.study.ranks import Found

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from incprof.analysis.answer.call_estimates import CallsSeen
+from incprof.analysis.uncounted.call_estimates import CallsSeen
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.evaluate import evaluate

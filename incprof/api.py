@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from incprof.analysis.views.notebook import NotebookResult
-    from incprof.analysis.views.pandas_tables import Table
+    from incprof.analysis.views.pandas_tables import NotebookResult, Table
     from incprof.model import IntervalProfile, Run
 
 
@@ -82,7 +81,7 @@ class Recording:
         Raises:
             incprof.errors.IncprofError: as `profile`, there is nothing to find phases in, or no such threshold.
         """
-        from incprof.analysis.views.notebook import NotebookResult
+        from incprof.analysis.views.pandas_tables import NotebookResult
 
         options = StudyOptions(method, k, seed, settings=tuple(settings))
         return NotebookResult(**vars(self._study(profile=profile, options=options).phases()))

@@ -8,11 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from incprof.analysis.answer.budget import within_budget
-from incprof.analysis.answer.find import find_phases, site_chooser
-from incprof.analysis.options import OPTIONS, Options
+from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
 from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost
+from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
 from truth.alternatives import ALTERNATIVES, described

@@ -17,7 +17,7 @@ from functools import partial
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from incprof.analysis.options import OPTIONS  # noqa: E402
+from incprof.analysis.thresholds import OPTIONS  # noqa: E402
 from truth.answers import of_tool  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
 from truth.evaluate import Outcome, evaluate  # noqa: E402

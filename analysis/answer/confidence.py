@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.answer.phase_verdict import verdict
-from incprof.analysis.composition.episodes import visits_of
 from incprof.analysis.composition.features import Features
+from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.composition.separation import evenly
-from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phase_result import PhaseResult, verdict
 from incprof.analysis.phases.by_samples import phase_of_parts
 from incprof.analysis.phases.levels import parts_of
 from incprof.analysis.phases.likelihood import BLOCK

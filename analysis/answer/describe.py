@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.answer.call_estimates import CallsSeen, calls_seen
-from incprof.analysis.answer.counting import counting
-from incprof.analysis.answer.time_use import mostly, off_cpu_s
-from incprof.analysis.options.step_thresholds import STEPS, StepOptions
-from incprof.analysis.phase_result import FunctionShare, Phase, RunSummary, Site
-from incprof.analysis.sites import Choice, number_heartbeats
+from incprof.analysis.phase_result import Counted, Counting, FunctionShare, Phase, RunSummary, Site
+from incprof.analysis.sites.site_cover import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
-from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, spent_s
+from incprof.analysis.thresholds import PHASES, STEPS, StepOptions
+from incprof.analysis.uncounted.call_estimates import CallsSeen, calls_seen
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile
+from incprof.model.time_use import SPENT, WAITING, WORK, spent_s
 from incprof.model.visits import Visits
 
 TOP_FUNCTIONS = 10
@@ -152,3 +151,117 @@ def _reached_hz(profile: IntervalProfile) -> float | None:
     used_s = float((profile.counters.cpu_s - profile.counters.collector_s).sum())
     samples = int(profile.counters.samples.sum())
     return samples / used_s if samples and used_s > 0 else None
+
+
+# The cost of counting calls in a run, and the functions that cause it.
+
+
+# Functions to list: those that together have SHARE of the calls, but at most the first MOST.
+SHARE, MOST = 0.8, 3
+
+
+def counting(profile: IntervalProfile) -> Counting | None:
+    """Return the cost of all calls; None if the cost of one was not recorded, or there are no calls."""
+    call_s = profile.metadata.call_s
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    total = float(calls.sum())
+    program_s = program_seconds(profile)
+    if call_s is None or total <= 0 or program_s <= 0:
+        return None
+    order = np.argsort(-calls, kind="stable")[:MOST]
+    before = np.concatenate([[0.0], np.cumsum(calls[order])[:-1]])
+    named = order[(before < SHARE * total) & (calls[order] > 0)]
+    functions = tuple(Counted(profile.functions[i].name, int(calls[i]), float(calls[i]) / total) for i in named)
+    return Counting(int(total), call_s, 100.0 * total * call_s / program_s, functions)
+
+
+def program_seconds(profile: IntervalProfile) -> float:
+    """Return the CPU time of the program itself, without the cost of recording."""
+    counters = profile.counters
+    return float((counters.cpu_s - counters.collector_s - counters.handler_s - counters.profiler_s).sum())
+
+
+# What intervals and phases mostly spend time on: work, MPI, the OpenMP runtime, input and output, or waiting.
+
+
+# An interval is of a kind that has more than this share of its CPU time.
+MOSTLY = 0.5
+
+
+def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
+    """Return the kind of time that has most of some times, indices of SPENT, (...).
+
+    Work unless another kind has most of the CPU time; waiting also where there is next to no CPU time.
+
+    Args:
+        seconds: (..., len(SPENT)) of CPU time.
+        wall_s: (...) wall-clock time of the same intervals.
+    """
+    total = np.asarray(seconds.sum(axis=-1))
+    found = np.argmax(seconds, axis=-1)
+    most = np.take_along_axis(seconds, np.expand_dims(found, -1), axis=-1)[..., 0]
+    found = np.where(most > MOSTLY * total, found, WORK)
+    return np.where(total < PHASES.idle * np.asarray(wall_s), WAITING, found).astype(np.int64)
+
+
+def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:
+    """Return the part of each interval, (n,) seconds, in which no thread can have been on a CPU. seconds: spent_s()."""
+    off: FloatArray = np.maximum(profile.end_s - profile.start_s - seconds.sum(axis=1), 0.0)
+    return off
+
+
+# Functions whose calls are expensive to count, and the cost that remains once they are not counted.
+
+
+# Target for the remaining cost of counting, percent of the program's CPU time: half of what `phases` reports.
+LEFT_PCT = 1.0
+
+
+@dataclass(frozen=True)
+class HotFunction:
+    """A function that is called often.
+
+    Attributes:
+        function: with file and line, where known.
+        calls: in the run.
+        seconds: cost of counting them.
+        pct: the same, of all the program's CPU time.
+    """
+
+    function: Function
+    calls: int
+    seconds: float
+    pct: float
+
+
+@dataclass(frozen=True)
+class HotCalls:
+    """Functions that are worth excluding from counting, most calls first.
+
+    Attributes:
+        counting: cost of all calls.
+        program_s: CPU time of the program without that cost.
+        functions: the functions.
+        left_pct: cost of counting all other functions, percent of program_s.
+    """
+
+    counting: Counting
+    program_s: float
+    functions: tuple[HotFunction, ...]
+    left_pct: float
+
+
+def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float = LEFT_PCT) -> HotCalls:
+    """Return the fewest functions with most calls whose exclusion lowers the cost of counting to a percentage."""
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    program_s = program_seconds(profile)
+    found: list[HotFunction] = []
+    left = counting.pct
+    for index in np.argsort(-calls, kind="stable").tolist():
+        if left <= left_pct or not calls[index]:
+            break
+        seconds = float(calls[index]) * counting.call_s
+        pct = 100.0 * seconds / program_s
+        found.append(HotFunction(profile.functions[index], int(calls[index]), seconds, pct))
+        left -= pct
+    return HotCalls(counting, program_s, tuple(found), max(left, 0.0))

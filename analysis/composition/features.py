@@ -5,17 +5,18 @@ n intervals, f functions, d kept columns. Times are seconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
-from incprof.analysis.composition.inclusive import Inclusive, from_chains, from_functions, matters, with_functions
-from incprof.analysis.composition.waiting_intervals import filled_by_calls
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
+from incprof.model.names import is_entry
 from incprof.model.ticks import tree_ticks
+from incprof.model.time_use import in_runtime
 
 
 @dataclass(frozen=True)
@@ -170,3 +171,202 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
     x = np.ascontiguousarray(matrix[:, columns].toarray())
     idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
     return Features(x, functions[columns], ticks, idle, above, mixes)
+
+
+# Composition of intervals by inclusive ticks: of each call path with all that it calls.
+#
+# A change in what a program does changes some function's share, and the outermost function that changes gives it its
+# name. n intervals, c call paths.
+
+
+# Keep the call paths that change most; more would only cost memory.
+MAX_CHAINS = 192
+# A wrapper has the same share as what it calls, up to this mean and largest difference.
+SAME_MEAN, SAME_MOST = 0.003, 0.08
+
+
+@dataclass(frozen=True)
+class Inclusive:
+    """Inclusive ticks.
+
+    Attributes:
+        counts: (n, c) of each call path with all that it calls.
+        total: (n,) of the interval.
+        function: (c,) the innermost one.
+    """
+
+    counts: FloatArray
+    total: FloatArray
+    function: IntArray
+
+    def rows(self, use: IntArray) -> Inclusive:
+        """Return the inclusive ticks of some intervals."""
+        return Inclusive(self.counts[use], self.total[use], self.function)
+
+
+def from_chains(
+    profile: IntervalProfile,
+    chains: CallTree,
+    inclusive: csr_array,
+    total: FloatArray,
+    keep: IntArray,
+    options: PhaseOptions = PHASES,
+) -> Inclusive:
+    """Build it from inclusive ticks, sparse (n, q), keeping the call paths `keep`. total: (n,) all ticks."""
+    keep = keep[keep > 0]
+    counts = np.ascontiguousarray(inclusive.tocsc()[:, keep].toarray())
+    own, named = _not_only_wrapped(counts, total, chains, keep, [function.is_library for function in profile.functions])
+    own = own[np.sort(np.argsort(-_variance(counts[:, own], total), kind="stable")[:MAX_CHAINS])]
+    return Inclusive(counts[:, own], total, named[own])
+
+
+def from_functions(ticks: csr_array, options: PhaseOptions = PHASES) -> Inclusive:
+    """Build it without call paths, from ticks by function, sparse (n, f): the calls between functions are unknown."""
+    total = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
+    keep = matters(ticks, total, float(total.sum()), options)
+    counts = np.ascontiguousarray(ticks.tocsc()[:, keep].toarray())
+    own = np.sort(np.argsort(-_variance(counts, total), kind="stable")[:MAX_CHAINS])
+    return Inclusive(counts[:, own], total, keep[own])
+
+
+def matters(ticks: csr_array, total: FloatArray, whole: float, options: PhaseOptions) -> IntArray:
+    """Return the columns with enough of the run, or much of several intervals, ascending. ticks: sparse (n, q)."""
+    part = csr_array(ticks, dtype=np.float64, copy=True)
+    part.data /= np.repeat(np.maximum(total, 1e-9), np.diff(part.indptr))
+    often = np.asarray((part >= options.much).sum(axis=0)).ravel()
+    column = np.asarray(ticks.sum(axis=0)).ravel()
+    return np.flatnonzero(((column >= options.least_chain * whole) & (column > 0)) | (often >= options.several))
+
+
+def _not_only_wrapped(
+    counts: FloatArray, total: FloatArray, chains: CallTree, keep: IntArray, library: Sequence[bool]
+) -> tuple[IntArray, IntArray]:
+    """Return the columns of `counts` that differ from their nearest kept caller, ascending, and the function of each.
+
+    A wrapper gives its name to what it wraps, except for library wrappers, (f,): `std::thread` gets the name of what it
+    runs.
+    """
+    place = {chain: column for column, chain in enumerate(keep.tolist())}
+    named = chains.function[keep].astype(np.int64)
+    whole, stays, caller_of = np.maximum(total, 1e-9), [], list[int]()
+    for column, chain in enumerate(keep.tolist()):
+        above = _nearest(place, chains, chain)
+        caller = total if above is None else counts[:, caller_of[above]]
+        apart = np.abs(caller - counts[:, column]) / whole
+        same = apart.mean() < SAME_MEAN and apart.max() < SAME_MOST
+        # A caller that is dropped is represented by the one that was kept in its place.
+        caller_of.append(caller_of[above] if same and above is not None else column)
+        if not same or above is None:
+            stays.append(column)
+            continue
+        name, wrapper = named[column], named[caller_of[above]]
+        if min(name, wrapper) >= 0 and library[wrapper] and not library[name]:
+            named[caller_of[above]] = name
+    return np.array(stays, dtype=np.int64), named
+
+
+def _nearest(place: dict[int, int], chains: CallTree, chain: int) -> int | None:
+    """Return the column of the nearest kept caller of a call path."""
+    while chain:
+        chain = int(chains.parent[chain])
+        if chain in place:
+            return place[chain]
+    return None
+
+
+def _variance(counts: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the variance of the share of each column, (c,)."""
+    return np.asarray((counts / np.maximum(total, 1e-9)[:, None]).var(axis=0), dtype=np.float64)
+
+
+def with_functions(inclusive: Inclusive, counts: FloatArray, functions: Sequence[int] | IntArray) -> Inclusive:
+    """Add columns for functions that are never sampled. counts: (n, u)."""
+    function = np.concatenate([inclusive.function, np.asarray(functions, dtype=np.int64)])
+    return Inclusive(np.column_stack([inclusive.counts, counts]), inclusive.total, function)
+
+
+# Intervals in which the program mostly waited: they hold few ticks, so calls are used as well.
+#
+# A thread that waits has no ticks, but what it waits for was called. So an interval with hardly any ticks is filled
+# up with the ticks that the functions called in it usually have. Where calls were not counted, functions that were
+# sampled waiting take their place. n intervals, q call paths, f functions.
+
+
+def filled_by_calls(
+    profile: IntervalProfile, chains: CallTree, ticks: csr_array, options: PhaseOptions = PHASES
+) -> tuple[csr_array, IntArray]:
+    """Fill up intervals of few ticks.
+
+    Args:
+        profile: its calls and arcs are used, or samples in the OpenMP runtime; without them nothing is filled.
+        chains: call paths of the profile.
+        ticks: sparse (n, q).
+        options: thresholds.
+
+    Returns:
+        Ticks, sparse (n, q + u), and the functions (u,) of the last u columns: those that are called where the program
+        waits and never have a tick themselves.
+    """
+    level = options.fill * profile.metadata.interval_s * profile.metadata.rate_hz
+    missing = np.maximum(level - np.asarray(ticks.sum(axis=1)).ravel(), 0.0)
+    entered = entered_calls(profile, missing > 0) if profile.counted else seen_waiting(profile, missing > 0)
+    if not entered.nnz:
+        return ticks, np.zeros(0, dtype=np.int64)
+    below = _mix_below(chains, ticks, len(profile.functions))
+    seen = np.asarray(below.sum(axis=1)).ravel()
+    counts = profile.calls if profile.counted else seen_waiting(profile, missing >= 0)
+    calls = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
+    weight = csr_array(entered * (np.maximum(seen, options.unseen) / np.maximum(calls, 1.0))[None, :])
+    whole = np.asarray(weight.sum(axis=1)).ravel()
+    weight.data *= np.repeat(missing / np.maximum(whole, 1e-300), np.diff(weight.indptr))
+    unseen = np.flatnonzero((seen <= 0) & (np.asarray(weight.sum(axis=0)).ravel() > 0))
+    mix = csr_array(below.multiply(1.0 / np.maximum(seen, 1e-300)[:, None]))
+    return csr_array(hstack([ticks + weight @ mix, weight[:, unseen]])), unseen
+
+
+def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
+    """Return the calls from functions that were already running, in the intervals wanted (n,): (n, f)."""
+    arcs, size = profile.arcs, (profile.n_intervals, len(profile.functions))
+    use = np.flatnonzero(wanted[arcs.interval]) if len(arcs.interval) else np.zeros(0, dtype=np.int64)
+    interval, caller = arcs.interval[use].astype(np.int64), arcs.caller[use].astype(np.int64)
+    callee, count = arcs.callee[use].astype(np.int64), arcs.count[use].astype(np.float64)
+    called = np.unique(interval * size[1] + callee)
+    outside = (caller < 0) | ~np.isin(interval * size[1] + caller, called)
+    place = (interval[outside], callee[outside])
+    return csr_array((count[outside], place), shape=size)
+
+
+def seen_waiting(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
+    """Return how often functions were sampled in the OpenMP runtime, in the intervals wanted (n,): (n, f).
+
+    The program's entry functions are left out: everything is below them.
+    """
+    row = profile.interval_of_samples()
+    function = profile.paths.function[profile.own_node[profile.samples.node]].astype(np.int64)
+    begins = np.array([*(is_entry(f.mangled) for f in profile.functions), True], dtype=np.bool_)
+    use = in_runtime(profile) & wanted[row] & (function >= 0)
+    use &= ~begins[np.maximum(function, -1)]
+    place = (row[use], function[use])
+    return csr_array((np.ones(int(use.sum())), place), shape=(profile.n_intervals, len(profile.functions)))
+
+
+def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
+    """Return the functions entered in at least this share of some intervals, with that share; most frequent first.
+
+    They represent a phase that has no tick at all.
+    """
+    wanted = np.zeros(profile.n_intervals, dtype=np.bool_)
+    wanted[members] = True
+    often = np.asarray((entered_calls(profile, wanted) > 0).sum(axis=0)).ravel() / max(len(members), 1)
+    order = np.lexsort((np.arange(len(often)), -often))
+    return [(int(f), float(often[f])) for f in order if often[f] >= part]
+
+
+def _mix_below(chains: CallTree, ticks: csr_array, functions: int) -> csr_array:
+    """Return the ticks of each call path that has a function on its stack, sparse (f, q)."""
+    chain = np.flatnonzero(chains.function >= 0)
+    shape = (len(chains.parent), functions)
+    is_function = csr_array((np.ones(len(chain)), (chain, chains.function[chain])), shape=shape)
+    on_stack = ((chains.ancestors() @ is_function) > 0).astype(np.float64)
+    own: FloatArray = np.asarray(ticks.sum(axis=0)).ravel()
+    return csr_array(on_stack.multiply(own[:, None]).T.tocsr())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.composition.episodes import visits_of
 from incprof.analysis.composition.features import Features
+from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import FloatArray, IntArray
 

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.episodes import visits_of
+from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.diff.estimates import Estimate, counted, observed
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured

@@ -12,11 +12,10 @@ import numpy as np
 
 from incprof.analysis.composition.features import Features
 from incprof.analysis.composition.separation import separation
-from incprof.analysis.explain.site_reasons import explain_sites
+from incprof.analysis.explain.site_reasons import SiteEvidence, explain_sites
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.clustering import KScore
 from incprof.analysis.sites.choice import SiteChooser
-from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_DIFFERENCES = 3

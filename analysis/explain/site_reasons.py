@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
-from incprof.analysis.explain.selftime import SelfTimeExplainer
 from incprof.analysis.phase_result import Phase, PhaseResult, Site
-from incprof.analysis.sites.choice import SiteChooser
-from incprof.analysis.sites.cut import longest_s
-from incprof.analysis.sites.evidence import (
-    CalleeEvidence,
-    CallerEvidence,
-    NotCallee,
-    NotCaller,
-    RunnerUp,
-    SiteEvidence,
-)
-from incprof.analysis.sites.of_phases import at_least
+from incprof.analysis.sites.choice import SiteChooser, at_least, longest_s
+from incprof.analysis.sites.site_cover import Choice, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import FloatArray, IntArray
 
@@ -177,3 +168,179 @@ def _mean_s(times: ChainTimes, chains: IntArray) -> float | None:
     known = chains[times.calls[chains] > 0]
     calls = float(times.calls[known].sum())
     return float((times.seconds[known] * times.calls[known]).sum()) / calls if calls > 0 else None
+
+
+# Explain sites without call paths: presence in the intervals of a phase, and the runner-up.
+
+
+class SelfTimeExplainer:
+    """Explains sites that were chosen by Algorithm 1 (method "paper"), or as the cheapest cover."""
+
+    def __init__(self, chooser: SiteChooser, result: PhaseResult):
+        profile, act = chooser.profile, chooser.activity
+        self._profile, self._chooser, self._result = profile, chooser, result
+        self._found = None if act.literal else presence(profile, act, result.labels, result.k)
+        self._there = csc_array(act.active if self._found is None else self._found.there)
+        self._calls = csc_array(act.calls)
+        self._own = csc_array(profile.self_s)
+
+    def site(self, phase: Phase, site: Site) -> SiteEvidence:
+        """Explain why a phase has a site."""
+        members = np.flatnonzero(self._result.labels == phase.id)
+        there = _rows(self._there, site.index)
+        of_phase = self._result.labels[there]
+        part = np.array([(of_phase == p.id).sum() / max(p.intervals, 1) for p in self._result.phases])
+        here = there[of_phase == phase.id]
+        calls = float(self._calls[:, [site.index]].sum())
+        return SiteEvidence(
+            heartbeat=site.heartbeat,
+            function=site.function.name,
+            kind=site.kind,
+            origin="self time",
+            share=float(part[phase.id]),
+            at_least=None,
+            specific=float(part[phase.id] / max(part.sum(), 1e-12)),
+            intervals=len(members),
+            present=len(here),
+            called=len(np.intersect1d(here, _rows(self._calls, site.index))),
+            calls=calls,
+            counted=True,
+            call_s=float(self._own[:, [site.index]].sum()) / calls if calls > 0 else None,
+            longest_s=None,
+            caller=None,
+            callee=None,
+            runner_up=self._runner_up(phase, site, members),
+        )
+
+    def _runner_up(self, phase: Phase, site: Site, members: IntArray) -> RunnerUp | None:
+        """Return the first site that would replace a given one and is not chosen already; None if there is none."""
+        known = {(other.index, other.kind) for other in phase.sites}
+        for choice in self._choose(phase.id, members, {(site.index, site.kind)}):
+            if (choice.function, choice.kind) not in known:
+                part = choice.covered / max(len(members), 1)
+                return RunnerUp(self._profile.functions[choice.function].name, choice.kind, part)
+        return None
+
+    def _choose(self, phase: int, members: IntArray, excluded: Set[tuple[int, str]]) -> Sequence[Choice]:
+        """Choose a phase's sites again, without the excluded ones."""
+        if self._found is not None:
+            return sites_by_cover(self._chooser.activity, self._found, members, phase, excluded)
+        return self._chooser.by_self_time(members, excluded)
+
+
+def _rows(matrix: csc_array, column: int) -> IntArray:
+    """Return the intervals in which a column is not zero, ascending."""
+    part = slice(matrix.indptr[column], matrix.indptr[column + 1])
+    rows: IntArray = np.sort(matrix.indices[part][matrix.data[part] > 0])
+    return rows
+
+
+# Evidence for a chosen site: the numbers that `incprof phases --explain` reports.
+
+
+# Why a site is not its caller: the caller's calls last too long; they are too short; it also runs in the phases that
+# the site distinguishes; it is not available, or costs too much.
+NotCaller = Literal["lasts on", "too short", "in other phases", "cannot be had"]
+# Why it is not a callee: the callee is below a site that is short enough; too short; possibly too short; too small.
+NotCallee = Literal["lower", "too short", "unknown rate", "too little"]
+
+
+@dataclass(frozen=True)
+class CallerEvidence:
+    """The function that calls a site most.
+
+    Attributes:
+        function: its name.
+        why_not: why it is not the site.
+        call_s: mean duration of a call, seconds; None if unknown.
+        share: inclusive share of the phase.
+        is_site: whether it is a site of the phase as well.
+    """
+
+    function: str
+    why_not: NotCaller
+    call_s: float | None
+    share: float
+    is_site: bool
+
+
+@dataclass(frozen=True)
+class CalleeEvidence:
+    """The function that a site calls most.
+
+    Attributes:
+        function: its name.
+        why_not: why it is not the site.
+        share: of the site's time.
+        call_s: mean duration of a call, seconds; None if unknown.
+    """
+
+    function: str
+    why_not: NotCallee
+    share: float
+    call_s: float | None
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The site that would replace this one.
+
+    Attributes:
+        function: its name.
+        kind: "body" or "loop".
+        share: of the phase's time, or of its intervals.
+    """
+
+    function: str
+    kind: str
+    share: float
+
+
+@dataclass(frozen=True)
+class SiteEvidence:
+    """Why a site was chosen.
+
+    Attributes:
+        heartbeat: id of the heartbeat.
+        function: its name.
+        kind: "body" or "loop".
+        origin: "run", a site of the run regardless of phases; "phase", a site of this phase alone, as the run's sites
+            hold too little of it; "apart", a site that distinguishes the phase from others; "waiting", called where
+            nothing was sampled; "instead" of one that is not available; "self time", without call paths.
+        share: inclusive share of the phase's time; from self time alone, of the intervals in which it is active.
+        at_least: lower bound of the share; None from self time.
+        specific: share of its shares in all phases that is in this one.
+        intervals: number of intervals of the phase.
+        present: intervals in which it is on the stack or called (from self time: active).
+        called: intervals in which it is called.
+        calls: in the run.
+        counted: whether calls were counted; otherwise `calls` is a lower bound.
+        call_s: mean duration of a call, seconds; None if unknown.
+        longest_s: longest duration of a call of a body; None from self time.
+        caller: None without call paths, or outside the program.
+        callee: likewise.
+        runner_up: None if there is none.
+    """
+
+    heartbeat: int
+    function: str
+    kind: str
+    origin: str
+    share: float
+    at_least: float | None
+    specific: float
+    intervals: int
+    present: int
+    called: int
+    calls: float
+    counted: bool
+    call_s: float | None
+    longest_s: float | None
+    caller: CallerEvidence | None
+    callee: CalleeEvidence | None
+    runner_up: RunnerUp | None
+
+    @property
+    def from_paths(self) -> bool:
+        """Whether call paths decided."""
+        return self.origin != "self time"

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.heartbeats.grid import Grid, Span
-from incprof.analysis.heartbeats.summaries import BeatSeries, BeatSummary
+from incprof.analysis.heartbeats.summaries import BeatSeries, BeatSummary, Grid, Span
 
 FloatArray = NDArray[np.float64]
 P_RANGE = (0.05, 0.95)

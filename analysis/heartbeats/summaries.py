@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -171,3 +172,214 @@ class BeatRun:
     duration_s: float
     clean: bool
     counters: dict[str, int]
+
+
+# Prepare heartbeats over time for plots: the busiest of them, with no more points than a plot can show.
+
+
+MOST = 8
+BINS = 500
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A figure over time, in bins of one interval or several; NaN where there is nothing.
+
+    Attributes:
+        low: Least value in each bin, shape (b,).
+        middle: Mean of its values, shape (b,).
+        high: Largest value, shape (b,).
+        progress: Value to draw where no beat ended in the bin, but some are in progress, shape (b,).
+    """
+
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+    progress: FloatArray
+
+
+@dataclass(frozen=True)
+class BeatTrace:
+    """A heartbeat to draw.
+
+    Attributes:
+        id: Its number.
+        name: None without one.
+        begin_s: Start of each bin, in seconds since the start of the run, shape (b,).
+        end_s: End of each bin, shape (b,).
+        count: Beats.
+        duration_s: Durations, seconds.
+    """
+
+    id: int
+    name: str | None
+    begin_s: FloatArray
+    end_s: FloatArray
+    count: Trace
+    duration_s: Trace
+
+
+def busiest(beats: Sequence[BeatSummary], most: int = MOST) -> tuple[list[BeatSummary], int]:
+    """Return the heartbeats that take most time, then those with most beats, and the number of all others."""
+    some = [beat for beat in beats if beat.count or beat.pulses or beat.open]
+    order = sorted(some, key=lambda beat: (-beat.busy_pct, -beat.count - beat.pulses, beat.id))
+    return order[:most], max(len(some) - most, 0)
+
+
+def trace(beat: BeatSummary, interval_s: float, bins: int = BINS, *, executions: bool = False) -> BeatTrace:
+    """Return a heartbeat over time.
+
+    Beats in progress are drawn with their number, at the duration that they will have: the mean of the interval in
+    which they end, unless they have lasted longer by then; at the end of the run, the age of the oldest.
+
+    Args:
+        beat: The heartbeat.
+        interval_s: Intended length of an interval.
+        bins: Number of bins at most.
+        executions: Whether to include skipped beats.
+    """
+    series = beat.series
+    end = series.end_s
+    begin = begins(end, interval_s)
+    ended, running = series.count > 0, series.open > 0
+    number = (series.count if beat.count or beat.open else series.pulses).astype(np.float64)
+    if executions:
+        number *= series.factor
+    waiting = running & ~ended
+    edges = np.arange(min(bins, len(end)) + 1) * len(end) // max(min(bins, len(end)), 1)
+    count = _trace(np.where(number > 0, number, np.nan), np.where(waiting, series.open, np.nan), edges)
+    duration = _trace(series.mean_s, _durations_to_be(beat, waiting, begin), edges)
+    return BeatTrace(beat.id, beat.name, begin[edges[:-1]], end[edges[1:] - 1], count, duration)
+
+
+def begins(end_s: FloatArray, interval_s: float) -> FloatArray:
+    """Return the start of each cell: the end of the one before, unless cells between them are left out, shape (m,)."""
+    before = np.concatenate([[-np.inf], end_s[:-1]]) if len(end_s) else end_s
+    starts: FloatArray = np.where(end_s - before < 1.5 * interval_s, before, end_s - interval_s)
+    return np.maximum(starts, 0.0)
+
+
+def _durations_to_be(beat: BeatSummary, waiting: np.ndarray, begin_s: FloatArray) -> FloatArray:
+    """Return the duration to draw in cells where beats are in progress and none ends; NaN elsewhere, shape (m,)."""
+    result = np.full(len(waiting), np.nan)
+    mean, end_s = beat.series.mean_s, beat.series.end_s
+    bounds = np.flatnonzero(np.diff(np.concatenate([[0], waiting.astype(np.int8), [0]])))
+    for first, after in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+        if after == len(mean):
+            come_to = beat.open_s
+        elif np.isnan(mean[after]):  # dropped: its thread ended, or recording was switched off
+            come_to = float(end_s[after - 1] - begin_s[first])
+        else:  # in progress at the end of the first cell, and at that of the last
+            come_to = max(float(mean[after]), float(end_s[after - 1] - end_s[first]))
+        result[first:after] = come_to
+    return result
+
+
+def _trace(values: FloatArray, progress: FloatArray, edges: np.ndarray) -> Trace:
+    """Return values per bin, for the cells between its edges."""
+    if len(edges) == len(values) + 1:
+        return Trace(values, values, values, progress)
+    some = ~np.isnan(values)
+    start = edges[:-1]
+    number = np.add.reduceat(some.astype(np.int64), start)
+    low = np.minimum.reduceat(np.where(some, values, np.inf), start)
+    high = np.maximum.reduceat(np.where(some, values, -np.inf), start)
+    total = np.add.reduceat(np.where(some, values, 0.0), start)
+    most = np.maximum.reduceat(np.where(np.isnan(progress), -np.inf, progress), start)
+    there = number > 0
+    nothing = np.full(len(start), np.nan)
+    return Trace(
+        low=np.where(there, low, nothing),
+        middle=np.divide(total, number, out=nothing.copy(), where=there),
+        high=np.where(there, high, nothing),
+        progress=np.where(~there & np.isfinite(most), most, nothing),
+    )
+
+
+# Time shared by a run's processes: their wall time, and a grid that aligns their intervals.
+
+
+@dataclass(frozen=True)
+class Span:
+    """Recorded time of a process.
+
+    Attributes:
+        rank: Its rank.
+        start_s: Its start, in seconds since the start of the run.
+        begin_s: Start of each interval since the process's start, ascending, shape (n,).
+        end_s: End of each interval, shape (n,).
+    """
+
+    rank: int
+    start_s: float
+    begin_s: FloatArray
+    end_s: FloatArray
+
+
+class Grid:
+    """Cells of time that the intervals of all processes are assigned to.
+
+    With one process, the cells are its intervals. Several processes start at different times, so each is moved to the
+    nearest multiple of the interval, and each of its intervals is assigned to the cell of its middle. Cells without an
+    interval of any process are left out.
+
+    Attributes:
+        end_s: End of each cell in seconds since the start of the run, ascending, shape (m,).
+        cell_wall_s: Sum over the ranks of the recorded time in each cell, shape (m,).
+        wall_s: Sum over the ranks of the recorded time; processes of a rank at the same time count once.
+        ranks: Number of ranks.
+        rank_index: For each process, the index of its rank among the ranks, shape (p,).
+    """
+
+    def __init__(self, spans: Sequence[Span], step_s: float):
+        ranks, self.rank_index = np.unique(np.array([s.rank for s in spans], dtype=np.int64), return_inverse=True)
+        self.ranks = len(ranks)
+        self._first = np.cumsum([0] + [len(s.end_s) for s in spans])
+        self._length_s = np.concatenate([np.zeros(0), *(s.end_s - s.begin_s for s in spans)])
+        self._last = np.diff(self._first) - 1
+        if len(spans) == 1:
+            numbers = np.arange(len(spans[0].end_s))
+            self.end_s: FloatArray = spans[0].start_s + spans[0].end_s
+        else:
+            numbers = np.concatenate([np.zeros(0), *(_numbers(span, step_s) for span in spans)])
+            self.end_s = ((np.unique(numbers) + 1) * step_s).astype(np.float64)
+        self._cells = np.unique(numbers, return_inverse=True)[1]
+        self.cell_wall_s = np.zeros(len(self.end_s))
+        for rank in range(self.ranks):
+            mine = np.flatnonzero(self.rank_index == rank).tolist()
+            at = np.concatenate([np.arange(self._first[p], self._first[p + 1]) for p in mine])
+            begin = np.concatenate([spans[p].start_s + spans[p].begin_s for p in mine])
+            end = np.concatenate([spans[p].start_s + spans[p].end_s for p in mine])
+            np.add.at(self.cell_wall_s, self._cells[at], _new_time(begin, end))
+        self.wall_s = float(self.cell_wall_s.sum())
+
+    def cell(self, rows: NDArray[np.void]) -> IntArray:
+        """Return the cell of each row, from its `process` and `interval`, shape (n,)."""
+        cells: IntArray = self._cells[self._first[rows["process"]] + rows["interval"]]
+        return cells
+
+    def length_s(self, rows: NDArray[np.void]) -> FloatArray:
+        """Return the length of the interval of each row, shape (n,)."""
+        length: FloatArray = self._length_s[self._first[rows["process"]] + rows["interval"]]
+        return length
+
+    def is_last(self, rows: NDArray[np.void]) -> NDArray[np.bool_]:
+        """Return which rows are of the last interval of their process, shape (n,)."""
+        last: NDArray[np.bool_] = rows["interval"] == self._last[rows["process"]]
+        return last
+
+
+def _numbers(span: Span, step_s: float) -> FloatArray:
+    """Return the number of each interval's cell, shape (n,)."""
+    middle = (span.begin_s + span.end_s) / 2
+    numbers: FloatArray = np.round(span.start_s / step_s) + np.floor(middle / step_s)
+    return numbers
+
+
+def _new_time(begin: FloatArray, end: FloatArray) -> FloatArray:
+    """Return the part of each interval that no earlier interval covers, shape (n,)."""
+    order = np.argsort(begin, kind="stable")
+    reached = np.concatenate([[-np.inf], np.maximum.accumulate(end[order])])[: len(end)]
+    new = np.empty(len(end))
+    new[order] = np.maximum(end[order] - np.maximum(begin[order], reached), 0)
+    return new

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.composition.pool_size import pooled_by
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.analysis.composition.separation import pooled_by
 from incprof.analysis.phases.levels import borders_s, sequence_and_parts
 from incprof.analysis.phases.sequence import Sequence
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntervalProfile, pooled
 from incprof.model.cut import cut
 

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.difference import differences
-from incprof.analysis.composition.episodes import visits_of
-from incprof.analysis.composition.segment_sums import Sums
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.analysis.composition.segment_sums import Sums, differences, visits_of
 from incprof.analysis.phases.clustering import Border, Level
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, Function, IntArray
 
 BEGINS = 0.95

@@ -11,10 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.sampling_noise import overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.composition.segment_sums import Sums
-from incprof.analysis.composition.separation import evenly
-from incprof.analysis.options.phase_thresholds import PhaseOptions
+from incprof.analysis.composition.separation import evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit
@@ -23,6 +21,7 @@ from incprof.analysis.phases.scores_of_k import score_cuts, votes_of
 from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.phases.short_parts import short_stretches
 from incprof.analysis.phases.stages import stages_of
+from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 

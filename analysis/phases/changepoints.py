@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.phase_thresholds import PhaseOptions
 from incprof.analysis.phases.likelihood import ratio
+from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import FloatArray, IntArray
 
 # Fewest samples on each side of a change point.

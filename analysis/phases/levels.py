@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
 from incprof.analysis.phases.changepoints import FEWEST
 from incprof.analysis.phases.sequence import WAITING, Sequence, sequence_of
 from incprof.analysis.phases.tree import Node, tree_of
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # Number of attempts with smaller changes.

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.sampling_noise import chi2_quantile, effective_dimensions
-from incprof.analysis.composition.separation import SILHOUETTE_SAMPLE, calinski_harabasz, distances, evenly, silhouette
+from incprof.analysis.composition.separation import (
+    SILHOUETTE_SAMPLE,
+    calinski_harabasz,
+    chi2_quantile,
+    distances,
+    effective_dimensions,
+    evenly,
+    silhouette,
+)
 from incprof.analysis.phases.clustering import Judgement, KScore
 from incprof.analysis.phases.kmeans import Fit
 from incprof.model import FloatArray

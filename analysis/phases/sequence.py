@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from incprof.analysis.options.phase_thresholds import PHASES, PhaseOptions
 from incprof.analysis.phases.changepoints import FEWEST, Counts, Evidence, change_points
 from incprof.analysis.phases.grouping import Group, Segment, alike_groups, with_their_waiting, without_steps
 from incprof.analysis.phases.likelihood import overdispersion
 from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import SELF, WAITING, Sequence
+from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, IntArray
 
 # Share of the samples with a common frame from which the others are ignored.

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incprof.analysis.ranks.alike import agreement, bins_of, groups_of, on_bins
-from incprof.analysis.ranks.balance import balance, stragglers, times_of
-from incprof.analysis.ranks.clocks import aligned, late_ranks
-from incprof.analysis.ranks.ranks_result import Part, RankLabels, RanksResult, RankSummary
+import numpy as np
+
+from incprof.analysis.composition.separation import evenly
+from incprof.analysis.ranks.ranks_result import (
+    TIMES,
+    Clock,
+    Part,
+    PhaseBalance,
+    RankLabels,
+    RanksResult,
+    RankSummary,
+    Spread,
+    Straggler,
+)
+from incprof.analysis.ranks.summary import agreement, bins_of, groups_of, on_bins
+from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model.time_use import IO, MPI, WORK
 
 
 def said_of_ranks(
@@ -48,4 +61,256 @@ def said_of_ranks(
         outliers=outliers,
         clocks=clocks,
         late=late_ranks(summaries, offset, interval_s),
+    )
+
+
+# Balance of each phase over ranks: work, waiting and stragglers. r ranks, k phases.
+
+
+# Work: on the CPU, and not waiting for others.
+WORKS = (WORK, IO)
+# A straggler is this many standard deviations of its peers, or of counting samples, beyond their median. The scatter of
+# few ranks is not well known: in one of 1 000 normal runs some rank is at 13 with 8 ranks, 7 with 16, 5 with 64.
+SIGMAS, OF_FEW = 6.0, 60.0
+# Also by this share of the median; more than FEW of the ranks are a group, not stragglers.
+LEAST, FEW = 0.1, 0.25
+# With fewer ranks, none is typical.
+PEERS = 3
+# A rank with less than this share of the usual time in a phase does other work.
+HALF = 0.5
+# Number of peers that a straggler's functions are compared with.
+TELL = 64
+# Median absolute deviation of a normal variable over its standard deviation.
+NORMAL = 0.6745
+MOST_WHY = 3
+
+
+def times_of(summaries: Sequence[RankSummary], labels: Sequence[RankLabels], k: int) -> tuple[FloatArray, FloatArray]:
+    """Sum the seconds of every rank by phase, no phase last: (r, k + 1, len(TIMES)); wall time (r, k + 1)."""
+    spent, wall = np.zeros((len(summaries), k + 1, len(TIMES))), np.zeros((len(summaries), k + 1))
+    for place, (summary, own) in enumerate(zip(summaries, labels, strict=True)):
+        np.add.at(spent[place], own.label, summary.pieces.spent)
+        np.add.at(wall[place], own.label, own.end_s - own.start_s)
+    return spent, wall
+
+
+def worked_s(spent: FloatArray) -> FloatArray:
+    """Return the seconds of work, (r, k). spent: (r, k, len(TIMES))."""
+    result: FloatArray = spent[:, :, list(WORKS)].sum(axis=2)
+    return result
+
+
+def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray, rate_hz: float) -> tuple[PhaseBalance, ...]:
+    """Compute the balance of each phase over the ranks that enter it. spent, wall_s: as times_of returns them."""
+    work, mpi, out = worked_s(spent), spent[:, :, MPI], []
+    for phase in range(spent.shape[1] - 1):
+        there = wall_s[:, phase] > 0
+        wall, busy, waiting = (_spread(times[there, phase]) for times in (wall_s, work, mpi))
+        slowest = ranks[int(np.argmax(work[:, phase]))]
+        # A rank's work is a number of samples.
+        error = float(np.sqrt(busy.most / rate_hz)) / busy.mean if busy.mean > 0 else None
+        out.append(PhaseBalance(phase, int(there.sum()), wall, busy, waiting, slowest, error))
+    return tuple(out)
+
+
+def _spread(values: FloatArray) -> Spread:
+    if not len(values):
+        return Spread(0.0, 0.0, 0.0, 0.0)
+    return Spread(float(values.min()), float(np.median(values)), float(values.max()), float(values.mean()))
+
+
+def stragglers(
+    summaries: Sequence[RankSummary],
+    labels: Sequence[RankLabels],
+    spent: FloatArray,
+    wall_s: FloatArray,
+    rate_hz: float,
+) -> tuple[Straggler, ...]:
+    """Return the ranks that work longer in a phase than their peers, the worst first.
+
+    Args:
+        summaries: of the ranks.
+        labels: the same ranks in the phases of all.
+        spent: as times_of returns it.
+        wall_s: likewise.
+        rate_hz: samples per second.
+    """
+    found, work = [], worked_s(spent)
+    for phase in range(work.shape[1] - 1):
+        peers = _peers(wall_s[:, phase])
+        beyond, usual, sigma = _beyond(work[peers, phase], rate_hz)
+        for place in peers[beyond].tolist():
+            seconds = float(work[place, phase])
+            others = peers[~beyond]
+            why = _more_in(summaries, labels, phase, place, others[evenly(len(others), TELL)], rate_hz)
+            found.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
+    return tuple(sorted(found, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
+
+
+def _peers(wall_s: FloatArray) -> IntArray:
+    """Return the ranks with about the usual time in a phase, or more, ascending. wall_s: (r,) in it."""
+    there = wall_s > 0
+    usual = float(np.median(wall_s[there])) if there.any() else 0.0
+    return np.flatnonzero(there & (wall_s >= HALF * usual))
+
+
+def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
+    """Return the ranks beyond their peers, (r,), none if there are many; the usual value and its scatter, seconds."""
+    nobody, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
+    if len(seconds) < PEERS or not usual > 0:
+        return nobody, usual, 1.0
+    spread = float(np.median(np.abs(seconds - usual))) / NORMAL
+    counting = float(np.sqrt(usual / rate_hz + 1.0 / rate_hz**2))
+    sigma, more = max(spread, counting), seconds - usual
+    beyond: BoolArray = (more > (SIGMAS + OF_FEW / len(seconds)) * sigma) & (more > LEAST * usual)
+    return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else nobody), usual, sigma
+
+
+def _more_in(
+    summaries: Sequence[RankSummary],
+    labels: Sequence[RankLabels],
+    phase: int,
+    place: int,
+    others: IntArray,
+    rate_hz: float,
+) -> tuple[tuple[str, float], ...]:
+    """Return the functions in which a rank spends more self time in a phase than its peers do on average."""
+    own = _seconds_in(summaries[place], labels[place], phase, rate_hz)
+    mean: dict[tuple[str, str], float] = {}
+    for other in others.tolist():
+        for key, (_, seconds) in _seconds_in(summaries[other], labels[other], phase, rate_hz).items():
+            mean[key] = mean.get(key, 0.0) + seconds / len(others)
+    more = [(name, seconds - mean.get(key, 0.0)) for key, (name, seconds) in own.items()]
+    more = sorted((one for one in more if one[1] > 0), key=lambda one: (-round(one[1], 9), one[0]))
+    return tuple(more[:MOST_WHY])
+
+
+def _seconds_in(
+    summary: RankSummary, labels: RankLabels, phase: int, rate_hz: float
+) -> dict[tuple[str, str], tuple[str, float]]:
+    """Return the seconds of each function in a phase of a rank, by its key, with its name."""
+    stretches = np.unique(summary.pieces.stretch[(labels.label == phase) & (summary.pieces.stretch >= 0)])
+    seconds = summary.mix.own[stretches].sum(axis=0) / rate_hz
+    rows = zip(summary.mix.keys, summary.mix.names, seconds.tolist(), strict=True)
+    return {key: (name, value) for key, name, value in rows}
+
+
+# Align the time of all ranks: their starts, and wrong clocks of nodes, detected from changes of phase.
+#
+# Ranks of a parallel program reach the same change of phase at about the same time, since they wait for each other.
+# If a node's ranks reach all of them too early or too late, by the same amount, its clock is wrong; ranks that are
+# late at some changes only are late. r ranks, m changes.
+
+
+# Fewest common changes of phase for the offset of a clock, and for its drift.
+ENOUGH, FOR_DRIFT = 3, 6
+# A clock is corrected if it is off by more than this many intervals, and by more than this factor of the remaining
+# error.
+INTERVALS, IMPROVED = 1.0, 4.0
+# A rank starts late if it starts later than most by this many seconds, by an interval, and by this factor of the usual
+# spread.
+LATE_S, LATE_TIMES = 1.0, 8.0
+
+
+def starts(summaries: Sequence[RankSummary]) -> FloatArray:
+    """Return the start of each rank, (r,) seconds after the first, by their nodes' clocks; 0 if unknown."""
+    known = [summary.start_unix_ns for summary in summaries if summary.start_unix_ns is not None]
+    first = min(known, default=0)
+    return np.array([0.0 if s.start_unix_ns is None else (s.start_unix_ns - first) * 1e-9 for s in summaries])
+
+
+def borders_of(labels: RankLabels) -> dict[tuple[int, int, int], float]:
+    """Return the times at which a rank changes phase, seconds: by the two phases, and the number of the occurrence."""
+    out: dict[tuple[int, int, int], float] = {}
+    use = np.flatnonzero(labels.label >= 0)
+    count: dict[tuple[int, int], int] = {}
+    for one, other in zip(use[:-1].tolist(), use[1:].tolist(), strict=True):
+        before, after = int(labels.label[one]), int(labels.label[other])
+        if before != after:
+            number = count[before, after] = count.get((before, after), -1) + 1
+            out[before, after, number] = float(labels.end_s[one] + labels.start_s[other]) / 2.0
+    return out
+
+
+def aligned(
+    summaries: Sequence[RankSummary], labels: Sequence[RankLabels], interval_s: float
+) -> tuple[FloatArray, FloatArray, tuple[Clock, ...]]:
+    """Correct the clocks of nodes.
+
+    Args:
+        summaries: of the ranks.
+        labels: the same ranks in the phases of all.
+        interval_s: resolution of changes of phase.
+
+    Returns:
+        The start of each rank, (r,) seconds after the first, the length of a second of its clock, (r,), and the
+        corrected
+        clocks.
+    """
+    offset, rate = starts(summaries), np.ones(len(summaries))
+    hosts = sorted({summary.host for summary in summaries if summary.start_unix_ns is not None})
+    if len(hosts) < 2:
+        return offset, rate, ()
+    times = [{key: at + offset[r] for key, at in borders_of(own).items()} for r, own in enumerate(labels)]
+    of_host = {host: [r for r, s in enumerate(summaries) if s.host == host] for host in hosts}
+    middle = {host: _middle([times[r] for r in ranks]) for host, ranks in of_host.items()}
+    # Of two nodes it is unknown which is wrong: the clock of the first rank's node is assumed to be right.
+    usual = middle[summaries[0].host] if len(hosts) == 2 else _middle(list(middle.values()))
+    clocks = []
+    for host in hosts:
+        shared = sorted(set(middle[host]) & set(usual), key=lambda key: usual[key])
+        everywhere, here = (np.array([table[key] for key in shared]) for table in (usual, middle[host]))
+        clock = _clock(host, everywhere, here, interval_s)
+        if clock is not None:
+            clocks.append(clock)
+            rate[of_host[host]] = 1.0 / (1.0 + clock.drift)
+            offset[of_host[host]] = (offset[of_host[host]] - clock.late_s) * rate[of_host[host]]
+    return offset - offset.min(initial=np.inf), rate, tuple(clocks)
+
+
+def _middle(tables: Sequence[dict[tuple[int, int, int], float]]) -> dict[tuple[int, int, int], float]:
+    """Return the median time of each change of phase that most have."""
+    every: dict[tuple[int, int, int], list[float]] = {}
+    for table in tables:
+        for key, at in table.items():
+            every.setdefault(key, []).append(at)
+    return {key: float(np.median(found)) for key, found in every.items() if 2 * len(found) > len(tables)}
+
+
+def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> Clock | None:
+    """Return the error of a node's clock; None if there is none.
+
+    usual, own: (m,) times of changes of phase, of all nodes and its own.
+    """
+    apart = own - usual
+    if len(apart) < ENOUGH:
+        return None
+    before = float(np.median(np.abs(apart)))
+    late, drift = float(np.median(apart)), 0.0
+    rest = apart - late
+    if len(apart) >= FOR_DRIFT:
+        # The median of the slopes of all pairs (Theil 1950, Sen 1968).
+        one, other = np.triu_indices(len(apart), 1)
+        far = np.abs(usual[other] - usual[one]) > interval_s
+        slopes = (apart[other] - apart[one])[far] / (usual[other] - usual[one])[far]
+        slope = float(np.median(slopes)) if far.any() else 0.0
+        level = float(np.median(apart - slope * usual))
+        if np.median(np.abs(apart - level - slope * usual)) < 0.5 * np.median(np.abs(rest)):
+            late, drift, rest = level, slope, apart - level - slope * usual
+    after = float(np.median(np.abs(rest)))
+    if before < INTERVALS * interval_s or before < IMPROVED * after:
+        return None
+    return Clock(host, late, drift, len(apart), before, after)
+
+
+def late_ranks(
+    summaries: Sequence[RankSummary], offset_s: FloatArray, interval_s: float
+) -> tuple[tuple[int, float], ...]:
+    """Return the ranks that started late, with their delay, seconds after most. offset_s: (r,) clocks corrected."""
+    if not len(offset_s):
+        return ()
+    usual = float(np.median(offset_s))
+    limit = max(LATE_S, interval_s, LATE_TIMES * float(np.median(np.abs(offset_s - usual))))
+    return tuple(
+        (summary.rank, float(at) - usual) for summary, at in zip(summaries, offset_s, strict=True) if at - usual > limit
     )

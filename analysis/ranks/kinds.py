@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.composition.difference import how_different
-from incprof.analysis.options.phase_thresholds import PhaseOptions
-from incprof.analysis.ranks.assign import explains
-from incprof.analysis.ranks.columns import columns_of
+from incprof.analysis.composition.segment_sums import how_different
+from incprof.analysis.ranks.assign import columns_of, explains
 from incprof.analysis.ranks.ranks_result import IDLE, Part, RankSummary
+from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 
 # Most kinds of segments that are distinguished; the rest has no kind.

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.waiting_intervals import who_was_called
-from incprof.analysis.options.site_thresholds import SITES, SiteOptions
-from incprof.analysis.sites import NONE, Choice, activity, choose_sites
-from incprof.analysis.sites.cover import presence, sites_by_cover
-from incprof.analysis.sites.cut import CutSite, limits
-from incprof.analysis.sites.of_phases import PhaseShares, PhaseSite, by_phase, run_cut, sites_of_phases
+from incprof.analysis.composition.features import Features, who_was_called
+from incprof.analysis.sites.site_cover import NONE, Choice, activity, choose_sites, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes, chain_times
-from incprof.model import IntArray, IntervalProfile
+from incprof.analysis.thresholds import SITES, SiteOptions
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 
 class SiteChooser:
@@ -90,3 +89,303 @@ class SiteChooser:
         x = self.features.x[members]
         distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
         return choose_sites(self.activity, members, distance, excluded=excluded)
+
+
+# Sites as a cut through the call tree: the outermost functions whose calls are neither too short nor too long.
+#
+# Whether a function's calls are worth observing depends on their duration, not on the phases. A function with long
+# calls is a driver, and the sites are below it; one with very short calls costs more to observe than it is worth. If
+# a driver does the work itself, or in calls that are too short, a loop in it is the site. q call paths.
+
+
+# Sums of ticks of equal calls differ in their last digits: ten million, one after the other, are off by 1.4e-10.
+ROUNDED = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class CutSite:
+    """A site of the cut.
+
+    Attributes:
+        function: index of the function.
+        kind: "body" or "loop".
+        chains: call paths of the function that it stands for; none is below another site.
+    """
+
+    function: int
+    kind: str
+    chains: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Call paths whose calls are not observed, (q,) each.
+
+    Attributes:
+        long: calls last too long.
+        short: calls are too short, or may be.
+        tiny: even beats that a rate factor skips would cost too much.
+    """
+
+    long: BoolArray
+    short: BoolArray
+    tiny: BoolArray
+
+
+def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
+    """Determine which calls are not observed. interval_s, wall_s: of the recording."""
+    short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
+    last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options) * ROUNDED)
+    return Limits(last_on & ~times.again, short, tiny)
+
+
+def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:
+    """Return the longest duration of observed calls: in a run of many intervals, independent of their length."""
+    return max(interval_s, min(options.longest_s, wall_s / options.in_run))
+
+
+def cut(
+    times: ChainTimes,
+    long: BoolArray,
+    short: BoolArray,
+    weight: FloatArray,
+    wanted: BoolArray,
+    fit: BoolArray | None = None,
+    excluded: Set[tuple[int, str]] = NONE,
+    options: SiteOptions = SITES,
+) -> list[CutSite]:
+    """Return the sites that hold the time of some intervals, by function.
+
+    Args:
+        times: of the run.
+        long: (q,) whose calls last too long.
+        short: (q,) whose calls are too short.
+        weight: (q,) inclusive ticks of each call path in these intervals.
+        wanted: (q,) call paths to consider; none is below one that is not.
+        fit: (q,) call paths that may be sites; all by default.
+        excluded: (function, kind) of sites that are not available; their callees may replace them.
+        options: thresholds.
+    """
+    parent, function, own = times.chains.parent.tolist(), times.chains.function.tolist(), times.own.tolist()
+    below: dict[int, list[tuple[int, str]]] = {}
+    held: dict[int, float] = {}
+    # A parent has a lower number than its callees, so all callees are processed before it.
+    for chain in np.flatnonzero(wanted & (weight > 0))[::-1].tolist():
+        if chain == 0:
+            break
+        sites, inside = below.pop(chain, []), held.pop(chain, 0.0)
+        of_callees = inside >= options.half * float(weight[chain])
+        kind = "loop" if long[chain] else "body"
+        able = own[chain] and (fit is None or bool(fit[chain])) and (function[chain], kind) not in excluded
+        if able and not (of_callees if long[chain] else short[chain]):
+            sites, inside = [(chain, kind)], float(weight[chain])
+        elif short[chain] and not long[chain] and not of_callees:
+            sites, inside = [], 0.0
+        below.setdefault(parent[chain], []).extend(sites)
+        held[parent[chain]] = held.get(parent[chain], 0.0) + inside
+    found: dict[tuple[int, str], list[int]] = {}
+    for chain, kind in below.get(0, []):
+        found.setdefault((function[chain], kind), []).append(chain)
+    return [CutSite(f, kind, tuple(sorted(chains))) for (f, kind), chains in sorted(found.items())]
+
+
+# Assign sites of the cut to phases, and add sites that distinguish phases.
+#
+# Every site of the run's cut that holds enough of a phase is one of its sites. A phase that they hardly hold gets the
+# functions that run in it alone, else a cut of its own. Phases that no site distinguishes get the functions further
+# down that run in each alone, if there are any. q call paths, k phases.
+
+
+# Standard errors below a counted share: with one chance in twenty the true share is less.
+SURE = 1.645
+
+Origin = Literal["run", "phase", "apart"]
+
+
+@dataclass(frozen=True)
+class PhaseSite:
+    """A site of a phase.
+
+    Attributes:
+        function: index of the function.
+        kind: "body" or "loop".
+        share: inclusive share of the phase's time.
+        chains: call paths that it stands for.
+        origin: from the cut of the run; from the phase alone, if the run's sites hold too little of it; or to
+            distinguish the phase from others with the same sites.
+    """
+
+    function: int
+    kind: str
+    share: float
+    chains: tuple[int, ...]
+    origin: Origin
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Function and kind."""
+        return self.function, self.kind
+
+
+@dataclass(frozen=True)
+class PhaseShares:
+    """The call paths of a run by phase.
+
+    Attributes:
+        times: of the run.
+        limit: call paths whose calls are not observed.
+        inclusive: (k, q) inclusive ticks of each call path.
+        share: (k, q) the same as a share of the phase.
+        of_run: (k,) share of the run's intervals in each phase.
+    """
+
+    times: ChainTimes
+    limit: Limits
+    inclusive: FloatArray
+    share: FloatArray
+    of_run: FloatArray
+
+    def of_functions(self, phases: Sequence[int]) -> FloatArray:
+        """Return the share of each function in each phase, over its call paths, (len(phases), functions)."""
+        function = self.times.chains.function
+        named = np.flatnonzero(function >= 0)
+        rows = [np.bincount(function[named], weights=self.share[p][named]) for p in phases]
+        return np.array(rows, dtype=np.float64).reshape(len(phases), -1)
+
+
+def by_phase(times: ChainTimes, limit: Limits, labels: IntArray, k: int) -> PhaseShares:
+    """Sum a run's call paths by phase. labels: (n,), -1 for none."""
+    use = np.flatnonzero(labels >= 0)
+    gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))
+    inclusive = times.chains.inclusive((gather @ times.ticks).toarray())
+    share = inclusive / np.maximum(inclusive[:, :1], 1e-12)
+    return PhaseShares(times, limit, inclusive, share, np.bincount(labels[use], minlength=k) / max(len(labels), 1))
+
+
+def at_least(share: float, ticks: float) -> float:
+    """Return the lower bound of a share that was counted in so many ticks (Wilson's interval)."""
+    if not ticks > 0:
+        return 0.0
+    square = SURE**2 / ticks
+    spread = SURE * float(np.sqrt(max(share * (1 - share), 0.0) / ticks + (square / SURE) ** 2 / 4))
+    return max((share + square / 2 - spread) / (1 + square), 0.0)
+
+
+def run_cut(
+    times: ChainTimes, limit: Limits, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
+) -> list[CutSite]:
+    """Return the sites of a run, regardless of its phases."""
+    whole = np.asarray(times.inclusive[:, [0]].toarray()).ravel()
+    part = csr_array(times.inclusive.multiply(1.0 / np.maximum(whole, 1e-12)[:, None]))
+    often = np.asarray((part >= options.much).sum(axis=0)).ravel() >= options.several
+    wanted = often | (times.total >= options.noticed * options.least * times.total[0])
+    return cut(times, limit.long, limit.short, times.total, wanted, None, excluded, options)
+
+
+def sites_of_phases(
+    found: PhaseShares,
+    sites: Sequence[CutSite],
+    excluded: Set[tuple[int, str]] = NONE,
+    options: SiteOptions = SITES,
+) -> list[list[PhaseSite]]:
+    """Return the sites of each phase, largest first.
+
+    Args:
+        found: k phases.
+        sites: of the run's cut.
+        excluded: (function, kind) of sites that are not available.
+        options: thresholds.
+    """
+    k = len(found.inclusive)
+    chosen = [_enough(found, p, sites, "run", options) for p in range(k)]
+    for p in range(k):
+        if held(chosen[p]) < options.half:
+            own = _to_itself(found, p, range(k), found.limit.tiny, excluded, options)
+            own = own or _on_its_own(found, p, excluded, options)
+            chosen[p] = max(chosen[p], own, key=held)
+    for group in _alike(chosen, options.tells):
+        for p in group:
+            # The rate of a loop's beats is unknown: a site with counted calls is better, though its calls are short.
+            short = found.limit.tiny if chosen[p][:1] and chosen[p][0].kind == "loop" else found.limit.short
+            chosen[p] = _to_itself(found, p, group, short, excluded, options) or chosen[p]
+    return chosen
+
+
+def held(sites: Sequence[PhaseSite]) -> float:
+    """Return the share of their phase that sites have together."""
+    return sum(site.share for site in sites)
+
+
+def _enough(
+    found: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
+) -> list[PhaseSite]:
+    """Return the sites of a cut that a phase needs, largest first, until the rest is small or enough is covered."""
+    parts = [
+        PhaseSite(s.function, s.kind, float(found.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
+    ]
+    out: list[PhaseSite] = []
+    for site in sorted(parts, key=lambda s: (-round(s.share, 9), s.key)):
+        sure = at_least(site.share, float(found.inclusive[phase, 0]))
+        small = sure < options.least or (out and site.share * found.of_run[phase] < options.of_run)
+        if small or not sure > 0 or held(out) >= options.enough:
+            break
+        out.append(site)
+    return out
+
+
+def _alike(chosen: Sequence[Sequence[PhaseSite]], tells: float) -> list[list[int]]:
+    """Return groups of phases, ascending, that no site distinguishes: no site's share differs enough between them."""
+    shares = [{site.key: site.share for site in sites} for sites in chosen]
+    group = list(range(len(chosen)))
+    for a in range(len(chosen)):
+        for b in range(a):
+            keys = shares[a].keys() | shares[b].keys()
+            if keys and max(abs(shares[a].get(key, 0.0) - shares[b].get(key, 0.0)) for key in keys) < tells:
+                group = [group[b] if g == group[a] else g for g in group]
+    groups = [[p for p, own in enumerate(group) if own == g] for g in sorted(set(group))]
+    return [members for members in groups if len(members) > 1]
+
+
+def _to_itself(
+    found: PhaseShares,
+    phase: int,
+    group: Sequence[int],
+    short: BoolArray,
+    excluded: Set[tuple[int, str]],
+    options: SiteOptions,
+) -> list[PhaseSite]:
+    """Return the outermost functions that run in only one phase of a group, if they hold most of it; else none.
+
+    short: (q,) whose calls are too short.
+    """
+    if len(group) < 2:
+        return []
+    parts = found.of_functions(group)
+    specific = parts[list(group).index(phase)] / np.maximum(parts.sum(axis=0), 1e-12)
+    function = found.times.chains.function
+    fit = (function >= 0) & (specific[np.maximum(function, 0)] >= options.specific)
+    own = _cut_of_phase(found, phase, short, fit, excluded, options)
+    sites = _enough(found, phase, own, "apart", options)
+    return sites if held(sites) >= options.half else []
+
+
+def _on_its_own(
+    found: PhaseShares, phase: int, excluded: Set[tuple[int, str]], options: SiteOptions
+) -> list[PhaseSite]:
+    """Return the sites that a phase would have if it were the whole run."""
+    own = _cut_of_phase(found, phase, found.limit.short, None, excluded, options)
+    return _enough(found, phase, own, "phase", options)
+
+
+def _cut_of_phase(
+    found: PhaseShares,
+    phase: int,
+    short: BoolArray,
+    fit: BoolArray | None,
+    excluded: Set[tuple[int, str]],
+    options: SiteOptions,
+) -> list[CutSite]:
+    """Return the cut of a phase's ticks."""
+    weight = found.inclusive[phase]
+    wanted = weight >= options.noticed * options.least * weight[0]
+    return cut(found.times, found.limit.long, short, weight, wanted, fit, excluded, options)

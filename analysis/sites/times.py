@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.uncounted.bursts import Bursts, pairs_of_looks
-from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
-from incprof.analysis.uncounted.in_loops import seen_in_loops
-from incprof.analysis.uncounted.periods import LoopPeriods
-from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN
-from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.analysis.thresholds import SITES
+from incprof.analysis.uncounted.call_estimates import Bursts, pairs_of_looks
+from incprof.analysis.uncounted.loop_run import LoopPeriods
+from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, seen_in_loops, told_by_code
+from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
@@ -205,3 +204,33 @@ def _with_uncounted(
         known = function in inlined or unsure[chain] or not profile.counts_of[function]
         calls[chain] = share * seen[function] if known else 0.0
     return calls, unsure
+
+
+# Callers of a function in a phase, from the call paths: the next candidates where the function itself is no site.
+
+
+def heaviest_callers(paths: PathTree, own: FloatArray, function: int, part: float = SITES.caller) -> list[int]:
+    """Return the function that calls most of a function's time, then that one's main caller, and so on upwards.
+
+    Args:
+        paths: p nodes.
+        own: (p,) time of each node without its callees.
+        function: whose callers are wanted. Each is returned once, and the function itself never.
+        part: least share of its time; a caller of less is not representative.
+    """
+    found: list[int] = []
+    node = np.flatnonzero((paths.function == function) & (own > 0))
+    weight = own[node]
+    total = float(weight.sum())
+    while len(node):
+        node = paths.parent[node]
+        caller = paths.function[node].astype(np.int64)
+        known = caller >= 0
+        share = np.bincount(caller[known], weights=weight[known])
+        if not len(share) or share.max() < part * total:
+            break
+        best = int(np.argmax(share))
+        if best != function and best not in found:
+            found.append(best)
+        node, weight = node[caller == best], weight[caller == best]
+    return found

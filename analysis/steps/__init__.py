@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.options.step_thresholds import STEPS, StepOptions
 from incprof.analysis.phase_result import Step
-from incprof.analysis.steps.called import PhaseCalls
-from incprof.analysis.steps.counts import CallCounts
+from incprof.analysis.steps.called import CallCounts, PhaseCalls
 from incprof.analysis.steps.levels import MAX_STEPS, loops_of
 from incprof.analysis.steps.times import steps_of
-from incprof.analysis.uncounted.bursts import Bursts
-from incprof.analysis.uncounted.periods import LoopPeriods
+from incprof.analysis.thresholds import STEPS, StepOptions
+from incprof.analysis.uncounted.call_estimates import Bursts
+from incprof.analysis.uncounted.loop_run import LoopPeriods
 from incprof.analysis.uncounted.sampled_calls import uncounted_calls
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree

@@ -5,22 +5,95 @@ n intervals, q nodes of the tree without recursion, s samples of the phase; time
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from incprof.analysis.options.step_thresholds import StepOptions
-from incprof.analysis.steps.counts import CallCounts
-from incprof.analysis.steps.phase import PhaseSamples
-from incprof.analysis.steps.samples import driving_threads
-from incprof.analysis.steps.spans import spans_of
-from incprof.analysis.uncounted.loop_calls import Repeated, calls_of
-from incprof.model import BoolArray, IntArray, IntervalProfile
+from incprof.analysis.steps.step_samples import driving_threads, spans_of
+from incprof.analysis.thresholds import StepOptions
+from incprof.analysis.uncounted.call_estimates import Bursts
+from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
+from incprof.analysis.uncounted.sampled_calls import Uncounted
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.time_use import spent_on
 from incprof.model.visits import Visits, visits
+
+# The samples of a phase on the call tree. n intervals, q nodes of the tree, s samples; time is in ticks.
+
+
+class PhaseSamples:
+    """The samples of a phase.
+
+    Attributes:
+        total: (q,) inclusive ticks of each node.
+        members: intervals of the phase.
+        use: (s,) its samples, ascending.
+        node: (s,) their nodes.
+        interval: (s,) their intervals.
+    """
+
+    def __init__(self, profile: IntervalProfile, tree: CallTree, members: IntArray, use: IntArray):
+        """members: intervals of the phase. use: its samples, ascending."""
+        self.profile, self.tree, self.members, self.use = profile, tree, members, use
+        self.node = tree.of_node[profile.samples.node[use]]
+        self.interval = profile.interval_of_samples()[use]
+        self.threads = len(np.unique(profile.samples.thread[use]))
+        own = np.bincount(self.node, weights=profile.samples.weight[use], minlength=len(tree.parent))
+        self.total: FloatArray = tree.inclusive(own.astype(np.float64))
+        self.below: dict[int, list[int]] = {}
+        for node in np.flatnonzero(self.total[1:] > 0).tolist():
+            self.below.setdefault(int(tree.parent[node + 1]), []).append(node + 1)
+        self._levels = _levels(self.below)
+
+    def ticks_in(self, nodes: Sequence[int]) -> FloatArray:
+        """Return the ticks in and below some nodes in each interval, (n,); none outside of the phase."""
+        use = self.inside(nodes)
+        weight = self.profile.samples.weight[self.use][use]
+        ticks = np.bincount(self.interval[use], weights=weight, minlength=self.profile.n_intervals)
+        return ticks.astype(np.float64)
+
+    def inside(self, nodes: Sequence[int]) -> BoolArray:
+        """Return whether each sample of the phase lies in or below some nodes, (s,)."""
+        return self.step_of([nodes]) >= 0
+
+    def step_of(self, steps: Sequence[Sequence[int]]) -> IntArray:
+        """Return the set of nodes that each sample lies in or below, (s,), -1 for none of them."""
+        of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
+        for number, nodes in enumerate(steps):
+            of_node[list(nodes)] = number
+        for level in self._levels:
+            of_node[level] = np.where(of_node[level] >= 0, of_node[level], of_node[self.tree.parent[level]])
+        return of_node[self.node]
+
+    def entered(self, nodes: Sequence[int]) -> int:
+        """Return the number of entries into some nodes in samples: a lower bound where calls are not counted."""
+        return int(self.entries(nodes).sum())
+
+    def entries(self, nodes: Sequence[int]) -> IntArray:
+        """Return the entries for each interval, (n,); of whole intervals, if samples are in no order."""
+        if not self.profile.metadata.ordered:
+            there = self.ticks_in(nodes) > 0
+            first: IntArray = (there & ~np.concatenate([[False], there[:-1]])).astype(np.int64)
+            return first
+        inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
+        order = np.argsort(thread, kind="stable")
+        inside, thread, interval = inside[order], thread[order], self.interval[order]
+        before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
+        return np.bincount(interval[inside & ~before], minlength=self.profile.n_intervals)
+
+
+def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:
+    """Return the nodes with ticks by their depth, those below the root first. below: nodes by their parent."""
+    out, level = [], list(below.get(0, ()))
+    while level:
+        out.append(np.array(level, dtype=np.int64))
+        level = [node for above in level for node in below.get(above, ())]
+    return out
+
 
 # Marks of the functions that compilers generate for OpenMP regions: each thread of a team calls them.
 REGIONS = ("._omp_fn.", ".omp_outlined")
@@ -236,3 +309,52 @@ class PhaseCalls(PhaseSamples):
         inside = self.inside(nodes)
         ticks = np.bincount(self.profile.samples.thread[self.use][inside])
         return max(int((ticks >= self.options.busy * ticks.max()).sum()), 1) if len(ticks) else 1
+
+
+# The calls of a run by caller and callee. n intervals, f functions.
+
+
+class CallCounts:
+    """Calls by caller and callee, for the given functions."""
+
+    def __init__(
+        self,
+        profile: IntervalProfile,
+        matters: BoolArray,
+        uncounted: Uncounted | None = None,
+        bursts: Bursts | None = None,
+        loops: LoopPeriods | None = None,
+    ):
+        """matters: (f,) callees to look up. uncounted, bursts, loops: of the tree, if calls are not counted."""
+        self.uncounted, self.bursts, self.loops = uncounted, bursts, loops
+        self.profile = profile
+        self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
+        arcs = profile.arcs
+        self.has_arcs = len(arcs.interval) > 0
+        use = np.flatnonzero(matters[arcs.callee]) if self.has_arcs else np.zeros(0, dtype=np.int64)
+        self._width = np.int64(len(profile.functions) + 1)
+        key = (arcs.caller[use].astype(np.int64) + 1) * self._width + arcs.callee[use]
+        order = np.argsort(key, kind="stable")
+        self._rows, self._key = use[order], key[order]
+        # Functions that are not needed may have many calls.
+        self._place = np.cumsum(matters) - 1
+        self._columns = csr_array(csr_array(profile.calls)[:, np.flatnonzero(matters)]).tocsc()
+
+    def between(self, caller: int, callee: int) -> IntArray | None:
+        """Return the calls in each interval, (n,); None without any. caller: -1 if unknown."""
+        key = np.int64(caller + 1) * self._width + callee
+        low, high = np.searchsorted(self._key, [key, key + 1])
+        if low == high:
+            return None
+        rows, arcs = self._rows[low:high], self.profile.arcs
+        out = np.zeros(self.profile.n_intervals, dtype=np.int64)
+        np.add.at(out, arcs.interval[rows], arcs.count[rows].astype(np.int64))
+        return out
+
+    def of(self, callee: int) -> IntArray:
+        """Return all calls of one of the given functions in each interval, (n,)."""
+        column = self._place[callee]
+        some = slice(self._columns.indptr[column], self._columns.indptr[column + 1])
+        out = np.zeros(self.profile.n_intervals, dtype=np.int64)
+        out[self._columns.indices[some]] = self._columns.data[some]
+        return out

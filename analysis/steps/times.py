@@ -9,15 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phase_result import Step
+from incprof.analysis.phase_result import Rest, Step
 from incprof.analysis.steps.called import Called, PhaseCalls
-from incprof.analysis.steps.calls_per_iteration import Recurrence, find_recurrence
-from incprof.analysis.steps.lanes import Lanes, lanes_of
-from incprof.analysis.steps.levels import Branch, Loop
-from incprof.analysis.steps.outside_steps import rest_of
-from incprof.analysis.steps.spans import spans_of
-from incprof.analysis.steps.step_order import places_of
+from incprof.analysis.steps.levels import Branch, Lanes, Loop, lanes_of
+from incprof.analysis.steps.step_order import Recurrence, find_recurrence, places_of
+from incprof.analysis.steps.step_samples import spans_of
 from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model.time_use import SPENT, WORK
 
 
 def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list[Step]:
@@ -160,3 +158,39 @@ def _with_recurrence(
         per_iteration=mean or None,
         cpu=cpu,
     )
+
+
+# Time of a loop's threads outside of its steps: waiting, input and output, other work.
+
+
+# Number of functions that are returned.
+MOST = 3
+
+
+def rest_of(phase: PhaseCalls, lanes: Lanes, covered: BoolArray, period_s: float, timed: BoolArray) -> Rest | None:
+    """Return the time outside of the steps of a loop; None without samples.
+
+    Args:
+        phase: its samples.
+        lanes: the threads that run the loop.
+        covered: the intervals of the phase in which it runs.
+        period_s: of an iteration, seconds.
+        timed: (m,) whether a step comes with the period; others are part of the rest.
+    """
+    story, profile = lanes.story, phase.profile
+    members = phase.members[covered]
+    here = np.isin(story.interval, members)
+    iterations = float((profile.end_s - profile.start_s)[members].sum()) / period_s
+    if not here.any() or iterations <= 0:
+        return None
+    kind = phase.spent[story.sample]
+    outside = here & ~np.append(timed, False)[np.maximum(story.step, -1)] & (kind >= 0)
+    ticks = np.bincount(kind[outside], weights=story.weight[outside], minlength=len(SPENT))
+    seconds = ticks / profile.metadata.rate_hz / lanes.count / iterations
+    waits = here & (kind > WORK)
+    function = profile.paths.function[profile.samples.node[story.sample[waits]]]
+    known = function >= 0
+    time = np.bincount(function[known], weights=story.weight[waits][known], minlength=len(profile.functions))
+    largest = np.lexsort((np.arange(len(time)), -time))[:MOST]
+    named = tuple(profile.functions[i] for i in largest.tolist() if time[i] > 0 and profile.functions[i].imported)
+    return Rest({name: float(s) for name, s in zip(SPENT, seconds.tolist(), strict=True) if s > 0}, named)

@@ -1,21 +1,102 @@
-"""A loop in some intervals of a run: the duration of an iteration, and the calls of its callees.
+"""Loops of a run's code that samples show to recur, and the calls that come with their iterations.
 
-n intervals, m samples (also dense ones) below the loop, by thread and time.
+n intervals, p path nodes, q call paths, s samples (also dense ones), by thread and time.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from incprof.analysis.uncounted.iterations import Iterated, Part, Place
-from incprof.analysis.uncounted.loop_calls import EXACT, Repeated, joined
 from incprof.analysis.uncounted.rhythm import FEWEST, Period, period_of
-from incprof.model import LIBRARY, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.analysis.uncounted.sampled_calls import frames_of
+from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
 from incprof.model.visits import SURE, Visits, visits
+
+# A sample may be this many ticks late without the thread having waited.
+LATE = 0.6
+
+
+class LoopPeriods:
+    """Loops of a run's code, with their periods from the samples of some intervals."""
+
+    def __init__(self, profile: IntervalProfile, chains: CallTree):
+        self.profile = profile
+        self._own = frames_of(profile, chains)[0]
+        self._use, self._cpu_s = _on_cpu(profile)
+        self._samples = self._below()
+        self._loops = iterated(profile, self._own, self._samples, FEWEST) if profile.metadata.ordered else {}
+        self._interval = profile.interval_of_samples()
+
+    def in_intervals(self, members: IntArray) -> dict[int, Repeated]:
+        """Return the calls, in some intervals, of call paths that one loop calls in each iteration or nearly so."""
+        wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
+        wanted[members] = True
+        here = wanted[self._interval[self._use]]
+        found: dict[int, Repeated] = {}
+        for loop in self._loops.values():
+            chains = [chain for chain in loop.calls if self._is_called_there(chain, loop)]
+            run = (
+                LoopRun.of(self.profile, loop, self._use, self._cpu_s, here) if chains and not loop.recursive else None
+            )
+            if run is not None:
+                calls = {chain: run.calls(loop.calls[chain]) for chain in chains}
+                found |= {chain: each for chain, each in calls.items() if each is not None}
+        return found
+
+    def _is_called_there(self, chain: int, loop: Iterated) -> bool:
+        """Return whether nearly all samples of a call path were below a loop, through calls that come at most once."""
+        ways = loop.calls[chain]
+        inside = outside = 0
+        for node in np.flatnonzero(self._own == chain).tolist():
+            place = loop.place.get(node)
+            of_it = int(self._samples[node])
+            if place is not None and any(place.part[: len(way)] == way for way in ways):
+                inside += of_it
+            else:
+                outside += of_it
+        return outside <= EXACT * inside
+
+    def _below(self) -> IntArray:
+        """Return the samples, also dense ones, at each path node and below, (p,)."""
+        below = np.bincount(self.profile.samples.node[self._use], minlength=len(self.profile.paths.parent))
+        for node, parent in reversed(list(enumerate(self.profile.paths.parent.tolist()))[1:]):
+            below[parent] += below[node]
+        return below
+
+
+def _on_cpu(profile: IntervalProfile) -> tuple[IntArray, FloatArray]:
+    """Return the samples with a known time, by thread and time, and their times in CPU time of the thread, (s,).
+
+    Each sample is as many ticks of CPU time after the one before as it counts. A dense sample keeps its distance to the
+    sample before it, if the thread did not wait until the next one.
+    """
+    samples, rate = profile.samples, profile.metadata.rate_hz
+    order = np.lexsort((samples.time_s, samples.thread))
+    time, thread, weight = samples.time_s[order], samples.thread[order], samples.weight[order]
+    cpu_s = np.cumsum(weight) / rate
+    ticks = np.flatnonzero(weight > 0)
+    if not len(ticks):
+        return order[:0], cpu_s[:0]
+    after = np.searchsorted(ticks, np.arange(len(order)))
+    before, then = ticks[np.maximum(after - 1, 0)], ticks[np.minimum(after, len(ticks) - 1)]
+    between = (thread[before] == thread) & (thread[then] == thread) & (before < then)
+    between &= time[then] - time[before] <= cpu_s[then] - cpu_s[before] + LATE / rate
+    look = samples.is_look[order]
+    cpu_s[look] = np.minimum(cpu_s[before] + time - time[before], cpu_s[then])[look]
+    use = np.flatnonzero(np.where(look, between, samples.kind[order] != PROFILER))
+    return order[use], cpu_s[use]
+
+
+# A loop in some intervals of a run: the duration of an iteration, and the calls of its callees.
+#
+# n intervals, m samples (also dense ones) below the loop, by thread and time.
+
 
 # Most samples in a row that are searched for a period: further ones add nothing.
 MOST_SAMPLES = 10_000
@@ -162,3 +243,153 @@ def _states(loop: Iterated, nodes: IntArray, in_library: BoolArray) -> tuple[Int
         state[i] = numbers.setdefault((place.part if once else place.part[:-1], once), len(numbers))
         execution[i] = place.execution
     return state, execution, np.array([once for _, once in numbers], dtype=np.bool_)
+
+
+# Positions of samples within an iteration of a loop, from their call paths. p path nodes, q call paths.
+#
+# Calls by a loop's code outside of inner loops, and by these callees outside of loops, come at most once in an
+# iteration. So each path leads, from a loop on its stack, through calls that come once to a part of the iteration: an
+# inner loop, or code outside of loops. The parts follow one another, and recur with the next iteration.
+
+
+# A loop in a calling context: the loop, and the call path of the function that it is in.
+Key = tuple[int, int]
+# Addresses of calls that come once, ending in the address of the part; an inner loop is negative.
+Part = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Position of a path node in an iteration.
+
+    Attributes:
+        execution: the path node that called the loop's function.
+        part: of the iteration.
+        is_open: only calls that come once lead there, and no loop, and no address that calls several functions.
+        sure: length of the prefix of the part whose execution implies that of the rest.
+    """
+
+    execution: int
+    part: Part
+    is_open: bool
+    sure: int
+
+
+@dataclass
+class Iterated:
+    """A loop where it is called from one call path.
+
+    Attributes:
+        place: position of each sampled path node below it.
+        calls: call paths that its iterations call at most once, by part, with `sure` of each.
+        recursive: whether it runs within itself.
+    """
+
+    place: dict[int, Place] = field(default_factory=dict)
+    calls: dict[int, dict[Part, int]] = field(default_factory=dict)
+    recursive: bool = False
+
+
+def iterated(profile: IntervalProfile, own: IntArray, samples: IntArray, fewest: int) -> dict[Key, Iterated]:
+    """Return the loops with at least so many samples; none for code that is not available.
+
+    Args:
+        profile: the run.
+        own: (p,) call path of the function of each path node's frame, 0 where it is left out.
+        samples: (p,) at each path node and below.
+        fewest: samples that a loop needs.
+    """
+    loops = profile.code_loops
+    if loops is None:
+        return {}
+    out: dict[Key, Iterated] = {}
+    parent, address = profile.paths.parent.tolist(), profile.paths.address.astype(np.int64).tolist()
+    top, always = loops.outermost().tolist(), loops.always.tolist()
+    several = _several(profile)
+    met: dict[Key, int] = {}
+    for node in np.flatnonzero((own > 0) & (loops.at > 0)).tolist():
+        for loop, _ in _around(loops, node):
+            met[loop, int(own[node])] = met.get((loop, int(own[node])), 0) + int(samples[node])
+    places: list[dict[Key, Place]] = [{}]
+    for node in range(1, len(parent)):
+        chain = int(own[node])
+        here: dict[Key, Place] = {}
+        for key, above in places[parent[node]].items():
+            here[key] = above
+            if above.is_open:
+                is_recursion = 0 < chain <= own[parent[node]]
+                if chain and not is_recursion:
+                    out[key].calls.setdefault(chain, {})[above.part] = above.sure
+                part = (*above.part, -top[node] if top[node] > 0 else address[node])
+                is_open = top[node] == OUTSIDE_LOOPS and not several[node] and not is_recursion
+                here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
+        for loop, inner in _around(loops, node) if chain else ():
+            key = loop, chain
+            if met[key] < fewest:
+                continue
+            out.setdefault(key, Iterated()).recursive |= key in here
+            part = (-inner if inner else address[node],)
+            here[key] = Place(parent[node], part, not inner and not several[node], 0 if always[node] else 1)
+        for key, place in here.items():
+            out[key].place[node] = place
+        places.append(here)
+    return out
+
+
+def _several(profile: IntervalProfile) -> list[bool]:
+    """Return for each path node whether its address calls different functions at different times."""
+    function: dict[int, int] = {}
+    out = [False] * len(profile.paths.parent)
+    for node, parent in enumerate(profile.paths.parent.tolist()[1:], start=1):
+        called = int(profile.paths.function[node])
+        out[parent] |= function.setdefault(parent, called) != called
+    return out
+
+
+def _around(loops: CodeLoops, node: int) -> list[tuple[int, int]]:
+    """Return the loops that a path node's address lies in, each with the next one inside, 0 for the innermost."""
+    found, inner, loop = [], 0, max(int(loops.at[node]), 0)
+    while loop:
+        found.append((loop, inner))
+        inner, loop = loop, int(loops.around[loop])
+    return found
+
+
+# Calls that recur with the iterations of a loop. n intervals, q call paths.
+
+
+# Largest relative error of a period, at 1.96 standard errors; largest share that samples may miss of a part in each
+# iteration; and largest share of a call path's time that may be elsewhere.
+EXACT = 0.05
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Calls that recur with the iterations of a loop.
+
+    Attributes:
+        visits: estimate of their number.
+        times: (n,) estimated calls in each interval.
+    """
+
+    visits: Visits
+    times: IntArray
+
+
+def calls_of(nodes: Sequence[int], ticks: FloatArray, known: Mapping[int, Repeated]) -> Repeated | None:
+    """Return the calls of some call paths together; None if those with known calls have too little of the time.
+
+    ticks: (q,) inclusive ticks of each call path.
+    """
+    parts = [known[node] for node in nodes if node in known]
+    covered = sum(float(ticks[node]) for node in nodes if node in known)
+    if not parts or covered < (1 - EXACT) * float(ticks[list(nodes)].sum()):
+        return None
+    return joined(parts)
+
+
+def joined(parts: Sequence[Repeated]) -> Repeated:
+    """Return several calls as one."""
+    low, calls = (sum(getattr(each.visits, name) for each in parts) for name in ("seen", "calls"))
+    high = float(sum(each.visits.high or 0.0 for each in parts))
+    return Repeated(Visits(low, high, float(calls)), np.sum([each.times for each in parts], axis=0))

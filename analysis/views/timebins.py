@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.views.ribbon import cells
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST = 1000
@@ -56,3 +57,204 @@ def time_bins(profile: IntervalProfile, labels: IntArray, most: int | None = MOS
     label = np.array(cells(labels, number), dtype=np.int64)
     of_interval = np.repeat(np.arange(number), np.diff(edges))
     return TimeBins(profile.start_s[edges[:-1]], profile.end_s[edges[1:] - 1], label, of_interval)
+
+
+# Tables over time and phase, from which a page computes the sums of any part or phase of a run by itself.
+#
+# A cell is the part of one bin of time in one phase. r cells, e entries, n intervals.
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells, in order of bin and phase.
+
+    Attributes:
+        bin: (r,) bin.
+        label: (r,) phase.
+        of_interval: (n,) the cell of each interval.
+        step: number of time bins in one bin of the cells.
+    """
+
+    bin: IntArray
+    label: IntArray
+    of_interval: IntArray
+    step: int
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The positive numbers of a table with a row for each cell, by cell, then column.
+
+    Attributes:
+        cell: (e,) row.
+        column: (e,) column.
+        value: (e,) number.
+    """
+
+    cell: IntArray
+    column: IntArray
+    value: IntArray
+
+    @property
+    def written_bytes(self) -> int:
+        """Approximate size as text: columns as differences, each number with a comma."""
+        digits = np.log10(np.maximum(self.value, 1)).astype(np.int64)
+        return int(digits.sum()) + 5 * len(self.value)
+
+
+def cut(bins: TimeBins, labels: IntArray, step: int = 1) -> Cells:
+    """Return the cells of a run.
+
+    Args:
+        bins: time bins.
+        labels: (n,) phase ids from 0, -1 for none.
+        step: number of bins to merge into one.
+    """
+    span = int(labels.max(initial=-1)) + 2
+    key, place = np.unique(bins.of_interval // step * span + labels + 1, return_inverse=True)
+    return Cells(key // span, key % span - 1, place.astype(np.int64), step)
+
+
+def entries(cells: Cells, interval: IntArray, column: IntArray, value: FloatArray) -> Entries:
+    """Sum values by cell and column; those that round to zero are left out. All (s,)."""
+    width = int(column.max(initial=0)) + 1
+    key, place = np.unique(cells.of_interval[interval] * width + column, return_inverse=True)
+    total = np.rint(np.bincount(place.ravel(), weights=value, minlength=len(key))).astype(np.int64)
+    some = total > 0
+    return Entries(key[some] // width, key[some] % width, total[some])
+
+
+def calls_by_cell(profile: IntervalProfile, cells: Cells, functions: IntArray) -> Entries:
+    """Return the calls of some functions, (m,) columns of the profile; the result's columns are indices into these."""
+    table = csr_array(profile.calls)[:, functions].tocoo()
+    row, column = table.row, table.col
+    return entries(cells, row.astype(np.int64), column.astype(np.int64), table.data.astype(np.float64))
+
+
+# Self time over time: the most important functions, and all others together.
+
+
+MOST_FUNCTIONS = 12
+# A function with this share of a phase is shown, however short the phase is.
+OF_PHASE = 0.25
+# Another function is shown if it has this share of the run.
+OF_RUN = 0.004
+
+
+@dataclass(frozen=True)
+class SelfSeries:
+    """Self time of some functions over time.
+
+    Attributes:
+        functions: (m,) their columns in the profile, largest first.
+        self_s: (b, m + 1) seconds per bin; the last column is of all other functions.
+    """
+
+    functions: IntArray
+    self_s: FloatArray
+
+
+def self_series(profile: IntervalProfile, labels: IntArray, bins: TimeBins, most: int = MOST_FUNCTIONS) -> SelfSeries:
+    """Return the self time of the largest functions of the run and of each phase.
+
+    Args:
+        profile: n intervals.
+        labels: (n,) phase ids from 0, -1 for none.
+        bins: b bins.
+        most: most functions.
+    """
+    table = profile.self_s
+    total = np.asarray(table.sum(axis=0)).ravel()
+    wanted = dict.fromkeys(_largest(total, 1))
+    for phase in range(int(labels.max(initial=-1)) + 1):
+        own = np.asarray(table[np.flatnonzero(labels == phase)].sum(axis=0)).ravel()
+        wanted.update(dict.fromkeys(c for c in _largest(own, 2) if own[c] >= OF_PHASE * own.sum()))
+    wanted.update(dict.fromkeys(c for c in _largest(total, most) if total[c] >= OF_RUN * total.sum()))
+    chosen = np.array(list(wanted)[:most], dtype=np.int64)
+    chosen = chosen[np.lexsort((chosen, -np.round(total[chosen], 9)))]
+    binned = bins.summed(table)
+    shown = np.asarray(binned[:, chosen].todense(), dtype=np.float64).reshape(len(bins.end_s), len(chosen))
+    rest = np.asarray(binned.sum(axis=1)).ravel() - shown.sum(axis=1)
+    return SelfSeries(chosen, np.column_stack([shown, np.maximum(rest, 0.0)]))
+
+
+def _largest(values: FloatArray, most: int) -> list[int]:
+    """Return the indices of the largest values above zero, largest first."""
+    order = np.lexsort((np.arange(len(values)), -np.round(values, 9)))[:most]
+    return [int(i) for i in order if values[i] > 0]
+
+
+# A run as one line of characters: its phases from left to right.
+
+
+SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
+UNCLASSIFIED = "."
+# Label of time in which the program was suspended, which belongs to no interval.
+SUSPENDED = -2
+# Digits of a cell's share: the sum of a million lengths is off by 1e-12 of a hundredth of the run.
+TIE_DIGITS = 9
+
+
+def cells(labels: IntArray, width: int) -> list[int]:
+    """Return the most frequent label of each of at most `width` equal parts of the run.
+
+    A tie goes to the label that is rarer in the whole run, so that a short phase is not hidden by a long one.
+    """
+    n = len(labels)
+    edges = np.linspace(0, n, min(n, max(width, 1)) + 1).round().astype(int)
+    total = {int(value): int(count) for value, count in zip(*np.unique(labels, return_counts=True), strict=True)}
+    out = []
+    for low, high in pairwise(edges.tolist()):
+        values, counts = np.unique(labels[low:high], return_counts=True)
+        found = zip(values.tolist(), counts.tolist(), strict=True)
+        out.append(min((-count, total[value], value) for value, count in found)[2])
+    return out
+
+
+def stretched(labels: IntArray, width: int, end_s: FloatArray | None = None) -> list[int]:
+    """Return exactly `width` cells, equal parts of time: the label with most of each.
+
+    end_s: (n,) ends of the intervals, in order, the first one begins at 0; None if all are equally long.
+    """
+    ends = np.arange(len(labels) + 1.0)
+    if end_s is not None and end_s[-1] > 0:
+        ends[1:] = np.maximum.accumulate(end_s)
+    edges = np.linspace(0.0, ends[-1], width + 1)
+    values, counts = np.unique(labels, return_counts=True)
+    values = values[np.lexsort((values, counts))]
+    until = np.empty((len(values), width + 1))
+    for i, value in enumerate(values.tolist()):
+        seconds = np.where(labels == value, np.diff(ends), 0.0).cumsum()
+        until[i] = np.interp(edges, ends, np.concatenate([[0.0], seconds]))
+    # Rounded, so that ties are exact: they go to the rarer label, as in `cells`.
+    share = np.round(np.diff(until, axis=1) * width / ends[-1], TIE_DIGITS)
+    return [int(values[i]) for i in share.argmax(axis=0)]
+
+
+def with_suspensions(labels: IntArray, end_s: FloatArray, suspensions: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Insert suspensions, (s, 2), into the labels and ends of intervals."""
+    place = np.searchsorted(end_s, suspensions[:, 0], side="right")
+    return np.insert(labels, place, SUSPENDED), np.insert(end_s, place, suspensions[:, 1])
+
+
+def sign(label: int) -> str:
+    """Return the character of a phase, readable without colour."""
+    if label == SUSPENDED:
+        return " "
+    return UNCLASSIFIED if label < 0 else SIGNS[label % len(SIGNS)]
+
+
+def badge(label: int) -> str:
+    """Return the number of a phase for users, with its character in the ribbon if that differs."""
+    return sign(label) if label < 10 else f"{label} {sign(label)}"
+
+
+def runs(part: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (label, number of cells) of each run of equal cells."""
+    out: list[tuple[int, int]] = []
+    for label in part:
+        if out and out[-1][0] == label:
+            out[-1] = (label, out[-1][1] + 1)
+        else:
+            out.append((label, 1))
+    return out

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.heartbeats.summaries import BeatSummary
-from incprof.analysis.heartbeats.traces import begins
-from incprof.analysis.views.stack_slices import ThreadSlices
+from incprof.analysis.heartbeats.summaries import BeatSummary, begins
+from incprof.analysis.views.stacks import ThreadSlices
 from incprof.analysis.views.timebins import time_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from incprof.analysis.views.hot_functions import HotAnswer, HotRow
+from incprof.analysis.views.site_rows import HotAnswer, HotRow
 from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows
 from incprof.report.render.text import text_table

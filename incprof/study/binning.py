@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from incprof.analysis.answer.phase_verdict import ENOUGH
-from incprof.analysis.composition.pool_size import pooled_by, ticks_of
+from incprof.analysis.composition.separation import pooled_by, ticks_of
+from incprof.analysis.phase_result import ENOUGH
 from incprof.analysis.phases.bins import in_bins
 from incprof.model import IntervalProfile
 from incprof.study.options import StudyOptions

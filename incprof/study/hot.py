@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.answer.counting import counting
-from incprof.analysis.answer.hot import HotCalls, HotFunction, hot_calls
-from incprof.analysis.views.hot_functions import HotAnswer, HotFile, HotRow
+from incprof.analysis.answer.describe import HotCalls, HotFunction, counting, hot_calls
+from incprof.analysis.views.site_rows import HotAnswer, HotFile, HotRow
 from incprof.errors import NoDataError
 from incprof.model import Function
 from incprof.model.names import LAMBDA, parse

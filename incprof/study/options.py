@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from incprof.analysis.options import OPTIONS, Options
+from incprof.analysis.thresholds import OPTIONS, Options
 
 Libs = Literal["named", "caller", "separate", "drop"]
 Method = Literal["robust", "paper"]

@@ -11,11 +11,8 @@ import numpy as np
 from incprof.analysis.heartbeats.phase_beats import match
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.calltree import DrawnTree, drawn_tree
-from incprof.analysis.views.page_parts import BeatLanes, PageParts, SystemPart, Timed
-from incprof.analysis.views.quality import quality
-from incprof.analysis.views.self_time import self_series
-from incprof.analysis.views.timebins import MOST, TimeBins, time_bins
-from incprof.analysis.views.timecells import calls_by_cell, cut
+from incprof.analysis.views.page_parts import BeatLanes, PageParts, SystemPart, Timed, quality
+from incprof.analysis.views.timebins import MOST, TimeBins, calls_by_cell, cut, self_series, time_bins
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.model.section import Section
 from incprof.study.options import Libs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.analysis.heartbeats.traces import busiest, trace
+from incprof.analysis.heartbeats.summaries import busiest, trace
 from incprof.analysis.views.page_parts import BeatLanes
 from incprof.study.heartbeats.process import load_beats, offset_s
 from incprof.study.heartbeats.read import summaries

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.views.page_parts import RankMap
-from incprof.analysis.views.rankmap import MOST_BINS, MOST_ROWS, agreement, groups_of_rows, rank_rows
+from incprof.analysis.views.page_parts import MOST_BINS, MOST_ROWS, RankMap, agreement, groups_of_rows, rank_rows
 from incprof.study.study import Study
 
 

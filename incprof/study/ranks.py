@@ -13,8 +13,8 @@ from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.all_ranks import said_of_ranks
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts, waiting_part
-from incprof.analysis.ranks.modes import modes_of
 from incprof.analysis.ranks.ranks_result import Modes, Part, RanksResult, RankSummary
+from incprof.analysis.ranks.summary import modes_of
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
 from incprof.model.joining import joined, some_intervals

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from incprof.analysis.callgraph.paths import with_estimated_paths
+from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.ranks.ranks_result import RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.errors import IncprofError

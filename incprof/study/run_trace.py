@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from incprof import __version__
-from incprof.analysis.views.stack_slices import ThreadSlices, thread_slices
-from incprof.analysis.views.stacks import stack_series
+from incprof.analysis.views.stacks import ThreadSlices, stack_series, thread_slices
 from incprof.analysis.views.tracks import MOST, Curve, RankTracks, beat_curves, phase_stretches, profile_curves
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.study.heartbeats.process import load_beats, offset_s

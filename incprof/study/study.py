@@ -212,8 +212,7 @@ class Study:
     @cached_property
     def _model(self) -> PhaseResult:
         """The phases of `found_in`, with affordable sites and their places."""
-        from incprof.analysis.answer.budget import within_budget
-        from incprof.analysis.answer.find import find_phases
+        from incprof.analysis.answer.find import find_phases, within_budget
         from incprof.study.kmeans_store import kmeans_runs
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL

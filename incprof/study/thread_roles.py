@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from incprof.errors import NoDataError
 
 if TYPE_CHECKING:
-    from incprof.analysis.roles.thread_roles import ThreadRoles
+    from incprof.analysis.thread_roles import ThreadRoles
     from incprof.study.study import Study
 
 
@@ -17,7 +17,7 @@ def threads_of(study: Study) -> ThreadRoles:
     Raises:
         NoDataError: the recording does not distinguish threads.
     """
-    from incprof.analysis.roles import thread_roles
+    from incprof.analysis.thread_roles import thread_roles
 
     roles = thread_roles(study.profile, study.phases())
     if roles is None:

@@ -11,18 +11,15 @@ from incprof.errors import NoDataError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from incprof.analysis.views.self_time import SelfSeries
-    from incprof.analysis.views.stack_tree import StackTree
-    from incprof.analysis.views.stacks import StackSeries
-    from incprof.analysis.views.timebins import TimeBins
+    from incprof.analysis.views.stacks import StackSeries, StackTree
+    from incprof.analysis.views.timebins import SelfSeries, TimeBins
     from incprof.model import BoolArray, Function, IntervalProfile
     from incprof.study.study import Study
 
 
 def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSeries, list[Function]]:
     """Return at most that many bins of time, the self time of the largest functions in them, and those functions."""
-    from incprof.analysis.views.self_time import self_series
-    from incprof.analysis.views.timebins import time_bins
+    from incprof.analysis.views.timebins import self_series, time_bins
 
     profile, labels = study.profile, study.phases(confidence=False).labels
     time = time_bins(profile, labels, bins)
@@ -55,7 +52,7 @@ def tree(study: Study, phase: int | None = None) -> StackTree:
         NoDataError: there are no samples.
         UsageError: there is no such phase.
     """
-    from incprof.analysis.views.stack_tree import stack_tree
+    from incprof.analysis.views.stacks import stack_tree
 
     result = study.phases(confidence=False)
     keep = None if phase is None else _intervals_of(study, phase)
@@ -97,7 +94,7 @@ def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]
     """Return a function from an address of a module to the addresses of the callers, nearest first."""
     import numpy as np
 
-    from incprof.analysis.sites.callers import heaviest_callers
+    from incprof.analysis.sites.times import heaviest_callers
 
     functions, samples = profile.functions, profile.samples
     weight = samples.weight.astype(np.float64)

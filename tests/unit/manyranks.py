@@ -10,12 +10,11 @@ import numpy as np
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.composition.features import build_features
-from incprof.analysis.options import OPTIONS
 from incprof.analysis.ranks.all_ranks import said_of_ranks
 from incprof.analysis.ranks.assign import assigned
-from incprof.analysis.ranks.modes import modes_of
 from incprof.analysis.ranks.ranks_result import Part, RanksResult, RankSummary
-from incprof.analysis.ranks.summary import summarised
+from incprof.analysis.ranks.summary import modes_of, summarised
+from incprof.analysis.thresholds import OPTIONS
 from incprof.model import IntervalProfile
 from tests.unit.streamwriter import Sample, StreamWriter
 

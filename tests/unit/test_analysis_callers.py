@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.options.site_thresholds import SITES
-from incprof.analysis.sites.callers import heaviest_callers
+from incprof.analysis.sites.times import heaviest_callers
+from incprof.analysis.thresholds import SITES
 from incprof.model import PathTree
 
 

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.composition.difference import differences, how_different
-from incprof.analysis.composition.inclusive import Inclusive
-from incprof.analysis.composition.segment_sums import at_best_lag, inside
-from incprof.analysis.options.phase_thresholds import PHASES
+from incprof.analysis.composition.features import Inclusive
+from incprof.analysis.composition.segment_sums import at_best_lag, differences, how_different, inside
+from incprof.analysis.thresholds import PHASES
 
 A, B = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.2, 0.7])
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.options.site_thresholds import SITES
-from incprof.analysis.sites.loop_choice import LoopLines, choose_loop
+from incprof.analysis.sites.rates import LoopLines, choose_loop
+from incprof.analysis.thresholds import SITES
 
 
 def loops(*spans, idle=(), refused=None):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.composition.sampling_noise import (
+from incprof.analysis.composition.separation import (
     effective_dimensions,
     local_shares,
     overdispersion,

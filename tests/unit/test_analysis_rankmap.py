@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.ranks.ranks_result import Group
-from incprof.analysis.views.page_parts import RankMap
-from incprof.analysis.views.quality import quality
-from incprof.analysis.views.rankmap import MOST_ROWS, RankRow, agreement, groups_of_rows, rank_rows
+from incprof.analysis.views.page_parts import MOST_ROWS, RankMap, RankRow, agreement, groups_of_rows, quality, rank_rows
 from incprof.readers import open_run, read_profile
 from incprof.report.page.rankdata import ranks_data
 from incprof.study import Study

@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.options.site_thresholds import SITES
-from incprof.analysis.sites.loop_choice import LoopLines
 from incprof.analysis.sites.rates import (
     BeatCost,
     CallLine,
     Executions,
+    LoopLines,
     PhaseTime,
     choose_rate,
     iterations,
     phase_time,
 )
+from incprof.analysis.thresholds import SITES
 from tests.unit.profiles import rows
 
 COST = BeatCost(pair_ns=30, skipped_ns=3)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.sites import Choice, activity, choose_sites, number_heartbeats
+from incprof.analysis.sites.site_cover import Choice, activity, choose_sites, number_heartbeats
 from tests.unit.profiles import rows
 from tests.unit.synthetic import make_profile
 

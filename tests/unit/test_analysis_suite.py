@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.options import OPTIONS
+from incprof.analysis.thresholds import OPTIONS
 from truth.cases import make_case
 from truth.evaluate import evaluate
 from truth.families import NUMBERS

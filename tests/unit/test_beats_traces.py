@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.heartbeats.traces import begins, busiest, trace
+from incprof.analysis.heartbeats.summaries import begins, busiest, trace
 from tests.unit.beatmaker import beat
 
 NONE = float("nan")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.callgraph.graph import CallGraph, components_of
-from incprof.analysis.callgraph.paths import with_estimated_paths
+from incprof.analysis.call_paths import CallGraph, components_of, with_estimated_paths
 from incprof.model import Arcs
 from incprof.readers.profile_builder import NO_PATHS
 from incprof.study import Study

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array as sparse_random
 
-from incprof.analysis.options import OPTIONS
-from incprof.analysis.sites.evidence import SiteEvidence
+from incprof.analysis.explain.site_reasons import SiteEvidence
+from incprof.analysis.thresholds import OPTIONS
 from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli.main import main
 from incprof.cli.verbs.report import default_target

@@ -6,7 +6,7 @@ import numpy as np
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.diff.measure import measure
-from incprof.analysis.options import OPTIONS
+from incprof.analysis.thresholds import OPTIONS
 from tests.unit.profiles import noisy
 
 

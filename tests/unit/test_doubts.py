@@ -7,7 +7,7 @@ import numpy as np
 from incprof.analysis.answer.confidence import with_confidence
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases, site_chooser
-from incprof.analysis.answer.phase_verdict import verdict
+from incprof.analysis.phase_result import verdict
 from incprof.report.text.phases import write_text
 from incprof.report.words.doubts import doubt_lines
 from tests.unit.streamwriter import Sample, StreamWriter

@@ -15,9 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.views.stack_slices import placed, thread_slices
-from incprof.analysis.views.stack_tree import DEEPEST, stack_tree
-from incprof.analysis.views.stacks import Frame, StackSeries
+from incprof.analysis.views.stacks import DEEPEST, Frame, StackSeries, placed, stack_tree, thread_slices
 from incprof.analysis.views.tracks import stretches
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile

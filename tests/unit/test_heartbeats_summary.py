@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.heartbeats import deviation, summarise
-from incprof.analysis.heartbeats.grid import Grid, Span
+from incprof.analysis.heartbeats.summaries import Grid, Span
 from tests.unit.ekgfiles import beats
 
 FIELDS = ("process", "interval", "thread", "id", "count", "pulses", "sum_ns", "min_ns", "max_ns", "open", "open_ns",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.options import OPTIONS
+from incprof.analysis.thresholds import OPTIONS
 from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.study import Study, StudyOptions

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.options.phase_thresholds import PHASES
 from incprof.analysis.phases.bins import in_bins
 from incprof.analysis.phases.changepoints import FEWEST, Counts, Evidence, change_points
 from incprof.analysis.phases.grouping import alike_groups, without_steps
@@ -17,6 +16,7 @@ from incprof.analysis.phases.likelihood import overdispersion
 from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import WAITING, sequence_of
 from incprof.analysis.phases.tree import tree_of
+from incprof.analysis.thresholds import PHASES
 from incprof.readers import open_run, read_profile
 from incprof.study import Study
 from tests.unit.streamwriter import BROKEN, Sample, StreamWriter

@@ -8,10 +8,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from incprof.analysis.phase_result import all_steps
-from incprof.analysis.ranks.alike import adjusted_rand, agreement
-from incprof.analysis.ranks.balance import stragglers
-from incprof.analysis.ranks.clocks import aligned
+from incprof.analysis.ranks.all_ranks import aligned, stragglers
 from incprof.analysis.ranks.ranks_result import TIMES
+from incprof.analysis.ranks.summary import adjusted_rand, agreement
 from incprof.cli.main import main
 from incprof.model.time_use import WORK
 from incprof.study import Study, StudyOptions

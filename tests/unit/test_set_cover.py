@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from incprof.analysis.sites import set_cover
-from incprof.analysis.sites.set_cover import cover
+from incprof.analysis.sites import site_cover
+from incprof.analysis.sites.site_cover import cover
 
 
 @st.composite
@@ -41,7 +41,7 @@ def test_the_greedy_cover_keeps_its_bound(instance):
     covers, weight, need = instance
     kinds, count = np.unique(covers, axis=0, return_counts=True)
     need = min(need, int(covers.any(axis=1).sum()))
-    found = set_cover._greedy(kinds, count, weight, need) if need else np.zeros(0, dtype=int)
+    found = site_cover._greedy(kinds, count, weight, need) if need else np.zeros(0, dtype=int)
     assert covers[:, found].any(axis=1).sum() >= need
     assert weight[found].sum() <= (1 + np.log(len(covers))) * least(covers, weight, need) + 1e-9
 

@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from incprof.analysis.composition.features import build_features
-from incprof.analysis.options.site_thresholds import SITES
-from incprof.analysis.sites.choice import SiteChooser
-from incprof.analysis.sites.cut import cut, limits
-from incprof.analysis.sites.of_phases import SURE, at_least
+from incprof.analysis.sites.choice import SURE, SiteChooser, at_least, cut, limits
 from incprof.analysis.sites.times import ChainTimes, chain_times
+from incprof.analysis.thresholds import SITES
 from incprof.model import Function
 from incprof.model.calltree import CallTree
 from incprof.readers import open_run, read_profile

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incprof.analysis.phase_result import Step
 from incprof.analysis.steps import find_steps
-from incprof.analysis.steps.spans import spans_of
+from incprof.analysis.steps.step_samples import spans_of
 from tests.unit.machine import Machine
 
 

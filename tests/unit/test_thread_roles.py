@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.roles.alike import MOST, alike
+from incprof.analysis.thread_roles import MOST_COMPARED, alike
 from incprof.cli import main as cli
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -75,7 +75,7 @@ def test_the_key_is_there_only_if_it_was_asked_for(tmp_path, capsys):
 
 
 def test_a_recording_without_threads_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("incprof.analysis.roles.thread_roles", lambda *_: None)
+    monkeypatch.setattr("incprof.analysis.thread_roles.thread_roles", lambda *_: None)
     assert cli.main(["phases", str(recorded(tmp_path / "run")), "--threads"]) == 4
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -84,6 +84,6 @@ def test_a_recording_without_threads_is_refused(tmp_path, capsys, monkeypatch):
 
 
 def test_many_threads_are_grouped_as_few_are():
-    kinds = np.eye(3)[np.arange(3 * MOST) % 3]
+    kinds = np.eye(3)[np.arange(3 * MOST_COMPARED) % 3]
     groups = alike(kinds)
-    assert sorted(sorted(row % 3 for row in set(group)) for group in groups) == [[k] * MOST for k in range(3)]
+    assert sorted(sorted(row % 3 for row in set(group)) for group in groups) == [[k] * MOST_COMPARED for k in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.time_use import mostly
+from incprof.analysis.answer.describe import mostly
 from incprof.analysis.phase_result import FunctionShare, Phase
 from incprof.model import Function
 from incprof.model.time_use import SPENT, called_for

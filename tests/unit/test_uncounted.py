@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.sites.times import chain_times
-from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
+from incprof.analysis.uncounted.sampled_calls import at_least_as_often, told_by_code
 from incprof.model import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops, IntervalProfile, Module
 from truth.record import Recorder
 

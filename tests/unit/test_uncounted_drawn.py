@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.uncounted import in_loops
-from incprof.analysis.uncounted.frames import frames_of
-from incprof.analysis.uncounted.in_loops import neighbours
+from incprof.analysis.uncounted import sampled_calls
+from incprof.analysis.uncounted.sampled_calls import frames_of, neighbours
 from tests.unit import drawn
 
 
@@ -102,9 +101,9 @@ def test_frames_and_calls_of_loops_are_those_of_each_stack(seed):
         assert functions[reached[node]] == stacks.reached(node)
     if profile.code_loops is not None:
         asked, then = neighbours(profile)
-        path = in_loops._Paths.of(profile, chains, profile.code_loops, then)
+        path = sampled_calls._Paths.of(profile, chains, profile.code_loops, then)
         node = profile.samples.node.astype(np.int64)
-        found = in_loops._again(path, in_loops._Pairs.of(path, node[asked], node[then]))
+        found = sampled_calls._again(path, sampled_calls._Pairs.of(path, node[asked], node[then]))
         times, inside, around = called_again(profile, stacks)
         met = [key for key, number in found.inside.items() if number]
         for kept, expected in ((found.times, times), (found.inside, inside), (found.around, around)):

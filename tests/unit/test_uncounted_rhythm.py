@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.uncounted.loop_calls import Repeated
-from incprof.analysis.uncounted.periods import LoopPeriods
+from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated
 from incprof.analysis.uncounted.rhythm import Period, period_of
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from tests.unit.test_uncounted_loops import played

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
-from incprof.analysis.views.stack_tree import StackTree
+from incprof.analysis.views.stacks import StackTree
 from incprof.report.words.display_names import Names
 
 

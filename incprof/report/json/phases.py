@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from incprof.analysis.answer.phase_verdict import verdict
-from incprof.analysis.phase_result import Phase, PhaseResult, Rest, RunSummary, Step
+from incprof.analysis.phase_result import Phase, PhaseResult, Rest, RunSummary, Step, verdict
 from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
 from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.model.section import Section

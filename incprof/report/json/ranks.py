@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from incprof.analysis.ranks.balance import worked_s
+from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Spread
 from incprof.model.time_use import MPI
 from incprof.report.words.run import rounded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from incprof.analysis.roles.thread_roles import ThreadRoles
+from incprof.analysis.thread_roles import ThreadRoles
 
 
 def threads_dict(found: ThreadRoles) -> dict[str, Any]:

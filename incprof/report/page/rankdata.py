@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.views.page_parts import RankMap
-from incprof.analysis.views.rankmap import RankRow
+from incprof.analysis.views.page_parts import RankMap, RankRow
 from incprof.model import IntArray
 from incprof.report.page.numbers import numbers
 from incprof.report.words.ranks import ranges, spans

@@ -8,7 +8,7 @@ from math import isinf
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phase_result import PhaseResult, RunSummary
-from incprof.analysis.views.quality import Quality
+from incprof.analysis.views.page_parts import Quality
 from incprof.model import Metadata
 from incprof.report.words.calls import UNCOUNTED
 from incprof.report.words.counting import counting_advice

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.explain import Explanation
-from incprof.analysis.options import Options
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.ranks_result import RanksResult
+from incprof.analysis.thresholds import Options
 from incprof.report.text.folding import folded
 from incprof.report.words.explanation import phase_lines, run_lines, told_of
 from incprof.report.words.formatting import count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from incprof.analysis.ranks.balance import PEERS, worked_s
+from incprof.analysis.ranks.all_ranks import PEERS, worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.model.section import Column, Table
 from incprof.model.time_use import MPI

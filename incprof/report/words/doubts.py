@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.analysis.answer.phase_verdict import NAMELESS, nameless_part
-from incprof.analysis.phase_result import Phase, PhaseResult
+from incprof.analysis.phase_result import NAMELESS, Phase, PhaseResult, nameless_part
 from incprof.report.words.display_names import shorten
 from incprof.report.words.formatting import percent
 

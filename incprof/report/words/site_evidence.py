@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incprof.analysis.options.site_thresholds import SiteOptions
+from incprof.analysis.explain.site_reasons import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.analysis.phase_result import Phase
-from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
+from incprof.analysis.thresholds import SiteOptions
 from incprof.report.words.display_names import SHORT, Names
 from incprof.report.words.formatting import count, percent
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.analysis.answer.phase_verdict import verdict
-from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phase_result import PhaseResult, verdict
 from incprof.report.words.formatting import count
 
 

@@ -15,8 +15,7 @@ from appekg.heartbeats import Heartbeats as Heartbeats
 from appekg.model import Beat
 from appekg.reader import read
 from incprof.analysis.heartbeats import summarise
-from incprof.analysis.heartbeats.grid import Span
-from incprof.analysis.heartbeats.summaries import BeatRun
+from incprof.analysis.heartbeats.summaries import BeatRun, Span
 from incprof.analysis.heartbeats.summaries import BeatSummary as BeatSummary
 from incprof.errors import IncprofError, NoDataError, UsageError
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.composition.episodes import visits_of
+from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.sites.callers import heaviest_callers
-from incprof.analysis.sites.loop_choice import LoopLines, choose_loop
-from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
-from incprof.analysis.uncounted.code import called_again
+from incprof.analysis.sites.rates import Basis, CallLine, Executions, LoopLines, calls_by_phase, choose_loop, iterations
+from incprof.analysis.sites.times import heaviest_callers
+from incprof.analysis.uncounted.sampled_calls import called_again
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.model.names import parse, region_of

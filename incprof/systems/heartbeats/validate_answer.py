@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, RunSummary
-from incprof.analysis.views.ribbon import badge, cells, runs, sign
+from incprof.analysis.views.timebins import badge, cells, runs, sign
 from incprof.report.json.writing import write
 from incprof.report.text.console import console_for
 from incprof.report.words import headings

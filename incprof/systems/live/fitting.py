@@ -60,8 +60,7 @@ class Fitting(threading.Thread):
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.native_id or 0, self._nice)
         try:
-            from incprof.analysis.answer.budget import within_budget
-            from incprof.analysis.answer.find import find_phases, site_chooser
+            from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
             from incprof.model import pooled
             from incprof.readers.stream.inlined import known_from
             from incprof.study.sites.cost import TYPICAL

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-from incprof.analysis.views.ribbon import badge, runs, sign, stretched
+from incprof.analysis.views.timebins import badge, runs, sign, stretched
 from incprof.model import Function, IntArray
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import ROOM, Names

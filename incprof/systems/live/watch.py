@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.composition.pool_size import pooled_by_ticks
-from incprof.analysis.options.phase_thresholds import PHASES
+from incprof.analysis.composition.separation import pooled_by_ticks
+from incprof.analysis.thresholds import PHASES
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow import RunFollower
 from incprof.readers.stream.stream_files import split

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from incprof.analysis.options.step_thresholds import STEPS
 from incprof.analysis.phase_result import PhaseResult, Step
+from incprof.analysis.thresholds import STEPS
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Metadata, Process, overhead_pct
 from incprof.systems.live.analyse.job_state import (
     BETWEEN,

@@ -6,11 +6,11 @@ own timer.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.roles.alike import alike, overlap
-from incprof.analysis.roles.thread_roles import Difference, Imbalance, Role, RolePhase, ThreadRoles
 from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import IO, MPI, SPENT, WAITING, spent_on
 
@@ -181,3 +181,139 @@ def _imbalances(
             )
             found.append(Imbalance(phase.id, there, float(seconds.max()) / mean - 1, differ))
     return found
+
+
+# Roles of threads. Reports read nothing else.
+
+
+@dataclass(frozen=True)
+class RolePhase:
+    """A role in a phase.
+
+    Attributes:
+        id: of the phase.
+        cpu_s: CPU time of all its threads, seconds.
+        busy: share of the phase's time that each of them was on a CPU.
+    """
+
+    id: int
+    cpu_s: float
+    busy: float
+
+
+@dataclass(frozen=True)
+class Role:
+    """The role of some threads.
+
+    Attributes:
+        name: "main", "workers", "I/O", "MPI", "waiting", or "other" if unknown.
+        threads: numbers as in the recording.
+        cpu_s: CPU time, seconds.
+        share: of the CPU time of all threads.
+        phases: the role in each phase.
+        functions: those with most of the role's self time, with their share of it.
+    """
+
+    name: str
+    threads: tuple[int, ...]
+    cpu_s: float
+    share: float
+    phases: tuple[RolePhase, ...]
+    functions: tuple[tuple[Function, float], ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A thread with more work than its peers, or less.
+
+    Attributes:
+        thread: number of the thread.
+        more: excess over the mean of its peers, as a share of it.
+    """
+
+    thread: int
+    more: float
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """Threads that should have equal work in a phase.
+
+    Attributes:
+        phase: id of the phase.
+        threads: the threads.
+        imbalance: largest CPU time over their mean, less one.
+        differ: threads that differ significantly.
+    """
+
+    phase: int
+    threads: tuple[int, ...]
+    imbalance: float
+    differ: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class ThreadRoles:
+    """The threads of a process.
+
+    Attributes:
+        count: number of threads.
+        roles: their roles.
+        imbalances: within roles, by phase.
+    """
+
+    count: int
+    roles: tuple[Role, ...]
+    imbalances: tuple[Imbalance, ...]
+
+
+# Group threads by the functions on their stacks.
+
+
+# Threads are alike if their stacks overlap by this share.
+ALIKE = 0.5
+# Functions always on the stack of all threads do not distinguish them: a pool's start, a thread's first function.
+ALWAYS = 0.95
+# Most rows that are compared with each other; further rows are compared with the resulting groups.
+MOST_COMPARED = 256
+
+
+def alike(shares: FloatArray) -> list[list[int]]:
+    """Return the rows of each group, the largest group first. shares: (t, f) of each row's samples with a function."""
+    t = len(shares)
+    if t < 2:
+        return [[i] for i in range(t)]
+    if t > MOST_COMPARED:
+        return _grown(alike(shares[:MOST_COMPARED]), shares)
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = squareform(1.0 - overlap(_telling(shares)), checks=False)
+    label = fcluster(linkage(distance, "average"), 1.0 - ALIKE, "distance")
+    groups = [np.flatnonzero(label == one).tolist() for one in np.unique(label)]
+    return sorted(groups, key=lambda group: (-len(group), group))
+
+
+def _grown(groups: list[list[int]], shares: FloatArray) -> list[list[int]]:
+    """Add the other rows to groups: each to the group whose first row is most similar, or to a new one."""
+    for row in range(MOST_COMPARED, len(shares)):
+        like = overlap(shares[[row, *(group[0] for group in groups)]])[0, 1:]
+        if like.max() >= ALIKE:
+            groups[int(np.argmax(like))].append(row)
+        else:
+            groups.append([row])
+    return sorted(groups, key=lambda group: (-len(group), group))
+
+
+def overlap(shares: FloatArray) -> FloatArray:
+    """Return the overlap of each two rows, (t, t): 0 for nothing in common, 1 for equal rows, also for empty ones."""
+    low = np.array([np.minimum(row, shares).sum(axis=1) for row in shares])
+    high = np.array([np.maximum(row, shares).sum(axis=1) for row in shares])
+    found: FloatArray = np.divide(low, high, out=np.ones_like(low), where=high > 0)
+    return found
+
+
+def _telling(shares: FloatArray) -> FloatArray:
+    """Return the columns that distinguish rows; all if none does."""
+    telling = shares[:, (shares < ALWAYS).any(axis=0) & (shares > 0).any(axis=0)]
+    return telling if telling.shape[1] else shares
