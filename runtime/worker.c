@@ -182,6 +182,20 @@ void worker_done(void)
     futex_wake(&asked);
 }
 
+void worker_write_regularly(uint64_t first_ns, uint64_t interval_ns, bool (*write)(uint32_t request))
+{
+    uint64_t deadline = first_ns;
+    bool on = true;
+    while (on) {
+        uint32_t request = worker_wait(deadline);
+        on = write(request);
+        while (deadline <= monotonic_ns())
+            deadline += interval_ns;
+        if (request != 0)
+            worker_done();
+    }
+}
+
 bool worker_has_ended(void)
 {
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;

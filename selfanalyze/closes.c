@@ -3,9 +3,9 @@
 #include "functions.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include "libc.h"
+#include "loaded.h"
 #include "next.h"
 
 DECLARE_NEXT(dlclose);
@@ -26,22 +26,13 @@ static __attribute__((constructor)) void at_load(void)
     libc_at_fork(NULL, NULL, fork_child);
 }
 
-static int take_unloads(struct dl_phdr_info *info, size_t size, void *into)
-{
-    (void)size;
-    *(uint64_t *)into = info->dlpi_subs;
-    return 1; /* the first object has the number */
-}
-
 uint64_t closes_epoch(void)
 {
     uint64_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE), kept = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     bool is_quiet = __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now;
     if (is_quiet && kept != 0 && (uint32_t)kept == (uint32_t)now)
         return kept >> 32;
-    uint64_t unloads = 0;
-    dl_iterate_phdr(take_unloads, &unloads);
-    uint64_t epoch = (uint32_t)(unloads + 1);
+    uint64_t epoch = (uint32_t)(loader_counts().unloads + 1);
     if (is_quiet && __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now)
         __atomic_store_n(&known, epoch << 32 | (uint32_t)now, __ATOMIC_RELEASE);
     return epoch;

@@ -5,11 +5,10 @@
 
 #include <string.h>
 
-#include "build_id.h"
+#include "hash.h"
+#include "loaded.h"
 
 #define SLOTS (2 * MOST_FUNCTIONS)
-#define FNV_OFFSET 0xcbf29ce484222325u
-#define FNV_PRIME 0x100000001b3u
 
 /* The function that was at this address when `epoch` was the number of closes_epoch. */
 struct slot {
@@ -24,22 +23,12 @@ static size_t slots_used;
 static struct module modules[MOST_MODULES];
 static size_t module_count;
 
-static void note_build_id(const struct object *object, struct module *module)
-{
-    for (int i = 0; i < object->count && module->build_id[0] == '\0'; i++) {
-        const ElfW(Phdr) *segment = &object->segments[i];
-        if (segment->p_type == PT_NOTE)
-            build_id_text((const void *)(uintptr_t)(object->base + segment->p_vaddr), segment->p_memsz,
-                          module->build_id, sizeof module->build_id);
-    }
-}
-
 /* Find or add the module. A library that was closed and reopened is the same, even at another address. */
 static uint32_t find_module(const struct object *object)
 {
     struct module found = {.path = ""};
     strncpy(found.path, object->path, sizeof found.path - 1);
-    note_build_id(object, &found);
+    object_build_id(object, found.build_id, sizeof found.build_id);
     for (uint32_t i = 0; i < module_count; i++)
         if (strcmp(modules[i].path, found.path) == 0 && strcmp(modules[i].build_id, found.build_id) == 0)
             return i;
@@ -51,10 +40,7 @@ static uint32_t find_module(const struct object *object)
 
 uint64_t functions_hash(const char *text)
 {
-    uint64_t hash = FNV_OFFSET;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * FNV_PRIME;
-    return hash;
+    return fnv_text(FNV_OFFSET, text);
 }
 
 static int64_t value_of(const struct function *function)

@@ -79,22 +79,19 @@ static __attribute__((constructor)) void configure(void)
     baseline_configure(settings.baseline_threads, settings.baseline_iterations);
 }
 
+static bool write_data(uint32_t request)
+{
+    bool last = request == REQUEST_STOP || request == WORKER_END;
+    bool on = lines_write(&launch, &settings, start_ns, is_forked, last) && !last;
+    if (!on)
+        set_state(OVER);
+    return on;
+}
+
 /* The writing thread. */
 static void run(void)
 {
-    uint64_t deadline = monotonic_ns() + settings.interval_ns;
-    bool on = true;
-    while (on) {
-        uint32_t request = worker_wait(deadline);
-        bool last = request == REQUEST_STOP || request == WORKER_END;
-        on = lines_write(&launch, &settings, start_ns, is_forked, last) && !last;
-        while (deadline <= monotonic_ns())
-            deadline += settings.interval_ns;
-        if (!on)
-            set_state(OVER);
-        if (request != 0)
-            worker_done();
-    }
+    worker_write_regularly(monotonic_ns() + settings.interval_ns, settings.interval_ns, write_data);
 }
 
 static bool have_directory(void)

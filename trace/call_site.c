@@ -2,35 +2,19 @@
 #define _GNU_SOURCE
 #include "resolve.h"
 
-#include <link.h>
 #include <stdbool.h>
 
+#include "loaded.h"
 #include "loader.h"
 
 _Thread_local uint64_t trace_fortran_site;
 
-/* The code ranges of Fortran bindings found so far. */
+/* The code of the Fortran binding that was found last, [low, high). */
 struct range {
-    uint64_t inside, low, high;
+    uint64_t low, high;
 };
 static _Thread_local struct range bindings;
-static _Thread_local uint32_t bindings_unloads; /* number of unloads for which they are valid */
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct range *range = context;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD || range->inside < start || range->inside - start >= segment->p_memsz)
-            continue;
-        range->low = start;
-        range->high = start + segment->p_memsz;
-        return 1;
-    }
-    return 0;
-}
+static _Thread_local uint32_t bindings_unloads; /* number of unloads for which it is valid */
 
 static bool lies_in(const struct range *range, uint64_t address)
 {
@@ -43,8 +27,9 @@ static bool is_binding(uint64_t caller, uint64_t site)
 {
     if (lies_in(&bindings, caller) && bindings_unloads == loader_unloads())
         return true;
-    struct range found = {.inside = caller};
-    dl_iterate_phdr(look_at, &found);
+    struct object object = {0};
+    object_at(caller, &object);
+    struct range found = {object.low, object.high};
     if (lies_in(&found, site))
         return false;
     bindings = found;

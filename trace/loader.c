@@ -2,31 +2,12 @@
 #define _GNU_SOURCE
 #include "loader.h"
 
-#include <link.h>
-
+#include "loaded.h"
 #include "next.h"
 
 DECLARE_NEXT(dlclose);
 
 static uint32_t unloads;
-
-struct counters {
-    unsigned long long loads, unloads;
-};
-
-static int take_counters(struct dl_phdr_info *info, size_t size, void *into)
-{
-    (void)size;
-    *(struct counters *)into = (struct counters){info->dlpi_adds, info->dlpi_subs};
-    return 1; /* the first object has the numbers */
-}
-
-static struct counters ask(void)
-{
-    struct counters counters = {0, 0};
-    dl_iterate_phdr(take_counters, &counters);
-    return counters;
-}
 
 uint32_t loader_unloads(void)
 {
@@ -35,14 +16,14 @@ uint32_t loader_unloads(void)
 
 unsigned long long loader_loads(void)
 {
-    return ask().loads;
+    return loader_counts().loads;
 }
 
 int loader_close(void *handle)
 {
-    unsigned long long before = ask().unloads;
+    unsigned long long before = loader_counts().unloads;
     int result = NEXT(dlclose)(handle);
-    if (ask().unloads != before)
+    if (loader_counts().unloads != before)
         __atomic_add_fetch(&unloads, 1, __ATOMIC_RELEASE);
     return result;
 }

@@ -10,36 +10,24 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "loaded.h"
 #include "loader.h"
 
 #define PAGE_BYTES 4096u
 
 static size_t first_objects; /* number of objects before main */
 
-/* Arguments and results of the search in the loader's list. */
 struct search {
-    uint64_t address, low, size;
-    size_t number; /* number of the object, from 1 on */
+    struct object object;
     char path[PATH_MAX];
 };
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static void copy(const struct object *object, void *context)
 {
     struct search *search = context;
-    (void)size;
-    search->number++;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD || search->address < start || search->address - start >= segment->p_memsz)
-            continue;
-        search->low = start;
-        search->size = segment->p_memsz;
-        if (strlen(info->dlpi_name) < sizeof search->path)
-            strcpy(search->path, info->dlpi_name);
-        return 1;
-    }
-    return 0;
+    search->object = *object;
+    if (strlen(object->path) < sizeof search->path)
+        strcpy(search->path, object->path);
 }
 
 static void *open_loaded(const char *path)
@@ -49,12 +37,10 @@ static void *open_loaded(const char *path)
 
 void scope_enter(struct scope *scope, const void *return_address)
 {
-    struct search search = {.address = (uint64_t)(uintptr_t)return_address};
-    if (dl_iterate_phdr(look_at, &search) == 0) {
-        search.low = search.address & ~(uint64_t)(PAGE_BYTES - 1);
-        search.size = PAGE_BYTES;
-    }
-    *scope = (struct scope){search.low, search.size, open_loaded(search.path)};
+    uint64_t address = (uint64_t)(uintptr_t)return_address, page = address & ~(uint64_t)(PAGE_BYTES - 1);
+    struct search search = {.object = {.low = page, .high = page + PAGE_BYTES}};
+    object_use_at(address, copy, &search);
+    *scope = (struct scope){search.object.low, search.object.high - search.object.low, open_loaded(search.path)};
 }
 
 void scope_leave(struct scope *scope)
@@ -88,8 +74,8 @@ static __attribute__((constructor)) void count_first_objects(void)
 /* Return whether the object was linked with the program or preloaded: the loader lists these first. */
 static bool is_there_from_the_start(const void *address)
 {
-    struct search search = {.address = (uint64_t)(uintptr_t)address};
-    return dl_iterate_phdr(look_at, &search) != 0 && search.number <= first_objects;
+    struct object object;
+    return object_at((uint64_t)(uintptr_t)address, &object) && object.number <= first_objects;
 }
 
 /* A library may have been made globally visible (RTLD_GLOBAL) after this object was bound: Open MPI does so with

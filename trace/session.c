@@ -91,24 +91,21 @@ void session_open(const char *mpi, const struct meeting *meeting)
     __atomic_compare_exchange_n(&state, &idle, OPEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* The writing thread. */
+static bool write_data(uint32_t request)
+{
+    bool last = request == REQUEST_STOP || request == REQUEST_ABORT || request == WORKER_END;
+    bool on = blocks_write(&launch, &about, last ? (request == REQUEST_ABORT ? "abort" : how) : NULL) && !last;
+    __atomic_store_n(&is_stalled, false, __ATOMIC_RELEASE);
+    clock_adjust();
+    if (!on)
+        set_state(OVER);
+    return on;
+}
+
+/* The writing thread. It creates the file at once. */
 static void run(void)
 {
-    uint64_t deadline = monotonic_ns(); /* create the file at once */
-    bool on = true;
-    while (on) {
-        uint32_t request = worker_wait(deadline);
-        bool last = request == REQUEST_STOP || request == REQUEST_ABORT || request == WORKER_END;
-        on = blocks_write(&launch, &about, last ? (request == REQUEST_ABORT ? "abort" : how) : NULL) && !last;
-        __atomic_store_n(&is_stalled, false, __ATOMIC_RELEASE);
-        clock_adjust();
-        while (deadline <= monotonic_ns())
-            deadline += about.interval_ns;
-        if (!on)
-            set_state(OVER);
-        if (request != 0)
-            worker_done();
-    }
+    worker_write_regularly(monotonic_ns(), about.interval_ns, write_data);
 }
 
 static bool ask(uint32_t request)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "hash.h"
 #include "sys.h"
 
 bool shapes_start(struct shapes *shapes)
@@ -31,9 +32,7 @@ bool shapes_expected(const struct shapes *shapes, const uint8_t *key, size_t len
 
 uint64_t shapes_hash(const uint8_t *key, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ key[i]) * 0x100000001b3u;
+    uint64_t hash = fnv_bytes(FNV_OFFSET, key, length);
     return hash ^ hash >> 32;
 }
 

@@ -2,17 +2,16 @@
 #define _GNU_SOURCE
 #include "lane.h"
 
-#include <link.h>
 #include <string.h>
 
-#include "build_id.h"
 #include "coding.h"
+#include "hash.h"
+#include "loaded.h"
 #include "loader.h"
 #include "sys.h"
 
-/* Arguments and results of the dl_iterate_phdr callback. */
+/* The object at an address. */
 struct search {
-    uint64_t address;
     bool is_found;
     uint64_t base;
     char path[4096];
@@ -41,33 +40,13 @@ static size_t slot_of(const struct site_table *table, uint64_t key)
     return slot;
 }
 
-static bool lies_in(const struct dl_phdr_info *info, uint64_t address)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz)
-            return true;
-    }
-    return false;
-}
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static void copy(const struct object *object, void *context)
 {
     struct search *search = context;
-    (void)size;
-    if (!lies_in(info, search->address))
-        return 0;
     search->is_found = true;
-    search->base = info->dlpi_addr;
-    strncpy(search->path, info->dlpi_name, sizeof search->path - 1);
-    for (int i = 0; i < info->dlpi_phnum && search->build_id[0] == '\0'; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_NOTE)
-            build_id_text((const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz, search->build_id,
-                          sizeof search->build_id);
-    }
-    return 1;
+    search->base = object->base;
+    strncpy(search->path, object->path, sizeof search->path - 1);
+    object_build_id(object, search->build_id, sizeof search->build_id);
 }
 
 static void put_text(struct buffer *words, const char *text)
@@ -79,7 +58,7 @@ static void put_text(struct buffer *words, const char *text)
 
 static uint64_t hash_of(const char *text)
 {
-    return shapes_hash((const uint8_t *)text, strlen(text));
+    return fnv_text(FNV_OFFSET, text);
 }
 
 /* Return 1 + the module's number among those written; 0 if it has none. */
@@ -118,8 +97,8 @@ static uint32_t add(struct sites *sites, uint32_t module, uint64_t offset, size_
 /* Look up the module that is currently at the address. */
 static uint32_t look_up(struct sites *sites, uint64_t address, struct buffer *words)
 {
-    struct search search = {.address = address};
-    dl_iterate_phdr(look_at, &search);
+    struct search search = {.is_found = false};
+    object_use_at(address, copy, &search);
     uint32_t module = module_number(sites, &search, words);
     uint64_t offset = address - (module > 0 ? search.base : 0);
     uint64_t key = ((uint64_t)module << 52 ^ offset) + 1;

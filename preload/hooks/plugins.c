@@ -6,32 +6,14 @@
 #include <link.h>
 
 #include "collector.h"
+#include "loaded.h"
 #include "modules.h"
 #include "next.h"
 #include "switch.h"
 
 DECLARE_NEXT(dlclose);
 
-/* The numbers of objects that the loader has loaded and unloaded so far. */
-struct loader {
-    unsigned long long loads, unloads;
-};
-
 static unsigned long long known_loads;
-
-static int take_counters(struct dl_phdr_info *info, size_t size, void *into)
-{
-    (void)size;
-    *(struct loader *)into = (struct loader){info->dlpi_adds, info->dlpi_subs};
-    return 1; /* the first object has the numbers */
-}
-
-static struct loader ask_loader(void)
-{
-    struct loader loader = {0, 0};
-    dl_iterate_phdr(take_counters, &loader);
-    return loader;
-}
 
 /* Objects of a map: all, and those that are loaded. */
 struct known {
@@ -83,11 +65,11 @@ EXPORT int dlclose(void *handle)
 {
     if (!switch_is_on_here())
         return NEXT(dlclose)(handle);
-    struct loader before = ask_loader();
+    struct loader_counts before = loader_counts();
     if (__atomic_exchange_n(&known_loads, before.loads, __ATOMIC_RELAXED) != before.loads)
         collector_look_up();
     int result = NEXT(dlclose)(handle);
-    struct loader after = ask_loader();
+    struct loader_counts after = loader_counts();
     if (after.unloads != before.unloads)
         forget_unloaded(after.loads == before.loads);
     return result;

@@ -7,6 +7,7 @@
 
 #include "buffer.h"
 #include "elf_file.h"
+#include "hash.h"
 #include "log.h"
 #include "output.h"
 #include "sys.h"
@@ -123,14 +124,6 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     }
 }
 
-/* FNV-1a. */
-static uint64_t hash_of(uint64_t hash, const char *text)
-{
-    for (const char *at = text; *at != '\0'; at++)
-        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-    return hash;
-}
-
 static void append_hash(char *name, size_t at, uint64_t hash)
 {
     for (size_t i = 0; i < 16; i++)
@@ -146,7 +139,7 @@ static void name_of(const struct module *module, char *name)
         return;
     }
     strcpy(name, "path-");
-    append_hash(name, 5, hash_of(0xcbf29ce484222325u, module->path));
+    append_hash(name, 5, fnv_text(FNV_OFFSET, module->path));
 }
 
 /* Claim a file for this process, so that the first process on a node handles it. The claim is an abstract socket name,
@@ -158,7 +151,7 @@ static int take_name(const char *path)
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
     char space[64] = "";
     sys_readlink("/proc/self/ns/mnt", space, sizeof space - 1);
-    append_hash(name.sun_path, 9, hash_of(hash_of(0xcbf29ce484222325u, path), space));
+    append_hash(name.sun_path, 9, fnv_text(fnv_text(FNV_OFFSET, path), space));
     int fd = (int)SYS3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return fd;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "hash.h"
 #include "modules.h"
 #include "python.h"
 #include "sys.h"
@@ -24,15 +25,13 @@ static struct table *entries(void)
 
 static uint64_t hash_of(uint64_t hash, const char *text)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u; /* FNV-1a */
-    return (hash ^ 0xff) * 0x100000001b3u;
+    return (fnv_text(hash, text) ^ 0xff) * FNV_PRIME;
 }
 
 /* Make a key of two 64-bit hashes, unique for each function of a program. */
 static void make_key(uint64_t *key, const char *file, const struct module_function *function)
 {
-    key[0] = hash_of(hash_of(0xcbf29ce484222325u ^ function->line, file), function->name);
+    key[0] = hash_of(hash_of(FNV_OFFSET ^ function->line, file), function->name);
     key[1] = hash_of(hash_of(0x9e3779b97f4a7c15u * (function->line + 1), function->name), file);
 }
 

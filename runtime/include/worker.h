@@ -65,4 +65,8 @@ uint32_t worker_wait(uint64_t deadline_ns);
 /* For the thread itself: mark the request as done. */
 void worker_done(void);
 
+/* For the thread itself: call `write` with each request, and with 0 at `first_ns` and then every `interval_ns` (past
+ * deadlines are skipped), until it returns false. */
+void worker_write_regularly(uint64_t first_ns, uint64_t interval_ns, bool (*write)(uint32_t request));
+
 #endif

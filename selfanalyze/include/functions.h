@@ -3,7 +3,6 @@
 #ifndef SELFANALYZE_FUNCTIONS_H
 #define SELFANALYZE_FUNCTIONS_H
 
-#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,19 +34,6 @@ const struct function *functions_find(const void *address);
 size_t functions_count(void);
 const struct function *functions_get(size_t id);
 const struct module *functions_module(size_t id);
-
-/* A program or library loaded into the process. */
-struct object {
-    const char *path; /* the loader's own text: empty for the program; valid while the object is loaded */
-    uint64_t base;    /* the load offset */
-    uint64_t start, end;
-    const ElfW(Phdr) * segments;
-    int count;
-};
-
-/* Find the object that contains `address`; false if it is in no file. Takes the loader's lock for the list of
- * objects. */
-bool object_at(uint64_t address, struct object *object);
 
 /* Validity of cached data about loaded code: the addresses of a closed library may be reused. */
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "functions.h"
+#include "loaded.h"
 
 /* clang-format off */
 #define OPENMP_FUNCTIONS(each)                                                                                         \
