@@ -192,6 +192,11 @@ def mutator_of(*mutators: Mutator) -> Mutator:
 mutate_binary, mutate_text = mutator_of(*BINARY), mutator_of(*TEXT)
 
 
+def damaged(seed: int, data: bytes, mutator: Mutator = mutate_binary) -> bytes:
+    """Return damaged data, the same for a seed."""
+    return mutator(random.Random(seed), data, (data,))
+
+
 def mutate_with(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: bytes = b"", weight: int = 1) -> Mutator:
     """Return damage to a text of a form whose words are known: as often as others, or more, a word stands somewhere."""
     return mutator_of(*TEXT, *[inserting(pieces, times, between)] * weight * len(TEXT))

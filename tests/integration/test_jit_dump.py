@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import struct
 import subprocess
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from soak.mutate import damaged
 from tests.integration.test_collector_parts import CHECKED, INCLUDE, PROGRAMS, ROOT, of_preload
 
 SOURCES = [
@@ -96,11 +96,5 @@ def test_damage_is_told_once(read: Read, dump: bytes) -> None:
 
 
 def test_any_file_is_read(read: Read) -> None:
-    draw = random.Random(7)
-    dumps = []
-    for _ in range(300):
-        dump = bytearray(GOOD + load(b"more", 0x3000))
-        for _ in range(draw.randrange(1, 8)):
-            dump[draw.randrange(len(dump))] = draw.choice((0, 1, 0x7F, 0xFF, draw.randrange(256)))
-        dumps.append(bytes(dump[: draw.randrange(len(dump)) + 1]))
+    dumps = [damaged(seed, GOOD + load(b"more", 0x3000)) for seed in range(300)]
     assert sum(line.startswith("read ") for line in read(*dumps)) == 300

@@ -2,12 +2,13 @@
 
 import gzip
 import json
-import random
 
 import pytest
 
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
+from soak.mutate import damaged, mutate_text
+from soak.mutate_json import mutate_json_text
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.imports import bring, paths, put
 
@@ -100,12 +101,8 @@ def test_addresses_without_names(tmp_path, capsys):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged(seed, tmp_path):
-    chance = random.Random(seed)
-    data = bytearray(json.dumps(chance.choice((RAW, processed()))).encode())
-    for _ in range(chance.choice((1, 3))):
-        at = chance.randrange(len(data))
-        data[at : at + 2] = chance.choice((b"-1", b"9", b"[]", b"1e999", b"null", b'"x"', b""))
-    file = put(tmp_path / "p.json", bytes(data if chance.random() < 0.8 else data[: chance.randrange(len(data))]))
+    data = json.dumps((RAW, processed())[seed % 2]).encode()
+    file = put(tmp_path / "p.json", damaged(seed, data, mutate_text if seed % 4 else mutate_json_text))
     status = main(["import", str(file), "-o", str(tmp_path / "run"), "--from", "firefox"])
     assert status in (0, 4)
     if not status:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import random
 import re
 import struct
 from contextlib import suppress
@@ -22,6 +21,7 @@ from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.frames import qualified
 from incprof.readers.run import open_all
 from incprof.symbols.source_lines import locate
+from soak.mutate import damaged, mutate_binary, mutate_text
 from tests.unit.imports import bring, message, paths, put, seconds, varint
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.test_import_firefox import processed
@@ -524,26 +524,12 @@ def test_any_bytes(kind, data, tmp_path_factory):
 @settings(max_examples=60, deadline=None)
 @given(kind=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 10**6))
 def test_damaged_files(kind, seed, tmp_path_factory):
-    directory, chance = tmp_path_factory.mktemp("damaged"), random.Random(seed)
-    data = bytearray(GOOD[kind])
-    for _ in range(chance.choice((1, 1, 3, 20))):
-        at = chance.randrange(len(data))
-        if chance.random() < 0.3:
-            del data[at:]
-            data = data or bytearray(b"\0")
-        elif chance.random() < 0.5:
-            data[at : at + chance.randrange(8)] = (
-                chance.choice(
-                    (b"-1", b"null", b"1e999", b"NaN", b'"x"', b"[]", b"{}", b"99999999999999999999", b"\xff\x00", b"")
-                )
-                or b" "
-            )
-        else:
-            data[at] = chance.randrange(256)
-    put(directory / "x", bytes(data))
+    directory = tmp_path_factory.mktemp("damaged")
+    data = damaged(seed, GOOD[kind], mutate_binary if seed % 2 else mutate_text)
+    put(directory / "x", data)
     read_or_refuse(directory / "x", kind)
     if kind == "pprof-series":
-        put(directory / "y", legacy()[: chance.randrange(200)])
+        put(directory / "y", legacy()[: seed % 200])
         read_or_refuse(directory / "y", kind)
     status = main(["import", str(directory / "x"), "-o", str(directory / "run"), "--from", kind])
     assert status in (0, 4, 5)

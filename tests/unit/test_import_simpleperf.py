@@ -1,12 +1,12 @@
 """Files of simpleperf report-sample --protobuf."""
 
-import random
 import struct
 
 import pytest
 
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
+from soak.mutate import damaged
 from tests.unit.imports import bring, message, paths, put
 
 APP, LIBC = 1, 2
@@ -48,10 +48,7 @@ def test_samples(event, tmp_path, capsys):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged(seed, tmp_path):
-    chance, data = random.Random(seed), bytearray(recorded(*SAMPLES))
-    for _ in range(chance.choice((0, 1, 5))):
-        data[chance.randrange(12, len(data))] = chance.randrange(256)
-    file = put(tmp_path / "p", bytes(data[: chance.randrange(len(data))] if chance.random() < 0.3 else data))
+    file = put(tmp_path / "p", damaged(seed, recorded(*SAMPLES)))
     status = main(["import", str(file), "-o", str(tmp_path / "run"), "--from", "simpleperf"])
     assert status in (0, 4)
     if not status:

@@ -13,6 +13,8 @@ from incprof.errors import IncprofError, NoDataError
 from incprof.readers import open_run, read_profile
 from incprof.readers.foreign import write
 from incprof.readers.stream.stream_files import HEADER, MAGIC
+from soak.mutate import damaged, mutate_binary
+from soak.mutate_stream import mutate_stream
 from tests.unit.streamwriter import (
     INTERVAL,
     LIBRARY,
@@ -257,17 +259,11 @@ STREAM = small_stream()[0].data
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mutated_streams(data, tmp_path):
-    content = bytearray(STREAM)
-    for _ in range(data.draw(st.integers(1, 6))):
-        position = data.draw(st.integers(0, len(content) - 1))
-        cut = data.draw(st.integers(0, 12))
-        content[position : position + cut] = data.draw(st.binary(max_size=12))
-        if not content:
-            break
+@given(seed=st.integers(0, 10**6))
+def test_mutated_streams(seed, tmp_path):
+    content = damaged(seed, STREAM, mutate_stream if seed % 2 else mutate_binary)
     try:
-        profile = read(bytes(content), tmp_path)
+        profile = read(content, tmp_path)
     except IncprofError as error:
         one_line(error)
     else:

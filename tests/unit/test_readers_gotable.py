@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from fuzz.go_table import GO_16, GO_18, GO_20, GoFunction, go_table_bytes, with_
 from incprof.errors import NoDataError
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf_symbols import go_places, go_table, read_symbols
+from soak.mutate import damaged
 from tests.unit.elfwriter import elf_bytes
 
 TEXT = 0x401000
@@ -58,13 +58,8 @@ def test_code_begins_where_the_loader_says(place: Path) -> None:
 
 def test_damage_is_answered(place: Path) -> None:
     """No byte of it, and no end, leads to more than other functions or none."""
-    draw = random.Random(11)
-    table = go_table_bytes(FUNCTIONS, text=TEXT)
-    for turn in range(150):
-        damaged = bytearray(table[: draw.randrange(8, len(table))] if turn % 3 == 0 else table)
-        for _ in range(draw.randrange(1, 4)):
-            damaged[draw.randrange(4, len(damaged))] = draw.choice((0, 1, 127, 128, 255))
-        elf = program(place, bytes(damaged))
+    for seed in range(150):
+        elf = program(place, damaged(seed, go_table_bytes(FUNCTIONS, text=TEXT)))
         try:
             symbols = read_symbols(elf)
             places = go_places(elf, [TEXT + 40, TEXT + 200, *symbols.address.tolist()])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import NodeSeries
 from incprof.systems.nodes.read import read_nodes
+from soak.mutate import damaged
 
 OWN = """# incprof sample 1: a row for each interval of 1 s
 # of: the whole machine
@@ -360,16 +361,13 @@ def test_hostile_files_are_refused_in_a_line_or_read(tmp_path_factory, suffix, d
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10**6), st.integers(0, 255))
-def test_damaged_parquet(tmp_path_factory, at, byte):
+@given(st.integers(0, 10**6))
+def test_damaged_parquet(tmp_path_factory, seed):
     path = tmp_path_factory.getbasetemp() / "damaged.parquet"
     if not path.exists():
         parquet.write_table(pa.table({"time": np.arange(9.0), "power": np.arange(9.0)}), path)
-    whole = path.read_bytes()
-    data = bytearray(whole)
-    data[at % len(data)] ^= byte
     other = path.with_name("damaged-now.parquet")
-    other.write_bytes(bytes(data))
+    other.write_bytes(damaged(seed, path.read_bytes()))
     tried(other)
 
 

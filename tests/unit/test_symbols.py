@@ -12,6 +12,8 @@ from incprof.symbols.elf.traits import read_traits
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.symbol_files import cached_symbols
 from incprof.symbols.table import NOWHERE
+from soak.mutate import damaged, mutate_binary
+from soak.mutate_elf import mutate_elf
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes
 
 TEXT = (0x1000, 0x2000)
@@ -190,9 +192,9 @@ WHOLE = elf_bytes([Symbol("a", 0x1000), Symbol("b", 0x1100)], build_id="ab" * 20
 
 
 @settings(max_examples=150, deadline=None)
-@given(position=st.integers(0, len(WHOLE) - 1), value=st.binary(min_size=1, max_size=8), cut=st.integers(0, len(WHOLE)))
-def test_damaged_programs(position, value, cut, tmp_path_factory):
-    content = (WHOLE[:position] + value + WHOLE[position + len(value) :])[: max(cut, position)]
+@given(seed=st.integers(0, 10**6))
+def test_damaged_programs(seed, tmp_path_factory):
+    content = damaged(seed, WHOLE, mutate_elf if seed % 2 else mutate_binary)
     path = tmp_path_factory.mktemp("elf") / "app"
     path.write_bytes(content)
     try:

@@ -10,6 +10,7 @@ import pytest
 from incprof.systems.mpi.read.trace_file import open_trace
 from incprof.systems.mpi.signatures.process_events import columns
 from incprof.systems.mpi.trace_types import Call, TraceEnd
+from soak.mutate import mutate_binary
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,
@@ -89,10 +90,7 @@ def test_whole_and_damaged_payloads(tmp_path: Path, seed: int) -> None:
     blocks = payloads(chance)
     if seed:
         at = chance.randrange(len(blocks) - 1)
-        changed = bytearray(blocks[at])
-        for _ in range(chance.randrange(1, 4) if changed else 0):
-            changed[chance.randrange(len(changed))] = chance.choice([0xFF, 0x80, 1, 4, chance.randrange(256)])
-        blocks[at] = bytes(changed)
+        blocks[at] = mutate_binary(chance, blocks[at], ())
     expected, found = both(tmp_path, metadata() + b"".join(block(2, 0, one) for one in blocks) + end())
     assert found == expected
     assert seed or (len(found[0]) > 20 and not found[1].damaged)
