@@ -9,8 +9,7 @@ from typing import Literal
 from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
-from incprof.model.time_use import Spent
-from incprof.model.visits import Visits
+from incprof.model.time_use import Spent, Visits
 
 
 @dataclass(frozen=True)

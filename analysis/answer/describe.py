@@ -14,8 +14,7 @@ from incprof.analysis.steps import find_steps
 from incprof.analysis.thresholds import PHASES, STEPS, StepOptions
 from incprof.analysis.uncounted.call_estimates import CallsSeen, calls_seen
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, WAITING, WORK, spent_s
-from incprof.model.visits import Visits
+from incprof.model.time_use import SPENT, WAITING, WORK, Visits, spent_s
 
 TOP_FUNCTIONS = 10
 

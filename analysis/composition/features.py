@@ -15,8 +15,7 @@ from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry
-from incprof.model.ticks import tree_ticks
-from incprof.model.time_use import in_runtime
+from incprof.model.time_use import in_runtime, tree_ticks
 
 
 @dataclass(frozen=True)

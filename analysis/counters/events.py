@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import BoolArray, FloatArray
-from incprof.model.counter_names import canonical, event_of
+from incprof.model.series import canonical, event_of
 
 # Counted since the row before.
 COUNTED = {

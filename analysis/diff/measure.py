@@ -16,7 +16,7 @@ from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.ticks import tree_ticks
+from incprof.model.time_use import tree_ticks
 
 # A program that wants a CPU gets its share of it, within tens of milliseconds from the scheduler and within its period
 # of 100 ms from a quota. A program that had less than IDLE of a CPU for STILL_S did not want more: competition that

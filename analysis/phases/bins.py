@@ -14,7 +14,7 @@ from incprof.analysis.phases.levels import borders_s, sequence_and_parts
 from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntervalProfile, pooled
-from incprof.model.cut import cut
+from incprof.model.intervals import cut
 
 # A heartbeat is read about once a second. A short run has as many bins as USUAL, as far as it was recorded so finely; a
 # long one has at most MOST.

@@ -17,7 +17,7 @@ from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry
 from incprof.model.profile import BROKEN
-from incprof.model.ticks import tree_ticks, working
+from incprof.model.time_use import tree_ticks, working
 
 # Entries of `Sequence.frame` that are no function: after the last frame of a path, and of a waiting tick.
 SELF, WAITING = -1, -2

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.composition.features import Inclusive
 from incprof.analysis.phases.clustering import ShortStretch
 from incprof.model import Function, IntArray, IntervalProfile
-from incprof.model.ticks import tree_ticks, working
+from incprof.model.time_use import tree_ticks, working
 
 
 def short_stretches(

@@ -17,7 +17,7 @@ from incprof.analysis.composition.segment_sums import differences, how_different
 from incprof.analysis.ranks.ranks_result import IDLE, Mix, Modes, RankLabels, RankSummary
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
-from incprof.model.reindex import Key
+from incprof.model.joining import Key
 
 # A segment is different work if some function's share differs from the phase by this much, significantly. With loads
 # that scatter by 30 %, ranks are up to 0.44 from their phase, and 0.64 or more from others.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incprof.model import FloatArray, IntArray
-from incprof.model.reindex import Key
+from incprof.model.joining import Key
 from incprof.model.time_use import SPENT
 
 # Pieces of a run that are no segment: a transition, or intervals with nearly no samples.

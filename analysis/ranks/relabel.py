@@ -21,9 +21,7 @@ from incprof.analysis.sites.site_cover import activity
 from incprof.analysis.thresholds import Options
 from incprof.analysis.uncounted.call_estimates import calls_seen
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.ticks import tree_ticks
-from incprof.model.time_use import SPENT, spent_s
-from incprof.model.visits import Visits
+from incprof.model.time_use import SPENT, Visits, spent_s, tree_ticks
 
 
 def told_of(

@@ -33,7 +33,7 @@ from incprof.analysis.ranks.ranks_result import (
 )
 from incprof.analysis.thresholds import Options
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.reindex import keys_of
+from incprof.model.joining import keys_of
 from incprof.model.time_use import MPI, OPENMP, WAITING, called_for, spent_s
 
 # A rank waits as long as others take, which shows little of its own work: ticks of waiting have a small weight.

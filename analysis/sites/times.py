@@ -20,8 +20,7 @@ from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_oft
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
-from incprof.model.ticks import entries, tree_ticks
-from incprof.model.visits import SELDOM
+from incprof.model.time_use import SELDOM, entries, tree_ticks
 
 
 @dataclass(frozen=True)

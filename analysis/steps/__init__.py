@@ -18,7 +18,7 @@ from incprof.analysis.uncounted.loop_run import LoopPeriods
 from incprof.analysis.uncounted.sampled_calls import uncounted_calls
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.ticks import working
+from incprof.model.time_use import working
 
 
 def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions = STEPS) -> list[tuple[Step, ...]]:

@@ -19,8 +19,7 @@ from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
 from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.time_use import spent_on
-from incprof.model.visits import Visits, visits
+from incprof.model.time_use import Visits, spent_on, visits
 
 # The samples of a phase on the call tree. n intervals, q nodes of the tree, s samples; time is in ticks.
 

@@ -15,8 +15,7 @@ from incprof.analysis.uncounted.loop_run import LoopPeriods, calls_of
 from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, calls_are_bounded, code_is_known
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.ticks import entries_and_samples, tree_ticks
-from incprof.model.visits import SELDOM, SURE, Visits, visits
+from incprof.model.time_use import SELDOM, SURE, Visits, entries_and_samples, tree_ticks, visits
 
 
 class CallsSeen:

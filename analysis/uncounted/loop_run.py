@@ -16,7 +16,7 @@ from incprof.analysis.uncounted.rhythm import FEWEST, Period, period_of
 from incprof.analysis.uncounted.sampled_calls import frames_of
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.visits import SURE, Visits, visits
+from incprof.model.time_use import SURE, Visits, visits
 
 # A sample may be this many ticks late without the thread having waited.
 LATE = 0.6

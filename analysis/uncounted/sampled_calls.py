@@ -9,7 +9,7 @@ import numpy as np
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry
-from incprof.model.visits import SURE, visits
+from incprof.model.time_use import SURE, visits
 
 # Calls seen this often are known to end.
 SEEN_AGAIN = 3

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from truth.nodes.cases import known_program
 
 # Case numbers of the generated programs, on two machines each.

@@ -22,8 +22,7 @@ from typing import Any
 
 from incprof.safe.inputs import Noticed, noticing, read_input, state_of
 from incprof.safe.jsonstore import JsonStore
-from incprof.safe.jsontext import parse_json
-from incprof.safe.printable import PrintableStream, printable_stream, unfiltered
+from incprof.safe.printable import PrintableStream, parse_json, printable_stream, unfiltered
 
 STORE, VERSION = "answers.json", 1
 VERBS = frozenset(("phases",))

@@ -10,8 +10,9 @@ import argparse
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
+from incprof.command.helping import expert
 from incprof.errors import UsageError
-from incprof.record.settings import as_text, config_files, read_tables
+from incprof.record.settings import SETTINGS, as_text, config_files, read_tables
 
 # Verbs whose options cannot be set by files: settings have their own table, and the others select an action.
 NOT_FROM_FILES = frozenset({"record", "env", "config", "completion", "help"})
@@ -112,3 +113,18 @@ def _one(action: argparse.Action, value: object, where: str) -> object:
     if action.choices is not None and parsed not in action.choices:
         raise UsageError(f"{where}: {text!r} is wrong, expected one of {', '.join(map(str, action.choices))}")
     return parsed
+
+
+# Options of the verbs that record: one for each setting.
+
+
+def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = ()) -> None:
+    """Add the flag of every setting to `parser`, except those in `leave_out`."""
+    group = parser.add_argument_group("settings")
+    for setting in SETTINGS:
+        if setting.name in leave_out:
+            continue
+        text = f"{setting.help} (default: {setting.default})"
+        action = group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
+        if setting.expert:
+            expert(action)

@@ -1,9 +1,8 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer uses it."""
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
-from incprof.model.code_loops import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
-from incprof.model.nodes import WATTS, NodeSeries
-from incprof.model.pooling import pooled
+from incprof.model.calltree import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
+from incprof.model.intervals import pooled
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -29,6 +28,7 @@ from incprof.model.profile import (
     module_label,
     overhead_pct,
 )
+from incprof.model.series import WATTS, NodeSeries
 
 __all__ = [
     "BROKEN",

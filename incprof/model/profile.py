@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
-from incprof.model.calltree import CallTree, build
-from incprof.model.code_loops import CodeLoops
+from incprof.model.calltree import CallTree, CodeLoops, build
 from incprof.safe.printable import encodable
 
 if TYPE_CHECKING:

@@ -1,8 +1,12 @@
-"""Counters sampled alongside a run: a table of numbers over time."""
+"""Series of counters and their names, and the counters of nodes."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from incprof.model.arrays import FloatArray
 
@@ -49,3 +53,178 @@ class CounterSeries:
     host: str | None = None
     notes: tuple[str, ...] = ()
     power: Power | None = None
+
+
+# Activity of a node, from its counters and its power: a row per second, or at any other rate.
+#
+# Nothing here reads files. Counters are rates per second, so that rows of different lengths are comparable; gauges
+# (watts, bytes of memory) are as measured.
+
+
+WATTS = "W"
+
+
+@dataclass(frozen=True)
+class NodeSeries:
+    """One node over time.
+
+    Attributes:
+        node: name of the node, or of the file if `named` is False.
+        times: (rows,) end of each row, seconds since the epoch, ascending; a row covers the time since the row before
+            it.
+        names: (columns,) names of the columns.
+        units: (columns,) "1/s", "B/s", "W", "cpus", ...
+        values: (rows, columns) rates per second or gauges, NaN where nothing was measured.
+        power: the column of the node's power, or None.
+        simulated: power was computed by a formula, not measured by a sensor.
+        notes: what readers had to adjust, in sentences.
+        named: a source names the node.
+    """
+
+    node: str
+    times: FloatArray
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: FloatArray
+    power: str | None = None
+    simulated: bool = False
+    notes: tuple[str, ...] = ()
+    named: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the shapes.
+
+        Raises: ValueError if they do not match, names repeat, or times do not ascend.
+        """
+        rows, columns = len(self.times), len(self.names)
+        if self.times.shape != (rows,) or self.values.shape != (rows, columns) or len(self.units) != columns:
+            raise ValueError(f"{self.values.shape} values of {rows} times, {columns} names, {len(self.units)} units")
+        if len(set(self.names)) < columns:
+            raise ValueError("two columns have one name")
+        if self.power is not None and self.power not in self.names:
+            raise ValueError(f"no column {self.power}")
+        if not np.all(np.isfinite(self.times)) or np.any(np.diff(self.times) <= 0):
+            raise ValueError("times do not ascend")
+
+    def column(self, name: str) -> FloatArray:
+        """Return the values of a column (rows,).
+
+        Raises: ValueError if there is no column of this name.
+        """
+        values: FloatArray = self.values[:, self.names.index(name)]
+        return values
+
+    @property
+    def watts(self) -> FloatArray | None:
+        """The node's power (rows,) in watts, or None."""
+        return None if self.power is None else self.column(self.power)
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The columns that do not measure power."""
+        return tuple(name for name, unit in zip(self.names, self.units, strict=True) if unit != WATTS)
+
+    @property
+    def period_s(self) -> float:
+        """The typical distance of rows, seconds; 1 if there are fewer than two."""
+        return float(np.median(np.diff(self.times))) if len(self.times) > 1 else 1.0
+
+
+# Names of counters: one canonical name for each, whatever a tool or a paper calls it.
+#
+# The canonical names are those of `incprof sample`, which are perf's. Other names are compared by letters and digits
+# only: case, blanks, underscores and hyphens do not matter.
+
+
+# By letters and digits. The paper is Tsafack Chetsa et al., "DNA-inspired scheme", Table 1; perf has several names for
+# some events (`perf list`), and the kernel has PERF_COUNT_HW_ and PERF_COUNT_SW_ before its own (perf_event.h).
+SYNONYMS = {
+    "cpucycles": "cycles",
+    "cycles": "cycles",
+    "instructions": "instructions",
+    "cachereferences": "cache-references",
+    "cachemisses": "cache-misses",
+    "branchinstructions": "branches",
+    "branches": "branches",
+    "branchmisses": "branch-misses",
+    "buscycles": "bus-cycles",
+    "stalledcyclesfrontend": "stalled-cycles-frontend",
+    "idlecyclesfrontend": "stalled-cycles-frontend",
+    "stalledcyclesbackend": "stalled-cycles-backend",
+    "idlecyclesbackend": "stalled-cycles-backend",
+    "refcycles": "ref-cycles",
+    "refcpucycles": "ref-cycles",
+    "contextswitches": "context-switches",
+    "cs": "context-switches",
+    "pagefaults": "page-faults",
+    "faults": "page-faults",
+    "pagefaultsmin": "minor-faults",
+    "minorfaults": "minor-faults",
+    "pagefaultsmaj": "major-faults",
+    "majorfaults": "major-faults",
+    "cpumigrations": "cpu-migrations",
+    "migrations": "cpu-migrations",
+    "netsentbyte": "net-tx-bytes",
+    "netsentbytes": "net-tx-bytes",
+    "nettxbytes": "net-tx-bytes",
+    "netsentpkt": "net-tx-packets",
+    "netsentpkts": "net-tx-packets",
+    "netsentpackets": "net-tx-packets",
+    "nettxpackets": "net-tx-packets",
+    "netrecvbyte": "net-rx-bytes",
+    "netrecvbytes": "net-rx-bytes",
+    "netrxbytes": "net-rx-bytes",
+    "netrecvpkt": "net-rx-packets",
+    "netrecvpkts": "net-rx-packets",
+    "netrecvpackets": "net-rx-packets",
+    "netrxpackets": "net-rx-packets",
+    "writeio": "disk-write-bytes",
+    "diskwritebytes": "disk-write-bytes",
+    "readio": "disk-read-bytes",
+    "diskreadbytes": "disk-read-bytes",
+}
+# The first counts a part of what the second does, and replaces it where the second is missing.
+STAND_INS = {"llcloadmisses": "cache-misses", "llcloads": "cache-references"}
+KERNEL = re.compile(r"^perfcount(hw|sw)")
+# cpu_core/instructions/u is an event of one kind of core, instructions:u one restricted to user mode.
+OF_A_KIND = re.compile(r"\w+/([\w-]+)/\w*|([\w -]+):\w+")
+
+
+def event_of(name: str) -> str:
+    """Return the name of an event without core kind and mode: `cycles` for `cpu_core/cycles/u`."""
+    found = OF_A_KIND.fullmatch(name)
+    return (found[1] or found[2]) if found else name
+
+
+def canonical(name: str) -> str | None:
+    """Return the canonical name of a counter, `cycles` for `PERF COUNT HW CPU CYCLES`; None if it is unknown."""
+    return SYNONYMS.get(_plain(name))
+
+
+def canonical_names(names: Sequence[str]) -> list[str]:
+    """Return the names of a file's columns, canonical for each known counter.
+
+    Columns that would get the same name, such as those of two core kinds, keep their own names, except for one that
+    already has the canonical name.
+    """
+    found = [canonical(name) for name in names]
+    for at, name in enumerate(names):
+        if (stands_for := STAND_INS.get(_plain(name))) is not None and stands_for not in found:
+            found[at] = stands_for
+    return [
+        name if other is None or (other != name and (found.count(other) > 1 or other in names)) else other
+        for name, other in zip(names, found, strict=True)
+    ]
+
+
+def stand_ins(names: Sequence[str], called: Sequence[str]) -> tuple[str, ...]:
+    """Return a note for each column that `canonical_names` named after an event of which it counts only a part."""
+    return tuple(
+        f"{own} is taken for {name}" for own, name in zip(names, called, strict=True)
+        if name != own and canonical(own) is None
+    )  # fmt: skip
+
+
+def _plain(name: str) -> str:
+    """Return the letters and digits of an event's name, without the kernel's prefix."""
+    return KERNEL.sub("", re.sub("[^a-z0-9]", "", event_of(name.strip()).lower()))

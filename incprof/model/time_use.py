@@ -5,13 +5,17 @@ The classification uses the library functions that the program called, and the O
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray
+from incprof.model.calltree import CallTree
 from incprof.model.names import region_of
 from incprof.model.profile import LIBRARY, PROFILER, UNKNOWN, IntervalProfile
 
@@ -96,3 +100,124 @@ def spent_s(profile: IntervalProfile) -> FloatArray:
     seconds = profile.samples.weight[use] / profile.metadata.rate_hz
     np.add.at(out, (profile.interval_of_samples()[use], kind[use]), seconds)
     return out
+
+
+# Samples of a profile on its call tree. n intervals, q nodes, f functions, s samples; time is in ticks.
+
+
+def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> csr_array:
+    """Count observed entries of the given functions, (f,), in each interval; sparse (n, f).
+
+    Calls are not counted for functions that were inlined, or built without calls to mcount. But between a sample
+    outside such a function and a following one inside it, in the same thread, there is at least one call. If samples
+    have no order, intervals are compared instead: one with the function, after one without.
+    """
+    return entries_and_samples(profile, tree, uncounted)[0]
+
+
+def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> tuple[csr_array, csr_array]:
+    """Count entries, and the samples with each of the given functions on the stack: both sparse (n, f)."""
+    samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
+    wanted = np.append(uncounted, False)
+    here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
+    place = (here, tree.function[here])
+    on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
+    # An unreadable stack, or a thread that waits for its next parallel region, ends no call.
+    lost = tree.of_node[profile.own_node[samples.node]] == 0
+    use = np.flatnonzero((samples.kind != PROFILER) & ~lost)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    inside = csr_array((on_stack > 0).astype(np.float64)[tree.of_node[samples.node[use]]])
+    same = np.diff(samples.thread[use], prepend=-1) == 0
+    before = csr_array(inside[np.maximum(np.arange(len(use)) - 1, 0)] * same[:, None])
+    row = profile.interval_of_samples()[use]
+    gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
+    if not profile.metadata.ordered:
+        whole = csr_array(gather @ inside)
+        there = csr_array((whole > 0).astype(np.float64))
+        first = csr_array(there[np.maximum(np.arange(shape[0]) - 1, 0)] * (np.arange(shape[0]) > 0)[:, None])
+        return csr_array(there - there * first), whole
+    return csr_array(gather @ (inside - inside * before)), csr_array(gather @ inside)
+
+
+def working(profile: IntervalProfile) -> BoolArray:
+    """Mark the samples of work, (s,): neither the profiler's, nor those of threads that spin until the others are done.
+
+    How long threads spin depends on the load of the processors, not on the program.
+    """
+    work: BoolArray = (profile.samples.kind != PROFILER) & ~in_runtime(profile)
+    return work
+
+
+def tree_ticks(profile: IntervalProfile, tree: CallTree) -> csr_array:
+    """Return the ticks of work that end in each node of a tree, sparse (n, q).
+
+    Samples without a function of the program on the stack, of library threads that wait for work, are left out as well.
+    """
+    samples = profile.samples
+    node = tree.of_node[samples.node]
+    use = working(profile) & (node > 0)
+    place = (profile.interval_of_samples()[use], node[use])
+    shape = (profile.n_intervals, len(tree.parent))
+    return csr_array((samples.weight[use].astype(np.float64), place), shape=shape)
+
+
+# Estimate from samples alone how often code is called. s samples in time order, thread after thread.
+#
+# Between a sample outside and a following one inside, of the same thread, there is at least one call; calls that
+# begin and end between two samples leave no trace. If each sample belonged to another call, code with a share p of
+# its caller's samples would be left after a share 1 - p of them. The closer the observed share comes to that, the
+# less certain the count is: if the lengths of calls and pauses are independent and exponential, a share 1 -
+# exp(-distance / length) is observed.
+
+
+# At an observed share this far below that, calls and pauses last for several samples, and hardly any call is missed.
+SELDOM = 0.5
+# Standard errors to either side, for values as random as counts: 95 %.
+SURE = 1.96
+
+
+@dataclass(frozen=True)
+class Visits:
+    """A number of calls, estimated from samples.
+
+    Attributes:
+        seen: lower bound.
+        high: upper bound; None if there is none.
+        likely: estimate; equals `seen` if there is no better one.
+    """
+
+    seen: int
+    high: float | None
+    likely: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """The best estimate."""
+        return self.seen if self.likely is None else round(self.likely)
+
+    @property
+    def is_known(self) -> bool:
+        """True if the observed calls are about all calls."""
+        return self.high is not None
+
+    def is_closer_than(self, other: Visits) -> bool:
+        """Return whether the bounds are closer to each other, relative to the calls."""
+        if self.high is None or other.high is None:
+            return self.high is not None
+        return self.high * other.seen < other.high * self.seen
+
+
+def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
+    """Estimate calls and their bounds from observed entries.
+
+    Args:
+        seen: samples inside that follow one outside.
+        inside: samples in the code.
+        around: samples in its caller, including those inside.
+        bounded: False if calls may follow one another without any other code in between.
+    """
+    chance = inside * (1.0 - inside / around) if around else 0.0
+    part = seen / chance if chance > 0 else 1.0
+    if part >= SELDOM or not bounded:
+        return Visits(seen, None)
+    return Visits(seen, max(-math.log1p(-part) * chance, seen + 1.0) + SURE * math.sqrt(seen))

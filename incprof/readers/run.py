@@ -30,7 +30,7 @@ from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import NODE, Source, node_file
 from incprof.readers.stream.stream_profile import read_stream
 from incprof.safe.inputs import notice, open_input, read_input
-from incprof.safe.jsontext import parse_json
+from incprof.safe.printable import parse_json
 from incprof.symbols.modules import SymbolLoader
 
 Progress = Callable[[int, int], object]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.safe.atomic import replacing
+from incprof.safe.jsonstore import replacing
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf.libraries import needed_names
 

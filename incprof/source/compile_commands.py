@@ -12,7 +12,7 @@ from typing import Any
 
 from incprof.errors import NoDataError
 from incprof.safe.inputs import read_input
-from incprof.safe.jsontext import INSTEAD, parse_json
+from incprof.safe.printable import INSTEAD, parse_json
 
 MOST_BYTES = 512 << 20
 # Longest command, with response files; no longer one could be executed.

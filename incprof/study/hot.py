@@ -18,7 +18,7 @@ from incprof.source.common import insert, is_c
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion
 from incprof.source.patch import difference
-from incprof.study.sites.files import Found, Sources
+from incprof.study.sites.place import Found, Sources
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
 

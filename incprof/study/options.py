@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,3 +49,28 @@ class StudyOptions:
         """
         smallest = (f"phases.resolution={self.resolution_s!r}",) if self.resolution_s else ()
         return OPTIONS.with_settings((*smallest, *self.settings))
+
+
+# Messages of a study: warnings and progress.
+
+
+# Called with (done, total) repeatedly.
+Progress = Callable[[int, int], object]
+
+
+def _nothing(done: int, total: int) -> None:
+    """Do nothing."""
+
+
+class Listener:
+    """Receives warnings and progress. This one ignores them; that of the commands writes to stderr."""
+
+    def warn(self, lines: Iterable[str]) -> None:
+        """Receive warnings, a line each."""
+
+    def progress(self, what: str) -> AbstractContextManager[Progress]:
+        """Receive progress while the body runs."""
+        return nullcontext(_nothing)
+
+
+SILENT = Listener()

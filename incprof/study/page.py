@@ -11,15 +11,25 @@ import numpy as np
 from incprof.analysis.heartbeats.phase_beats import match
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.calltree import DrawnTree, drawn_tree
-from incprof.analysis.views.page_parts import BeatLanes, PageParts, SystemPart, Timed, quality
+from incprof.analysis.views.page_parts import (
+    MOST_BINS,
+    MOST_ROWS,
+    BeatLanes,
+    PageParts,
+    RankMap,
+    SystemPart,
+    Timed,
+    agreement,
+    groups_of_rows,
+    quality,
+    rank_rows,
+)
 from incprof.analysis.views.timebins import MOST, TimeBins, calls_by_cell, cut, self_series, time_bins
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.model.section import Section
 from incprof.study.options import Libs
-from incprof.study.rankmap import rank_map
-from incprof.study.sites.cost import TYPICAL
-from incprof.study.sites.described import described
-from incprof.study.sites.store import STORE
+from incprof.study.sites.placed import described
+from incprof.study.sites.store import STORE, TYPICAL
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
 
@@ -129,3 +139,27 @@ def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
     for place, function in zip(wanted, places, strict=True):
         found[place] = replace(found[place], file=function.file, line=function.line)
     return tuple(found)
+
+
+# All ranks of a run over time, for the map of a page.
+
+
+def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
+    """Return the map of all ranks; None where there is one rank only. whole: a row for each rank."""
+    found, profile = study.ranks, study.profile
+    if found is None:
+        return None
+    edges = np.linspace(float(profile.start_s[0]), float(profile.end_s[-1]), min(profile.n_intervals, MOST_BINS) + 1)
+    reference = profile.metadata.rank
+    rows = rank_rows(found, reference, edges)
+    own = next(row for row in rows if row.ranks == (reference,))
+    unread = study.shared.left_out if study.shared is not None else ()
+    return RankMap(
+        found=found,
+        groups=tuple(groups_of_rows(found, rows, None if whole else MOST_ROWS)),
+        agreement={row.ranks[0]: agreement(row, own) for row in rows},
+        start_s=edges[:-1],
+        end_s=edges[1:],
+        reference=reference,
+        unread=unread,
+    )

@@ -19,18 +19,19 @@ from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
 from incprof.model.joining import joined, some_intervals
 from incprof.readers.stream.inlined import with_code_loops
-from incprof.study.engines import Work, mapped
-from incprof.study.kmeans_store import kmeans_runs
+from incprof.study.rank_engines import Work, mapped
 from incprof.study.ranks_read import (
+    Kept,
     RankRead,
+    RanksStore,
     Together,
     binned_profile,
     jobs_of,
+    kmeans_runs,
     lost_rank,
     read_rank,
     usable,
 )
-from incprof.study.ranks_store import Kept, RanksStore
 from incprof.study.sites.store import digest
 
 if TYPE_CHECKING:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import os
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from incprof.analysis.call_paths import with_estimated_paths
-from incprof.analysis.ranks.ranks_result import RankSummary
+from incprof.analysis.composition.separation import pooled_by, ticks_of
+from incprof.analysis.phase_result import ENOUGH
+from incprof.analysis.phases.bins import in_bins
+from incprof.analysis.phases.paper_method import KMeansRuns
+from incprof.analysis.ranks.ranks_result import RanksResult, RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.errors import IncprofError
-from incprof.model import IntervalProfile, Process, Run
+from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
 from incprof.readers import read_profile
 from incprof.readers.run import listed
-from incprof.study.binning import binned
-from incprof.study.listener import Listener
-from incprof.study.options import Libs, StudyOptions
+from incprof.safe.jsonstore import JsonStore
+from incprof.study.options import Libs, Listener, Method, StudyOptions
 
 # Ranks of a larger job are not searched for one by one.
 MOST_RANKS = 10_000_000
@@ -206,3 +218,151 @@ def _missing(read: Sequence[RankRead]) -> list[int]:
     if max(there) >= world:
         return []
     return [rank for rank in range(min(world, MOST_RANKS)) if rank not in there]
+
+
+# Cache of the shared phases of all ranks beside the run: the next answer reads only the ranks they were found in.
+
+
+STORE, VERSION = "ranks.json", 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A cached result.
+
+    Attributes:
+        ranks: all ranks relabelled with the phases.
+        problems: missing or omitted input, a line each.
+        phases: which phases these were, as returned by `digest`.
+    """
+
+    ranks: RanksResult
+    problems: tuple[str, ...]
+    phases: str
+
+
+class RanksStore:
+    """The cached result for some ranks of a run, valid while files and options are the same."""
+
+    def __init__(self, asked: Together):
+        self._key = _key(asked)
+        self._store = JsonStore(asked.run.directory, STORE, VERSION)
+
+    def load(self) -> Kept | None:
+        """Return the cached result; None if there is none for these files and options."""
+        return self._store.load(lambda stored: decoded(Kept, stored["kept"]) if stored["key"] == self._key else None)
+
+    def save(self, kept: Kept) -> None:
+        """Store the result, if the directory is writable."""
+        if self._key is not None:
+            self._store.save({"key": self._key, "kept": encoded(kept)})
+
+
+def _key(asked: Together) -> str | None:
+    """Return the identity of these files and options; None where it cannot be determined."""
+    wanted, options = set(asked.ranks), asked.options
+    files = []
+    for process in asked.run.processes:
+        if process.rank in wanted:
+            # A series has many files.
+            paths = sorted(Path(process.path).iterdir()) if process.series else [Path(process.path)]
+            try:
+                states = [(path.name, os.stat(path)) for path in paths if path.is_file() and path.suffix != ".json"]
+            except OSError:
+                return None
+            files += [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+    first = asked.shown if options.method == "paper" else None
+    how = (options.method, options.k, options.level, options.seed, options.settings, asked.libs, asked.exe, first)
+    return hashlib.sha256(json.dumps([asked.ranks, files, how]).encode()).hexdigest()
+
+
+def encoded(value: Any) -> Any:
+    """Convert dataclasses, tuples and arrays to values of JSON."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [encoded(one) for one in value] if isinstance(value, tuple) else value
+
+
+def decoded(kind: Any, value: Any) -> Any:
+    """Convert the output of `encoded` back to a value of this type.
+
+    Raises:
+        KeyError, TypeError, ValueError: the value is not of this type.
+    """
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: decoded(hints[field.name], value[field.name]) for field in dataclasses.fields(kind)})
+    if kind in (FloatArray, IntArray):
+        return np.array(value, dtype=np.float64 if kind == FloatArray else np.int64)
+    if get_origin(kind) is UnionType:
+        return None if value is None else decoded(get_args(kind)[0], value)
+    if get_origin(kind) is tuple:
+        inner = get_args(kind)
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
+        return tuple(decoded(one, part) for one, part in zip(kinds, value, strict=True))
+    if kind is float and isinstance(value, int | float):
+        return float(value)
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind}")
+    return value
+
+
+# Intervals of the analysis: the recorded ones for the paper's method, else parts of the segments of the run.
+
+
+# A common kernel's CPU-time clock ticks at most this often.
+MOST_HZ = 250.0
+
+
+def binned(profile: IntervalProfile, options: StudyOptions) -> IntervalProfile:
+    """Return a recorded profile in the intervals of the analysis; warns if it has too few samples."""
+    if warning := few_samples(profile, options):
+        profile = replace(profile, warnings=(*profile.warnings, warning))
+    if options.method == "paper":
+        return profile
+    return in_bins(profile, options.thresholds.phases, options.k or options.level)
+
+
+def few_samples(profile: IntervalProfile, options: StudyOptions) -> str | None:
+    """Return a remedy for too few samples: in the run, or in the intervals that the paper's method takes."""
+    meta, ticks, least = profile.metadata, ticks_of(profile), options.thresholds.phases.samples
+    if not ticks.sum() > 0:
+        return None
+    if ticks.sum() < least * ENOUGH:
+        more = f", or with -r {MOST_HZ:g}" if meta.rate_hz < MOST_HZ else ""
+        return f"few samples ({ticks.sum():.0f}): record for longer{more}"
+    by = pooled_by(profile, options.thresholds.phases) if options.method == "paper" else 1
+    return (
+        None if by == 1 else f"few samples per interval ({ticks.mean():.2g}): record with -i {meta.interval_s * by:g}"
+    )
+
+
+# Cache of the k-means runs of the paper's method beside the recorded run: later answers import no library.
+
+
+KMEANS_STORE, KMEANS_VERSION = "kmeans.json", 1
+# An answer takes one run of k-means, and up to twelve of resampled intervals.
+MOST_RUNS = 64
+
+
+@contextmanager
+def kmeans_runs(directory: str, method: Method) -> Iterator[KMeansRuns | None]:
+    """Open the cached k-means runs of a recording, and store what was computed; None for other methods."""
+    if method != "paper":
+        yield None
+        return
+    store = JsonStore(directory, KMEANS_STORE, KMEANS_VERSION)
+    runs = KMeansRuns(_runs_in(store))
+    yield runs
+    # Another process may have stored its runs meanwhile.
+    known = _runs_in(store)
+    if any(known.get(key) != value for key, value in runs.used.items()):
+        kept = {key: value for key, value in known.items() if key not in runs.used} | runs.used
+        store.save({"runs": dict(list(kept.items())[-MOST_RUNS:])})
+
+
+def _runs_in(store: JsonStore) -> dict[str, object]:
+    """Return the cached runs; empty where the file is missing or damaged."""
+    return store.load(lambda kept: dict(kept["runs"])) or {}

@@ -20,8 +20,8 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import Module
-from incprof.safe.atomic import replacing
 from incprof.safe.inputs import HOSTILE, notice_own, open_input
+from incprof.safe.jsonstore import replacing
 from incprof.symbols.elf.file import SHT_NOBITS, ElfFile, open_elf, text_at
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.table import EMPTY_TABLE, UNWIND_SIZES, SymbolTable

@@ -19,7 +19,7 @@ from benchmarks.simulate_ranks import simulate
 from benchmarks.simulated.story import Options
 from incprof.cli.main import main
 from incprof.errors import IncprofError
-from incprof.study.engines import dask
+from incprof.study import rank_engines
 from incprof.study.options import StudyOptions
 from tests.integration.engine_work import events_or_die, read_or_die, results
 from tests.unit.tracefile import write_run
@@ -202,7 +202,7 @@ def test_what_was_done_where_dask_workers_are_killed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_dask_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(dask, "WORKERS_S", 1)
+    monkeypatch.setattr(rank_engines, "WORKERS_S", 1)
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         found, said = results([(2, "", "")], StudyOptions(dask=cluster.scheduler_address))
     assert found == [-2]
@@ -212,7 +212,7 @@ def test_a_dask_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x", "tcp://", "127.0.0.1:9:9"])
 def test_no_dask_scheduler(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(dask, "ANSWER_S", 1)
+    monkeypatch.setattr(rank_engines, "ANSWER_S", 1)
     with pytest.raises(IncprofError, match=r"--dask .*: no scheduler answers: ") as raised:
         results([(2, "", "")], StudyOptions(dask=address))
     assert "\n" not in str(raised.value)

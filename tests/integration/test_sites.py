@@ -18,9 +18,8 @@ from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
-from incprof.study.sites.affordable import SitePlanner
-from incprof.study.sites.files import Sources
-from incprof.study.sites.place import Placer
+from incprof.study.sites.find import SitePlanner
+from incprof.study.sites.place import Placer, Sources
 from tests.integration.collector import run, variables
 from tests.recordings.kept import kept
 from tests.recordings.make import RECIPES

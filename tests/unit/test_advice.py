@@ -12,7 +12,7 @@ from incprof.errors import IncprofError
 from incprof.study.advice.advise import _from, thread_counts
 from incprof.study.advice.cpufreq import frequencies
 from incprof.study.advice.interleaved_runs import Recorded, record_all
-from incprof.study.listener import SILENT
+from incprof.study.options import SILENT
 from incprof.study.study import Study
 from tests.unit.diffruns import Work, recorded, simulate, slower
 from tests.unit.profiles import two_phase_run

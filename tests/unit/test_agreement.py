@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from appekg.reader import read
 from incprof.errors import NoDataError
-from incprof.study.heartbeats.process import ProcessBeats
+from incprof.study.heartbeat_files import ProcessBeats
 from incprof.study.study import Study
 from incprof.systems.heartbeats.agreement.measures import agree
 from incprof.systems.heartbeats.agreement.validation import SILENT, UNSEEN

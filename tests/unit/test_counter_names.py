@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.errors import UsageError
-from incprof.model.counter_names import canonical, canonical_names
+from incprof.model.series import canonical, canonical_names
 from incprof.readers.series.columns import Wanted
 from incprof.systems.nodes.analyse.paper import TABLE1
 from incprof.systems.nodes.read import read_nodes

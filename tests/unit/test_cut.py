@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.analysis.phases.bins import in_bins
-from incprof.model.cut import cut
-from incprof.model.ticks import tree_ticks
+from incprof.model.intervals import cut
+from incprof.model.time_use import tree_ticks
 from incprof.study import Study
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from incprof.errors import NoDataError
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import (
     counters_of,
     crowded,

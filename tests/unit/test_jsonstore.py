@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from incprof.safe.atomic import replacing
-from incprof.safe.jsonstore import MOST_BYTES, JsonStore
-from incprof.safe.jsontext import parse_json
+from incprof.safe.jsonstore import MOST_BYTES, JsonStore, replacing
+from incprof.safe.printable import parse_json
 from tests.unit.places import PLACES, a_directory, patience, put
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.model import Function
-from incprof.model.joining import joined, some_intervals
-from incprof.model.reindex import key_of, keys_of, on_functions, union
+from incprof.model.joining import joined, key_of, keys_of, on_functions, some_intervals, union
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -14,7 +14,7 @@ from incprof.analysis.ranks.summary import adjusted_rand, agreement
 from incprof.cli.main import main
 from incprof.model.time_use import WORK
 from incprof.study import Study, StudyOptions
-from incprof.study.ranks_store import STORE, Kept, decoded, encoded
+from incprof.study.ranks_read import STORE, Kept, decoded, encoded
 from tests.unit.manyranks import FUNCTIONS, MIXES, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import Sample, StreamWriter

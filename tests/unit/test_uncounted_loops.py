@@ -13,7 +13,7 @@ from incprof.analysis.steps import find_steps
 from incprof.analysis.uncounted.call_estimates import CallsSeen
 from incprof.analysis.uncounted.sampled_calls import SeenInLoops, calls_are_bounded, seen_in_loops
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
-from incprof.model.code_loops import innermost, nested
+from incprof.model.calltree import innermost, nested
 from incprof.symbols.control_flow import ANYWHERE, Blocks, Control, always_run, loop_nest, with_code
 from truth.record import Path, Recorder
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from incprof.model.visits import visits
+from incprof.model.time_use import visits
 
 
 def sampled(lengths_in: np.ndarray, lengths_out: np.ndarray, distance: float) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.paper import TABLE1
 from truth.nodes.machines import IDLE, Machine, Rng
 from truth.nodes.programs import Program

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
 from incprof.systems.nodes.analyse.learn import decoded, learn

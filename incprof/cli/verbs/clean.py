@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Clean each directory, and print how many bytes were freed."""
     from incprof.report.words.formatting import count, decimal_size
-    from incprof.study.clean import clean
+    from incprof.study.run_directories import clean
 
     failed = False
     for directory in args.directories:

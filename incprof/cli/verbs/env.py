@@ -17,7 +17,7 @@ import os
 import shlex
 
 from appekg import _flags, _fortran_module, _library
-from incprof.cli import recording_options
+from incprof.cli import verb_defaults
 from incprof.command.helping import expert_flags
 from incprof.errors import IncprofError, UsageError
 from incprof.record import launch
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_argument("--static", action="store_true", help="with --libs: the static library")
     flags.add_argument("--fc", metavar="COMMAND", help="with --fflags: the Fortran compiler ($FC, gfortran)")
-    recording_options.add_arguments(parser, leave_out=("libs",))
+    verb_defaults.add_arguments(parser, leave_out=("libs",))
     expert_flags(parser, "--libpath", "--static", "--fc", "--ranks", "--exe")
 
 

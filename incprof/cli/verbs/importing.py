@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Import, and describe the result."""
-    from incprof.study.importing import import_profiles
+    from incprof.study.run_directories import import_profiles
 
     if args.interval is not None and not LEAST_INTERVAL_S <= args.interval <= MOST_INTERVAL_S:
         raise UsageError(f"-i {args.interval:g}: an interval lasts from 1ms to 1d")

@@ -78,11 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
 def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     """Insert the heartbeats of a run's sites."""
-    from incprof.study.sites.check import check_versions
-    from incprof.study.sites.cost import beat_cost
-    from incprof.study.sites.edits import replace_all, with_sites
-    from incprof.study.sites.plan import with_style
-    from incprof.study.sites.store import STORE
+    from incprof.study.sites.edits import check_versions, replace_all, with_sites, with_style
+    from incprof.study.sites.store import STORE, beat_cost
 
     check_phase_arguments(args)
     blank = [name for names in args.macro_blank for name in names.split(",") if name]

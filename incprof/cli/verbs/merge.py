@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 from incprof.command.terminal import warn
-from incprof.study.merge import merge
+from incprof.study.run_directories import merge
 
 NAME = "merge"
 MOST_SPANS = 16

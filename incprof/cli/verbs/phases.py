@@ -23,8 +23,8 @@ from incprof.command.options import (
     exit_status,
     study_of,
 )
-from incprof.command.plots import add_plot_argument, check_plot
-from incprof.command.plots import write_plot as draw_plot
+from incprof.command.output import add_plot_argument, check_plot
+from incprof.command.output import write_plot as draw_plot
 from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import UsageError
 
@@ -96,7 +96,7 @@ def plot(study: Study, args: argparse.Namespace) -> None:
 def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> None:
     """Print the answer in the requested form."""
     from incprof.study.sites.store import FOUND
-    from incprof.study.thread_roles import threads_of
+    from incprof.study.views import threads_of
 
     summary, result = study.summary, study.as_placed(study.phases(), FOUND)
     if args.csv:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from incprof.cli import recording_options
-from incprof.command.becoming import NOT_FOUND, become, find_program
+from incprof.cli import verb_defaults
 from incprof.command.helping import expert
+from incprof.command.terminal import NOT_FOUND, become, find_program
 from incprof.errors import UsageError
 from incprof.record import launch, settings, units
 from incprof.safe.printable import say
@@ -33,7 +33,7 @@ USAGE = "incprof record [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --ex
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
-    recording_options.add_arguments(parser)
+    verb_defaults.add_arguments(parser)
     outside = parser.add_argument_group("from outside")
     how = outside.add_mutually_exclusive_group()
     how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")

@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     check_target(target, force=args.force, binary=False)
     study = study_of(args, nameless=True)
     from incprof.report.page.html import page
+    from incprof.study.heartbeat_files import beat_lanes
     from incprof.study.page import page_parts
-    from incprof.study.page_beats import beat_lanes
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
     sections = sections_of(study, args)

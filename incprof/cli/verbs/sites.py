@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     if args.source is None and (args.site or args.allow_changed):
         raise UsageError(f"{'--site' if args.site else '--allow-changed'} needs --source")
     study = study_of(args)
-    from incprof.study.sites.cost import beat_cost
-    from incprof.study.sites.described import described
+    from incprof.study.sites.placed import described
+    from incprof.study.sites.store import beat_cost
 
     cost = beat_cost(study.run.directory)
     sites = study.sites(args.source, cost, wanted=args.site, allow_changed=args.allow_changed)

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from incprof.errors import NoDataError
 from incprof.safe.inputs import open_input, open_series
-from incprof.safe.jsontext import parse_json
+from incprof.safe.printable import parse_json
 
 # Most bytes of a document read as a whole, unpacked; and the memory that it may take per byte.
 MOST_BYTES, MOST_TIMES = 256 << 20, 16

@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
-from incprof.model.counter_names import canonical, canonical_names
+from incprof.model.series import canonical, canonical_names
 from incprof.safe.printable import printable
 
 # Eight bytes each, and the analysis takes a few times that.

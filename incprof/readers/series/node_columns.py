@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import WATTS, FloatArray, NodeSeries
-from incprof.model.counter_names import canonical
+from incprof.model.series import canonical
 from incprof.readers.series.columns import LARGEST, TIME_NAMES, listed, plain_time
 from incprof.safe.printable import printable
 

@@ -18,7 +18,7 @@ from incprof.errors import IncprofError, NoDataError
 from incprof.model import Code, Metadata, Module
 from incprof.readers.stream import stream_files
 from incprof.readers.stream.stream_files import ByteArray, Damage, Image, Source
-from incprof.safe.jsontext import parse_json
+from incprof.safe.printable import parse_json
 from incprof.symbols.elf.program_name import program_name, script_name
 
 COUNTERS = 16

@@ -26,7 +26,7 @@ from incprof.model import (
     IntervalProfile,
     Run,
 )
-from incprof.model.code_loops import Range, innermost, nested
+from incprof.model.calltree import Range, innermost, nested
 from incprof.readers.stream.library_functions import with_inlined_time
 from incprof.readers.stream.records import Libs
 from incprof.safe.jsonstore import JsonStore, Stores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.model.visits import Visits
+from incprof.model.time_use import Visits
 from incprof.report.words.formatting import count
 
 UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"

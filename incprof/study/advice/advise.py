@@ -17,7 +17,7 @@ from incprof.study.advice.cpufreq import Frequencies, check_limits, frequencies
 from incprof.study.advice.interleaved_runs import Recorded, record_all
 from incprof.study.counters import StudyCounters, processors
 from incprof.study.diff import compare_sides
-from incprof.study.listener import SILENT, Listener
+from incprof.study.options import SILENT, Listener
 from incprof.study.study import Study
 
 # If other programs leave a run this many processors less than it has threads, its times change by that alone.

@@ -1,24 +1,21 @@
-"""Heartbeats inserted for phases, stored in the run directory for later comparison.
-
-A heartbeat may stand where no site was chosen: another function replaced a refused one, a loop became a body, a
-function inlined into main has the loop. Names alone do not show that. If the source was only searched, the places found
-are stored as well, so that every answer about the run has the same ones.
-"""
+"""What is stored beside a run about its heartbeats: those inserted for phases, and the cost of one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, SiteCost
+from incprof.analysis.sites.rates import BeatCost
 from incprof.safe.jsonstore import JsonStore
 
 if TYPE_CHECKING:
     from incprof.model import Function, IntArray, IntervalProfile
     from incprof.study.sites.placed import PlacedSite
+
 
 # Inserted heartbeats; places of the chosen sites in the source.
 STORE, FOUND = "placed-sites.json", "found-sites.json"
@@ -131,3 +128,49 @@ def digest(profile: IntervalProfile, labels: IntArray) -> str:
     """Identify phases: their rank, the first of several, and their intervals, (n,) labels."""
     text = json.dumps([profile.metadata.rank, labels.tolist()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# The cost of a heartbeat, measured once per run, so that the answer is reproducible.
+
+
+# Used where libappekg is not available: pairs of begin and end as in docs/lab/performance.md.
+TYPICAL = BeatCost(pair_ns=30.0, skipped_ns=3.0)
+COST_STORE = "beat-cost.json"
+COST_VERSION = 1
+# An upper bound of the duration of a pair on any processor.
+MOST_NS = 1e6
+
+
+def beat_cost(directory: str) -> BeatCost:
+    """Return the cost of a heartbeat on this machine, as measured for the first answer about this run."""
+    store = JsonStore(directory, COST_STORE, COST_VERSION)
+    if (kept := store.load(_understood)) is not None:
+        return kept
+    measured = _measured()
+    if measured is None:
+        return TYPICAL
+    store.save(asdict(measured))
+    return measured
+
+
+def _measured() -> BeatCost | None:
+    """Measure the cost in nanoseconds, rounded to its precision."""
+    try:
+        from appekg import cost, python_ns
+
+        measured, passing = cost(), python_ns()
+    except (ImportError, OSError):
+        return None
+    return _plausible(*(float(f"{ns:.2g}") for ns in (measured.pair_ns, measured.skipped_ns, passing)))
+
+
+def _plausible(pair_ns: float, skipped_ns: float, python_ns: float) -> BeatCost | None:
+    """Return the cost, unless it is implausible."""
+    possible = 0 < skipped_ns <= pair_ns < MOST_NS and 0 < python_ns < MOST_NS
+    return BeatCost(pair_ns, skipped_ns, python_ns) if possible else None
+
+
+def _understood(stored: dict[str, Any]) -> BeatCost | None:
+    """Return the stored cost."""
+    python_ns = float(stored.get("python_ns", TYPICAL.python_ns))
+    return _plausible(float(stored["pair_ns"]), float(stored["skipped_ns"]), python_ns)

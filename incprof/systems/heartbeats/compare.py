@@ -13,7 +13,7 @@ from incprof.analysis.compare.conditions import Condition, parse
 from incprof.analysis.compare.log_mean import Change, LogMean, adjusted, change, log_mean
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.errors import UsageError
-from incprof.study.heartbeats.read import Filters, load, matches, run_of, summaries
+from incprof.study.heartbeat_files import Filters, load, matches, run_of, summaries
 
 
 def means(condition: Condition, diff: BeatDiff) -> bool:

@@ -13,7 +13,7 @@ from scipy import special
 
 from incprof.analysis.compare.log_mean import adjusted
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary, FloatArray
-from incprof.study.heartbeats.read import run_of
+from incprof.study.heartbeat_files import run_of
 from incprof.systems.heartbeats.history_store import BeatRow, RunRow, opened
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from incprof.command.options import add_phase_arguments, add_run_arguments, chec
 from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
-from incprof.study.heartbeats.process import ProcessBeats, load_beats, offset_s
+from incprof.study.heartbeat_files import ProcessBeats, load_beats, offset_s
 from incprof.systems.heartbeats.agreement.validation import Beats
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def overhead_of(
 
     from incprof.analysis.heartbeats.phase_beats import match
     from incprof.analysis.sites.rates import BeatCost
-    from incprof.study.sites.cost import beat_cost
+    from incprof.study.sites.store import beat_cost
     from incprof.systems.heartbeats.agreement.validation import Overhead
 
     process, rows = process_beats.process, process_beats.found.rows

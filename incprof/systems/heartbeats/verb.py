@@ -20,8 +20,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert_flags
-from incprof.command.output import check_target, write_bytes, write_text
-from incprof.command.plots import add_plot_argument, check_plot, write_plot
+from incprof.command.output import add_plot_argument, check_plot, check_target, write_bytes, write_plot, write_text
 from incprof.command.terminal import text_width, warn
 from incprof.errors import GateError, IncprofError, PartialDataError, UsageError
 from incprof.record import units
@@ -29,7 +28,7 @@ from incprof.safe.printable import say
 
 if TYPE_CHECKING:
     from appekg.heartbeats import Heartbeats
-    from incprof.study.heartbeats.read import BeatSummary, Filters
+    from incprof.study.heartbeat_files import BeatSummary, Filters
 
 
 NAME = "heartbeats"
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args)
     if args.history is not None:
         check_history(args, stdout_taken=stdout_taken)
-    from incprof.study.heartbeats.read import later_run, load, run_of, summaries
+    from incprof.study.heartbeat_files import later_run, load, run_of, summaries
 
     found = load(args.directory, filters_of(args))
     warn(found.warnings)
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def write(found: Heartbeats, beats: list[BeatSummary], args: argparse.Namespace) -> None:
     """Print the result in the requested format."""
-    from incprof.study.heartbeats.read import run_of
+    from incprof.study.heartbeat_files import run_of
 
     if args.json:
         from incprof.systems.heartbeats.heartbeats_answer import write_json
@@ -251,7 +250,7 @@ LARGEST_RANGE = 1_000_000
 
 def filters_of(args: argparse.Namespace) -> Filters:
     """Return the filters given on the command line."""
-    from incprof.study.heartbeats.read import Filters
+    from incprof.study.heartbeat_files import Filters
 
     return Filters(args.rank, args.thread, args.id, args.time)
 

@@ -63,7 +63,7 @@ class Fitting(threading.Thread):
             from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
             from incprof.model import pooled
             from incprof.readers.stream.inlined import known_from
-            from incprof.study.sites.cost import TYPICAL
+            from incprof.study.sites.store import TYPICAL
             from incprof.systems.live.analyse.job_state import made_of
 
             begin = time.monotonic()  # excludes the imports, a second or two, which happen once

@@ -16,8 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert
-from incprof.command.output import check_target, write_text
-from incprof.command.plots import add_plot_argument, check_plot, write_plot
+from incprof.command.output import add_plot_argument, check_plot, check_target, write_plot, write_text
 from incprof.command.terminal import Stderr, text_width, warn
 from incprof.errors import PartialDataError, UsageError
 

@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 
-from incprof.command.becoming import NOT_FOUND, become, find_program
+from incprof.command.terminal import NOT_FOUND, become, find_program
 from incprof.errors import PartialDataError, UsageError
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import mpi_warning_for

@@ -6,8 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.command.output import write_text
-from incprof.command.plots import write_plot
+from incprof.command.output import write_plot, write_text
 from incprof.command.terminal import STDERR, text_width, wants_colour
 from incprof.errors import IncprofError
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
-from incprof.model.counter_names import canonical_names, stand_ins
+from incprof.model.series import canonical_names, stand_ins
 from incprof.readers.series.counter_series import rates_of
 from incprof.readers.series.node_columns import Table, with_power
 

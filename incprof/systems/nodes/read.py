@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray, NodeSeries
-from incprof.model.counter_names import canonical_names
+from incprof.model.series import canonical_names
 from incprof.readers.series.columns import LARGEST, plain_time
 from incprof.readers.series.counter_series import GAP
 from incprof.readers.series.node_columns import TIMES, UNITS, Column, Kind, Table, tables_of, understood
 from incprof.readers.series.text_tables import KIND, OWN_KINDS, read_text
 from incprof.safe.inputs import open_input, read_input
-from incprof.safe.jsontext import parse_json
-from incprof.safe.printable import printable
+from incprof.safe.printable import parse_json, printable
 from incprof.systems.nodes.join import put_together
 
 # Prometheus responses to range queries: `curl '.../api/v1/query_range?query=...&start=...&end=...&step=1s'`.

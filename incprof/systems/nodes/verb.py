@@ -19,8 +19,7 @@ import argparse
 from collections.abc import Callable
 
 from incprof.command.helping import expert, expert_flags
-from incprof.command.output import check_target
-from incprof.command.plots import add_plot_argument, check_plot
+from incprof.command.output import add_plot_argument, check_plot, check_target
 from incprof.errors import IncprofError, UsageError
 from incprof.record.units import time
 from incprof.systems.nodes.actions import energy, follow, graph, learn, letters, match, states

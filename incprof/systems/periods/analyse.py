@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.series.columns import Wanted
 from incprof.safe.inputs import read_input
-from incprof.safe.jsontext import parse_json
+from incprof.safe.printable import parse_json
 from incprof.study.following import followed, name_of
 from incprof.systems.periods.patterns import dtw
 from incprof.systems.periods.patterns.dtw import fast_step

@@ -31,9 +31,8 @@ from incprof.readers.series.columns import Series as Series
 from incprof.readers.series.columns import Wanted as Wanted
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of, number
 from incprof.safe.inputs import HOSTILE, open_input, open_series
-from incprof.study.heartbeats.read import Filters, load, selected, summaries
-from incprof.study.listener import Listener
-from incprof.study.options import Libs
+from incprof.study.heartbeat_files import Filters, load, selected, summaries
+from incprof.study.options import Libs, Listener
 
 
 def read_series(path: str, wanted: Wanted, stdin: TextIO | None = None) -> Series:

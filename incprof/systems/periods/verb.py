@@ -22,8 +22,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert, expert_flags
-from incprof.command.output import check_target, write_text
-from incprof.command.plots import add_plot_argument, check_plot, write_plot
+from incprof.command.output import add_plot_argument, check_plot, check_target, write_plot, write_text
 from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
 from incprof.record.units import seconds

@@ -12,9 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.study.engines import Work, mapped
-from incprof.study.listener import SILENT, Listener
-from incprof.study.options import StudyOptions
+from incprof.study.options import SILENT, Listener, StudyOptions
+from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.mpi.analyse.communication import MoreEventsNeededError, consistent_cut
 from incprof.systems.mpi.analyse.event_phases import DEFAULT, Method, SignatureOptions

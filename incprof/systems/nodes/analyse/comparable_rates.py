@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from incprof.analysis._native import ffi, native
 from incprof.model import BoolArray, FloatArray, IntArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.paper import OF_PROCESSOR
 
 # A counter below this share of its maximum is irrelevant for a node's activity. On the generated nodes, half held out,

@@ -15,7 +15,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import BoolArray, FloatArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import MATTERS, counters_of, least_scatter
 from incprof.systems.nodes.analyse.learn import own_states
 from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, Stretch

@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import (
     UNKNOWN,
     Emissions,

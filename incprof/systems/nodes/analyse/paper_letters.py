@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.learn import common_counters
 from incprof.systems.nodes.analyse.paper import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import BoolArray, FloatArray, IntArray
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.node_states import PAUSE_S
 from incprof.systems.nodes.analyse.paper import Letter, Phase, as_set

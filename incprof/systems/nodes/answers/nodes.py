@@ -13,13 +13,12 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
-from incprof.model.nodes import NodeSeries
-from incprof.safe.atomic import replacing
+from incprof.model.series import NodeSeries
 from incprof.safe.inputs import read_input
-from incprof.safe.jsontext import parse_json
-from incprof.study.engines import Work, mapped
-from incprof.study.listener import Listener
-from incprof.study.options import StudyOptions
+from incprof.safe.jsonstore import replacing
+from incprof.safe.printable import parse_json
+from incprof.study.options import Listener, StudyOptions
+from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.comparable_rates import Emissions, Scale
 from incprof.systems.nodes.analyse.learn import decoded, learn

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.errors import NoDataError, UsageError
-from incprof.model.nodes import NodeSeries
+from incprof.model.series import NodeSeries
 from incprof.study.following import followed, name_of
-from incprof.study.listener import Listener
+from incprof.study.options import Listener
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Estimate, Match, estimate, match
 from incprof.systems.nodes.analyse.learn import common_counters, decoded

@@ -1,7 +1,4 @@
-"""Cut a profile into other intervals: divide the recorded values among new intervals by the times of the samples.
-
-n intervals, f functions, b new intervals, m pieces (overlaps of an interval and a new one), s samples.
-"""
+"""Other intervals of the same run: cut finer, pooled, and the time in which the program was suspended."""
 
 from __future__ import annotations
 
@@ -10,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incprof.model.arrays import FloatArray, IntArray
+from incprof.model.arrays import BoolArray, FloatArray, IntArray
 from incprof.model.profile import PROFILER, Arcs, Counters, IntervalProfile
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 # Rounding error of times; every piece is longer.
 LEAST_S = 1e-9
@@ -248,3 +246,85 @@ def _counters(profile: IntervalProfile, pieces: _Pieces, ticks: FloatArray, leng
             part = _rounded(values[old] * of_ticks, old, values.astype(np.float64), many)
             out[field.name] = np.bincount(new, weights=part, minlength=size).astype(values.dtype)
     return Counters(**out)
+
+
+# Pool several intervals into one, for runs whose intervals hold too few samples to be analysed.
+
+
+def pooled(profile: IntervalProfile, by: int) -> IntervalProfile:
+    """Return the profile with every `by` intervals, from the first on, merged into one; the last may cover fewer.
+
+    Intervals are not pooled across a suspension of the program. Samples, paths and functions do not change. The number
+    of threads is the maximum of the pooled intervals.
+    """
+    if by <= 1 or profile.n_intervals <= 1:
+        return profile
+    group = _groups(profile, by)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    last = np.append(first[1:], len(group)) - 1
+    metadata = profile.metadata
+    return replace(
+        profile,
+        metadata=replace(metadata, interval_s=metadata.interval_s * by, pooled=metadata.pooled * by),
+        start_s=profile.start_s[first],
+        end_s=profile.end_s[last],
+        self_s=_rows_summed(profile.self_s, group),
+        calls=_rows_summed(profile.calls, group),
+        arcs=_pooled_arcs(profile.arcs, group),
+        counters=_pooled_counters(profile.counters, first),
+    )
+
+
+def _groups(profile: IntervalProfile, by: int) -> IntArray:
+    """Return the pooled interval of each interval, (n,), ascending from 0."""
+    place = np.arange(profile.n_intervals)
+    after = np.maximum.accumulate(np.where(is_after_suspension(profile), place, 0))
+    return np.cumsum((place - after) % by == 0) - 1
+
+
+def _rows_summed(matrix: csr_array, group: IntArray) -> csr_array:
+    """Return a sparse matrix with the rows of each group summed, (groups, f)."""
+    from scipy.sparse import csr_array
+
+    table = matrix.tocoo()
+    row, column = table.row, table.col
+    return csr_array((table.data, (group[row], column)), shape=(int(group[-1]) + 1, matrix.shape[1]))
+
+
+def _pooled_arcs(arcs: Arcs, group: IntArray) -> Arcs:
+    """Return calls with the intervals of each group merged, in the same order."""
+    if not len(arcs.interval):
+        return arcs
+    keys = np.column_stack([group[arcs.interval], arcs.caller, arcs.callee])
+    found, place = np.unique(keys, axis=0, return_inverse=True)
+    count = np.zeros(len(found), dtype=arcs.count.dtype)
+    np.add.at(count, place.ravel(), arcs.count)
+    interval, caller, callee = (found[:, at].astype(arcs.interval.dtype) for at in range(3))
+    return Arcs(interval, caller, callee, count)
+
+
+def _pooled_counters(counters: Counters, first: IntArray) -> Counters:
+    """Return counters of pooled intervals; `first` is the first interval of each."""
+    summed: dict[str, Any] = {
+        field.name: np.add.reduceat(values, first) if len(values := getattr(counters, field.name)) else values
+        for field in fields(counters)
+    }
+    if len(counters.threads):
+        summed["threads"] = np.maximum.reduceat(counters.threads, first)
+    return Counters(**summed)
+
+
+# Suspensions of a program between two intervals: it was stopped, or the machine was asleep.
+
+
+def is_after_suspension(profile: IntervalProfile) -> BoolArray:
+    """Return whether the program was suspended just before each interval, (n,)."""
+    suspended_s = profile.counters.suspended_s
+    gap_s = profile.start_s - np.append(profile.start_s[:1], profile.end_s[:-1])
+    return (gap_s > 0) & (suspended_s > 0) if len(suspended_s) else np.zeros(len(gap_s), dtype=np.bool_)
+
+
+def suspensions(profile: IntervalProfile) -> FloatArray:
+    """Return the beginning and the end of each suspension, (s, 2), seconds since the start of the run."""
+    after = np.flatnonzero(is_after_suspension(profile))
+    return np.column_stack([profile.end_s[after - 1], profile.start_s[after]])

@@ -1,11 +1,8 @@
-"""Join run directories: those of nodes that wrote to local disks, or of runs that belong together.
-
-The directories are not modified. Files are linked where the file system can, else copied; the new directory appears
-whole or not at all.
-"""
+"""Run directories as a whole: made from profiles of other tools, joined, and cleaned of reproducible files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -15,13 +12,119 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.model import Run
+from incprof.model import Module, Run
 from incprof.readers import open_run
-from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE
+from incprof.readers.foreign import formats
+from incprof.readers.foreign.timeline import Imported, Ticks, TooLittleError
+from incprof.readers.foreign.write import copy_gmon, write_timeline
+from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE, modules_of, open_all
 from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.stream_files import NODE, WINDOW, Source, split
-from incprof.safe.atomic import temporary_prefix
-from incprof.safe.inputs import open_input, read_input
+from incprof.safe.inputs import inside, open_input, read_input
+from incprof.safe.jsonstore import temporary_prefix
+from incprof.symbols.symbol_files import copy_of, same_elsewhere
+
+DEFAULT_INTERVAL_S = 1.0
+GMON = "gmon-dir"
+
+
+@dataclass(frozen=True)
+class Made:
+    """The directory that was written.
+
+    Attributes:
+        kind: the format of the profile.
+        app: the program.
+        processes: their number.
+        intervals: their number.
+        rate_hz: samples per second of CPU time.
+        notes: remarks on the profile, a line each.
+        damaged: whether a part could not be read.
+    """
+
+    kind: str
+    app: str
+    processes: int
+    intervals: int
+    rate_hz: float
+    notes: tuple[str, ...] = ()
+    damaged: bool = False
+
+
+def import_profiles(
+    inputs: Sequence[str], out: str, *, kind: str | None = None, interval_s: float | None = None,
+    rate_hz: float | None = None, exe: str | None = None,
+) -> Made:  # fmt: skip
+    """Write a new run directory from the recordings of other tools.
+
+    Args:
+        inputs: files of the profile.
+        out: the new directory.
+        kind: a format, detected from the content unless given.
+        interval_s: length of an interval, seconds; of a series, the time covered by each of its files.
+        rate_hz: samples per second of CPU time, instead of the profile's own.
+        exe: the program.
+
+    Raises: UsageError when `out` exists, or the format cannot be detected; NoDataError when the input holds nothing
+        usable; IncprofError when `out` cannot be written.
+    """
+    target = Path(os.path.abspath(out))
+    if os.path.lexists(target):
+        raise UsageError(f"{out} exists: give the name of a new directory")
+    kind = kind or formats.guess(inputs)
+    found = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
+    try:
+        with tempfile.TemporaryDirectory(
+            dir=target.parent, prefix=temporary_prefix(target), ignore_cleanup_errors=True
+        ) as temporary:
+            directory = Path(temporary) / "made"
+            directory.mkdir()
+            if found is None:
+                app, intervals, rate = copy_gmon(inputs, directory, exe, interval_s or DEFAULT_INTERVAL_S)
+                made = Made(kind, app, 1, intervals, rate)
+            else:
+                made = _write(found, directory, interval_s or DEFAULT_INTERVAL_S, 1 / rate_hz if rate_hz else None)
+            directory.rename(target)
+    except OSError as error:
+        raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
+    return made
+
+
+def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | None) -> Made:
+    """Write the processes: those of the program become ranks, others are stored with rank 0."""
+    app, notes = found.timelines[0].app, list(found.notes)
+    written: list[Ticks] = []
+    ranks = 0
+    for number, timeline in enumerate(found.timelines):
+        own = timeline.app == app
+        rank, beside = (ranks, "") if own else (0, f".{timeline.pid or number}")
+        name = f"rank-{rank:05}{beside}.gmon"
+        try:
+            ticks = write_timeline(
+                timeline, directory, name, kind=found.kind, interval_s=interval_s, rank=rank, tick_s=tick_s
+            )
+        except TooLittleError:
+            if not written and number == len(found.timelines) - 1:
+                raise
+            continue
+        ranks += own
+        written.append(ticks)
+    if without := len(found.timelines) - len(written):
+        notes.append(f"{without} processes have less than half a sample's time, and are left out")
+    if all(len(ticks.end_s) == 1 for ticks in written):
+        series = found.timelines[0].edges_s is not None
+        notes.append(
+            f"one interval has no phases: {'give a file for each' if series else 'give a shorter one with -i'}"
+        )
+    shown, first = app.rpartition("/")[2] or app, written[0]
+    return Made(found.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), found.damaged)
+
+
+# Join run directories: those of nodes that wrote to local disks, or of runs that belong together.
+#
+# The directories are not modified. Files are linked where the file system can, else copied; the new directory appears
+# whole or not at all.
+
 
 META = re.compile(r"gmon-meta\.(\d{1,9})(\.\d{1,9}(?:-\d{1,9})?)?\.json")
 SYMBOLS = re.compile(r"[^/]+\.(?:elf|lines\.json)")
@@ -245,3 +348,77 @@ def _same(one: Path, other: Path, root: Path) -> bool:
                 return False
             if not x:
                 return True
+
+
+# Remove reproducible files from a run directory. Samples are never removed.
+
+
+# Answers, and intermediate results. Sites that were placed in the source are kept.
+ANSWERS = ("answers.json", "ranks.json", "kmeans.json")
+# Symbols of a module: they can be read again while its file exists.
+LOOKED_UP = (".json", ".jumps.json")
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The removed files.
+
+    Attributes:
+        files: their number.
+        size: bytes.
+        copies: how many of them were copies of symbols.
+        failed: paths that could not be removed.
+    """
+
+    files: int
+    size: int
+    copies: int
+    failed: tuple[str, ...]
+
+
+def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
+    """Remove answers, and the symbols of modules whose files are unchanged where they were recorded.
+
+    Args:
+        directory: of a recorded run.
+        dry_run: remove nothing, and return what would be removed.
+
+    Raises:
+        NoDataError: the directory holds no recorded run.
+    """
+    sizes, failed = list[tuple[Path, int]](), list[str]()
+    for path in dict.fromkeys(_found(directory)):
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            size = path.lstat().st_size
+            try:
+                if not dry_run:
+                    path.unlink()
+                sizes.append((path, size))
+            except FileNotFoundError:
+                raise
+            except OSError:
+                failed.append(str(path))
+    copies = sum(path.suffix == ".elf" for path, _ in sizes)
+    return Cleaned(len(sizes), sum(size for _, size in sizes), copies, tuple(failed))
+
+
+def _found(directory: str) -> Iterator[Path]:
+    """Yield reproducible files."""
+    run = open_all(directory, exe="")
+    yield from (path for name in ANSWERS if _is_file(path := Path(directory) / name))
+    if not inside(Path(directory) / "symbols", directory):
+        return
+    modules: dict[str, Module] = {}
+    for process in run.processes:
+        with contextlib.suppress(NoDataError):  # its modules stay
+            modules.update({module.build_id: module for module in modules_of(process) if module.build_id})
+    for module in modules.values():
+        copy = copy_of(module, directory)
+        if same_elsewhere(module, directory):
+            paths = (copy, *(copy.with_suffix(suffix) for suffix in LOOKED_UP))
+            yield from filter(_is_file, paths)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a path is a file, and no symbolic link."""
+    return os.path.isfile(path) and not os.path.islink(path)

@@ -1,1 +1,0 @@
-"""Heartbeat files, read and aligned to a recording."""
