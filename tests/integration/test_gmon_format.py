@@ -27,9 +27,17 @@ def recorded(program: Path, place: Path, style: str) -> tuple[Path, float]:
     return directory, outcome.cpu_s
 
 
-def record(program: Path, place: Path, style: str) -> Path:
-    """Record the program; the run directory."""
-    return recorded(program, place, style)[0]
+@pytest.fixture(scope="module")
+def phases(host: BuildHost) -> Path:
+    """The program that most tests record."""
+    return host("phases.c")
+
+
+@pytest.fixture(scope="module")
+def runs(phases: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, float]]:
+    """The program recorded once in each format: the run directory, and the CPU time that the process had."""
+    place = tmp_path_factory.mktemp("formats")
+    return {style: recorded(phases, place, style) for style in ("stream", "gmon")}
 
 
 def numbered(directory: Path) -> list[Path]:
@@ -59,7 +67,7 @@ def self_s(profile: IntervalProfile) -> dict[str, float]:
 @pytest.mark.parametrize("flags", ["", "-no-pie"])
 def test_every_file_is_read_by_gprof(host: BuildHost, tmp_path: Path, flags: str) -> None:
     program = host("phases.c", flags=flags, output=f"phases{flags}")
-    directory = record(program, tmp_path, "gmon")
+    directory = recorded(program, tmp_path, "gmon")[0]
     files = numbered(directory)
     assert len(files) >= 5
     assert (directory / "gmon-meta.0.json").is_file()
@@ -71,10 +79,9 @@ def test_every_file_is_read_by_gprof(host: BuildHost, tmp_path: Path, flags: str
     assert seen[-1]["burn"][0] > 0.8 * sum(seconds for seconds, _ in seen[-1].values())
 
 
-def test_gprof_sums_files(host: BuildHost, tmp_path: Path) -> None:
+def test_gprof_sums_files(phases: Path, runs: dict[str, tuple[Path, float]], tmp_path: Path) -> None:
     """`gprof -s` of two files has twice the calls of one."""
-    program = host("phases.c")
-    last = numbered(record(program, tmp_path, "gmon"))[-1]
+    program, last = phases, numbered(runs["gmon"][0])[-1]
     need("gprof")
     done = subprocess.run(["gprof", "-s", program, last, last], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -83,10 +90,8 @@ def test_gprof_sums_files(host: BuildHost, tmp_path: Path) -> None:
     assert twice["burn"][0] == pytest.approx(2 * once["burn"][0], abs=0.05)
 
 
-def test_both_formats_say_the_same(host: BuildHost, tmp_path: Path) -> None:
-    program = host("phases.c")
-    for style in ("stream", "gmon"):
-        directory, cpu_s = recorded(program, tmp_path, style)
+def test_both_formats_say_the_same(runs: dict[str, tuple[Path, float]]) -> None:
+    for directory, cpu_s in runs.values():
         profile = read_profile(open_run(directory))
         assert {name: calls(profile)[name] for name in EXPECTED} == EXPECTED
         assert not profile.warnings
@@ -94,19 +99,18 @@ def test_both_formats_say_the_same(host: BuildHost, tmp_path: Path) -> None:
         assert 0.6 * cpu_s < sum(self_s(profile).values()) <= cpu_s + 0.02
 
 
-def test_gmon_and_gprof_agree(host: BuildHost, tmp_path: Path) -> None:
-    program = host("phases.c")
-    directory = record(program, tmp_path, "gmon")
-    ours, stock = read_profile(open_run(directory)), flat_profile(program, numbered(directory)[-1])
+def test_gmon_and_gprof_agree(phases: Path, runs: dict[str, tuple[Path, float]]) -> None:
+    directory = runs["gmon"][0]
+    ours, stock = read_profile(open_run(directory)), flat_profile(phases, numbered(directory)[-1])
     for name, (seconds, count) in stock.items():
         assert calls(ours).get(name, 0) == count
         assert self_s(ours).get(name, 0.0) == pytest.approx(seconds, abs=0.006), name
 
 
-def test_image_cut_out_of_a_stream(host: BuildHost, tmp_path: Path) -> None:
+def test_image_cut_out_of_a_stream(phases: Path, runs: dict[str, tuple[Path, float]], tmp_path: Path) -> None:
     """Every image of kind 3 is a gmon.out; gprof adds them up to the whole run."""
-    program = host("phases.c")
-    data = (record(program, tmp_path, "stream") / "rank-00000.gmon").read_bytes()
+    program = phases
+    data = (runs["stream"][0] / "rank-00000.gmon").read_bytes()
     files = []
     for image in raw_images(data):
         if image.kind == 3:

@@ -1,14 +1,26 @@
 """The probes of the machine, and what `doctor` makes of them."""
 
+import functools
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from incprof.cli.main import main
 from incprof.record import machine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def probed_once() -> Iterator[None]:
+    """What needs other programs is probed once for all tests here, with each set of arguments."""
+    with pytest.MonkeyPatch.context() as patch:
+        rate, versions = functools.cache(machine.highest_timer_rate), functools.cache(machine.tool_versions)
+        patch.setattr(machine, "highest_timer_rate", rate)
+        patch.setattr(machine, "tool_versions", lambda names: dict(versions(tuple(names))))
+        yield
 
 
 def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

@@ -257,14 +257,14 @@ def test_no_room_before_column_72() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "subroutine s\n" + "do\n" * 10000 + "end do\n" * 10000 + "end\n",
-        "subroutine s\n" + "if (a) return; " * 10000 + "\nend\n",
-        "subroutine s\ncontains\n" * 10000 + "end\n" * 10000,
-        "subroutine s\nx = " + "(" * 25000 + ")" * 25000 + "\nend\n",
-        "subroutine s\nx = " + "1 + &\n" * 10000 + "1\nend\n",
-        "subroutine s\n" + "#if A\n" * 10000 + "#endif\n" * 10000 + "end\n",
-        "'" * 50000,
-        "&\n" * 25000,
+        "subroutine s\n" + "do\n" * 5000 + "end do\n" * 5000 + "end\n",
+        "subroutine s\n" + "if (a) return; " * 5000 + "\nend\n",
+        "subroutine s\ncontains\n" * 5000 + "end\n" * 5000,
+        "subroutine s\nx = " + "(" * 12500 + ")" * 12500 + "\nend\n",
+        "subroutine s\nx = " + "1 + &\n" * 5000 + "1\nend\n",
+        "subroutine s\n" + "#if A\n" * 5000 + "#endif\n" * 5000 + "end\n",
+        "'" * 25000,
+        "&\n" * 12500,
     ],
 )
 def test_large_and_strange_files(text: str) -> None:

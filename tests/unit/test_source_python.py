@@ -299,7 +299,7 @@ def test_which_files_are_python() -> None:
     assert language_of("bin/run", b"#!/bin/sh\n# python\n") is None
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(50, marks=pytest.mark.slow)])
 def test_real_modules(count: int) -> None:
     files = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
     for path in random.Random(0).sample(files, count):
