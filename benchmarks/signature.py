@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.bed import Bed
 from benchmarks.measure import Result, compare, run
 from incprof.systems.mpi.analyse.event_phases import SignatureOptions
-from incprof.systems.mpi.signatures.run_signature import find_signature
+from incprof.systems.mpi.run_signature import find_signature
 from tests.unit.tracefile import BARRIER, KNOWN, Coder, Timed, block, end, metadata, send, thing
 
 HERE = Path(__file__).resolve().parent

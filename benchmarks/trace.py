@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 
 MPIS = {"openmpi": ("Open MPI", "libmpi.so.40"), "mpich": ("MPICH", "libmpich.so.12")}
 FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 from soak.budget import Budget
 from soak.finding import Keeper
 from soak.places import empty

@@ -24,9 +24,9 @@ from incprof.symbols.addr2line import from_line_tables
 from incprof.symbols.demangle import display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf.preflight import warning_for
-from incprof.symbols.elf.traits import read_traits
+from incprof.symbols.elf.program_file import read_traits
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.systems.mpi.read.trace_file import open_trace
+from incprof.systems.mpi.trace_file import open_trace
 from incprof.systems.openmp.read import read_loops
 from incprof.systems.periods.read import read_series
 

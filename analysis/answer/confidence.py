@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.segment_sums import visits_of
-from incprof.analysis.composition.separation import evenly
+from incprof.analysis.composition.segment_sums import evenly, visits_of
 from incprof.analysis.phase_result import PhaseResult, verdict
 from incprof.analysis.phases.by_samples import phase_of_parts
 from incprof.analysis.phases.levels import parts_of

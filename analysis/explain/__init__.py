@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.separation import separation
+from incprof.analysis.composition.segment_sums import separation
 from incprof.analysis.explain.site_reasons import SiteEvidence, explain_sites
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.clustering import KScore

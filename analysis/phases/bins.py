@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.composition.separation import pooled_by
+from incprof.analysis.composition.segment_sums import pooled_by
 from incprof.analysis.phases.levels import borders_s, sequence_and_parts
 from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.thresholds import PHASES, PhaseOptions

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.segment_sums import Sums
-from incprof.analysis.composition.separation import evenly, overdispersion, sampling_noise, usual_scatter
+from incprof.analysis.composition.segment_sums import Sums, evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit

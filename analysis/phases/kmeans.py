@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from incprof.analysis.composition.separation import evenly
+from incprof.analysis.composition.segment_sums import evenly
 from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.separation import (
+from incprof.analysis.composition.segment_sums import (
     SILHOUETTE_SAMPLE,
     calinski_harabasz,
     chi2_quantile,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.separation import evenly
+from incprof.analysis.composition.segment_sums import evenly
 from incprof.analysis.ranks.ranks_result import (
     TIMES,
     Clock,

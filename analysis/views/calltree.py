@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.views.timebins import Cells, Entries, entries
+from incprof.analysis.views.tracks import Cells, Entries, entries
 from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
 
 # Frames that are no function of the program; those of libraries come after them, by module id.

@@ -15,7 +15,7 @@ from incprof.analysis.ranks.ranks_result import Group, RankLabels, RanksResult
 from incprof.analysis.ranks.summary import on_bins
 from incprof.analysis.views.calltree import DrawnTree
 from incprof.analysis.views.site_rows import RefusedRow, SiteRow
-from incprof.analysis.views.timebins import Cells, Entries, SelfSeries, TimeBins
+from incprof.analysis.views.tracks import Cells, Entries, SelfSeries, TimeBins
 from incprof.model import (
     BROKEN,
     LIBRARY,

@@ -1,19 +1,20 @@
-"""A run as tracks over time: its phases, and figures that are drawn as curves."""
+"""A run over time: neighbouring intervals merged for drawing, and the tracks and curves of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.analysis.heartbeats.summaries import BeatSummary, begins
 from incprof.analysis.views.stacks import ThreadSlices
-from incprof.analysis.views.timebins import time_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # More points cannot be drawn.
-MOST = 10_000
+MOST_POINTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Curve:
     end_s: float
 
 
-def phase_stretches(profile: IntervalProfile, labels: IntArray, most: int = MOST) -> list[tuple[float, float, int]]:
+def phase_stretches(
+    profile: IntervalProfile, labels: IntArray, most: int = MOST_POINTS
+) -> list[tuple[float, float, int]]:
     """Return (start_s, end_s, phase) of each episode; time in no phase (-1) is left out.
 
     Args:
@@ -57,7 +60,7 @@ def stretches(start_s: FloatArray, end_s: FloatArray, label: IntArray) -> list[t
     return [row for row in rows if row[2] >= 0]
 
 
-def profile_curves(profile: IntervalProfile, most: int = MOST) -> list[Curve]:
+def profile_curves(profile: IntervalProfile, most: int = MOST_POINTS) -> list[Curve]:
     """Return processors used, threads waiting, calls and lost samples per second, without those that are always 0."""
     n = profile.n_intervals
     if not n:
@@ -79,7 +82,7 @@ def profile_curves(profile: IntervalProfile, most: int = MOST) -> list[Curve]:
     ]
 
 
-def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int = MOST) -> list[Curve]:
+def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int = MOST_POINTS) -> list[Curve]:
     """Return the rate of a heartbeat and, if it has durations, their mean; 0 where it did not end.
 
     Args:
@@ -131,3 +134,255 @@ class RankTracks:
     def number(self) -> int:
         """Its process id in the trace; 0 has a special meaning there."""
         return self.rank + 1
+
+
+# Merge neighbouring intervals, so that a plot of a long run has no more points than it can show.
+
+
+MOST = 1000
+
+
+@dataclass(frozen=True)
+class TimeBins:
+    """Bins of one interval or several, in order.
+
+    Attributes:
+        start_s: (b,) seconds since the start of the run.
+        end_s: (b,) likewise.
+        label: (b,) phase of most of a bin's intervals.
+        of_interval: (n,) the bin of each interval.
+    """
+
+    start_s: FloatArray
+    end_s: FloatArray
+    label: IntArray
+    of_interval: IntArray
+
+    @property
+    def wall_s(self) -> FloatArray:
+        """Length of each bin, (b,), at least a nanosecond."""
+        return np.maximum(self.end_s - self.start_s, 1e-9)
+
+    def summed(self, table: csr_array) -> csr_array:
+        """Sum the rows of a sparse (n, m) table within each bin: sparse (b, m)."""
+        n, b = len(self.of_interval), len(self.end_s)
+        member = csr_array((np.ones(n), (self.of_interval, np.arange(n))), shape=(b, n))
+        return csr_array(member @ csr_array(table))
+
+
+def time_bins(profile: IntervalProfile, labels: IntArray, most: int | None = MOST) -> TimeBins:
+    """Cut a run into at most `most` bins with equal numbers of intervals, or into its intervals if that is None.
+
+    Args:
+        profile: n intervals.
+        labels: (n,) phase ids, -1 for none.
+        most: most bins.
+    """
+    n = profile.n_intervals
+    number = n if most is None else min(n, max(most, 1))
+    # The same edges as those of the ribbon's cells.
+    edges = np.linspace(0, n, number + 1).round().astype(np.int64)
+    label = np.array(cells(labels, number), dtype=np.int64)
+    of_interval = np.repeat(np.arange(number), np.diff(edges))
+    return TimeBins(profile.start_s[edges[:-1]], profile.end_s[edges[1:] - 1], label, of_interval)
+
+
+# Tables over time and phase, from which a page computes the sums of any part or phase of a run by itself.
+#
+# A cell is the part of one bin of time in one phase. r cells, e entries, n intervals.
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells, in order of bin and phase.
+
+    Attributes:
+        bin: (r,) bin.
+        label: (r,) phase.
+        of_interval: (n,) the cell of each interval.
+        step: number of time bins in one bin of the cells.
+    """
+
+    bin: IntArray
+    label: IntArray
+    of_interval: IntArray
+    step: int
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The positive numbers of a table with a row for each cell, by cell, then column.
+
+    Attributes:
+        cell: (e,) row.
+        column: (e,) column.
+        value: (e,) number.
+    """
+
+    cell: IntArray
+    column: IntArray
+    value: IntArray
+
+    @property
+    def written_bytes(self) -> int:
+        """Approximate size as text: columns as differences, each number with a comma."""
+        digits = np.log10(np.maximum(self.value, 1)).astype(np.int64)
+        return int(digits.sum()) + 5 * len(self.value)
+
+
+def cut(bins: TimeBins, labels: IntArray, step: int = 1) -> Cells:
+    """Return the cells of a run.
+
+    Args:
+        bins: time bins.
+        labels: (n,) phase ids from 0, -1 for none.
+        step: number of bins to merge into one.
+    """
+    span = int(labels.max(initial=-1)) + 2
+    key, place = np.unique(bins.of_interval // step * span + labels + 1, return_inverse=True)
+    return Cells(key // span, key % span - 1, place.astype(np.int64), step)
+
+
+def entries(cells: Cells, interval: IntArray, column: IntArray, value: FloatArray) -> Entries:
+    """Sum values by cell and column; those that round to zero are left out. All (s,)."""
+    width = int(column.max(initial=0)) + 1
+    key, place = np.unique(cells.of_interval[interval] * width + column, return_inverse=True)
+    total = np.rint(np.bincount(place.ravel(), weights=value, minlength=len(key))).astype(np.int64)
+    some = total > 0
+    return Entries(key[some] // width, key[some] % width, total[some])
+
+
+def calls_by_cell(profile: IntervalProfile, cells: Cells, functions: IntArray) -> Entries:
+    """Return the calls of some functions, (m,) columns of the profile; the result's columns are indices into these."""
+    table = csr_array(profile.calls)[:, functions].tocoo()
+    row, column = table.row, table.col
+    return entries(cells, row.astype(np.int64), column.astype(np.int64), table.data.astype(np.float64))
+
+
+# Self time over time: the most important functions, and all others together.
+
+
+MOST_FUNCTIONS = 12
+# A function with this share of a phase is shown, however short the phase is.
+OF_PHASE = 0.25
+# Another function is shown if it has this share of the run.
+OF_RUN = 0.004
+
+
+@dataclass(frozen=True)
+class SelfSeries:
+    """Self time of some functions over time.
+
+    Attributes:
+        functions: (m,) their columns in the profile, largest first.
+        self_s: (b, m + 1) seconds per bin; the last column is of all other functions.
+    """
+
+    functions: IntArray
+    self_s: FloatArray
+
+
+def self_series(profile: IntervalProfile, labels: IntArray, bins: TimeBins, most: int = MOST_FUNCTIONS) -> SelfSeries:
+    """Return the self time of the largest functions of the run and of each phase.
+
+    Args:
+        profile: n intervals.
+        labels: (n,) phase ids from 0, -1 for none.
+        bins: b bins.
+        most: most functions.
+    """
+    table = profile.self_s
+    total = np.asarray(table.sum(axis=0)).ravel()
+    wanted = dict.fromkeys(_largest(total, 1))
+    for phase in range(int(labels.max(initial=-1)) + 1):
+        own = np.asarray(table[np.flatnonzero(labels == phase)].sum(axis=0)).ravel()
+        wanted.update(dict.fromkeys(c for c in _largest(own, 2) if own[c] >= OF_PHASE * own.sum()))
+    wanted.update(dict.fromkeys(c for c in _largest(total, most) if total[c] >= OF_RUN * total.sum()))
+    chosen = np.array(list(wanted)[:most], dtype=np.int64)
+    chosen = chosen[np.lexsort((chosen, -np.round(total[chosen], 9)))]
+    binned = bins.summed(table)
+    shown = np.asarray(binned[:, chosen].todense(), dtype=np.float64).reshape(len(bins.end_s), len(chosen))
+    rest = np.asarray(binned.sum(axis=1)).ravel() - shown.sum(axis=1)
+    return SelfSeries(chosen, np.column_stack([shown, np.maximum(rest, 0.0)]))
+
+
+def _largest(values: FloatArray, most: int) -> list[int]:
+    """Return the indices of the largest values above zero, largest first."""
+    order = np.lexsort((np.arange(len(values)), -np.round(values, 9)))[:most]
+    return [int(i) for i in order if values[i] > 0]
+
+
+# A run as one line of characters: its phases from left to right.
+
+
+SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
+UNCLASSIFIED = "."
+# Label of time in which the program was suspended, which belongs to no interval.
+SUSPENDED = -2
+# Digits of a cell's share: the sum of a million lengths is off by 1e-12 of a hundredth of the run.
+TIE_DIGITS = 9
+
+
+def cells(labels: IntArray, width: int) -> list[int]:
+    """Return the most frequent label of each of at most `width` equal parts of the run.
+
+    A tie goes to the label that is rarer in the whole run, so that a short phase is not hidden by a long one.
+    """
+    n = len(labels)
+    edges = np.linspace(0, n, min(n, max(width, 1)) + 1).round().astype(int)
+    total = {int(value): int(count) for value, count in zip(*np.unique(labels, return_counts=True), strict=True)}
+    out = []
+    for low, high in pairwise(edges.tolist()):
+        values, counts = np.unique(labels[low:high], return_counts=True)
+        found = zip(values.tolist(), counts.tolist(), strict=True)
+        out.append(min((-count, total[value], value) for value, count in found)[2])
+    return out
+
+
+def stretched(labels: IntArray, width: int, end_s: FloatArray | None = None) -> list[int]:
+    """Return exactly `width` cells, equal parts of time: the label with most of each.
+
+    end_s: (n,) ends of the intervals, in order, the first one begins at 0; None if all are equally long.
+    """
+    ends = np.arange(len(labels) + 1.0)
+    if end_s is not None and end_s[-1] > 0:
+        ends[1:] = np.maximum.accumulate(end_s)
+    edges = np.linspace(0.0, ends[-1], width + 1)
+    values, counts = np.unique(labels, return_counts=True)
+    values = values[np.lexsort((values, counts))]
+    until = np.empty((len(values), width + 1))
+    for i, value in enumerate(values.tolist()):
+        seconds = np.where(labels == value, np.diff(ends), 0.0).cumsum()
+        until[i] = np.interp(edges, ends, np.concatenate([[0.0], seconds]))
+    # Rounded, so that ties are exact: they go to the rarer label, as in `cells`.
+    share = np.round(np.diff(until, axis=1) * width / ends[-1], TIE_DIGITS)
+    return [int(values[i]) for i in share.argmax(axis=0)]
+
+
+def with_suspensions(labels: IntArray, end_s: FloatArray, suspensions: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Insert suspensions, (s, 2), into the labels and ends of intervals."""
+    place = np.searchsorted(end_s, suspensions[:, 0], side="right")
+    return np.insert(labels, place, SUSPENDED), np.insert(end_s, place, suspensions[:, 1])
+
+
+def sign(label: int) -> str:
+    """Return the character of a phase, readable without colour."""
+    if label == SUSPENDED:
+        return " "
+    return UNCLASSIFIED if label < 0 else SIGNS[label % len(SIGNS)]
+
+
+def badge(label: int) -> str:
+    """Return the number of a phase for users, with its character in the ribbon if that differs."""
+    return sign(label) if label < 10 else f"{label} {sign(label)}"
+
+
+def runs(part: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (label, number of cells) of each run of equal cells."""
+    out: list[tuple[int, int]] = []
+    for label in part:
+        if out and out[-1][0] == label:
+            out[-1] = (label, out[-1][1] + 1)
+        else:
+            out.append((label, 1))
+    return out

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from incprof.analysis.views.timebins import TimeBins
+    from incprof.analysis.views.tracks import TimeBins
     from incprof.model.section import Section
     from incprof.study import Study
 

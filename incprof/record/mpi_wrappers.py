@@ -19,7 +19,7 @@ from pathlib import Path
 from incprof.errors import IncprofError, NoDataError
 from incprof.safe.jsonstore import replacing
 from incprof.symbols.elf.file import ElfFile
-from incprof.symbols.elf.libraries import needed_names
+from incprof.symbols.elf.program_file import needed_names
 
 VARIABLE = "INCPROF_TRACE_MPI"
 NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpicc_abi", "mpiicx", "mpiicc", "cc")

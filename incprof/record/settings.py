@@ -7,6 +7,7 @@ tables of other verbs.
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import re
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from incprof.errors import UsageError
-from incprof.record import units
 from incprof.safe.inputs import read_input
 
 # Configuration files are written by hand, and small.
@@ -67,22 +67,22 @@ def period(low: float, high: float) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         try:
-            return plain(repr(units.seconds(text)))
+            return plain(repr(seconds(text)))
         except ValueError:
-            raise ValueError(f"{units.FORMS}, from {low:g} to {high:g} seconds") from None
+            raise ValueError(f"{FORMS}, from {low:g} to {high:g} seconds") from None
 
     return parse
 
 
-def rate(low: float, high: float) -> Callable[[str], str]:
+def rate_in(low: float, high: float) -> Callable[[str], str]:
     """Return a parser of a rate in [low, high], such as 250 or 1kHz. The collector reads a plain number."""
     plain = number(low, high, "hertz")
 
     def parse(text: str) -> str:
         try:
-            return plain(repr(units.hertz(text)))
+            return plain(repr(hertz(text)))
         except ValueError:
-            raise ValueError(f"{units.RATES}, from {low:g} to {high:g} hertz") from None
+            raise ValueError(f"{RATES}, from {low:g} to {high:g} hertz") from None
 
     return parse
 
@@ -133,7 +133,7 @@ LIBS = ("caller", "separate", "drop", "named")
 SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
     Setting("interval", ("-i", "--interval"), "T", "1s", "interval length, such as 250ms or 2m", period(0.001, 86400)),
-    Setting("rate", ("-r", "--rate"), "HZ", "250", "samples per second of CPU time, such as 1kHz", rate(1, 10000)),
+    Setting("rate", ("-r", "--rate"), "HZ", "250", "samples per second of CPU time, such as 1kHz", rate_in(1, 10000)),
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
@@ -225,3 +225,62 @@ def checked(setting: Setting, source: str, text: str) -> str:
     if setting.name == "dir" and source != setting.variable:
         return os.path.abspath(value)
     return value
+
+
+# Times and rates in human notation: 250ms, 2m, 0.5; 250, 1kHz.
+
+
+# A plain number is seconds.
+SECONDS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE][+-]?[0-9]{1,2}"
+FORMS = "a time such as 0.5, 250ms or 2m"
+HERTZ = {"": 1.0, "Hz": 1.0, "hz": 1.0, "kHz": 1000.0, "khz": 1000.0}
+RATES = "a rate such as 250, 250Hz or 1kHz"
+
+
+def seconds(text: str) -> float:
+    """Return a time in seconds, 0 or more.
+
+    Raises:
+        ValueError: it is not a time; the message describes the expected form.
+    """
+    match = re.fullmatch(rf"({NUMBER}) ?([a-z]*)", text)
+    if match is None or match[2] not in SECONDS:
+        raise ValueError(FORMS)
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def hertz(text: str) -> float:
+    """Return a rate per second, 0 or more.
+
+    Raises:
+        ValueError: it is not a rate; the message describes the expected form.
+    """
+    match = re.fullmatch(rf"({NUMBER}) ?([A-Za-z]*)", text)
+    if match is None or match[2] not in HERTZ:
+        raise ValueError(RATES)
+    return float(match[1]) * HERTZ[match[2]]
+
+
+def rate(text: str) -> float:
+    """Return the value per second of an option that is a rate.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a rate.
+    """
+    try:
+        return hertz(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
+
+
+def time(text: str) -> float:
+    """Return the value in seconds of an option that is a time.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a time.
+    """
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from incprof.symbols.elf.traits import Traits
+from incprof.symbols.elf.program_file import Traits
 
 
 def write_text(traits: Traits, verdict: str, out: TextIO) -> None:

@@ -11,7 +11,7 @@ from incprof.analysis.counters.lanes import CounterLane, lanes_of
 from incprof.analysis.counters.phase_counters import CountersUnder
 from incprof.analysis.diff.energy_change import NodePower
 from incprof.analysis.diff.measure import cpu_seconds
-from incprof.analysis.views.timebins import TimeBins
+from incprof.analysis.views.tracks import TimeBins
 from incprof.errors import NoDataError
 from incprof.model import Metadata
 from incprof.model.series import CounterSeries

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from incprof.analysis.call_paths import with_estimated_paths
-from incprof.analysis.composition.separation import pooled_by, ticks_of
+from incprof.analysis.composition.segment_sums import pooled_by, ticks_of
 from incprof.analysis.phase_result import ENOUGH
 from incprof.analysis.phases.bins import in_bins
 from incprof.analysis.phases.paper_method import KMeansRuns

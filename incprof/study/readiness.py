@@ -16,7 +16,7 @@ from incprof import __version__
 from incprof.errors import IncprofError
 from incprof.record import launch, machine, mpi_wrappers
 from incprof.symbols.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
-from incprof.symbols.elf.libraries import locate, needed_names, search_path
+from incprof.symbols.elf.program_file import locate, needed_names, search_path
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")

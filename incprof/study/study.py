@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incprof.model import FloatArray, Process
     from incprof.study.options import Libs
     from incprof.study.ranks import Found
-    from incprof.study.sites.placed import PlacedSite
+    from incprof.study.sites.store import PlacedSite
 
 
 class Study:

@@ -17,7 +17,7 @@ from incprof.model import Module
 from incprof.safe.inputs import read_input
 from incprof.symbols.control_flow import Control, Range, flows
 from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
-from incprof.symbols.elf.libraries import plt_stubs, slot_symbols
+from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
 from incprof.symbols.made_code import NO_CODE, MadeCode, Piece, made_code
 from incprof.symbols.python_code import mangled_name

@@ -11,7 +11,7 @@ from incprof.study.options import StudyOptions
 from incprof.study.rank_engines import Work, mapped
 from incprof.study.ranks_read import RankJob, RankRead, read_rank
 from incprof.systems.mpi.analyse.mpi_events import ProcessEvents
-from incprof.systems.mpi.signatures.process_events import Places, process_events
+from incprof.systems.mpi.process_events import Places, process_events
 
 Item = tuple[int, str, str]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 from incprof.systems.mpi.trace_types import Message, MpiEvent, TraceEnd
 from tests.integration.command_line import incprof
 

@@ -153,7 +153,7 @@ def test_a_trace_that_nobody_lives_to_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("incprof.systems.mpi.signatures.run_signature.process_events", events_or_die)
+    monkeypatch.setattr("incprof.systems.mpi.run_signature.process_events", events_or_die)
     assert main(["signature", str(traced[0] / "traced"), "--jobs", "2"]) == 5
     assert "rank-00002.mpi: left out: the process that read it was killed" in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incprof.model import FloatArray
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, mpis, run
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.phase_result import Phase, PhaseResult, Site
 from incprof.model import FloatArray, IntervalProfile
-from incprof.systems.heartbeats.agreement.validation import Beats
+from incprof.systems.heartbeats.validation import Beats
 from tests.unit.synthetic import make_profile
 
 Story = list[tuple[int, float]]  # (phase, seconds) in order; -1: none

@@ -11,9 +11,9 @@ from appekg.reader import read
 from incprof.errors import NoDataError
 from incprof.study.heartbeat_files import ProcessBeats
 from incprof.study.study import Study
-from incprof.systems.heartbeats.agreement.measures import agree
-from incprof.systems.heartbeats.agreement.validation import SILENT, UNSEEN
+from incprof.systems.heartbeats.agreement_measures import agree
 from incprof.systems.heartbeats.validate import beats_of
+from incprof.systems.heartbeats.validation import SILENT, UNSEEN
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 from tests.unit.profiles import two_phase_run
 from tests.unit.stories import beaten, bodies, recorded, table

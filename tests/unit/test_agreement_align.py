@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.heartbeats.agreement.align import FREE, NEAR, PENALTY, by_clock, cut, warp_path
-from incprof.systems.heartbeats.agreement.measures import agree
+from incprof.systems.heartbeats.agreement_align import FREE, NEAR, PENALTY, by_clock, cut, warp_path
+from incprof.systems.heartbeats.agreement_measures import agree
 from tests.unit.stories import beaten, bodies, recorded
 
 SITES, HEARTBEATS = bodies(4)

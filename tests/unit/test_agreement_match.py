@@ -6,7 +6,7 @@ from incprof.analysis.heartbeats.phase_beats import match
 from incprof.analysis.phase_result import Phase, Site
 from incprof.model import Function
 from incprof.readers import open_run, read_profile
-from incprof.systems.heartbeats.agreement.measures import expected_share
+from incprof.systems.heartbeats.agreement_measures import expected_share
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

@@ -15,7 +15,7 @@ from incprof.cli.main import main
 from incprof.errors import NoDataError
 from incprof.record.settings import resolve
 from incprof.symbols.elf.preflight import main_program, warning_for
-from incprof.symbols.elf.traits import read_traits
+from incprof.symbols.elf.program_file import read_traits
 from soak.mutate import damaged
 from soak.mutate_elf import mutate_elf
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.systems.nodes.answers import Source, read_alphabet, write_alphabet
+from incprof.systems.nodes.node_answers import Source, read_alphabet, write_alphabet
 from tests.unit.profiles import two_phase_run
 from truth.nodes.cases import known_program, node_case
 

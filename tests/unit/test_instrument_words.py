@@ -4,7 +4,7 @@ import pytest
 
 from incprof.cli.verbs.instrument import refuse, tell
 from incprof.errors import NoDataError
-from incprof.study.sites.placed import UNKNOWN_RATE, PlacedSite
+from incprof.study.sites.store import UNKNOWN_RATE, PlacedSite
 
 RECORDED = "double ns::Grid<int, std::allocator<int> >::sweep<3>(std::vector<int> const&, unsigned long)"
 

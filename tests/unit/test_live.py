@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from incprof.analysis.answer.find import find_phases
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow import RunFollower
-from incprof.systems.live.analyse.job_state import BETWEEN, NEW
-from incprof.systems.live.analyse.track import FIRST_FIT, LiveRun
+from incprof.systems.live.job_state import BETWEEN, NEW
+from incprof.systems.live.track import FIRST_FIT, LiveRun
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
 
 FUNCTIONS = ["main", "read", "solve", "flux", "write", "other", "kernel"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.views.timebins import self_series, time_bins
+from incprof.analysis.views.tracks import self_series, time_bins
 from incprof.cli.main import main
 from incprof.report.plots.phases import figure
 from incprof.report.plots.style import compact

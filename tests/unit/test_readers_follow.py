@@ -14,7 +14,7 @@ from incprof.model import Process, pooled
 from incprof.readers import open_run, read_profile
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow import RunFollower
-from incprof.systems.live.analyse.track import LiveRun
+from incprof.systems.live.track import LiveRun
 from tests.unit.streamwriter import LIBRARY, MODULES, PROFILER, UNKNOWN, Sample, StreamWriter, image, module
 
 

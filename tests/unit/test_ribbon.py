@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.views.timebins import SUSPENDED, sign, stretched, with_suspensions
+from incprof.analysis.views.tracks import SUSPENDED, sign, stretched, with_suspensions
 
 
 def test_an_interval_is_as_wide_as_it_is_long():

@@ -13,8 +13,8 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.errors import IncprofError
-from incprof.systems.mpi.read.trace_file import read_signature
-from incprof.systems.mpi.signatures.prediction import predict
+from incprof.systems.mpi.prediction import predict
+from incprof.systems.mpi.trace_file import read_signature
 from tests.unit.tracefile import write_run
 
 VALUES: list[Any] = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.systems.mpi.signatures.process_events import differences, files_of, program_of
+from incprof.systems.mpi.process_events import differences, files_of, program_of
 from incprof.systems.mpi.trace_types import Program, Site, TraceMetadata
 
 WORDS = st.lists(st.text(max_size=8), max_size=4)

@@ -6,7 +6,7 @@ import numpy as np
 
 from incprof.study import Study
 from incprof.systems.mpi.analyse.signature import PARTS
-from incprof.systems.mpi.signatures.run_signature import profile_phases
+from incprof.systems.mpi.run_signature import profile_phases
 from tests.unit.manyranks import STORY, write_rank
 
 

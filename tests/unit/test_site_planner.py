@@ -11,7 +11,7 @@ import pytest
 from incprof.model import Code, Function
 from incprof.study.sites.find import SitePlanner
 from incprof.study.sites.place import Placer
-from incprof.study.sites.placed import UNKNOWN_RATE, PlacedSite
+from incprof.study.sites.store import UNKNOWN_RATE, PlacedSite
 from incprof.study.study import Study
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter

@@ -9,8 +9,7 @@ import pytest
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import Rate
 from incprof.study.sites import store as stored_sites
-from incprof.study.sites.placed import PlacedSite, merged
-from incprof.study.sites.store import FOUND, STORE, digest
+from incprof.study.sites.store import FOUND, STORE, PlacedSite, digest, merged
 from tests.unit.profiles import rows
 
 

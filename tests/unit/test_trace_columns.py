@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.systems.mpi.read.trace_file import open_trace
-from incprof.systems.mpi.signatures.process_events import columns
+from incprof.systems.mpi.process_events import columns
+from incprof.systems.mpi.trace_file import open_trace
 from incprof.systems.mpi.trace_types import Call, TraceEnd
 from soak.mutate import mutate_binary
 from tests.unit.tracefile import (

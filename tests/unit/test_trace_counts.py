@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.systems.mpi.analyse.mpi_events import work_of
-from incprof.systems.mpi.read.trace_file import counts_of, open_trace
-from incprof.systems.mpi.signatures.process_events import process_events
+from incprof.systems.mpi.process_events import process_events
+from incprof.systems.mpi.trace_file import counts_of, open_trace
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,

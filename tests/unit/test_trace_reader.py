@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.errors import IncprofError, NoDataError
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd
 from tests.unit.tracefile import (
     BARRIER,

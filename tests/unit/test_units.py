@@ -7,7 +7,7 @@ import pytest
 
 from incprof.cli.verbs import sample
 from incprof.errors import UsageError
-from incprof.record import units
+from incprof.record import settings
 from incprof.record.settings import resolve
 from incprof.systems.heartbeats.verb import seconds
 
@@ -20,32 +20,32 @@ from incprof.systems.heartbeats.verb import seconds
     ],
 )  # fmt: skip
 def test_times(text: str, value: float) -> None:
-    assert units.seconds(text) == pytest.approx(value, rel=1e-12)
-    assert units.time(text) == units.seconds(text)
+    assert settings.seconds(text) == pytest.approx(value, rel=1e-12)
+    assert settings.time(text) == settings.seconds(text)
 
 
 @pytest.mark.parametrize("text", ["", "ms", "one", "-1", "nan", "inf", "1x", "1.2.3", "2M", "1h30m", "9" * 20])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="250ms or 2m"):
-        units.seconds(text)
+        settings.seconds(text)
     with pytest.raises(argparse.ArgumentTypeError, match="250ms"):
-        units.time(text)
+        settings.time(text)
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("250", 250), ("250Hz", 250), ("1kHz", 1000), ("1 khz", 1000), (".5", 0.5), ("2.5kHz", 2500)]
 )
 def test_rates(text: str, value: float) -> None:
-    assert units.hertz(text) == value
-    assert units.rate(text) == value
+    assert settings.hertz(text) == value
+    assert settings.rate(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "Hz", "1KHZ", "1k", "1MHz", "1ms", "-5", "inf"])
 def test_what_is_no_rate(text: str) -> None:
     with pytest.raises(ValueError, match="1kHz"):
-        units.hertz(text)
+        settings.hertz(text)
     with pytest.raises(argparse.ArgumentTypeError, match="250Hz"):
-        units.rate(text)
+        settings.rate(text)
 
 
 def test_the_collector_gets_plain_hertz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from incprof.command.terminal import NOT_FOUND, STDERR, find_program, text_width
 from incprof.errors import UsageError
-from incprof.record import units
+from incprof.record import settings
 
 NAME = "advise"
 FREQUENCY = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(GHz|MHz|kHz)")
@@ -75,7 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PCT",
         help="slowdown in percent that is still acceptable (default: 5)",
     )
-    parser.add_argument("-i", "--interval", type=units.time, default=0.1, metavar="T", help="of the recordings (100ms)")
+    parser.add_argument(
+        "-i", "--interval", type=settings.time, default=0.1, metavar="T", help="of the recordings (100ms)"
+    )
     parser.add_argument("-o", "--output", metavar="DIR", help="where recordings go (advise-<app>); must not be there")
     parser.add_argument(
         "--power-command", metavar="NAME=COMMAND", help="command that prints watts, as for incprof sample"

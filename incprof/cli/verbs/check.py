@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from incprof.errors import NoDataError, UsageError
 from incprof.safe.printable import say
-from incprof.symbols.elf.traits import read_traits, usability
+from incprof.symbols.elf.program_file import read_traits, usability
 
 if TYPE_CHECKING:
     from incprof.study.hot import Patch

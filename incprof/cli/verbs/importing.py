@@ -14,7 +14,7 @@ import argparse
 
 from incprof.command.terminal import warn
 from incprof.errors import PartialDataError, UsageError
-from incprof.record import units
+from incprof.record import settings
 
 NAME = "import"
 # Those of incprof.readers.foreign.formats, which would take long to import for the help.
@@ -31,11 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", choices=FORMATS, dest="kind", help="the format (default: detected)")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the new run directory; it must not exist")
     parser.add_argument(
-        "-i", "--interval", type=units.time, metavar="T",
+        "-i", "--interval", type=settings.time, metavar="T",
         help="length of an interval, or the time between files of a series (default: from the file, else 1s)",
     )  # fmt: skip
     parser.add_argument(
-        "-r", "--rate", type=units.rate, metavar="HZ", help="samples per second of CPU time (default: from the profile)"
+        "-r",
+        "--rate",
+        type=settings.rate,
+        metavar="HZ",
+        help="samples per second of CPU time (default: from the profile)",
     )
     parser.add_argument("--exe", metavar="FILE", help="the program, if the profile does not name it")
 

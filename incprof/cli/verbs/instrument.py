@@ -32,7 +32,7 @@ ROOM = 60
 
 if TYPE_CHECKING:
     from incprof.study.sites.edits import Version
-    from incprof.study.sites.placed import PlacedSite
+    from incprof.study.sites.store import PlacedSite
 
 NAME = "instrument"
 COMMANDS = "compile_commands.json"

@@ -18,7 +18,7 @@ from incprof.cli import verb_defaults
 from incprof.command.helping import expert
 from incprof.command.terminal import NOT_FOUND, become, find_program
 from incprof.errors import UsageError
-from incprof.record import launch, settings, units
+from incprof.record import launch, settings
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import is_loader, main_program, warning_for
 from incprof.symbols.elf.program_name import command_name
@@ -51,7 +51,7 @@ def duration(text: str) -> float:
 
     Raises: ArgumentTypeError for an invalid time, or zero.
     """
-    seconds = units.time(text)
+    seconds = settings.time(text)
     if not 0 < seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_S:g} seconds")
     return seconds

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from incprof.command.helping import expert_flags
 from incprof.errors import IncprofError, UsageError
-from incprof.record import launch, units
+from incprof.record import launch, settings
 from incprof.safe.printable import say
 
 NAME = "sample"
@@ -36,7 +36,7 @@ def duration(text: str) -> float:
 
     Raises: ArgumentTypeError for an invalid time, or zero.
     """
-    seconds = units.time(text)
+    seconds = settings.time(text)
     if not 0 < seconds <= LONGEST_RUN_S:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
     return seconds
@@ -47,7 +47,7 @@ def interval(text: str) -> float:
 
     Raises: ArgumentTypeError where it is too short or too long.
     """
-    seconds = units.time(text)
+    seconds = settings.time(text)
     if not SHORTEST_S <= seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time from 100us to 3600s")
     return seconds
@@ -58,7 +58,7 @@ def rate(text: str) -> float:
 
     Raises: ArgumentTypeError where it is too high or too low.
     """
-    hertz = units.rate(text)
+    hertz = settings.rate(text)
     if not 1 / LONGEST_S <= hertz <= 1 / SHORTEST_S:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a rate up to 10kHz, and at least one row an hour")
     return 1 / hertz

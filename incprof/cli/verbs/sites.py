@@ -39,8 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.source is None and (args.site or args.allow_changed):
         raise UsageError(f"{'--site' if args.site else '--allow-changed'} needs --source")
     study = study_of(args)
-    from incprof.study.sites.placed import described
-    from incprof.study.sites.store import beat_cost
+    from incprof.study.sites.store import beat_cost, described
 
     cost = beat_cost(study.run.directory)
     sites = study.sites(args.source, cost, wanted=args.site, allow_changed=args.allow_changed)

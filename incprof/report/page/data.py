@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.phase_result import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.page_parts import BeatLanes, PageParts
-from incprof.analysis.views.timebins import Cells, Entries, cells
+from incprof.analysis.views.tracks import Cells, Entries, cells
 from incprof.model import IntArray
 from incprof.model.section import Lane
 from incprof.model.time_use import SPENT

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from incprof import __version__
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
-from incprof.analysis.views.timebins import runs, stretched
+from incprof.analysis.views.tracks import runs, stretched
 from incprof.report.page.html import asset, style_policy
 from incprof.report.render.html import html_table
 from incprof.report.words import diff as say

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from incprof.analysis.phase_result import Phase, PhaseResult, RunSummary
-from incprof.analysis.views.timebins import SelfSeries, TimeBins
+from incprof.analysis.views.tracks import SelfSeries, TimeBins
 from incprof.model import Function
 from incprof.report.plots.style import WIDTH_IN, save, time_unit
 from incprof.report.words import colours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from incprof.analysis.views.timebins import badge
+from incprof.analysis.views.tracks import badge
 from incprof.report.words.formatting import decimal_size, duration, elapsed, joules, pct, percent, rate, seconds, size
 from incprof.safe.printable import printable
 

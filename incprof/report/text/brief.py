@@ -6,7 +6,7 @@ from io import StringIO
 from typing import TextIO
 
 from incprof.analysis.phase_result import Phase, PhaseResult, RunSummary
-from incprof.analysis.views.timebins import sign
+from incprof.analysis.views.tracks import sign
 from incprof.model import FloatArray
 from incprof.report.text.console import console_for
 from incprof.report.text.folding import print_folded

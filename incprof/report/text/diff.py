@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from incprof.analysis.diff.diff_result import Comparison, Side
-from incprof.analysis.views.timebins import badge, runs, sign, stretched
+from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.report.render.text import COLOURS, text_table
 from incprof.report.text.console import console_for
 from incprof.report.words import diff as say

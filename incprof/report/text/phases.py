@@ -11,7 +11,7 @@ from rich.text import Text
 
 from incprof.analysis.phase_result import Phase, PhaseResult, RunSummary
 from incprof.analysis.ranks.ranks_result import RanksResult
-from incprof.analysis.views.timebins import SUSPENDED, badge, runs, sign, stretched, with_suspensions
+from incprof.analysis.views.tracks import SUSPENDED, badge, runs, sign, stretched, with_suspensions
 from incprof.model import FloatArray, IntArray, Run
 from incprof.report.programs_answer import write_programs
 from incprof.report.text.console import console_for

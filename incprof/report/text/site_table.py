@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, Site
-from incprof.analysis.views.timebins import badge
+from incprof.analysis.views.tracks import badge
 from incprof.report.words import headings
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names

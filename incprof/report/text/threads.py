@@ -9,7 +9,7 @@ from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
-from incprof.analysis.views.timebins import badge
+from incprof.analysis.views.tracks import badge
 from incprof.model import Function
 from incprof.report.text.console import console_for
 from incprof.report.words.display_names import Names

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from incprof.analysis.counters.bound import BRANCH_CYCLES, MISS_CYCLES
 from incprof.analysis.counters.lanes import CounterLane
 from incprof.analysis.counters.phase_counters import By, CountersUnder, PhaseCounters, StepEnergy
-from incprof.analysis.views.timebins import TimeBins
+from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.words.display_names import SHORT, Names, clean
 from incprof.report.words.formatting import count, duration, joules, percent, rate

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.diff.diff_result import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
-from incprof.analysis.views.timebins import badge
+from incprof.analysis.views.tracks import badge
 from incprof.model.section import Column, Table
 from incprof.report.words import formatting as words
 from incprof.report.words.counters import SIMULATED

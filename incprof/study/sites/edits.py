@@ -24,7 +24,7 @@ from incprof.source.tree import SourceTree
 from incprof.source.write import Version as Version
 from incprof.source.write import replace_all as replace_all
 from incprof.study.options import Listener
-from incprof.study.sites.placed import PlacedSite
+from incprof.study.sites.store import PlacedSite
 from incprof.study.study import Study
 from incprof.symbols.source_lines import main_place
 

@@ -21,7 +21,7 @@ from incprof.errors import NoDataError, UsageError
 from incprof.model import IntervalProfile, Process, Run
 from incprof.model.names import parse
 from incprof.study.sites.place import Placer, Sources, families
-from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe, merged
+from incprof.study.sites.store import UNKNOWN_RATE, Kind, PlacedSite, describe, merged
 
 
 def located_sites(

@@ -28,12 +28,12 @@ from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
 from incprof.study.heartbeat_files import ProcessBeats, load_beats, offset_s
-from incprof.systems.heartbeats.agreement.validation import Beats
+from incprof.systems.heartbeats.validation import Beats
 
 if TYPE_CHECKING:
     from incprof.analysis.phase_result import PhaseResult
     from incprof.study.study import Study
-    from incprof.systems.heartbeats.agreement.validation import Agreement, Overhead
+    from incprof.systems.heartbeats.validation import Agreement, Overhead
 
 
 NAME = "validate"
@@ -198,7 +198,7 @@ def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Valida
         UsageError: align is "clock" and the processes differ.
     """
     from incprof.study.sites.store import STORE
-    from incprof.systems.heartbeats.agreement.measures import agree
+    from incprof.systems.heartbeats.agreement_measures import agree
 
     # If heartbeats are not at the phases' own sites, the run directory contains their actual sites.
     result = study.as_placed(study.phases(confidence=False), STORE)
@@ -218,7 +218,7 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
 
     from incprof.analysis.heartbeats import row_factors, within_wall_s
     from incprof.analysis.heartbeats.phase_beats import match
-    from incprof.systems.heartbeats.agreement.validation import Beats
+    from incprof.systems.heartbeats.validation import Beats
 
     known, process = process_beats.found.beats, process_beats.process
     ids = sorted(known)
@@ -266,7 +266,7 @@ def overhead_of(
     from incprof.analysis.heartbeats.phase_beats import match
     from incprof.analysis.sites.rates import BeatCost
     from incprof.study.sites.store import beat_cost
-    from incprof.systems.heartbeats.agreement.validation import Overhead
+    from incprof.systems.heartbeats.validation import Overhead
 
     process, rows = process_beats.process, process_beats.found.rows
     if process.cost is None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, RunSummary
-from incprof.analysis.views.timebins import badge, cells, runs, sign
+from incprof.analysis.views.tracks import badge, cells, runs, sign
 from incprof.report.json.writing import write
 from incprof.report.text.console import console_for
 from incprof.report.words import headings
@@ -18,7 +18,7 @@ from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
 from incprof.report.words.formatting import elapsed, pct, printable, rate, seconds
 from incprof.report.words.run import rounded, run_json
-from incprof.systems.heartbeats.agreement.validation import (
+from incprof.systems.heartbeats.validation import (
     UNSEEN,
     Agreement,
     Alignment,

@@ -23,7 +23,7 @@ from incprof.command.helping import expert_flags
 from incprof.command.output import add_plot_argument, check_plot, check_target, write_bytes, write_plot, write_text
 from incprof.command.terminal import text_width, warn
 from incprof.errors import GateError, IncprofError, PartialDataError, UsageError
-from incprof.record import units
+from incprof.record import settings
 from incprof.safe.printable import say
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def seconds(text: str) -> tuple[float | None, float | None]:
     """Parse A:B into its ends in seconds, None for an omitted one."""
     match = re.fullmatch(r"([^:]*):([^:]*)", text)
     try:
-        low, high = (units.seconds(end) if end else None for end in match.groups()) if match else (None, None)
+        low, high = (settings.seconds(end) if end else None for end in match.groups()) if match else (None, None)
     except ValueError:
         low = high = None
     if (low is None and high is None) or (low is not None and high is not None and not low < high):

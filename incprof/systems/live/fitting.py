@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from incprof.analysis.phase_result import PhaseResult
     from incprof.model import IntervalProfile, Process
     from incprof.readers.stream.records import Libs
-    from incprof.systems.live.analyse.job_state import MadeOf
+    from incprof.systems.live.job_state import MadeOf
 
 
 class Fitting(threading.Thread):
@@ -64,7 +64,7 @@ class Fitting(threading.Thread):
             from incprof.model import pooled
             from incprof.readers.stream.inlined import known_from
             from incprof.study.sites.store import TYPICAL
-            from incprof.systems.live.analyse.job_state import made_of
+            from incprof.systems.live.job_state import made_of
 
             begin = time.monotonic()  # excludes the imports, a second or two, which happen once
             window = self._finish(self.window)

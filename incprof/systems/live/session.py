@@ -28,7 +28,7 @@ from incprof.systems.live.top_text import BeatLine
 
 if TYPE_CHECKING:
     from incprof.study.options import Listener
-    from incprof.systems.live.analyse.job_state import LiveView
+    from incprof.systems.live.job_state import LiveView
     from incprof.systems.live.watch import Watch
 
 

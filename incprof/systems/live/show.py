@@ -23,7 +23,7 @@ from incprof.command.terminal import text_width, wants_colour
 from incprof.report.text.console import console_for
 from incprof.report.words.run import rounded
 from incprof.safe.printable import say
-from incprof.systems.live.analyse.job_state import NEW, LivePhase, LiveProcess, LiveView
+from incprof.systems.live.job_state import NEW, LivePhase, LiveProcess, LiveView
 from incprof.systems.live.session import Session
 from incprof.systems.live.top_text import BeatLine, frame, log_line, main_site
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from incprof.command.helping import expert
 from incprof.command.options import LIBS, chosen_libs
 from incprof.errors import UsageError
-from incprof.record.units import time
+from incprof.record.settings import time
 
 if TYPE_CHECKING:
     from incprof.systems.live.watch import Watch

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.composition.separation import pooled_by_ticks
+from incprof.analysis.composition.segment_sums import pooled_by_ticks
 from incprof.analysis.thresholds import PHASES
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow import RunFollower
 from incprof.readers.stream.stream_files import split
-from incprof.systems.live.analyse.track import LiveRun
 from incprof.systems.live.fitting import Fitting, Lookup
+from incprof.systems.live.track import LiveRun
 
 if TYPE_CHECKING:
     from incprof.model import Process
     from incprof.readers.stream.follow import Follower
     from incprof.study.options import Libs
-    from incprof.systems.live.analyse.job_state import LiveView
+    from incprof.systems.live.job_state import LiveView
 
 # Number of last intervals that phases are fitted to.
 WINDOW = 3600

@@ -81,7 +81,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Run the program; the representative rank, or the process before all ranks, reports the prediction."""
     command = _command(args)
-    from incprof.systems.mpi.read.trace_file import read_signature
+    from incprof.systems.mpi.trace_file import read_signature
 
     signature = read_signature(args.signature)
     program = find_program(command[0])
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     if status != 0:
         say(f"{command[0]} ended with status {status}: nothing is predicted")
         return status
-    from incprof.systems.mpi.signatures.prediction import predict, trace_of
+    from incprof.systems.mpi.prediction import predict, trace_of
 
     directory, path = trace_of(output, signature, pid if rank is not None else None, since_ns)
     found = predict(signature, path, directory, whole=until is None, accepted=accepted)
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _accepted(words: list[str]) -> frozenset[str]:
     """Return the accepted differences from the signature. Raises: UsageError: one is unknown."""
-    from incprof.systems.mpi.signatures.process_events import DIFFERENCES
+    from incprof.systems.mpi.process_events import DIFFERENCES
 
     found = frozenset(word for one in words for word in one.split(","))
     for word in sorted(found - set(DIFFERENCES)):
@@ -134,7 +134,7 @@ def _accepted(words: list[str]) -> frozenset[str]:
 
 def _refusals(signature: SignatureFile, program: str, command: list[str], accepted: frozenset[str]) -> Iterator[str]:
     """Yield differences from the signature before the run. One started by a launcher is compared after it."""
-    from incprof.systems.mpi.signatures.process_events import differences, other_ranks, program_here
+    from incprof.systems.mpi.process_events import differences, other_ranks, program_here
 
     yield from other_ranks(signature.ranks, launch.launcher_size(os.environ))
     if os.path.basename(program) == signature.app:

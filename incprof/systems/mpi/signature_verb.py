@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         if target is not None:
             check_target(target, force=args.force, binary=False)
     check_plot(args)
-    from incprof.systems.mpi.signatures.run_signature import find_signature
+    from incprof.systems.mpi.run_signature import find_signature
 
     signature, unread = find_signature(
         args.directory, args.method, options, jobs=args.jobs or 0, dask=args.dask, listener=Stderr()
@@ -93,9 +93,9 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
     for name in ("output", "phase_table", "plot"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} is of a single run: give one directory")
+    from incprof.systems.mpi.run_signature import scales
     from incprof.systems.mpi.sections.prediction_answer import write_scales as write_tables
     from incprof.systems.mpi.sections.prediction_answer import write_scales_json
-    from incprof.systems.mpi.signatures.run_signature import scales
 
     methods = [args.method, *([args.against] if args.against not in (None, args.method) else [])]
     directories = [args.directory, *args.more]
@@ -107,9 +107,9 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
 
 def write(signature: Signature, args: argparse.Namespace) -> None:
     """Write the requested files, and print the result."""
+    from incprof.systems.mpi.run_signature import profile_phases
     from incprof.systems.mpi.sections.signature_answer import write_json, write_phase_table
     from incprof.systems.mpi.sections.signature_answer import write_text as write_table
-    from incprof.systems.mpi.signatures.run_signature import profile_phases
 
     lies = profile_phases(args.directory, signature.process)
     if args.output is not None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.views.timebins import badge, runs, sign, stretched
+from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, joules

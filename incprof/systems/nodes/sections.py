@@ -7,7 +7,7 @@ from incprof.report.page.sentences import percent
 from incprof.report.words.formatting import joules
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.node_states import PhaseOnNode
-from incprof.systems.nodes.answers.nodes import NodeBeside
+from incprof.systems.nodes.node_answers import NodeBeside
 from incprof.systems.nodes.state_names import name_of
 
 # Greatest number of node states named for a phase.

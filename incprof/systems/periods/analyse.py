@@ -20,14 +20,12 @@ from incprof.systems.periods.patterns.dtw import fast_step
 from incprof.systems.periods.patterns.pattern_result import Pattern
 from incprof.systems.periods.patterns.pattern_result import PatternOptions as PatternOptions
 from incprof.systems.periods.patterns.pattern_result import Patterns as Patterns
-from incprof.systems.periods.patterns.pattern_uses import Forecast as Forecast
-from incprof.systems.periods.patterns.pattern_uses import KnownPattern, Match, matches
+from incprof.systems.periods.patterns.pattern_uses import Forecast, KnownPattern, Match, matches
 from incprof.systems.periods.patterns.pattern_uses import SubProfiles as SubProfiles
 from incprof.systems.periods.patterns.pattern_uses import agreements as agreements
 from incprof.systems.periods.patterns.pattern_uses import compare_sub_profiles as compare_sub_profiles
 from incprof.systems.periods.patterns.pattern_uses import forecast as forecast
-from incprof.systems.periods.patterns.phase_ta import find_patterns as find_patterns
-from incprof.systems.periods.patterns.phase_ta import regions_of
+from incprof.systems.periods.patterns.phase_ta import find_patterns, regions_of
 from incprof.systems.periods.read import Rows
 
 # Rows per batch.

@@ -13,7 +13,7 @@ from incprof.command.helping import expert
 from incprof.command.options import chosen_libs
 from incprof.command.terminal import STDERR
 from incprof.errors import UsageError
-from incprof.record.units import time
+from incprof.record.settings import time
 
 if TYPE_CHECKING:
     from incprof.systems.periods.analyse import PatternOptions

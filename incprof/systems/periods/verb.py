@@ -25,7 +25,7 @@ from incprof.command.helping import expert, expert_flags
 from incprof.command.output import add_plot_argument, check_plot, check_target, write_plot, write_text
 from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
-from incprof.record.units import seconds
+from incprof.record.settings import seconds
 from incprof.systems.periods.loops import add_detect_arguments, check_detect, detect
 from incprof.systems.periods.parameters import (
     add_follow_arguments,
@@ -118,7 +118,7 @@ def check_targets(args: argparse.Namespace) -> None:
 
 def analysed(series: Series, options: PatternOptions) -> Patterns:
     """Return the patterns of a series."""
-    from incprof.systems.periods.analyse import find_patterns
+    from incprof.systems.periods.patterns.phase_ta import find_patterns
 
     return find_patterns(series.values, options)
 

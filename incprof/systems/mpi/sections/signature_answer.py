@@ -9,7 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
-from incprof.analysis.views.timebins import SIGNS, sign, stretched
+from incprof.analysis.views.tracks import SIGNS, sign, stretched
 from incprof.report.json.writing import significant, write
 from incprof.report.text.aligned import write_aligned
 from incprof.report.words.formatting import pct, seconds

@@ -11,7 +11,7 @@ from incprof.report.json.writing import write
 from incprof.report.text.aligned import write_aligned
 from incprof.report.words.formatting import pct, seconds, size
 from incprof.safe.printable import printable
-from incprof.systems.mpi.analyse.mpi_events import SECONDS as SECONDS
+from incprof.systems.mpi.analyse.mpi_events import SECONDS
 from incprof.systems.mpi.trace_types import CallSum, TraceSummary
 
 SCHEMA = "incprof.trace/1"

@@ -28,9 +28,9 @@ from incprof.systems.mpi.analyse.signature import (
     process_signature,
 )
 from incprof.systems.mpi.call_sums import places_of
-from incprof.systems.mpi.read.trace_file import find_traces, open_trace
-from incprof.systems.mpi.signatures.message_order import Beginning, beginning
-from incprof.systems.mpi.signatures.process_events import Places, process_events, sites_of
+from incprof.systems.mpi.message_order import Beginning, beginning
+from incprof.systems.mpi.process_events import Places, process_events, sites_of
+from incprof.systems.mpi.trace_file import find_traces, open_trace
 
 Found = TypeVar("Found")
 

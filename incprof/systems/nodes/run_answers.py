@@ -20,7 +20,7 @@ from incprof.systems.nodes.analyse.paper import PaperStates, phases_but_idle
 from incprof.systems.nodes.analyse.paper_letters import LetterOptions, PaperLetters, Recording, paper_letters
 from incprof.systems.nodes.analyse.power import idle_below, misses_per_cycle
 from incprof.systems.nodes.analyse.spelling import one_of_set, rows_of
-from incprof.systems.nodes.answers.nodes import Source, series_of
+from incprof.systems.nodes.node_answers import Source, series_of
 from incprof.systems.nodes.read import growing_rows
 
 

@@ -18,7 +18,7 @@ from incprof.readers.run import TRACE
 from incprof.readers.stream.stream_files import Source
 from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json
-from incprof.systems.mpi.read.event_lanes import BadRecordError, Lane
+from incprof.systems.mpi.event_lanes import BadRecordError, Lane
 from incprof.systems.mpi.trace_types import (
     Grammar,
     MpiEvent,

@@ -20,8 +20,8 @@ from incprof.systems.mpi.analyse.extrapolation import (
 )
 from incprof.systems.mpi.analyse.mpi_events import EventKind, ProcessEvents, by_function, kind_bytes
 from incprof.systems.mpi.call_sums import places_of
-from incprof.systems.mpi.read.trace_file import open_trace
-from incprof.systems.mpi.signatures.process_events import differences, other_ranks, process_events, sites_of
+from incprof.systems.mpi.process_events import differences, other_ranks, process_events, sites_of
+from incprof.systems.mpi.trace_file import open_trace
 from incprof.systems.mpi.trace_types import SignatureFile
 
 # With a larger relative difference from the signature's number of events, something else was run.

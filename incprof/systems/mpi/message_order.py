@@ -12,8 +12,8 @@ import numpy as np
 from incprof.model import BoolArray, FloatArray
 from incprof.systems.mpi.analyse.communication import Endpoint, ProcessMessages
 from incprof.systems.mpi.analyse.mpi_events import RECEIVE, SEND, Channel
-from incprof.systems.mpi.read.trace_file import open_trace
-from incprof.systems.mpi.signatures.process_events import counts, is_of_all, message_channel
+from incprof.systems.mpi.process_events import counts, is_of_all, message_channel
+from incprof.systems.mpi.trace_file import open_trace
 from incprof.systems.mpi.trace_types import ANY_SOURCE, Call, Completion, Message, MpiEvent, MpiObject, Site, Stretch
 
 # Calls whose number is the same in every run with the same input, whichever message arrives first.

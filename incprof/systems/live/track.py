@@ -15,7 +15,7 @@ import numpy as np
 from incprof.analysis.phase_result import PhaseResult, Step
 from incprof.analysis.thresholds import STEPS
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Metadata, Process, overhead_pct
-from incprof.systems.live.analyse.job_state import (
+from incprof.systems.live.job_state import (
     BETWEEN,
     NEW,
     NOTHING_KNOWN,

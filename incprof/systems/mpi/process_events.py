@@ -28,8 +28,8 @@ from incprof.systems.mpi.analyse.mpi_events import (
     Work,
     work_of,
 )
-from incprof.systems.mpi.read.event_lanes import MOST_SHAPES, NEW_SHAPE, BadRecordError, Cursor, Lane, parse_call
-from incprof.systems.mpi.read.trace_file import Trace, open_trace
+from incprof.systems.mpi.event_lanes import MOST_SHAPES, NEW_SHAPE, BadRecordError, Cursor, Lane, parse_call
+from incprof.systems.mpi.trace_file import Trace, open_trace
 from incprof.systems.mpi.trace_types import Call, Message, MpiObject, Program, Site, TraceMetadata
 
 

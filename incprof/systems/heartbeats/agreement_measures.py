@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import parse
-from incprof.systems.heartbeats.agreement.align import (
+from incprof.systems.heartbeats.agreement_align import (
     Span,
     by_clock,
     by_scale,
@@ -27,7 +27,7 @@ from incprof.systems.heartbeats.agreement.align import (
     profiles,
     weights,
 )
-from incprof.systems.heartbeats.agreement.validation import (
+from incprof.systems.heartbeats.validation import (
     SILENT,
     UNSEEN,
     Agreement,

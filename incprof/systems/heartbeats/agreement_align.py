@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.systems.heartbeats.agreement.validation import SILENT, Alignment, Beats, BoolArray, Pieces
+from incprof.systems.heartbeats.validation import SILENT, Alignment, Beats, BoolArray, Pieces
 
 # Advances of a step in both series. Each step is a straight line: no time is skipped, or stands still.
 Steps = tuple[tuple[int, int], ...]

@@ -1,1 +1,0 @@
-"""Analysis of a running job: phases are refitted as it grows, and keep their numbers."""

@@ -1,1 +1,0 @@
-"""Files of traces (docs/reference/formats.md) and of signatures."""

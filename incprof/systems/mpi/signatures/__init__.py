@@ -1,1 +1,0 @@
-"""The signature of a traced run, and predictions from it (docs/use/signature.md)."""
