@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.bed import Bed
 from benchmarks.measure import Result
 from benchmarks.periods_detection import TROUBLE, detection, found_of, random_series
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, Truth, profile
 
 HERTZ, MINUTES = 200, (1, 3, 5, 10, 15, 30, 45)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks.measure import Result
-from incprof.systems.periods.patterns.pattern_result import Patterns
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods.pattern_result import Patterns
+from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, Part, Truth, profile, stretch
 
 SAMPLES, SEEDS = 60_000, 10

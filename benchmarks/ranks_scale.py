@@ -21,7 +21,7 @@ from benchmarks.simulated.truth import Truth
 from incprof.analysis.ranks.summary import adjusted_rand
 from incprof.model import IntArray
 from incprof.study import Study, StudyOptions
-from incprof.study.ranks import Found
+from incprof.study.shared_phases import Found
 
 HERE = Path(__file__).resolve().parent
 SIZES, INTERVALS = (64, 256, 1024), 3600

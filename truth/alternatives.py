@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 
-from incprof.analysis.composition.features import build_features, interval_seconds
+from incprof.analysis.features import build_features, interval_seconds
 from incprof.analysis.phase_result import all_steps
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.steps import find_steps

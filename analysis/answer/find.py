@@ -14,7 +14,7 @@ import numpy as np
 
 from incprof.analysis.answer.describe import describe_phases, mostly
 from incprof.analysis.call_paths import with_estimated_paths
-from incprof.analysis.composition.features import build_features
+from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import ENOUGH, Phase, PhaseResult, SiteCost
 from incprof.analysis.phases.bins import has_times
 from incprof.analysis.phases.by_samples import cluster_by_samples

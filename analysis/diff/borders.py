@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.segment_sums import visits_of
+from incprof.analysis.features import Features
 from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.segment_sums import visits_of
 from incprof.model import FloatArray, IntArray
 
 # Episodes of this length or more are compared with the interval at their end.

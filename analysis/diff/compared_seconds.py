@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.diff.estimates import Estimate, counted, observed
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.pace import pace
+from incprof.analysis.segment_sums import visits_of
 from incprof.model import FloatArray, IntArray
 
 # A function whose calls show the pace of a phase is called in this share of its intervals, in both runs.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import Features, build_features
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
+from incprof.analysis.features import Features, build_features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.time_use import tree_ticks

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.composition.features import Features
-from incprof.analysis.composition.segment_sums import separation
 from incprof.analysis.explain.site_reasons import SiteEvidence, explain_sites
+from incprof.analysis.features import Features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.clustering import KScore
+from incprof.analysis.segment_sums import separation
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import pooled_by
 from incprof.analysis.phases.levels import borders_s, sequence_and_parts
 from incprof.analysis.phases.sequence import Sequence
+from incprof.analysis.segment_sums import pooled_by
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntervalProfile, pooled
 from incprof.model.intervals import cut

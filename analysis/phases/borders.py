@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import Sums, differences, visits_of
 from incprof.analysis.phases.clustering import Border, Level
+from incprof.analysis.segment_sums import Sums, differences, visits_of
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, Function, IntArray
 

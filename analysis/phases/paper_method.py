@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.composition.features import Features
+from incprof.analysis.features import Features
 from incprof.analysis.phases.clustering import Clustering
 from incprof.analysis.phases.kmeans import MAX_K, Fit, by_first_appearance, fit_range, make_fit
 from incprof.analysis.phases.scores_of_k import judge

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import (
+from incprof.analysis.phases.clustering import Judgement, KScore
+from incprof.analysis.phases.kmeans import Fit
+from incprof.analysis.segment_sums import (
     SILHOUETTE_SAMPLE,
     calinski_harabasz,
     chi2_quantile,
@@ -15,8 +17,6 @@ from incprof.analysis.composition.segment_sums import (
     evenly,
     silhouette,
 )
-from incprof.analysis.phases.clustering import Judgement, KScore
-from incprof.analysis.phases.kmeans import Fit
 from incprof.model import FloatArray
 
 # A lower silhouette is a weak structure, perhaps an artefact of clustering (Kaufman and Rousseeuw 1990, table 2.4).

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import Inclusive
+from incprof.analysis.features import Inclusive
 from incprof.analysis.phases.clustering import ShortStretch
 from incprof.model import Function, IntArray, IntervalProfile
 from incprof.model.time_use import tree_ticks, working

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import evenly
 from incprof.analysis.ranks.ranks_result import (
     TIMES,
     Clock,
@@ -19,6 +18,7 @@ from incprof.analysis.ranks.ranks_result import (
     Straggler,
 )
 from incprof.analysis.ranks.summary import agreement, bins_of, groups_of, on_bins
+from incprof.analysis.segment_sums import evenly
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.time_use import IO, MPI, WORK
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln
 
-from incprof.analysis.composition.segment_sums import differences, how_different
 from incprof.analysis.ranks.ranks_result import IDLE, Mix, Modes, RankLabels, RankSummary
+from incprof.analysis.segment_sums import differences, how_different
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.joining import Key

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import how_different
 from incprof.analysis.ranks.assign import columns_of, explains
 from incprof.analysis.ranks.ranks_result import IDLE, Part, RankSummary
+from incprof.analysis.segment_sums import how_different
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 

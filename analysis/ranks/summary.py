@@ -12,8 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.answer.describe import off_cpu_s
-from incprof.analysis.composition.features import Features, build_features
-from incprof.analysis.composition.segment_sums import Sums
+from incprof.analysis.features import Features, build_features
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.by_samples import part_of_intervals
 from incprof.analysis.phases.levels import Parts, parts_of
@@ -31,6 +30,7 @@ from incprof.analysis.ranks.ranks_result import (
     RankLabels,
     RankSummary,
 )
+from incprof.analysis.segment_sums import Sums
 from incprof.analysis.thresholds import Options
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.joining import keys_of

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import Features, who_was_called
+from incprof.analysis.features import Features, who_was_called
 from incprof.analysis.sites.site_cover import NONE, Choice, activity, choose_sites, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.analysis.thresholds import SITES, SiteOptions

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from incprof.analysis.composition.features import shares
-from incprof.analysis.composition.segment_sums import evenly
+from incprof.analysis.features import shares
+from incprof.analysis.segment_sums import evenly
 from incprof.analysis.thresholds import SITES, SiteOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 

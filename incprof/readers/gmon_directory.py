@@ -18,8 +18,8 @@ from incprof.readers.profile_builder import CallTable, Parts, SelfTime, build_pr
 from incprof.readers.stream.stream_files import HEADER, MAGIC
 from incprof.safe.inputs import AnyPath, read_input
 from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.function_table import NOWHERE, SymbolTable
 from incprof.symbols.modules import SymbolLoader
-from incprof.symbols.table import NOWHERE, SymbolTable
 from incprof.symbols.tail_calls import TailCalls
 
 IntArray = npt.NDArray[np.int64]

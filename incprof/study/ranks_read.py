@@ -17,12 +17,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from incprof.analysis.call_paths import with_estimated_paths
-from incprof.analysis.composition.segment_sums import pooled_by, ticks_of
 from incprof.analysis.phase_result import ENOUGH
 from incprof.analysis.phases.bins import in_bins
 from incprof.analysis.phases.paper_method import KMeansRuns
 from incprof.analysis.ranks.ranks_result import RanksResult, RankSummary
 from incprof.analysis.ranks.summary import summarised
+from incprof.analysis.segment_sums import pooled_by, ticks_of
 from incprof.errors import IncprofError
 from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
 from incprof.readers import read_profile

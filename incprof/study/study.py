@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import FloatArray, Process
     from incprof.study.options import Libs
-    from incprof.study.ranks import Found
+    from incprof.study.shared_phases import Found
     from incprof.study.sites.store import PlacedSite
 
 
@@ -106,8 +106,8 @@ class Study:
     @cached_property
     def shared(self) -> Found | None:
         """The shared phases of all ranks; None if there is one rank, or one process is studied alone."""
-        from incprof.study.ranks import Shared
         from incprof.study.ranks_read import Together
+        from incprof.study.shared_phases import Shared
 
         if not self._among:
             return None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from incprof.symbols.addr2line import Place
 from incprof.symbols.elf.file import MOST_OF_NAMES, ElfFile, Section
-from incprof.symbols.table import EMPTY_TABLE, AddressArray, IntArray, SymbolTable, table_of, unwind_ranges
+from incprof.symbols.function_table import EMPTY_TABLE, AddressArray, Int64Array, SymbolTable, table_of, unwind_ranges
 
 SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -205,14 +205,16 @@ def _preference(symbol: tuple[int, ...], strings: bytes) -> tuple[bool, int, int
     return (not size, binding, underscores, len(name), name)
 
 
-def _places(strings: bytes, offsets: npt.NDArray[np.unsignedinteger | np.signedinteger]) -> tuple[IntArray, IntArray]:
+def _places(
+    strings: bytes, offsets: npt.NDArray[np.unsignedinteger | np.signedinteger]
+) -> tuple[Int64Array, Int64Array]:
     """Return where the NUL-terminated strings at some offsets begin and end."""
     ends = np.append(np.flatnonzero(np.frombuffer(strings, dtype=np.uint8) == 0), len(strings))
     begin = np.minimum(offsets.astype(np.int64), len(strings))
     return begin, ends[np.searchsorted(ends, begin)]
 
 
-def _joined(strings: bytes, offsets: IntArray) -> tuple[bytes, IntArray]:
+def _joined(strings: bytes, offsets: Int64Array) -> tuple[bytes, Int64Array]:
     """Return the strings at some offsets, concatenated, and where each ends."""
     begin, end = _places(strings, offsets)
     ends = np.cumsum(end - begin)

@@ -16,9 +16,8 @@ from incprof.model import Code, Function, Module, distinct, module_label
 from incprof.symbols.demangle import LEGACY, display_names
 from incprof.symbols.elf.program_name import is_interpreter
 from incprof.symbols.elf_symbols import PLT_NAME
-from incprof.symbols.made_code import MadeCode, compiled
+from incprof.symbols.function_table import NOWHERE, MadeCode, SymbolTable, compiled
 from incprof.symbols.python_code import display_name, label, mangled_name
-from incprof.symbols.table import NOWHERE, SymbolTable
 
 IntArray = npt.NDArray[np.int64]
 NumberArray = npt.NDArray[np.int32]

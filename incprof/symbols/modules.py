@@ -19,10 +19,9 @@ from incprof.symbols.control_flow import Control, Range, flows
 from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
 from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
-from incprof.symbols.made_code import NO_CODE, MadeCode, Piece, made_code
+from incprof.symbols.function_table import NO_CODE, MadeCode, Piece, SymbolTable, made_code, whole
 from incprof.symbols.python_code import mangled_name
 from incprof.symbols.symbol_files import binary_with_code, find_symbols
-from incprof.symbols.table import SymbolTable, whole
 
 # Modules named in one line.
 MOST_NAMED = 4

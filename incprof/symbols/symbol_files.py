@@ -24,7 +24,7 @@ from incprof.safe.inputs import HOSTILE, notice_own, open_input
 from incprof.safe.jsonstore import replacing
 from incprof.symbols.elf.file import SHT_NOBITS, ElfFile, open_elf, text_at
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.table import EMPTY_TABLE, UNWIND_SIZES, SymbolTable
+from incprof.symbols.function_table import EMPTY_TABLE, UNWIND_SIZES, SymbolTable
 
 # Sections that name functions which are not exported.
 ALL_FUNCTIONS = (".symtab", ".gnu_debugdata", ".gopclntab", ".data.rel.ro.gopclntab")

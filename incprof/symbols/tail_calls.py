@@ -31,8 +31,8 @@ from incprof.symbols.control_flow import ANYWHERE
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf_symbols import PLT_NAME
 from incprof.symbols.function_space import FunctionSpace, NumberArray
+from incprof.symbols.function_table import NOWHERE
 from incprof.symbols.modules import AddressArray, MachineCode
-from incprof.symbols.table import NOWHERE
 
 # Functions outside the space: a library's; no function at all.
 OUTSIDE, NOTHING = -1, -2

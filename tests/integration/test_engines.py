@@ -174,7 +174,7 @@ def test_what_kills_each_process_is_lost_and_the_rest_is_done() -> None:
 def test_a_rank_that_nobody_lives_to_read(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("incprof.study.ranks.read_rank", read_or_die)
+    monkeypatch.setattr("incprof.study.shared_phases.read_rank", read_or_die)
     (directory / "run" / "ranks.json").unlink(missing_ok=True)
     assert main(["phases", str(directory / "run"), "--jobs", "2"]) == 5
     assert "rank 2 is left out: the process that read it was killed" in capsys.readouterr().err

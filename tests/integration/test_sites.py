@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.composition.features import build_features
+from incprof.analysis.features import build_features
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost
 from incprof.cli.main import main

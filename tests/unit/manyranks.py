@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.composition.features import build_features
+from incprof.analysis.features import build_features
 from incprof.analysis.ranks.all_ranks import said_of_ranks
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.ranks_result import Part, RanksResult, RankSummary

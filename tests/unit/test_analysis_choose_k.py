@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kneed import KneeLocator
 
-from incprof.analysis.composition.segment_sums import calinski_harabasz, distances, silhouette
 from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
 from incprof.analysis.phases.paper_method import chord_elbow, elbow
 from incprof.analysis.phases.scores_of_k import judge, score_cuts, votes_of
+from incprof.analysis.segment_sums import calinski_harabasz, distances, silhouette
 
 
 def blobs(centers, size=40, scale=0.05, seed=0):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.composition.features import Inclusive
-from incprof.analysis.composition.segment_sums import at_best_lag, differences, how_different, inside
+from incprof.analysis.features import Inclusive
+from incprof.analysis.segment_sums import at_best_lag, differences, how_different, inside
 from incprof.analysis.thresholds import PHASES
 
 A, B = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.2, 0.7])

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import build_features, energetic_columns, idle_intervals, shares
+from incprof.analysis.features import build_features, energetic_columns, idle_intervals, shares
 from tests.unit.profiles import rows
 
 

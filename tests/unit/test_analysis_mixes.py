@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.composition.features import build_features, chain_mixes
+from incprof.analysis.features import build_features, chain_mixes
 from incprof.model import LIBRARY
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.composition.segment_sums import (
+from incprof.analysis.segment_sums import (
     effective_dimensions,
     local_shares,
     overdispersion,

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.composition.segment_sums import visits_of
+from incprof.analysis.segment_sums import visits_of
 
 
 def labels(text):

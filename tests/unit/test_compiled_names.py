@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incprof.symbols.made_code import Compiled, compiled, however_compiled
+from incprof.symbols.function_table import Compiled, compiled, however_compiled
 from incprof.symbols.modules import parse_map
 
 SCRIPT = "/home/me/app/run.js"

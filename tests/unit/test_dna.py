@@ -20,7 +20,15 @@ from incprof.systems.nodes.analyse.comparable_rates import (
     plain_most_probable,
 )
 from incprof.systems.nodes.analyse.energy_forecast import align, estimate, match
-from incprof.systems.nodes.analyse.learn import changes, common_counters, decoded, group, learn, name_of, told_apart
+from incprof.systems.nodes.analyse.learn import (
+    changes,
+    common_counters,
+    decoded,
+    group,
+    learn,
+    name_by_rates,
+    told_apart,
+)
 from incprof.systems.nodes.analyse.live import ENDED, Live, Places
 from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Stretch, graph, under
 from incprof.systems.nodes.analyse.power import fit, lag_of, moved
@@ -273,7 +281,7 @@ NAMED = [
 @pytest.mark.parametrize(("rates", "name"), NAMED, ids=[name for _, name in NAMED])
 def test_names_of_states(rates, name):
     most = np.array([max(value, 1e10 if key in ("cycles", "instructions") else value) for key, value in rates.items()])
-    assert name_of(list(rates), np.array(list(rates.values())), most) == name
+    assert name_by_rates(list(rates), np.array(list(rates.values())), most) == name
 
 
 def test_few_stretches_make_as_many_groups_as_differ() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.readers.stream.as_gmon import GmonTotals, at_originals
-from incprof.symbols.table import build_table
+from incprof.symbols.function_table import build_table
 
 
 def of(*names: str) -> object:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.symbols.made_code import ELSEWHERE, MadeCode, Piece, made_code
+from incprof.symbols.function_table import ELSEWHERE, MadeCode, Piece, made_code
 from incprof.symbols.modules import parse_map
 
 PIECES = st.lists(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incprof.model import LIBRARY, OWN
 from incprof.readers.stream.coded_records import Nodes, RawSamples
 from incprof.readers.stream.sample_decoder import MadePaths
-from incprof.symbols.made_code import MadeCode, Piece, made_code
+from incprof.symbols.function_table import MadeCode, Piece, made_code
 
 MADE = 3
 PIECES = st.lists(

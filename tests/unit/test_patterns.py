@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods.pattern_result import PatternOptions
+from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, Part, profile, stretch
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.dtw import Forest, Heights, clusters, cut_of
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods import dtw
+from incprof.systems.periods.dtw import Forest, Heights, clusters, cut_of
+from incprof.systems.periods.pattern_result import PatternOptions
 
 
 def families(draw, shapes, members, noise, length=24):

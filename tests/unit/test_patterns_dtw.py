@@ -9,9 +9,9 @@ from dtaidistance import dtw_barycenter as peer_barycenter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.dtw import average, fast_step, medoid, plain_step, wgss
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods import dtw
+from incprof.systems.periods.dtw import average, fast_step, medoid, plain_step, wgss
+from incprof.systems.periods.pattern_result import PatternOptions
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.0, 1.0, -1.0])
 SERIES = st.lists(VALUES, min_size=1, max_size=12).map(lambda values: np.array(values, dtype=float))

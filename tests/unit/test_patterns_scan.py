@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis._native import ffi, native
-from incprof.systems.periods.patterns.dtw import doubles
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
-from incprof.systems.periods.patterns.scan import (
+from incprof.systems.periods.dtw import doubles
+from incprof.systems.periods.pattern_result import PatternOptions
+from incprof.systems.periods.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
+from incprof.systems.periods.scan import (
     base_period,
     carriers,
     fast_size,

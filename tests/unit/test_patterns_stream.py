@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from incprof.systems.periods.analyse import FIRST, PatternStream
-from incprof.systems.periods.patterns.dtw import plain
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.pattern_uses import agreements, mean_step, turned
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods.dtw import plain
+from incprof.systems.periods.pattern_result import PatternOptions
+from incprof.systems.periods.pattern_uses import agreements, mean_step, turned
+from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, instance, profile, shape
 
 

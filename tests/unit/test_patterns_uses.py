@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.pattern_result import PatternOptions, level_changes
-from incprof.systems.periods.patterns.pattern_uses import (
+from incprof.systems.periods import dtw
+from incprof.systems.periods.pattern_result import PatternOptions, level_changes
+from incprof.systems.periods.pattern_uses import (
     KnownPattern,
     compare_sub_profiles,
     forecast,
     matches,
     place_in,
 )
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, profile
 
 SHORT = st.lists(st.integers(-3, 3), min_size=1, max_size=6).map(lambda values: np.array(values, dtype=float))

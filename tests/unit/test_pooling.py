@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.composition.segment_sums import pooled_by, usual_ticks
+from incprof.analysis.segment_sums import pooled_by, usual_ticks
 from incprof.cli.main import main
 from incprof.model import pooled
 from incprof.study import Study

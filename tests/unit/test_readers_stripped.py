@@ -11,7 +11,7 @@ import pytest
 from incprof.errors import NoDataError
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols, unpacked
-from incprof.symbols.table import unwind_ranges
+from incprof.symbols.function_table import unwind_ranges
 from tests.integration.hosts import need
 
 SOURCE = """

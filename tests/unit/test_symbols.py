@@ -10,8 +10,8 @@ from incprof.symbols.demangle import display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf.program_file import read_traits
 from incprof.symbols.elf_symbols import read_symbols
+from incprof.symbols.function_table import NOWHERE
 from incprof.symbols.symbol_files import cached_symbols
-from incprof.symbols.table import NOWHERE
 from soak.mutate import damaged, mutate_binary
 from soak.mutate_elf import mutate_elf
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes

@@ -14,8 +14,8 @@ from incprof.model import LIBRARY, OWN, Module, PathTree, Samples
 from incprof.readers.stream.decoder import _Grown
 from incprof.symbols.control_flow import ANYWHERE, Control, Range
 from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.function_table import SymbolTable, build_table
 from incprof.symbols.modules import AddressArray, _targets
-from incprof.symbols.table import SymbolTable, build_table
 from incprof.symbols.tail_calls import MOST_JUMPS, OUTSIDE, Chain, Frame, TailCalls
 
 SIZE, SITE = 64, 0x10_0000

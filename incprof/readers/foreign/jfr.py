@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.readers.foreign.foreign_files import document, understood
 from incprof.readers.foreign.frames import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
-from incprof.symbols.made_code import JAVA
+from incprof.symbols.function_table import JAVA
 
 # Samples of threads that run Java code; CPU-time samples, since Java 25, and lost ones.
 SAMPLE, CPU_SAMPLE, CPU_LOST = "jdk.ExecutionSample", "jdk.CPUTimeSample", "jdk.CPUTimeSamplesLost"

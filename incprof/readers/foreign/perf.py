@@ -22,7 +22,7 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.foreign.frames import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
-from incprof.symbols.made_code import compiled, however_compiled
+from incprof.symbols.function_table import compiled, however_compiled
 
 # The head of a sample ends with its time, the number of events that it stands for, and the event's name.
 TIME = re.compile(r"\s(\d{1,12}\.\d{3,9}):(?:\s|$)")

@@ -18,7 +18,7 @@ from incprof.readers.gmon_directory import ARC, ARC_TAG, HISTOGRAM_HEAD, HISTOGR
 from incprof.readers.stream.collect import collect
 from incprof.readers.stream.records import ImageRecords, Libs, chunks, parse_images
 from incprof.readers.stream.stream_files import HEADER, MAGIC, Source
-from incprof.symbols.table import SymbolTable
+from incprof.symbols.function_table import SymbolTable
 
 AddressArray = npt.NDArray[np.uint64]
 IntArray = npt.NDArray[np.int64]

@@ -41,9 +41,9 @@ from incprof.readers.stream.stream_files import Source, split
 from incprof.readers.stream.stream_profile import with_regions_joined
 from incprof.safe.jsonstore import InMemory
 from incprof.symbols.function_space import FunctionSpace, IntArray, NumberArray
+from incprof.symbols.function_table import SymbolTable
 from incprof.symbols.modules import MachineCode, SymbolLoader
 from incprof.symbols.symbol_files import module_key
-from incprof.symbols.table import SymbolTable
 
 # Most intervals decoded at once.
 MOST_INTERVALS = 1024

@@ -14,10 +14,10 @@ from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.stream_files import Source
 from incprof.symbols.addr2line import Chain, Frame
 from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.function_table import NOWHERE
 from incprof.symbols.modules import SymbolLoader
 from incprof.symbols.python_code import line_at
 from incprof.symbols.source_lines import chains_of, inlined_part, nodes_of
-from incprof.symbols.table import NOWHERE
 from incprof.symbols.tail_calls import TailCalls
 
 

@@ -16,8 +16,7 @@ from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.records import Chunk, Libs, chunks
 from incprof.readers.stream.stream_files import SAMPLES
 from incprof.symbols.function_space import FunctionSpace
-from incprof.symbols.made_code import MadeCode
-from incprof.symbols.table import NOWHERE
+from incprof.symbols.function_table import NOWHERE, MadeCode
 
 FloatArray = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
@@ -122,7 +121,7 @@ class SampleDecoder:
         return SelfTime((pair // width).astype(np.int32), (pair % width).astype(np.int32), seconds.astype(np.float64))
 
 
-# Call paths through code that a program generated at run time, see symbols/made_code.py. p path nodes.
+# Call paths through code that a program generated at run time, see symbols/function_table.py. p path nodes.
 #
 # An address holds different functions in the course of a run: each becomes a node of its own. Code without a name is
 # not a function: it counts as its caller, like code of a library.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.composition.segment_sums import visits_of
 from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.segment_sums import visits_of
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, LoopLines, calls_by_phase, choose_loop, iterations
 from incprof.analysis.sites.times import heaviest_callers
 from incprof.analysis.uncounted.sampled_calls import called_again

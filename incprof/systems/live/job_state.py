@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.composition.features import shares
+from incprof.analysis.features import shares
 from incprof.analysis.phase_result import Phase
 from incprof.analysis.thresholds import PHASES
 from incprof.model import PROFILER, FloatArray, Function, Inlined, IntArray, IntervalProfile, Metadata

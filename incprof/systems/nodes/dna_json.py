@@ -9,12 +9,12 @@ import numpy as np
 
 from incprof.report.json.writing import significant, write
 from incprof.systems.nodes.analyse.energy_forecast import MATCHES, Estimate, Match
+from incprof.systems.nodes.analyse.learn import name_of
 from incprof.systems.nodes.analyse.live import ENDED, Now
 from incprof.systems.nodes.analyse.node_states import Alphabet, Graph, NodeStates
 from incprof.systems.nodes.analyse.paper import PaperStates, Transitions, probability
 from incprof.systems.nodes.analyse.paper_letters import EXECUTED, PaperLetters
 from incprof.systems.nodes.analyse.spelling import Spelling
-from incprof.systems.nodes.state_names import name_of
 
 SCHEMA = "incprof.dna/1"
 

@@ -16,12 +16,12 @@ from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, joules
 from incprof.systems.nodes.analyse.comparable_rates import MOST_CROWDED
 from incprof.systems.nodes.analyse.energy_forecast import MATCHES, Estimate, Match
+from incprof.systems.nodes.analyse.learn import MARK, letter_name, name_of
 from incprof.systems.nodes.analyse.live import Now
 from incprof.systems.nodes.analyse.node_states import Alphabet, Graph, NodeStates
 from incprof.systems.nodes.analyse.paper import PaperStates
 from incprof.systems.nodes.analyse.paper_letters import EXECUTED, PaperLetters
 from incprof.systems.nodes.analyse.spelling import Spelling
-from incprof.systems.nodes.state_names import MARK, letter_name, name_of
 
 MOST_NODES, MOST_STATES = 16, 40
 

@@ -6,9 +6,9 @@ from incprof.model.section import Column, Section, Table
 from incprof.report.page.sentences import percent
 from incprof.report.words.formatting import joules
 from incprof.study.study import Study
+from incprof.systems.nodes.analyse.learn import name_of
 from incprof.systems.nodes.analyse.node_states import PhaseOnNode
 from incprof.systems.nodes.node_answers import NodeBeside
-from incprof.systems.nodes.state_names import name_of
 
 # Greatest number of node states named for a phase.
 MOST_STATES = 4

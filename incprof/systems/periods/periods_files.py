@@ -13,8 +13,8 @@ import numpy as np
 
 from incprof.model import FloatArray
 from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
-from incprof.systems.periods.patterns.pattern_result import Pattern, Patterns, segments_of
-from incprof.systems.periods.patterns.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
+from incprof.systems.periods.pattern_result import Pattern, Patterns, segments_of
+from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,14 +15,14 @@ from incprof.model import IntArray
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, percent, sparkline
-from incprof.systems.periods.patterns.pattern_result import (
+from incprof.systems.periods.pattern_result import (
     ENOUGH_INSTANCES,
     SMALLEST_WINDOW,
     Pattern,
     Patterns,
     segments_of,
 )
-from incprof.systems.periods.patterns.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
+from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
 
 SHAPE_ROOM = 60
 

@@ -118,7 +118,7 @@ def check_targets(args: argparse.Namespace) -> None:
 
 def analysed(series: Series, options: PatternOptions) -> Patterns:
     """Return the patterns of a series."""
-    from incprof.systems.periods.patterns.phase_ta import find_patterns
+    from incprof.systems.periods.phase_ta import find_patterns
 
     return find_patterns(series.values, options)
 

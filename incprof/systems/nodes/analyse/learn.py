@@ -26,6 +26,7 @@ from incprof.systems.nodes.analyse.comparable_rates import (
     steps_of,
     whitening_of,
 )
+from incprof.systems.nodes.analyse.live import ENDED
 from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, State, stretches_of, without_idle
 from incprof.systems.nodes.analyse.paper import HELD, OF_PROCESSOR, TWINS, letter_of
 from incprof.systems.nodes.analyse.power import fit, is_idle, lag_of, moved
@@ -235,7 +236,7 @@ def _described(
     most = np.quantile(rows, 0.995, axis=0)
     own = [label == state for state in range(len(emissions.means))]
     rates = np.array([np.median(rows[each], axis=0) for each in own])
-    called = told_apart([name_of(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
+    called = told_apart([name_by_rates(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
     states = [
         State(
             state, called[state], is_idle(scale.names, rates[state], most), rates[state],
@@ -326,7 +327,7 @@ MISS_EACH, WRONG_EACH = 100, 120
 WAITS = 0.2
 
 
-def name_of(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
+def name_by_rates(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
     """Name a state.
 
     Args:
@@ -411,3 +412,22 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {letter}"
     return f"{value:.3g} "
+
+
+# Names for states of nodes.
+
+
+UNKNOWN_NAME, END_NAME = "unknown", "end"
+MARK = "power is simulated"
+
+
+def name_of(alphabet: Alphabet, state: int) -> str:
+    """Return the name of a state, of the unknown state, or of a run's end."""
+    if state == ENDED:
+        return END_NAME
+    return UNKNOWN_NAME if state < 0 else alphabet.states[state].name
+
+
+def letter_name(letter: int | None) -> str:
+    """Return the name of a letter of the paper; XXX for None."""
+    return "XXX" if letter is None else str(letter)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.thread_pool import spread
+from incprof.analysis._native import spread
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.dtw import average, clusters, medoid
-from incprof.systems.periods.patterns.instances import Claims, trace_group
-from incprof.systems.periods.patterns.pattern_result import SMALLEST_WINDOW, Pattern, PatternOptions, Patterns, Tried
-from incprof.systems.periods.patterns.scan import (
+from incprof.systems.periods import dtw
+from incprof.systems.periods.dtw import average, clusters, medoid
+from incprof.systems.periods.instances import Claims, trace_group
+from incprof.systems.periods.pattern_result import SMALLEST_WINDOW, Pattern, PatternOptions, Patterns, Tried
+from incprof.systems.periods.scan import (
     UP,
     Scan,
     allowed,

@@ -14,9 +14,9 @@ import numpy as np
 
 from incprof.analysis._native import ffi, native
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.patterns.dtw import doubles
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
-from incprof.systems.periods.patterns.scan import Run, inner_products
+from incprof.systems.periods.dtw import doubles
+from incprof.systems.periods.pattern_result import PatternOptions
+from incprof.systems.periods.scan import Run, inner_products
 
 # Share of the period by which the next piece may begin early or late, and the rate at which the shape adapts to the
 # pieces.

@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from incprof.analysis.composition.features import Inclusive
+from incprof.analysis.features import Inclusive
 from incprof.analysis.phases.likelihood import ratio, variance
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile

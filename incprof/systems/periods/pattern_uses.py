@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from incprof.model import FloatArray
-from incprof.systems.periods.patterns import dtw
-from incprof.systems.periods.patterns.dtw import wgss
-from incprof.systems.periods.patterns.instances import lay_over
-from incprof.systems.periods.patterns.pattern_result import Pattern, PatternOptions, Patterns
-from incprof.systems.periods.patterns.phase_ta import find_patterns
+from incprof.systems.periods import dtw
+from incprof.systems.periods.dtw import wgss
+from incprof.systems.periods.instances import lay_over
+from incprof.systems.periods.pattern_result import Pattern, PatternOptions, Patterns
+from incprof.systems.periods.phase_ta import find_patterns
 
 
 @dataclass(frozen=True)

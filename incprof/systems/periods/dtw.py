@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis._native import ffi, native
-from incprof.analysis.thread_pool import spread
+from incprof.analysis._native import ffi, native, spread
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.pattern_result import PatternOptions
 
 # Kernels compute with finite numbers only: a distance from here on exceeds the limit.
 FAR = 1e299

@@ -11,8 +11,8 @@ import numpy as np
 
 from incprof.analysis._native import ffi, native
 from incprof.model import FloatArray, IntArray
-from incprof.systems.periods.patterns.dtw import doubles
-from incprof.systems.periods.patterns.pattern_result import PatternOptions
+from incprof.systems.periods.dtw import doubles
+from incprof.systems.periods.pattern_result import PatternOptions
 
 # From this window on, the Fourier transform is faster than the definition.
 BY_FFT = 1024
