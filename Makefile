@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 SOAK_ARGS ?=
-# Tests often wait for programs that they record: one more than there are processors.
-TEST_JOBS ?= $(shell expr $$(nproc) + 1)
+# Tests often wait for programs that they record: two more than there are processors.
+TEST_JOBS ?= $(shell expr $$(nproc) + 2)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload appekg selfanalyze outside trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))

@@ -1,5 +1,7 @@
 """What all tests have in common."""
 
+import contextlib
+import importlib
 import os
 import signal
 from pathlib import Path
@@ -27,6 +29,23 @@ for name in ("CACHE", "CONFIG", "DATA"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the modules of all tests, each worker beginning elsewhere.
+
+    What one has compiled, the others load: in a fresh clone, each would compile them all. A module that cannot be
+    imported is reported when it is collected.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if worker == "gw0" or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    here = Path(__file__).parent
+    names = [f"tests.{path.parent.name}.{path.stem}" for path in sorted(here.glob("*/test_*.py"))]
+    first = len(names) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for name in (*names[first:], *names[:first]):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
