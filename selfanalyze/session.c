@@ -46,17 +46,11 @@ static int number(const char *name, uint64_t low, uint64_t high, uint64_t fallba
     return (int)(environment_nano(name, low * NANO, high * NANO, fallback * NANO, shown) / NANO);
 }
 
-/* Save the directory, because the program may change it before its first parallel region. */
-static void note_directory(void)
+/* Save the directory, because the program may change its own before its first parallel region. */
+static bool note_directory(void)
 {
     const char *given = environment_text("SELFANALYZE_DIR");
-    if (given == NULL)
-        return;
-    if (*given != '/' && strlen(launch.cwd) + strlen(given) + 2 < sizeof directory) {
-        strcpy(directory, launch.cwd);
-        strcat(directory, "/");
-    }
-    strncat(directory, given, sizeof directory - 1 - strlen(directory));
+    return given == NULL || launch_name_directory(&launch, given, "selfanalyze", directory, sizeof directory);
 }
 
 static void fork_child(void);
@@ -71,11 +65,10 @@ static __attribute__((constructor)) void configure(void)
     settings.baseline_iterations = number("SELFANALYZE_BASELINE_ITERATIONS", 1, 1000, 5, "5");
     joins = environment_flag("SELFANALYZE_JOIN", false);
     bool off = environment_flag("SELFANALYZE_DISABLE", false);
-    if (off || !launch_identify(&launch, -1) || !libc_at_fork(NULL, NULL, fork_child)) {
+    if (off || !launch_identify(&launch, -1) || !note_directory() || !libc_at_fork(NULL, NULL, fork_child)) {
         set_state(OVER);
         return;
     }
-    note_directory();
     baseline_configure(settings.baseline_threads, settings.baseline_iterations);
 }
 

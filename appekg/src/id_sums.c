@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "bisect.h"
+
 struct id_place {
     uint32_t id, at;
 };
@@ -30,16 +32,7 @@ const struct id_sum *id_sums_at(const struct id_sums *sums, size_t n)
 /* Return the number of places with a smaller id. */
 static size_t place_of(const struct id_sums *sums, uint32_t id)
 {
-    size_t low = 0;
-    size_t high = id_sums_count(sums);
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (places(sums)[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return COUNT_LEADING(id_sums_count(sums), at, places(sums)[at].id < id);
 }
 
 /* Return the id's sum, or NULL if there is no room for another. */

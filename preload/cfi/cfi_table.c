@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cfi.h"
 
+#include "bisect.h"
 #include "cfi_record.h"
 #include "sys.h"
 
@@ -25,16 +26,7 @@ static uint64_t low_of(const struct cfi_table *table, size_t number)
 /* Return the number of functions that begin at or before the address. */
 static size_t count_up_to(const struct cfi_table *table, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = table->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (low_of(table, middle) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return COUNT_LEADING(table->count, at, low_of(table, at) <= address);
 }
 
 /* Find the record of the function that contains the address. If several begin at one address, all but one are empty. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bisect.h"
 #include "cfi_record.h"
 #include "machine.h"
 #include "sys.h"
@@ -166,16 +167,7 @@ static struct cfi_row row_within(const struct go_table *table, const struct go_f
 /* Return the number of functions that begin at or before the address. */
 static uint64_t count_up_to(const struct go_table *table, uint64_t address)
 {
-    uint64_t low = 0;
-    uint64_t high = table->count;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (low_of(table, middle) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return COUNT_LEADING(table->count, at, low_of(table, at) <= address);
 }
 
 struct cfi_row go_table_rule(const struct go_table *table, uint64_t address, uint64_t origin)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "bisect.h"
 #include "maps.h"
 #include "sys.h"
 
@@ -293,16 +294,8 @@ const struct code_range *modules_find(const struct code_map *map, uint64_t pc)
 {
     if (map == NULL)
         return NULL;
-    size_t low = 0;
-    size_t high = map->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (map->ranges[middle].end <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < map->count && map->ranges[low].start <= pc ? &map->ranges[low] : NULL;
+    size_t next = COUNT_LEADING(map->count, at, map->ranges[at].end <= pc);
+    return next < map->count && map->ranges[next].start <= pc ? &map->ranges[next] : NULL;
 }
 
 size_t modules_count(void)
