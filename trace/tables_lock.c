@@ -12,11 +12,6 @@ void tables_share(void)
     shared = true;
 }
 
-bool tables_are_shared(void)
-{
-    return shared;
-}
-
 void tables_lock(void)
 {
     if (shared)

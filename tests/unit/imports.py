@@ -6,6 +6,7 @@ import numpy as np
 
 from incprof.cli.main import main
 from incprof.readers import open_run, read_profile
+from tests.unit.streamwriter import varint
 
 
 def bring(tmp_path, inputs, *words, name="run"):
@@ -48,13 +49,3 @@ def message(*pairs):
         kind = 0 if isinstance(value, int) else 2
         out += varint(number << 3 | kind) + (varint(value) if kind == 0 else varint(len(value)) + value)
     return out
-
-
-def varint(value):
-    """A number as protocol buffers have it."""
-    out = bytearray()
-    value &= 2**64 - 1
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])

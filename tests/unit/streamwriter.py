@@ -42,7 +42,9 @@ class Sample:
 
 
 def varint(value: int) -> bytes:
+    """A number as streams, traces and protocol buffers have it; a negative one as its two's complement."""
     out = bytearray()
+    value &= 2**64 - 1
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.unit.streamwriter import varint as number
+
 METADATA = {
     "format": "incprof-trace",
     "version": 1,
@@ -29,14 +31,6 @@ class Timed(NamedTuple):
     start_ns: int
     end_ns: int
     work_ns: int
-
-
-def number(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def signed(value: int) -> bytes:

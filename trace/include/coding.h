@@ -60,7 +60,6 @@ void objects_explain(uint32_t *versions, uint32_t number, struct buffer *words);
 /* One lock for the shared tables of a process: objects and requests. Taken only under MPI_THREAD_MULTIPLE; at lower
  * levels the program itself serialises its MPI calls. */
 void tables_share(void);
-bool tables_are_shared(void);
 void tables_lock(void);
 void tables_unlock(void);
 

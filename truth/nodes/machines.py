@@ -28,8 +28,7 @@ KINDS: dict[str, tuple[float, ...]] = {
 IDLE = np.array((1.5e8, 7e7, 3e6, 7e7, 4e5, 1.2e8, 1.5e7, 4e5, 1.5e3, 12, 1.8e3, 14, 3e4, 2e2))
 # Dynamic power in watts for a count per second, approximately.
 WATTS_PER = np.array((2.2e-9, 7e-10, 6e-9, 0, 2.2e-8, 0, 0, 1.5e-8, 1e-8, 4e-6, 1e-8, 4e-6, 2e-8, 1.2e-8))
-# Whether each counter scales with the clock of the processor, memory, network, or disk.
-PART_OF = np.array((0, 0, 1, 0, 1, 0, 0, 0, 2, 2, 2, 2, 3, 3))
+# The clock that bounds each kind of work: that of the processor, memory, network, or disk.
 BOUND_BY = {
     "compute": 0, "vector": 0, "memory": 1, "branchy": 0, "exchange": 2, "gather": 2, "write": 3, "read": 3,
     "serial": 0,
