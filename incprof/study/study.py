@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step, all_steps
 from incprof.errors import NoDataError, UsageError
-from incprof.model import IntervalProfile, Run
 from incprof.study.options import SILENT, Listener, StudyOptions
-from incprof.symbols.source_lines import line_weights, locate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from incprof.analysis.explain import Explanation
-    from incprof.analysis.phase_result import RunSummary
+    from incprof.analysis.phase_result import PhaseResult, RunSummary
     from incprof.analysis.ranks.ranks_result import RanksResult
     from incprof.analysis.sites.choice import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
-    from incprof.model import FloatArray, Process
+    from incprof.model import FloatArray, IntervalProfile, Process, Run
     from incprof.study.options import Libs
     from incprof.study.shared_phases import Found
     from incprof.study.sites.store import PlacedSite
@@ -218,6 +212,7 @@ class Study:
     def _model(self) -> PhaseResult:
         """The phases of `found_in`, with affordable sites and their places."""
         from incprof.analysis.answer.find import find_phases, within_budget
+        from incprof.study.located import located
         from incprof.study.ranks_read import kmeans_runs
         from incprof.study.sites.store import TYPICAL
 
@@ -339,33 +334,3 @@ def _others(run: Run, profile: IntervalProfile) -> list[str]:
         which = " or ".join(map(str, others[:8]))
         said.append(f"rank {rank}: {empty}{number}, on record and not shown here: --pid {which}")
     return said
-
-
-# Places of sites and steps in the source, from the program's debug information.
-
-
-def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
-    """Give each site its file and line: the function's, or for a loop the line with the most samples in its phase."""
-    functions = [site.function for phase in result.phases for site in phase.sites]
-    functions += [step.function for phase in result.phases for step in all_steps(phase.steps)]
-    begin = dict(zip(functions, locate(run, profile, functions, exe=exe), strict=True))
-
-    def place(site: Site, phase: Phase) -> Site:
-        file, line = begin[site.function].file, begin[site.function].line
-        if site.kind == "loop":
-            members = np.flatnonzero(result.labels == phase.id)
-            lines = line_weights(run, profile, site.index, intervals=members, exe=exe)
-            # Code inlined from elsewhere may be the hottest; the loop to instrument is in the function's own file.
-            own = [entry for entry in lines if entry[0] == file] or lines
-            file, line = own[0][:2] if own else (file, line)
-        return replace(site, file=file, line=line)
-
-    def place_step(step: Step) -> Step:
-        at, below = begin[step.function], tuple(place_step(inner) for inner in step.steps)
-        return replace(step, file=at.file, line=at.line, steps=below)
-
-    def place_all(phase: Phase) -> Phase:
-        sites, steps = (place(site, phase) for site in phase.sites), (place_step(step) for step in phase.steps)
-        return replace(phase, sites=tuple(sites), steps=tuple(steps))
-
-    return replace(result, phases=tuple(map(place_all, result.phases)))

@@ -11,8 +11,8 @@ from appekg.reader import read
 from incprof.errors import NoDataError
 from incprof.study.heartbeat_files import ProcessBeats
 from incprof.study.study import Study
+from incprof.systems.heartbeats.against_phases import beats_of
 from incprof.systems.heartbeats.agreement_measures import agree
-from incprof.systems.heartbeats.validate import beats_of
 from incprof.systems.heartbeats.validation import SILENT, UNSEEN
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 from tests.unit.profiles import two_phase_run

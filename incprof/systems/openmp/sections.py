@@ -7,8 +7,9 @@ from typing import TextIO
 from incprof.report.json.writing import write
 from incprof.report.text.aligned import write_aligned
 from incprof.safe.printable import printable
-from incprof.systems.openmp.analyse import Estimate, Speedup, Times
+from incprof.systems.openmp.analyse import Estimate, Speedup
 from incprof.systems.openmp.loop_answer import Answer, LoopAnswer
+from incprof.systems.openmp.loop_types import Times
 
 SCHEMA = "incprof.selfanalyze/1"
 
