@@ -90,7 +90,7 @@ def test_code_without_tables_is_walked_by_frame_pointers(cross: Cross) -> None:
 
 
 def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixture[str]) -> None:
-    recording = cross.record(cross.build("turns.c"), "2")
+    recording = cross.record(cross.build("turns.c"), "4")
     assert {name: recording.calls()[name] for name in ("work", "rest")} == recording.outcome.values()
     assert main(["phases", str(recording.directory), "--json", "--set", "phases.samples=0"]) == 0
     self_s = recording.profile.self_s.sum(axis=0)

@@ -200,7 +200,15 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert (done.stderr, done.returncode) == ("", 141)
 
 
-@pytest.mark.parametrize("words", ["phases {0}", "diff {0} {0}", "top {0} --once", "export {0} --format csv"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "phases {0}",
+        "top {0} --once",
+        pytest.param("diff {0} {0}", marks=pytest.mark.slow),
+        pytest.param("export {0} --format csv", marks=pytest.mark.slow),
+    ],
+)
 def test_whoever_reads_may_leave(words, tmp_path):
     """As a program ends that the signal ends, and without a word."""
     run = two_phase_run(tmp_path / "run")
