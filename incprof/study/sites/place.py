@@ -20,6 +20,7 @@ from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.model.names import begins_inside, parse, region_of
 from incprof.model.time_use import entries
 from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level
+from incprof.source.common import is_fortran
 from incprof.source.languages import language_of, parse_file, read_source
 from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
 from incprof.source.model import Loop, SourceFile
@@ -226,7 +227,7 @@ class Placer:
         inner = level.inner(phases, self._options.loop)
         if inner is None:
             return None
-        fortran = found.file.language in ("fortran", "fixed")
+        fortran = is_fortran(found.file.language)
         name = display_names([inner[1].function], fortran=fortran)[0]
         try:
             return inner[0], self._sources.function(inner[1].file, inner[1].line, name, entry=False)

@@ -14,6 +14,7 @@ from incprof.analysis.sites.rates import BeatCost, Rate
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
+from incprof.source.common import is_fortran
 from incprof.source.languages import language_of
 from incprof.source.locate import CHANGED, line_text, name_line
 from incprof.source.model import SourceFile
@@ -245,7 +246,7 @@ def describe(
     kind: Kind = "body" if spot.loop is None else "loop"
     line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
     # A PROGRAM has another name in the recording, and so for everything that reads it.
-    program = function.is_main and file.language in ("fortran", "fixed")
+    program = function.is_main and is_fortran(file.language)
     name = parse(recorded).last if program else function.name
     if file.language == "python":
         name = recorded if ":" in recorded else f"{label(file.path)}:{function.name}"
