@@ -289,7 +289,7 @@ class Options:
                 raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.beyond=4")
             if name not in names:
                 near = get_close_matches(name, names, 1)
-                hint = f"did you mean {near[0]}?" if near else "incprof help thresholds has them all"
+                hint = f"did you mean {near[0]}?" if near else "incprof help thresholds lists them"
                 raise UsageError(f"--set {setting}: no threshold {name}; {hint}")
             room, _, field = name.partition(".")
             try:

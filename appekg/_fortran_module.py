@@ -104,9 +104,7 @@ def _compile(words: Sequence[str], source: Path, target: Path) -> None:
         # Every compiler writes the module file to its working directory.
         _run([*words, "-c", "-o", "appekg.o", str(source)], work)
         if not (work / "appekg.mod").is_file():
-            raise CompilerError(
-                f"{shlex.join(words)} has left no appekg.mod; only compilers with .mod files can be used"
-            )
+            raise CompilerError(f"{shlex.join(words)} wrote no appekg.mod; use a compiler that writes .mod files")
         (work / "appekg.o").unlink(missing_ok=True)
         try:
             work.rename(target)

@@ -44,7 +44,7 @@ class File:
         try:
             for data in pieces(raw):
                 if data is None:
-                    self._problem("a line or an interval that is too long to be one was left out")
+                    self._problem("an oversized line or interval was left out")
                 else:
                     self._piece(Piece(data, self.header.columns), collector)
         except OSError as error:

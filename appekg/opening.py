@@ -29,7 +29,7 @@ def open_file(path: Path, *, within: Path | None = None) -> io.BufferedReader:
         _check_kind(os.stat(real), path)
         descriptor = os.open(real, FLAGS)
     except ValueError as error:  # NUL, or half of a surrogate pair
-        raise OSError(errno.EINVAL, "no file can have this name", str(path)) from error
+        raise OSError(errno.EINVAL, "not a valid file name", str(path)) from error
     try:
         _check_kind(os.fstat(descriptor), path)  # it may have been replaced
     except OSError:

@@ -49,14 +49,14 @@ static void say_end(void)
     struct follow_totals totals = follow_totals();
     char line[160];
     if (totals.lost > 0) {
-        snprintf(line, sizeof line, "%llu of %llu samples were lost: the recorder had no time to take them",
+        snprintf(line, sizeof line, "%llu of %llu samples were lost: the recorder could not read them fast enough",
                  (unsigned long long)totals.lost, (unsigned long long)(totals.samples + totals.lost));
         log_warn(line, NULL);
     }
     if (totals.processes == 0)
-        log_warn("no program ran that was to be recorded; --exe names one", NULL);
+        log_warn("no program ran that matches --exe", NULL);
     else if (totals.samples + totals.lost == 0)
-        log_warn("there is no sample: the program has used no measurable CPU time", NULL);
+        log_warn("no samples: the program has used no measurable CPU time", NULL);
     else
         closing_line_say(&(struct closing){.intervals = totals.intervals});
 }

@@ -74,7 +74,7 @@ static void say_permission(int error, pid_t pid)
             paranoid(), self);
     else if (pid != 0)
         snprintf(line, sizeof line,
-                 "process %d may not be looked at: be its user or root, or setcap cap_perfmon,cap_sys_ptrace+ep %s",
+                 "process %d may not be recorded: run as its user or root, or setcap cap_perfmon,cap_sys_ptrace+ep %s",
                  pid, self);
     else
         snprintf(line, sizeof line,

@@ -130,10 +130,10 @@ static void say_thinned(const struct rows *rows)
 static void say_incomplete(void)
 {
     if (tree_is_full())
-        log_warn(
-            "not all of it is counted: it had more than 1024 processes or 4096 threads, or more than there may be open "
-            "files for (ulimit -Hn)",
-            NULL);
+        log_warn("not all of it was counted: it had more than 1024 processes or 4096 threads, or more than there may "
+                 "be open "
+                 "files for (ulimit -Hn)",
+                 NULL);
 }
 
 /* Open the descriptors that run() waits for; the watch has begun. Returns 0 or negative errno. */
@@ -232,7 +232,7 @@ static int open_and_start(const struct request *request, const struct event *con
     size_t available = columns_open(&columns, chosen, count, request->target, request->interval_ns);
     say_unavailable();
     if (available == 0) {
-        log_warn("nothing of what was asked for can be sampled", NULL);
+        log_warn("none of the requested events can be sampled", NULL);
         return NO_DATA;
     }
     return start(request, child, rows);

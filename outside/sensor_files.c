@@ -113,7 +113,7 @@ static void look_at_zone(const char *directory, const char *entry, sensor_maker 
     if (line_of(text, sizeof text, "%s/%s/max_energy_range_uj", directory, entry))
         sensor_number(text, &sensor->range);
     if (strcmp(own, "psys") == 0)
-        strcpy(sensor->note, "the whole system, as its maker has connected it");
+        strcpy(sensor->note, "the whole system, as its manufacturer wired the sensor");
     else if (part != NULL && strcmp(own, "dram") != 0)
         snprintf(sensor->note, sizeof sensor->note, "a part of %s", parent);
 }
@@ -145,7 +145,7 @@ static void look_at_channel(const char *directory, const char *entry, const char
         sensor->scale = MICRO;
         sensor->range = 0x1p64;
         if (strcmp(chip, "power_meter") == 0)
-            strcpy(sensor->note, "the whole machine, as ACPI tells");
+            strcpy(sensor->note, "the whole machine, as ACPI reports");
         return;
     }
 }

@@ -51,7 +51,7 @@ void sensor_open(size_t number, char *why, size_t why_size, char *note, size_t n
     int error;
     snprintf(note, note_size, "%s", sensor->note);
     if (sensor->form == FORM_NONE) {
-        snprintf(why, why_size, "this machine tells of no power of that kind");
+        snprintf(why, why_size, "this machine reports no power of that kind");
     } else if (sensor->form == FORM_COMMAND) {
         open_command(sensor->command, why, why_size);
         snprintf(note, note_size, "the last reading of '%.80s', up to 10 s old", sensor->command->line);

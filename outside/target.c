@@ -67,10 +67,10 @@ bool target_look(pid_t pid, char *exe)
     name_file(path, sizeof path, pid, "exe");
     long length = sys_readlink(path, exe, PATH_MAX - 1);
     if (length == -EACCES || length == -EPERM)
-        return refuse(pid, geteuid() == 0 ? "is not for root to look at: this system forbids ptrace here"
-                                          : "is another user's: be that user or root");
+        return refuse(pid, geteuid() == 0 ? "is closed even to root: this system forbids ptrace here"
+                                          : "belongs to another user: run as that user or root");
     if (length <= 0)
-        return refuse(pid, "is the kernel's, and runs no program");
+        return refuse(pid, "is a kernel thread, and runs no program");
     exe[length] = '\0';
     return is_64_bit(path) || refuse(pid, "runs a 32-bit program: only 64-bit ones are recorded");
 }

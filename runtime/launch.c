@@ -184,7 +184,7 @@ bool launch_name_directory(const struct launch *launch, const char *given, const
     path[0] = '\0';
     if (given == NULL || *given != '/') {
         if (SYS2(SYS_getcwd, path, size) <= 0 || path[0] != '/') {
-            log_warn("cannot tell the current directory, not recording", NULL);
+            log_warn("cannot determine the current directory, not recording", NULL);
             return false;
         }
         text_append(path, size, "/");

@@ -104,8 +104,8 @@ static int add_run_time(struct dl_phdr_info *info, size_t size, void *context)
 static void warn_of_several(const char *path)
 {
     if (__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED) == 0)
-        log_warn("this program has several OpenMP run-times, and it is not known which one code without a file "
-                 "belongs to: run it without incprof selfanalyze if its results differ; taken is",
+        log_warn("this program has several OpenMP run-times, and it is unknown which one code without a file "
+                 "belongs to: run it without incprof selfanalyze if its results differ; using",
                  path);
 }
 

@@ -109,7 +109,7 @@ void *openmp_real(enum openmp_function function, const void *caller)
     errno = kept;
     if (found != NULL)
         return found;
-    log_warn("no OpenMP run-time in this program has the function that it calls, it ends here", names[function]);
+    log_warn("no OpenMP run-time in this program has the function that it calls: ending it here", names[function]);
     _exit(127);
 }
 

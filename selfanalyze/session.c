@@ -143,7 +143,7 @@ static void ask(uint32_t request)
     if (!session_is_on() || SYS0(SYS_getpid) != owner || worker_ask(request, LONGEST_WAIT_NS))
         return;
     set_state(OVER);
-    log_warn("the file system stands still, not waiting for it any more: the last loops are not written", NULL);
+    log_warn("the file system does not respond, not waiting for it any more: the last loops are not written", NULL);
 }
 
 void session_stop(void)

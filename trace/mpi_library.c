@@ -90,8 +90,9 @@ static struct library *load(const void *base)
     if (library->mpi != NULL)
         load_wrappers(library, path);
     else
-        log_warn("this program's MPI is not known, nothing is traced: put its mpicc into PATH and see incprof doctor",
-                 NULL);
+        log_warn(
+            "this program's MPI is not supported, nothing is traced: put its mpicc into PATH and see incprof doctor",
+            NULL);
     return library;
 }
 

@@ -98,7 +98,7 @@ static void say(const char *name)
         return;
     text_append(line, sizeof line, name);
     text_append(line, sizeof line,
-                " fails, as no MPI is loaded: the program has found the name only because it is traced; run it without "
+                " fails, as no MPI is loaded: the program finds the name only because it is traced; run it without "
                 "incprof trace");
     log_warn(line, NULL);
 }

@@ -168,7 +168,7 @@ static void say_where(void)
 static void say_spawned(void)
 {
     if (__atomic_load_n(&has_spawned, __ATOMIC_RELAXED))
-        log_warn("what MPI_Comm_spawn started is traced only where incprof trace stands before the launcher", NULL);
+        log_warn("programs that MPI_Comm_spawn started are traced only if incprof trace precedes the launcher", NULL);
 }
 
 static void say_lost(void)
@@ -180,7 +180,7 @@ static void say_lost(void)
     if (lost == 0)
         return;
     text_append_number(line, sizeof line, lost, 1);
-    text_append(line, sizeof line, " calls are not in the trace: the file system stood still or was too slow");
+    text_append(line, sizeof line, " calls are not in the trace: the file system did not respond or was too slow");
     log_warn(line, launch.directory);
 }
 
@@ -218,7 +218,7 @@ static void finish(struct lane *lane)
     if (event->function == FUNCTION_Comm_spawn || event->function == FUNCTION_Comm_spawn_multiple)
         __atomic_store_n(&has_spawned, true, __ATOMIC_RELAXED);
     if (until_reached(event, launch.ranks) && until_all_have())
-        stop("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)");
+        stop("ended on purpose: all ranks have done as much as requested (INCPROF_TRACE_UNTIL)");
     if (lane->begins_pause)
         __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
     lane->begins_pause = false;

@@ -156,7 +156,7 @@ static bool meet(bool ends)
     while ((result = meeting->result()) < 0) {
         if (monotonic_ns() > deadline) {
             log_warn(
-                "the program does not follow the signature: not all ranks come to the calls where they are to end; "
+                "the program does not follow the signature: not all ranks reach the calls at which they should end; "
                 "trace it again",
                 NULL);
             nanosleep(&forwarded, NULL);

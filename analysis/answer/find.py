@@ -51,7 +51,7 @@ def refuse(profile: IntervalProfile) -> None:
             f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"
         )
     if not np.isfinite(total):
-        raise NoDataError("the self times add up to no number: the profile is damaged, record it again")
+        raise NoDataError("the sum of the self times is not a number: the profile is damaged, record it again")
 
 
 METHODS = ("robust", "paper")
@@ -192,13 +192,13 @@ def warnings_of(
         shorter = ", or with a shorter interval" if profile.metadata.pooled == 1 else ""
         out.append(f"{profile.n_intervals} intervals are few: record for longer{shorter}")
     if asked is not None and k < asked:
-        out.append(f"{asked} phases were asked for, but only {k} differ")
+        out.append(f"{asked} phases were asked for, but only {k} of them differ")
     unclassified = int((labels < 0).sum())
     if unclassified > 0.2 * len(labels):
         out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
     if changed := options.changed():
         told = ", ".join(f"{name}={value:g}" for name, value in changed.items())
-        out.append(f"thresholds are not as usual: {told}")
+        out.append(f"thresholds differ from their defaults: {told}")
     return out
 
 

@@ -49,7 +49,7 @@ def compare(
     names, runs = measure([run[2] for run in both], [run[3] for run in both], cpu=clock == "cpu")
     for (path, *_), run in zip(both, runs, strict=True):
         if not run.duration_s > 0:
-            raise NoDataError(f"{path}: it took no time: nothing to compare")
+            raise NoDataError(f"{path}: the run took no time: nothing to compare")
     groups = align(runs)
     noise = assumed_noise(runs) if run_noise is None else run_noise
     table = Table(names, runs, groups, len(a), noise, clock == "cpu")

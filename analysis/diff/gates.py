@@ -93,10 +93,10 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
             )
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
         if condition.metric == "waiting" and any(row.off_cpu_s is None for row in meant):
-            raise UsageError(f"--fail-on {condition.text!r}: CPU time says nothing of waiting: leave out --time cpu")
+            raise UsageError(f"--fail-on {condition.text!r}: CPU time does not include waiting: leave out --time cpu")
         if condition.metric == "energy" and any(row.energy is None for row in meant):
             raise UsageError(
-                f"--fail-on {condition.text!r}: no power was sampled there: --counters and --counters-b have it"
+                f"--fail-on {condition.text!r}: it has no energy: give --counters and --counters-b files with power"
             )
         out += [(condition, row) for row in meant]
     return out

@@ -55,7 +55,7 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
     if common < HARDLY:
         lines.append(f"the runs have {100 * common:.0f} % of their time in functions that both have: the same program?")
     if len({_recording(run) for run in runs}) < len(runs):
-        lines.append("a recording is given more than once: what differs from run to run does not show")
+        lines.append("a recording was given more than once: it hides the variation from run to run")
     builds = {side.build for side in sides}
     if len(builds) == 1 and None not in builds:
         lines.append("all runs are of the same build")

@@ -326,5 +326,5 @@ def _why_not(loops: Sequence[LoopLines]) -> str:
     """Return why none of the loops that hold the samples gets a beat."""
     refused = next((loop.refusal for loop in loops if loop.refusal), None)
     if refused:
-        return f"its loop takes no beat: {refused}"
+        return f"its loop cannot hold a beat: {refused}"
     return "an iteration of its loop neither calls nor loops: too short for a beat"

@@ -67,7 +67,7 @@ bool ldms_load(struct ldms_api *api)
         complete = find(library, "ldms_xprt_new_with_auth", &api->create) && complete;
     }
     if (!complete) {
-        log_warn("libldms is not one that this library knows" INSTEAD, NULL);
+        log_warn("this version of libldms is not supported" INSTEAD, NULL);
         return false;
     }
     if (!was_there)

@@ -37,8 +37,8 @@ static const struct metric id_metrics[] = {
     {"appekg_beat_max_seconds", "gauge", "Longest heartbeat of the last interval.", OF_ID(max_ns), true, true},
     {"appekg_open_beats", "gauge", "Heartbeats in progress at the end of the last interval.", OF_ID(open), false,
      false},
-    {"appekg_open_seconds", "gauge", "For how long the oldest heartbeat in progress has been running.", OF_ID(open_ns),
-     true, false},
+    {"appekg_open_seconds", "gauge", "Time since the begin of the oldest heartbeat in progress.", OF_ID(open_ns), true,
+     false},
 };
 
 static const struct metric total_metrics[] = {
@@ -129,7 +129,7 @@ static void put_id_metrics(struct buffer *out, const struct buffer *labels, cons
     uint64_t factor;
     id_labels.length = 0;
     id_labels.failed = false;
-    put_head(out, "appekg_rate_factor", "gauge", "One heartbeat in so many is recorded.");
+    put_head(out, "appekg_rate_factor", "gauge", "One in this many heartbeats is recorded.");
     for (size_t i = 0; i < id_sums_count(sums); i++) {
         size_t at = id_labels.length;
         put_id_labels(&id_labels, id_sums_at(sums, i)->id, &factor);

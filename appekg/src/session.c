@@ -52,9 +52,9 @@ static void choose_sinks(void)
     if (known == 0)
         wanted[0] = &sink_file;
     if (known == 0)
-        log_warn("EKG_SINK knows file, prometheus, ldms and none, using file", config.sinks);
+        log_warn("EKG_SINK: expected file, prometheus, ldms or none, using file", config.sinks);
     else if (known < names_in(config.sinks))
-        log_warn("EKG_SINK knows file, prometheus, ldms and none, using those", config.sinks);
+        log_warn("EKG_SINK: expected file, prometheus, ldms or none, using those", config.sinks);
 }
 
 /* A program with more rights than its caller (setuid) writes no files at the caller's choice of path. */

@@ -31,7 +31,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror or error}", 1
     if isinstance(error, UnicodeEncodeError):
-        return f"{error.object!a}: no file has such a name", UsageError.exit_code
+        return f"{error.object!a}: not a valid file name", UsageError.exit_code
     if isinstance(error, MemoryError):
         return "not enough memory for this input", 1
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tree_sitter"):

@@ -82,9 +82,9 @@ def check_tables(path: Path, verbs: Container[str]) -> None:
     """Raise UsageError when a file has a table of no verb, or of a verb without settings."""
     for verb in read_tables(path):
         if verb not in verbs:
-            raise UsageError(f"{path}: [{verb}] is no verb of incprof; see incprof --help")
+            raise UsageError(f"{path}: [{verb}] is not a verb of incprof; see incprof --help")
         if verb in NOT_FROM_FILES - {"record"}:
-            raise UsageError(f"{path}: [{verb}] has no settings; those of a recording are in [record]")
+            raise UsageError(f"{path}: [{verb}] has no settings; put those of a recording into [record]")
 
 
 def _value(action: argparse.Action, value: object, where: str) -> object:
@@ -108,7 +108,7 @@ def _one(action: argparse.Action, value: object, where: str) -> object:
     except argparse.ArgumentTypeError as error:
         raise UsageError(f"{where}: {error}") from error
     except (ValueError, TypeError) as error:
-        kind = {int: "a whole number", float: "a number"}.get(action.type, "a value that makes sense")  # type: ignore[call-overload]
+        kind = {int: "a whole number", float: "a number"}.get(action.type, "a valid value")  # type: ignore[call-overload]
         raise UsageError(f"{where}: {text!r} is wrong, expected {kind}") from error
     if action.choices is not None and parsed not in action.choices:
         raise UsageError(f"{where}: {text!r} is wrong, expected one of {', '.join(map(str, action.choices))}")

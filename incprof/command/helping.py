@@ -8,9 +8,9 @@ from typing import Any
 
 START = """\
 incprof finds the phases of a program, and the places in its source that stand for them. To start:
-  incprof record -- ./app         run it as always: the recording goes to gmon-app (-g when it is built gives lines)
+  incprof record -- ./app         run it as usual: the recording goes to gmon-app (build with -g for line numbers)
   incprof phases gmon-app         its phases; `incprof report gmon-app` makes a page of them for a browser
-  incprof check ./app             what a recording of it will lack; building with -pg adds exact numbers of calls
+  incprof check ./app             what a recording of it will lack; building with -pg adds exact call counts
   incprof help [VERB]             all verbs, or the page on one; `incprof VERB --help` lists its options
 """
 

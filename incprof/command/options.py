@@ -70,7 +70,7 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counters",
         metavar="FILE",
-        help="counters that incprof sample recorded meanwhile: adds what bounds each phase",
+        help="counters recorded by incprof sample during the run: adds what bounds each phase",
     )
 
 
@@ -142,7 +142,7 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     if not 0 <= args.resolution < math.inf:
         raise UsageError(f"--resolution {args.resolution:g}: expected seconds, 0 or more")
     if args.resolution and args.method == "paper":
-        raise UsageError("--resolution is of the robust method: the paper's takes the recorded intervals")
+        raise UsageError("--resolution needs --method robust: the paper's method uses the recorded intervals")
     return StudyOptions(
         args.method, args.k, args.seed, jobs, args.overhead, tuple(args.set), args.level, args.dask, args.resolution
     )

@@ -220,7 +220,7 @@ def canonical_names(names: Sequence[str]) -> list[str]:
 def stand_ins(names: Sequence[str], called: Sequence[str]) -> tuple[str, ...]:
     """Return a note for each column that `canonical_names` named after an event of which it counts only a part."""
     return tuple(
-        f"{own} is taken for {name}" for own, name in zip(names, called, strict=True)
+        f"{own} is treated as {name}" for own, name in zip(names, called, strict=True)
         if name != own and canonical(own) is None
     )  # fmt: skip
 

@@ -120,7 +120,7 @@ class _Series:
         start_s = np.concatenate([[0.0], end_s[:-1]])
         missing = int(number[-1] - number[0] + 1 - len(number))
         if missing:
-            self.warnings.append(f"{missing} numbers have no file: their time is in the interval after them")
+            self.warnings.append(f"{missing} numbers have no file: their time counts in the interval after them")
         if self._shrunk:
             self.warnings.append(f"{self._shrunk} call counts decrease: are the files of one run, in order?")
         counters = _no_counters(len(number))

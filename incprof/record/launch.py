@@ -102,7 +102,7 @@ def _find_program(name: str, named: str | None) -> Path:
     for path in given or candidates(name):
         if path.is_file() and os.access(path, os.X_OK):
             return path
-    raise IncprofError(f"{given[0] if given else name} was not found, or is no program; install incprof again")
+    raise IncprofError(f"{given[0] if given else name} was not found, or is not a program; install incprof again")
 
 
 def preload_value(library: Path, existing: str) -> str:

@@ -133,7 +133,7 @@ def _soname(path: Path) -> str:
     for name in needed_names(ElfFile(str(path))):
         if LIBRARY.fullmatch(name) and not NOT_ITSELF.search(name):
             return name
-    raise IncprofError("it links with no shared MPI library; a program that holds its MPI cannot be traced")
+    raise IncprofError("it links no shared MPI library; programs with a static MPI cannot be traced")
 
 
 def _headers(shown: str) -> str:

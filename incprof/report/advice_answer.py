@@ -131,8 +131,8 @@ def rule_line(rule: Rule) -> str:
 def no_advice(found: Advice) -> str:
     """Return the reason why nothing is advised."""
     if not found.effects:
-        return "nothing is advised: no rule applies"
+        return "no advice: no rule applies"
     return (
-        f"nothing is advised from {found.runs} run{'s' * (found.runs != 1)} of each: no setting surely saves and takes "
+        f"no advice from {found.runs} run{'s' * (found.runs != 1)} of each: no setting certainly saves and takes "
         f"at most {100 * found.tolerance:g} % more time (--runs, --tolerance)"
     )

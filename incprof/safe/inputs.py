@@ -113,7 +113,7 @@ def open_input(
         owners: for a directory that anybody may write to: the users who may own the file, which then must not be a
             symbolic link.
 
-    Raises: OSError, also if it is not a regular file, or if no file can have this name.
+    Raises: OSError, also if it is not a regular file, or if the file name is not valid.
     """
     notice(path)
     try:
@@ -121,7 +121,7 @@ def open_input(
         _check_kind(os.stat(real, follow_symlinks=owners is None), path)
         descriptor = os.open(real, FLAGS | (os.O_NOFOLLOW if owners is not None else 0))
     except ValueError as error:  # NUL, or an unpaired surrogate
-        raise OSError(errno.EINVAL, "no file can have this name", os.fspath(path)) from error
+        raise OSError(errno.EINVAL, "not a valid file name", os.fspath(path)) from error
     try:
         status = os.fstat(descriptor)
         _check_kind(status, path)  # it may have been replaced by now
@@ -155,12 +155,12 @@ def read_input(
 def open_series(path: AnyPath) -> io.FileIO:
     """Open a file, a pipe or a terminal that the user named, to read it while it is written. A pipe waits for a writer.
 
-    Raises: OSError, also for a directory, or if no file can have this name.
+    Raises: OSError, also for a directory, or if the file name is not valid.
     """
     try:
         return io.FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY))
     except ValueError as error:
-        raise OSError(errno.EINVAL, "no file can have this name", os.fspath(path)) from error
+        raise OSError(errno.EINVAL, "not a valid file name", os.fspath(path)) from error
 
 
 def next_data(descriptor: int, offset: int) -> int:

@@ -181,7 +181,7 @@ def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]
 
     found = compiler_words(command)
     if found is None:
-        return f"{command.words[0]}: no compiler that is known here"
+        return f"{command.words[0]}: not a known compiler"
     compiler, given = found
     fortran = is_fortran(compiler)
     written = trees.scratch / f"{tree}-written"
@@ -238,7 +238,7 @@ def _first_error(output: str, place: str, status: int) -> tuple[str, str]:
         elif line.startswith(("Error: ", "Fatal Error: ")):
             return named, f"{where}: {line.split(': ', 1)[1].strip()}".removeprefix(": ")
     last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
-    return named, last.replace(place + os.sep, "") or f"the compiler ends with {status} and says nothing"
+    return named, last.replace(place + os.sep, "") or f"the compiler ended with status {status} and printed nothing"
 
 
 COMMAND_S = 600.0
@@ -281,7 +281,7 @@ def check_command(
     if status is None:
         return f"{command}: not done after {timeout_s:g} s"
     how = f"ended by signal {-status}" if status < 0 else f"exit code {status}"
-    return f"{command}: {how}: {said}" if said else f"{command}: {how}, without a word"
+    return f"{command}: {how}: {said}" if said else f"{command}: {how}, without output"
 
 
 def _watched(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int | None, str]:

@@ -49,7 +49,7 @@ class StudyCounters:
         if last <= 0 or self.offset_s >= length:
             far = -last if last <= 0 else self.offset_s - length
             when = "ends before the run begins" if last <= 0 else "begins after the run ended"
-            raise NoDataError(f"{self.path} {when}, by {far:.3g} s: give counters that were recorded beside it")
+            raise NoDataError(f"{self.path} {when}, by {far:.3g} s: give counters sampled during the run")
         sampled = float(self.series.end_s[-1])
         if not self.by_clock and abs(sampled - length) > FAR * length:
             lengths = f"is {sampled:.3g} s long, the run {length:.3g} s"
@@ -79,15 +79,15 @@ def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
     beside = StudyCounters(study, path)
     found = power_under(beside.series, study.profile, study.phases(confidence=False), beside.offset_s)
     if found is None or beside.series.power is None:
-        raise NoDataError(f"{path}: no power in it, in watts or joules: incprof sample --system records it")
+        raise NoDataError(f"{path}: contains no power, in watts or joules: incprof sample --system records it")
     if not found.measured_s.sum() > 0:
-        raise NoDataError(f"{path}: no power in it during the run")
+        raise NoDataError(f"{path}: contains no power during the run")
     busy, not_own = processors(beside) or (0.0, 0.0)
     others = not_own / busy if busy > 0 else 0.0
     said = []
     if others >= WORTH_SAYING:
         said.append(
-            f"{path}: {100 * others:.0f} % of the node's busy processors were not the run's: energy is theirs as well"
+            f"{path}: {100 * others:.0f} % of the node's busy processors ran other programs: the energy includes theirs"
         )
     if beside.series.power.simulated is not None:
         said.append(f"{path}: power is simulated by {beside.series.power.simulated}")

@@ -75,7 +75,7 @@ def by_dask(work: Work[Item, Result], address: str) -> None:
                 if _suspects(work, [place], client, address):
                     work.give_up(place)
         except _NoWorkersError:
-            work.warn([f"--dask {address}: no worker is there any more: {len(work.left)} ranks are not read"])
+            work.warn([f"--dask {address}: all workers are gone: {len(work.left)} ranks were not read"])
     for place in work.left:
         work.give_up(place)
 

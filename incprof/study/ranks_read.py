@@ -195,7 +195,7 @@ def usable(read: Sequence[RankRead], elsewhere: Container[int] | None) -> tuple[
         if all(one is not other for other in taken):
             what = one.program[0] if one.program[0] != most[0] else f"another build of {most[0]}"
             problems.append(
-                f"rank {one.rank} is left out: it ran {what}, and most ranks {most[0]}; --ranks {one.rank} is about it"
+                f"rank {one.rank} is left out: it ran {what}, and most ranks {most[0]}; --ranks {one.rank} analyses it"
             )
         elif one.summary.damaged:
             problems.append(f"rank {one.rank}: {'; '.join(one.summary.warnings)}")

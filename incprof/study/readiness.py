@@ -105,7 +105,7 @@ def _c_library() -> Iterator[Finding]:
 def _kernel() -> Iterator[Finding]:
     """Check system calls that are newer than the oldest kernel. Each has a substitute."""
     if machine.kernel_version() < OLDEST_KERNEL:
-        yield Finding("kernel", "lacking", "older than 4.18, the oldest that incprof is for")
+        yield Finding("kernel", "lacking", "older than 4.18, the oldest supported")
     missing = machine.missing_calls()
     for name in missing:
         yield Finding(name, "lacking", INSTEAD[name])
@@ -216,18 +216,18 @@ def python_seen(program: str | None) -> tuple[bool, str]:
     except IncprofError as error:
         return False, str(error)
     if minor is None:
-        return False, f"{path}: functions of C only: it does not export what CPython's frames are found by"
+        return False, f"{path}: functions of C only: it does not export the symbols that locate CPython's frames"
     if not OLDEST <= minor <= NEWEST:
-        version = f"Python 3.{minor}" if minor >= 0 else "a Python of no version"
-        return False, f"{path}: {version}: functions of C only; those of Python are seen of CPython {KNOWN}"
+        version = f"Python 3.{minor}" if minor >= 0 else "a Python without a version"
+        return False, f"{path}: {version}: functions of C only; Python functions are recorded for CPython {KNOWN}"
     return True, f"{path}: Python 3.{minor}: {_how(minor)}"
 
 
 def _how(minor: int) -> str:
     """Describe the support of a known version."""
     if minor < QUALIFIED:
-        return "functions are seen, methods without their classes; from outside (record -p) those of C only"
-    return "functions are seen" + ("" if minor <= TRIED else f", as in 3.{TRIED}; not tried")
+        return "functions are recorded, methods without their classes; from outside (record -p) those of C only"
+    return "functions are recorded" + ("" if minor <= TRIED else f", as in 3.{TRIED}; not tried")
 
 
 def _files(path: str) -> Iterator[tuple[ElfFile, dict[str, Symbol]]]:

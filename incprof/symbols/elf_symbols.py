@@ -137,7 +137,7 @@ def _raw(elf: ElfFile, section: Section) -> tuple[SymbolArray, bytes]:
     data, strings = elf.symbol_table(section)
     symbols = np.frombuffer(data, dtype=SYMBOL, count=len(data) // SYMBOL.itemsize)
     if _length_of_names(symbols, strings) > MOST_OF_NAMES * (len(data) + len(strings)):
-        raise elf.damaged("names of symbols lie in each other")
+        raise elf.damaged("names of symbols overlap")
     return symbols, strings
 
 

@@ -121,16 +121,16 @@ static void say_python(char *line, size_t size)
 {
     uint32_t version = python_unknown_version();
     if (python_used()->is_unreadable)
-        text_append(line, size, "; functions of Python are not seen, as its memory cannot be read (ptrace_scope)");
+        text_append(line, size, "; functions of Python are not recorded, as its memory cannot be read (ptrace_scope)");
     if (__atomic_load_n(&python_used()->has_too_many, __ATOMIC_RELAXED))
-        text_append(line, size, "; of so many Python threads, functions are not seen in all");
+        text_append(line, size, "; with so many Python threads, functions are not recorded in all");
     if (version == 0)
         return;
     text_append(line, size, "; functions of Python ");
     text_append_number(line, size, version >> 8, 1);
     text_append(line, size, ".");
     text_append_number(line, size, version & 0xff, 1);
-    text_append(line, size, " are not seen");
+    text_append(line, size, " are not recorded");
 }
 
 static void say_count(char *line, size_t size, uint64_t count, const char *one, const char *many)

@@ -278,7 +278,7 @@ static void give_up(struct recording *recording, uint64_t left)
     text_append_number(text, sizeof text, left, 1);
     text_append(text, sizeof text, left == 1 ? " interval" : " intervals");
     recording->intervals -= left < recording->intervals ? left : recording->intervals;
-    log_warn("the file system stands still, not waiting for it any more: not written", text);
+    log_warn("the file system does not respond, not waiting for it any more: not written", text);
 }
 
 void recording_end(struct recording *recording, const struct interval *interval, uint64_t end_ns)

@@ -127,7 +127,9 @@ static bool is_wanted(void)
     if (!config_has_rank(config.ranks, launch.rank, launch.local))
         return false;
     if (launch.local < 0 && launch.rank == 0 && config.ranks != NULL && strstr(config.ranks, "per-node") != NULL)
-        log_warn("the launcher does not say which ranks share a node: every rank counts as the first of its own", NULL);
+        log_warn("the launcher's environment does not show which ranks share a node: every rank counts as the first of "
+                 "its own",
+                 NULL);
     if (config.exe == NULL || *config.exe == '\0')
         return true;
     return launch_is_program(config.exe, launch.exe);

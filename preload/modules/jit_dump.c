@@ -102,7 +102,7 @@ void jit_dump_read(struct jit_file *file, const struct jit_process *process, con
     while (is_one && !lines->is_full && file->read < size && next_record(file, fd, size, lines, since)) {
     }
     if (file->is_damaged)
-        log_warn("this file is damaged, code that is made from now on has no names", path);
+        log_warn("this file is damaged, code generated from now on has no names", path);
     if (is_one)
         jit_file_advance(file, fd, 0);
     sys_close(fd);

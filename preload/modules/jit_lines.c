@@ -100,8 +100,7 @@ void jit_lines_write(struct jit_lines *lines)
     uint64_t kept = lines->kept + lines->text.length;
     if (lines->text.length > 0 && !lines->is_full && (kept > MOST_BYTES || lines->text.failed || !append(lines))) {
         lines->is_full = true;
-        log_warn("cannot keep more names of code that the program makes as it runs: what comes now has none",
-                 lines->name);
+        log_warn("cannot keep more names of code that the program generates: later code has none", lines->name);
     }
     lines->kept = kept;
     buffer_free(&lines->text);

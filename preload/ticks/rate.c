@@ -76,7 +76,7 @@ static void lower_rate(struct config *config, uint64_t cost_ns)
     struct buffer line = {0};
     buffer_text(&line, "samples cost ");
     buffer_decimal(&line, (cost_ns + 500) / 1000);
-    buffer_text(&line, " us each on this machine, before any is looked at: taking ");
+    buffer_text(&line, " us each on this machine, before processing: taking ");
     buffer_decimal(&line, most_hz);
     buffer_text(&line, " a second instead of ");
     buffer_decimal(&line, config->rate_hz);
@@ -98,7 +98,7 @@ void rate_choose(struct config *config)
             config->rate_hz = NANO / kernel_tick_ns(); /* the default is as fast as a CPU timer, if that is slower */
         else if (!config->clock_given)
             log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
-                     "kernel.perf_event_paranoid): the rate will be lower than asked for",
+                     "kernel.perf_event_paranoid): the rate will be lower than requested",
                      NULL);
         return; /* if perf's clock was set explicitly, the first thread that cannot use it reports that */
     }

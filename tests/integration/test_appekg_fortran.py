@@ -209,7 +209,7 @@ def test_another_version_of_a_compiler_has_a_module_of_its_own(tmp_path: Path) -
     [
         ("exit 3\n", "fails: status 3"),
         ('case $1 in --version) ;; *) echo "x.f90:1: Error: no"; exit 1;; esac\n', "fails: x.f90:1: Error: no"),
-        ("exit 0\n", "has left no appekg.mod"),
+        ("exit 0\n", "wrote no appekg.mod"),
     ],
 )
 def test_a_compiler_that_cannot_is_one_line(text: str, message: str, tmp_path: Path) -> None:

@@ -235,8 +235,8 @@ def test_it_lets_go(how: str, static: Path, tmp_path: Path) -> None:
     if how == "signal":
         recorder.send_signal(signal.SIGINT)
     said = recorder.communicate(timeout=TIMEOUT_S)
-    assert recorder.returncode == 4, "it has only waited: there is no sample"
-    assert said == ("", "incprof: there is no sample: the program has used no measurable CPU time\n")
+    assert recorder.returncode == 4, "it has only waited: no samples"
+    assert said == ("", "incprof: no samples: the program has used no measurable CPU time\n")
     assert host.poll() is None
     assert host.communicate("go\n", timeout=TIMEOUT_S) == ("done\n", "")
     assert host.returncode == 7
@@ -268,7 +268,7 @@ def test_what_cannot_be_attached_to(tmp_path: Path, static: Path) -> None:
     }
     kernels = Path("/proc/2/comm")  # not there in a container
     if kernels.exists() and kernels.read_text() == "kthreadd\n":
-        said["2"] = "process 2 is the kernel's, and runs no program"
+        said["2"] = "process 2 is a kernel thread, and runs no program"
     for pid, line in said.items():
         done = record(tmp_path, "-p", pid)
         assert (done.returncode, done.stdout, done.stderr) == (1, "", f"incprof: {line}\n")
@@ -294,7 +294,7 @@ def test_another_users_process(tmp_path: Path, static: Path) -> None:
         done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     host.communicate("go\n", timeout=TIMEOUT_S)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "another user's: be that user or root" in done.stderr
+    assert "belongs to another user: run as that user or root" in done.stderr
 
 
 def refusing(place: Path, everything: bool) -> Path:

@@ -127,7 +127,7 @@ def test_where_memory_must_not_be_read_frames_of_c_are_left(driver: Recording, t
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    assert "functions of Python are not seen, as its memory cannot be read" in done.stderr
+    assert "functions of Python are not recorded, as its memory cannot be read" in done.stderr
     found = paths_of(tmp_path / "run")
     assert not most(found, DRIVER.name)
     assert most(found, "kernel") > 50

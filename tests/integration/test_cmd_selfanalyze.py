@@ -29,7 +29,7 @@ def test_the_programs_output_and_status_are_its_own(programs: Programs, tmp_path
     assert done.returncode == 7
     assert done.stdout == "outer 30\ninner 90\n"
     assert "first (nested.c:" in done.stderr
-    assert "not known (--iterations)" in done.stderr
+    assert "unknown (--iterations)" in done.stderr
     again = incprof("selfanalyze-nested-gcc", cwd=tmp_path)
     assert again.returncode == 0
     assert again.stdout in done.stderr

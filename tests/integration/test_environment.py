@@ -185,7 +185,7 @@ def test_only_the_first_ranks_of_each_node(
 def test_a_launcher_that_does_not_say_who_shares_a_node(host: BuildHost, tmp_path: Path) -> None:
     """Rank 0 says so for all."""
     env = {"INCPROF_DIR": "run", "PMI_RANK": "0", "INCPROF_RANKS": "per-node:2"}
-    assert "does not say which ranks share a node" in record_only([host("simple.c"), "20"], tmp_path, **env).stderr
+    assert "does not show which ranks share a node" in record_only([host("simple.c"), "20"], tmp_path, **env).stderr
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from tests.integration.instrument_fortran import fortran as fortran
 # Reasons, numbers left out, by how the line of the place starts.
 REFUSED = {
     "ways_out.f90": {
-        "pure integer function plain": "pure: such a procedure calls nothing that has an effect",
+        "pure integer function plain": "pure: such a procedure must not have side effects",
         "40  do 50 i": "it shares its last statement with a loop inside of it",
-        "do concurrent": "DO CONCURRENT: its iterations call nothing that has an effect",
+        "do concurrent": "DO CONCURRENT: its iterations must not have side effects",
         "do value = 1, 3": "line # may lead out of the loop",
     },
     "old_style.f": {
@@ -36,12 +36,12 @@ REFUSED = {
         "do i = 1, 2 * n": "a branch of #if holds a part of it",
         "subroutine split": "a line of the preprocessor is inside of its header, line #",
         "subroutine leaves": "a line of the preprocessor is inside of a statement, line #",
-        "subroutine inside": "no place between its declarations and what it does is outside of #if",
+        "subroutine inside": "every place between its declarations and its first statement is inside #if",
     },
     "conditions.F": {},
     "directives.f90": {
-        "do i = 1, 3": "the directive above line # allows for nothing between loops",
-        "do i = 1, n": "the directive above line # allows for no calls",
+        "do i = 1, 3": "the directive above line # allows nothing between loops",
+        "do i = 1, n": "the directive above line # allows no calls",
     },
     "parts.f90": {},
 }

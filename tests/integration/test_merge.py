@@ -78,7 +78,7 @@ def test_ranks_that_are_missing_are_named(tmp_path: Path, capsys: pytest.Capture
     parts = [part(tmp_path / "a", 1, of=9), part(tmp_path / "b", 6, of=9)]
     status, _, err = merged(capsys, tmp_path / "out", *parts)
     assert (status, err.count("\n")) == (0, 1)
-    assert "which no directory holds: 0, 2-5, 7-8" in err
+    assert "no directory holds these ranks of the launch: 0, 2-5, 7-8" in err
 
 
 def test_what_does_not_belong_together_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_traces_of_calls_come_along(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert merged(capsys, tmp_path / "out", *parts)[::2] == (0, "")
     assert [(tmp_path / f"out/rank-{rank:05}.mpi").read_bytes() for rank in (0, 1)] == [b"calls of 0", b"calls of 1"]
     status, _, err = merged(capsys, tmp_path / "anew", *parts, "--renumber")
-    assert (status, err.count("\n"), "without traces of MPI calls" in err) == (0, 1, True)
+    assert (status, err.count("\n"), "leaves out traces of MPI calls" in err) == (0, 1, True)
     assert not list((tmp_path / "anew").glob("*.mpi"))
 
 

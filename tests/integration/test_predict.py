@@ -14,7 +14,7 @@ from tests.integration.mpi_traces import INCPROF, Mpi, events_of, mpis, run
 
 RANKS = 3
 STEPS = 400
-ENDED = "ended on purpose: all ranks have done as much as was asked for"
+ENDED = "ended on purpose: all ranks have done as much as requested"
 
 
 @pytest.fixture(
@@ -76,7 +76,7 @@ def test_work_that_goes_to_whoever_is_free_is_run_to_its_end(mpi: Mpi, tmp_path:
     known = signed(mpi, tmp_path, "workers", "200")
     assert (known["until"], known["until_calls"]) == (None, None)
     outcome = predicted(mpi, tmp_path, mpi.build("neighbours.c"), "workers", "200")
-    assert "it is run to its end" in outcome.stderr
+    assert "running it to its end" in outcome.stderr
     assert "200 steps" in outcome.stdout
 
 

@@ -180,4 +180,4 @@ oldest.join()
 def test_a_thread_that_is_not_found_among_very_many_is_reported(threads: int, tmp_path: Path) -> None:
     done = incprof("record", "--exe", PYTHON, "-o", tmp_path / "run", "--", PYTHON, "-c", MANY, str(threads))
     assert done.returncode == 0
-    assert ("of so many Python threads, functions are not seen in all" in done.stderr) == (threads > 256)
+    assert ("with so many Python threads, functions are not recorded in all" in done.stderr) == (threads > 256)

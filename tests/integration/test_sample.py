@@ -199,7 +199,7 @@ def test_more_processes_than_files_may_be_open_are_reported(tmp_path: Path, chil
     program = ["sh", "-c", f"{start}; {wait}; kill $all"]
     done = subprocess.run([*limited, *program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert ("incprof: not all of it is counted: " in done.stderr) == (children > 1)
+    assert ("incprof: not all of it was counted: " in done.stderr) == (children > 1)
 
 
 # Ends when there are enough rows, and tells how the sampler, its parent, is scheduled.

@@ -272,7 +272,7 @@ def test_a_sampler_that_is_killed_takes_its_commands_along(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--power", "sun"), "'sun' is no kind of power"),
+        (("--power", "sun"), "'sun' is not a kind of power"),
         (("--power-command", "pdu"), "expected NAME=COMMAND"),
         (("-p", "1", "--", "true"), "two things to sample"),
     ],

@@ -257,4 +257,4 @@ def test_a_file_system_that_stands_still_until_the_end(programs: Programs, tmp_p
         pytest.skip("no ptrace here")
     assert (done.returncode, done.stdout) == (7, "outer 3000\ninner 60000\n")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("incprof selfanalyze: the file system stands still, ")
+    assert line.startswith("incprof selfanalyze: the file system does not respond, ")

@@ -129,7 +129,7 @@ def test_a_program_that_fails_is_not_predicted(mpi: Mpi, traced: Path, tmp_path:
     said(traced, "signature", "run", "-o", file)
     outcome = run([*INCPROF, "predict", file, "--", "false"], tmp_path)
     assert (outcome.returncode, outcome.stdout) == (1, "")
-    assert "ended with status 1: nothing is predicted" in outcome.stderr
+    assert "ended with status 1: no prediction" in outcome.stderr
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_file_that_was_broken_before_is_not_our_doing(tree: Path) -> None:
 def test_a_command_that_is_no_compiler_is_not_run(tree: Path, tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     found = syntax_check(tree, new("src/a.c", ""), [Command(str(tree), str(tree / "src/a.c"), ("touch", str(witness)))])
-    assert found.unchecked == (("src/a.c", "touch: no compiler that is known here"),)
+    assert found.unchecked == (("src/a.c", "touch: not a known compiler"),)
     assert not witness.exists()
 
 
@@ -153,9 +153,9 @@ def test_a_command_sees_the_change_and_cannot_touch_the_tree(tree: Path) -> None
     ("command", "said"),
     [
         ("echo one; echo two >&2; echo; exit 3", "exit code 3: two"),
-        ("exit 1", "exit code 1, without a word"),
+        ("exit 1", "exit code 1, without output"),
         (r"printf '\033[31mred\033[0m\377\n'; false", "exit code 1: red\ufffd"),
-        ("kill -9 $$", "ended by signal 9, without a word"),
+        ("kill -9 $$", "ended by signal 9, without output"),
         ("yes | head -c 9000000; echo end; false", "exit code 1: end"),
     ],
 )

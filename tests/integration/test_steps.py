@@ -131,7 +131,7 @@ def test_without_perf_there_is_one_line(build: Build, tmp_path: Path) -> None:
     assert answer.clock == "cpu"
     assert len(lines) == 2
     assert "restricts its system calls" in lines[0]  # of what starts the program
-    assert "the rate will be lower than asked for" in lines[1]
+    assert "the rate will be lower than requested" in lines[1]
 
 
 def test_rates_that_timers_reach_take_timers(build: Build, tmp_path: Path) -> None:

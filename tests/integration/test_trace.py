@@ -235,5 +235,5 @@ def test_a_python_program_that_loads_its_mpi_late(mpi: Mpi, tmp_path: Path) -> N
 def test_an_mpi_without_wrappers_is_said_and_the_program_runs(mpi: Mpi, tmp_path: Path) -> None:
     outcome = mpi.trace(1, mpi.build("calls.c"), "weights", cwd=tmp_path, INCPROF_TRACE_MPI="libother.so.1=/nowhere.so")
     assert (outcome.returncode, outcome.stdout) == (0, "done\n")
-    assert outcome.stderr.count("this program's MPI is not known, nothing is traced") == 1
+    assert outcome.stderr.count("this program's MPI is not supported, nothing is traced") == 1
     assert not (tmp_path / "run").exists()

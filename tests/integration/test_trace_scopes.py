@@ -261,7 +261,7 @@ def test_what_a_program_spawns(built: Path, tmp_path: Path) -> None:
     outcome = mpi.trace(1, program, cwd=tmp_path)
     assert (outcome.returncode, sorted(outcome.stdout.split())) == (0, ["child", "child", "parent"])
     (line,) = lines_of_ours(outcome.stderr)
-    assert "what MPI_Comm_spawn started is traced only where incprof trace stands before the launcher" in line
+    assert "programs that MPI_Comm_spawn started are traced only if incprof trace precedes the launcher" in line
     shutil.rmtree(tmp_path / "run")
     outcome = run([*INCPROF, "trace", "-o", tmp_path / "run", "--", *mpi.launch(1, program)], tmp_path)
     assert outcome.returncode == 0

@@ -28,5 +28,5 @@ def test_a_stall_until_the_end(mpi: Mpi, tmp_path: Path) -> None:
         pytest.skip("no ptrace here")
     assert (outcome.returncode, outcome.stdout) == (0, "done\n"), outcome
     (line,) = [line for line in outcome.stderr.splitlines() if "incprof trace" in line]
-    assert "calls are not in the trace: the file system stood still or was too slow: " in line
+    assert "calls are not in the trace: the file system did not respond or was too slow: " in line
     assert int(line.split(": ")[1].split()[0]) > 1_000_000

@@ -58,7 +58,7 @@ def test_limits_are_put_back_whatever_happens(tmp_path):
 def test_why_frequencies_may_not_be_set(tmp_path):
     assert "has no cpufreq" in frequencies(str(tmp_path))
     (tree(tmp_path) / "devices/system/cpu/cpufreq/policy1/scaling_max_freq").unlink()
-    assert "may not be written" in frequencies(str(tmp_path))
+    assert "is writable for root only" in frequencies(str(tmp_path))
 
 
 def test_each_setting_runs_in_turn_with_its_threads_and_limit(tmp_path, monkeypatch):
@@ -126,14 +126,14 @@ def test_rules_on_a_recording_say_that_nothing_was_measured(tmp_path, capsys):
     ]
     # Without counters nothing says what bounds it.
     assert main(["advise", "--of", str(run)]) == 0
-    assert "nothing is advised" in capsys.readouterr().out
+    assert "no advice" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--"], "no command given"),
-        (["--of", "x", "--", "ls"], "give one of them"),
+        (["--of", "x", "--", "ls"], "give either a recording"),
         (["--counters", "x", "--", "ls"], "goes with --of"),
         (["--tolerance", "nan", "--", "ls"], "expected a percentage"),
         (["--threads", "0", "--", "ls"], "expected thread counts"),

@@ -164,7 +164,7 @@ def test_phases_without_heartbeats_are_not_compared_and_named():
     notes = "\n".join(found.notes)
     assert "phase 1 (33.3 % of the run) is not compared: no heartbeat for f1:body" in notes
     assert "phase 2 (16.7 % of the run) is not compared: it has no site" in notes
-    assert "one phase has heartbeats of its own: that they agree says little" in notes
+    assert "only one phase has heartbeats of its own: agreement means little" in notes
     assert "16.7 % of the run are between phases, and not compared" in notes
 
 

@@ -51,7 +51,7 @@ def test_an_iteration_that_neither_calls_nor_loops_is_too_short():
 def test_a_loop_that_takes_no_beat_leaves_it_to_the_one_inside():
     assert choose_loop({13: 1}, loops((10, 20), (12, 15), refused={0: "goto into it"})).loop == 1
     choice = choose_loop({13: 1}, loops((10, 20), refused={0: "goto into it"}))
-    assert (choice.loop, choice.note) == (None, "its loop takes no beat: goto into it")
+    assert (choice.loop, choice.note) == (None, "its loop cannot hold a beat: goto into it")
 
 
 def test_no_lines():

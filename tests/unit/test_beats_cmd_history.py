@@ -161,7 +161,7 @@ def test_a_store_that_someone_wrote_nonsense_into(store, tmp_path, capsys):
     with sqlite3.connect(store) as connection:
         connection.execute("UPDATE runs SET threads = 'many' WHERE run_id = 3")
     status, _, err = answer(capsys, tmp_path / "n", "--history", store)
-    assert (status, err) == (1, f"incprof: --history {store}: run 3 makes no sense: the file is damaged\n")
+    assert (status, err) == (1, f"incprof: --history {store}: run 3 is invalid: the file is damaged\n")
 
 
 def test_damage_is_5_unless_the_run_is_poor(store, tmp_path, capsys):

@@ -20,7 +20,7 @@ def test_a_name_that_moved_is_followed_and_said():
 
 def test_an_id_is_enough_where_a_name_is_missing():
     (found,) = match([beat(3)], [beat(3, "solve")])
-    assert (found.name, found.notes) == ("solve", ("named only in B ('solve'), taken by its id",))
+    assert (found.name, found.notes) == ("solve", ("named only in B ('solve'), matched by its id",))
 
 
 def test_one_id_with_two_names_is_two_heartbeats():

@@ -159,5 +159,5 @@ def test_a_name_that_is_no_text(tmp_path):
     file = tmp_path / "h"
     put(file, RUN)
     file.write_bytes(file.read_bytes().replace(b"runs_of_app ON runs", b"runs_of_app ON r\xccns"))
-    with pytest.raises(IncprofError, match="a name in it is no text: the file is damaged"):
+    with pytest.raises(IncprofError, match="a name in it is not text: the file is damaged"):
         put(file, numbered(2))

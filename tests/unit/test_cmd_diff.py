@@ -98,7 +98,7 @@ def test_one_run_of_each_decides_no_gate_on_time(runs, tmp_path, capsys):
     a, b = runs
     status, out, err = answer(capsys, a, b, "--fail-on", "solve:phase>10%", "--fail-on", "run>5%")
     assert status == 4
-    assert "verdicts stand on" in " ".join(out.split())
+    assert "verdicts allow for" in " ".join(out.split())
     assert [line.split(":")[1] for line in err.splitlines()] == [" inconclusive 'solve", " inconclusive 'run>5%'"]
     assert "'solve:phase>10%': solve +100.0 %, but one run of each does not show how much" in err
     assert answer(capsys, a, b, "--fail-on", "solve:phase>10%", "--noise", "5")[0] == 3

@@ -158,7 +158,7 @@ def test_states_without_an_alphabet_are_those_of_the_files(tmp_path, capsys):
         (["energy", "FILE", "FILE", "--alphabet", "A"], 2, "energy takes one file"),
         (["states", "FILE", "--ranked"], 2, "--ranked is for --method paper"),
         (["states", "missing.csv"], 4, "no such file"),
-        (["states", "FILE", "--alphabet", "FILE"], 4, "no alphabet"),
+        (["states", "FILE", "--alphabet", "FILE"], 4, "not an alphabet"),
         (["states", "FILE", "--alphabet", "missing.json"], 1, "missing.json"),
         (["learn", "a=", "-o", "new.json"], 2, "expected APPLICATION=FILE"),
     ],
@@ -218,4 +218,4 @@ def test_a_page_has_power_energy_and_states_of_each_phase(tmp_path, capsys):
     assert "compute" in section
     node.write_text("\n".join([lines[0], *(f"2{line}" for line in lines[1:])]) + "\n")
     assert main(["report", str(run), "--node", str(node), "-o", "-"]) == 4
-    assert "another time" in capsys.readouterr().err
+    assert "does not overlap the run" in capsys.readouterr().err

@@ -294,7 +294,7 @@ def test_wrong_arguments(series, capsys, words):
     ("text", "status", "word"),
     [
         ("", 4, "empty"), ("ipc\n", 4, "no sample"), ("1\nnan\n", 4, "nan"), ("1\ninf\n", 4, "inf"),
-        ("1\nzwei\n", 4, "is no number"), ("time,a\n1,1\n0,1\n", 4, "time does not increase"),
+        ("1\nzwei\n", 4, "is not a number"), ("time,a\n1,1\n0,1\n", 4, "time does not increase"),
         ("1\n1e308\n", 4, "too large"),
     ],
 )  # fmt: skip
@@ -321,7 +321,7 @@ def test_an_honest_no_period(tmp_path, capsys, values):
     [
         (["--window", 5000, "--range", ":7000"], "a window of 2 x 5000 samples is longer than the 7000"),
         (["--alpha", 1], "windows covers 100 % of the series"),
-        (["--cluster-share", 1], "but no shape is alike often enough (100 %)"),
+        (["--cluster-share", 1], "but no shape recurs often enough (100 %)"),
     ],
 )
 def test_why_there_is_no_period(series, capsys, words, reason):

@@ -116,7 +116,7 @@ def test_no_loop(tmp_path, capsys):
     path = tmp_path / "x"
     path.write_text("a\nb\nc\nd\na\n")
     status, out, _ = answer(capsys, path, "--events")
-    assert (status, out.splitlines()[1]) == (0, "no loop: nothing of less than 1024 events came twice in a row")
+    assert (status, out.splitlines()[1]) == (0, "no loop: nothing of less than 1024 events occurred twice in a row")
     (result,) = found(capsys, path, "--events")
     assert (result["loops"], result["coverage_pct"]) == ([], 0)
 

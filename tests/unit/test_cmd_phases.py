@@ -128,7 +128,7 @@ def test_a_brief_answer_is_a_line_for_each_phase_in_80_columns(tmp_path, capsys,
     assert first.endswith("solve (loop), [app]")
     for option in ("--details", "--explain", "--threads", "--per-rank"):
         status, out, err = answer(capsys, run, "--brief", option)
-        assert (status, out, err) == (2, "", f"incprof: {option}: --brief has no place for it: leave out one of them\n")
+        assert (status, out, err) == (2, "", f"incprof: {option}: --brief cannot show it: leave out one of them\n")
     assert answer(capsys, run, "--brief", "--json")[0] == 2
 
 
@@ -152,7 +152,7 @@ def test_several_ranks_are_answered_for_the_lowest(tmp_path, capsys):
 def test_k_and_method(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
     assert json.loads(answer(capsys, run, "--json", "--k", 1)[1])["k"] == 1
-    assert "only 2 differ" in answer(capsys, run, "--k", 3)[2]
+    assert "only 2 of them differ" in answer(capsys, run, "--k", 3)[2]
     assert json.loads(answer(capsys, run, "--json", "--method", "paper")[1])["method"] == "paper"
 
 
@@ -242,7 +242,7 @@ def test_time_outside_of_the_program_is_not_waiting(tmp_path, capsys):
         (("--resolution", "-1"), "--resolution -1: expected seconds, 0 or more"),
         (("--resolution", "nan"), "--resolution nan: expected seconds, 0 or more"),
         (("--resolution", "inf"), "--resolution inf: expected seconds, 0 or more"),
-        (("--resolution", "2", "--method", "paper"), "--resolution is of the robust method"),
+        (("--resolution", "2", "--method", "paper"), "--resolution needs --method robust"),
     ],
 )
 def test_a_resolution_that_cannot_be_meant_is_refused(tmp_path, capsys, arguments, said):

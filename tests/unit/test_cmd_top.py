@@ -277,4 +277,4 @@ def test_a_reader_that_leaves_ends_it(tmp_path):
 def test_a_name_that_no_file_can_have(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
     assert cli.main(["top", "--once", str(run), "--heartbeats", "\ud800"]) == 2
-    assert capsys.readouterr().err == "incprof: '\\ud800': no file has such a name\n"
+    assert capsys.readouterr().err == "incprof: '\\ud800': not a valid file name\n"

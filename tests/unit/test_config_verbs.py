@@ -82,8 +82,8 @@ def test_lists_are_options_given_several_times(project):
             "[phases]\n'k\\u001b[31m' = 1\n".replace("'", '"'),
             r"incprof.toml: phases.k\x1b[31m: there is no such option",
         ),
-        ("[phase]\nk = 3\n", "incprof.toml: [phase] is no verb of incprof; see incprof --help"),
-        ("[env]\ncflags = true\n", "incprof.toml: [env] has no settings; those of a recording are in [record]"),
+        ("[phase]\nk = 3\n", "incprof.toml: [phase] is not a verb of incprof; see incprof --help"),
+        ("[env]\ncflags = true\n", "incprof.toml: [env] has no settings; put those of a recording into [record]"),
         ("a = " + "[" * 20_000, "incprof.toml: not valid TOML: nested too deeply"),
     ],
 )
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_named_with_its_file(project, text, message, capsys):
 def test_a_table_that_is_no_verb_ends_every_verb(project, words, capsys):
     project("[phase]\nk = 3\n")
     assert main(words) == 2
-    assert "incprof.toml: [phase] is no verb of incprof" in capsys.readouterr().err
+    assert "incprof.toml: [phase] is not a verb of incprof" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["phases", "--help"], ["record", "-h"], ["completion", "bash"], ["--version"]])

@@ -70,7 +70,7 @@ def test_without_a_clock_both_begin_together_and_it_is_said(tmp_path, capsys):
     run, path = run_with_counters(tmp_path, head=False)
     status, answer, err = phases(capsys, run, "--counters", path)
     assert (status, err, answer["counters"]["aligned"]) == (0, "", "start")
-    assert "taken to have begun with the recording" in answer["counters"]["notes"][0]
+    assert "assumed to have begun with the recording" in answer["counters"]["notes"][0]
     path.write_text("time_s,cycles\n1,2\n2,3\n")
     assert "is 2 s long, the run 20 s: it is aligned with the start" in phases(capsys, run, "--counters", path)[2]
 

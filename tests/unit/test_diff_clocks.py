@@ -120,7 +120,7 @@ def test_a_gate_of_its_own_fails_by_time_off_the_cpu():
     assert failing("waiting>10%") == failing("waiting>3s") == failing("solve:waiting>0s") == ["solve"]
     # 6 s are 40 % of its 15 s.
     assert failing("waiting>50%") == failing("waiting>8s") == failing("fill:waiting>0s") == []
-    with pytest.raises(UsageError, match="CPU time says nothing of waiting"):
+    with pytest.raises(UsageError, match="CPU time does not include waiting"):
         broken([parse("waiting>10%")], compare([recorded(a)], [recorded(b)], clock="cpu"))
 
 

@@ -91,7 +91,7 @@ def test_which_functions_of_python_are_seen(tmp_path: Path, capsys: pytest.Captu
     here = os.path.realpath(sys.executable)
     line = python_line(capsys, here)
     assert line.startswith("ok ")
-    assert f"{here}: Python 3.{sys.version_info.minor}: functions are seen" in line
+    assert f"{here}: Python 3.{sys.version_info.minor}: functions are recorded" in line
     script = tmp_path / "python3"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)

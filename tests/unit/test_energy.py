@@ -196,7 +196,7 @@ def test_others_on_the_node_may_be_behind_it(tmp_path, capsys):
         path.write_text(path.read_text().replace("context-switches", "cpu").replace(",3,", ",2,"))
     status, _, err = diff(capsys, *given, "--noise", "2", "--fail-on", "energy>5%")
     assert status == 0
-    assert "% of the node's busy processors were not the run's" in err
+    assert "% of the node's busy processors ran other programs" in err
 
 
 def test_simulated_energy_is_marked_on_every_form(tmp_path, capsys):
@@ -213,9 +213,9 @@ def test_simulated_energy_is_marked_on_every_form(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("keep", "status", "said"),
     [
-        ((), 2, "energy needs the power beside both sides"),
+        ((), 2, "energy needs power sampled during both sides"),
         (("--counters",), 2, "--counters-b was given 0 times, and B has 1 run"),
-        (("--counters", "--counters-b"), 4, "no power in it"),
+        (("--counters", "--counters-b"), 4, "contains no power"),
     ],
 )
 def test_a_side_without_power_is_an_error(tmp_path, capsys, keep, status, said):

@@ -125,5 +125,5 @@ def test_thinned_and_bounded_beats_are_told(tmp_path, capsys):
     assert "100!" in line.split()
     assert "thinned at run time" in out
     assert "(EKG_OVERHEAD): id 1\n" in out
-    assert "id 1 costs 2.5 % of its threads' time even so: put it around the loop\n" in out
+    assert "id 1 costs 2.5 % of its threads' time even when thinned: put it around the loop\n" in out
     assert "that time was used instead: id 1\n" in out

@@ -128,7 +128,7 @@ def test_perf_script(tmp_path, capsys):
     places = {f.name: (f.file, f.line) for f in locate(open_run(tmp_path / "run"), profile, profile.functions)}
     assert places["solve"] == ("solver.c", 42)
     assert places["dot"] == ("dot.h", 5)
-    assert "1 samples of sched:sched_switch are left out: task-clock:u stands for time" in capsys.readouterr().err
+    assert "1 samples of sched:sched_switch are left out: task-clock:u represents time" in capsys.readouterr().err
     processes = [(p.rank, p.pid) for p in open_all(tmp_path / "run").processes]
     assert processes == [(0, None), (0, 1)]
 
@@ -223,7 +223,7 @@ def test_speedscope(tmp_path):
 def test_speedscope_of_threads_of_which_nobody_says_when_they_began(second, said, tmp_path, capsys):
     threads = [{**SCOPE["profiles"][0], "startValue": start} for start in (0, second)]
     bring(tmp_path, put(tmp_path / "a.json", {**SCOPE, "profiles": threads}))
-    assert ("they are taken to have begun together" in capsys.readouterr().err) is said
+    assert ("assuming that they began together" in capsys.readouterr().err) is said
 
 
 def test_speedscope_without_times(tmp_path):
@@ -304,7 +304,7 @@ def test_folded_samples_of_threads_without_frames(tmp_path):
 def test_folded_lines_that_are_none(tmp_path, capsys):
     file = put(tmp_path / "a.folded", b"step (run.py:3);f (lib/python3.11/json/x.py:9) 7\nnothing here\n")
     assert main(["import", str(file), "-o", str(tmp_path / "run")]) == 5
-    assert "1 lines are no stack and were left out" in capsys.readouterr().err
+    assert "1 lines are not stacks and were left out" in capsys.readouterr().err
     assert paths(read_profile(open_run(tmp_path / "run"), libs="named")) == {"step;f": 0.07}
 
 
@@ -339,7 +339,7 @@ def test_pprof_ids_are_no_positions(tmp_path):
 def test_pprof_of_memory(tmp_path, capsys):
     heap = message((1, message((1, 1), (2, 2))), (6, b""), (6, b"inuse_space"), (6, b"bytes"))
     assert main(["import", str(put(tmp_path / "heap.pb", gzip.compress(heap))), "-o", str(tmp_path / "run")]) == 4
-    assert "no times (inuse_space in bytes)" in capsys.readouterr().err
+    assert "not times (inuse_space in bytes)" in capsys.readouterr().err
 
 
 def test_gperftools(tmp_path):

@@ -28,7 +28,7 @@ def test_records_between_samples(between, tmp_path, capsys):
     half = SAMPLES.index("app 7/7", len(SAMPLES) // 2)
     profile = bring(tmp_path, put(tmp_path / "p", (between + SAMPLES[:half] + between + SAMPLES[half:]).encode()))
     assert paths(profile) == AS_PATHS
-    assert "no part of a sample" not in capsys.readouterr().err
+    assert "belong to no sample" not in capsys.readouterr().err
 
 
 def test_lost_samples_are_counted(tmp_path, capsys):

@@ -169,7 +169,7 @@ def test_nothing(tmp_path):
         in_ticks(timeline(), 1.0)
     made = timeline()
     made.add([MAIN], float("nan"), 1.0)
-    with pytest.raises(NoDataError, match="no numbers"):
+    with pytest.raises(NoDataError, match="its times are not numbers"):
         in_ticks(made, 1.0)
     made = timeline()
     made.add([MAIN], 1.0, 1e300)

@@ -91,7 +91,7 @@ def test_a_setting_decides_and_is_told(run, capsys):
     assert main(["phases", run, "--explain", "--set", "phases.penalty=1000"]) == 0
     out, err = capsys.readouterr()
     assert "phases.penalty=1000 (usually 3)" in " ".join(out.split())
-    assert err == "incprof: thresholds are not as usual: phases.penalty=1000\n"
+    assert err == "incprof: thresholds differ from their defaults: phases.penalty=1000\n"
 
 
 def test_json_has_them_all(run, capsys):

@@ -48,8 +48,11 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
     assert "Site build (body)" in build
     assert "holds 100 % of the phase, and 100 % of its share in all phases is here" in build
     flat = " ".join(build.split())
-    assert "not its caller main: a call of it lasts 24.1 s, and what lasts longer than 1 s is a driver" in flat
-    assert "not hash, which it calls: it holds 60 % of its time, and the higher of two that can be watched is" in flat
+    assert (
+        "not its caller main: a call of it lasts 24.1 s, and a function whose calls last longer than 1 s is a driver"
+        in flat
+    )
+    assert "not hash, which it calls: it holds 60 % of its time, and of two possible sites, the higher one is" in flat
     assert "body: 36 calls, 334 ms a call, not longer than 1 s" in build
     assert "runner-up: hash (body), 60 % of the phase" in build
     assert "Site solve (loop)" in solve

@@ -86,7 +86,7 @@ def test_nothing_complete(tmp_path):
         (b"\x7fELF" + bytes(100), "not an incprof stream"),
         (b"gmon" + struct.pack("<I", 1) + bytes(12) + histogram(0, [0]), "classic gmon.out"),
         (image(INTERVAL, bytes(96)), "no metadata"),
-        (image(1, b"[]"), "no JSON object"),
+        (image(1, b"[]"), "not a JSON object"),
         (image(1, b"{"), "metadata is damaged"),
         (image(1, b'{"rate_hz": 0}'), "rate_hz is 0"),
         (image(1, b'{"interval_s": "1"}'), "interval_s is '1'"),

@@ -50,7 +50,7 @@ def test_dense_files_are_subtracted(tmp_path, exe):
     }
     assert profile.end_s.tolist() == [1, 2, 3, 11]
     assert profile.start_s.tolist() == [0, 1, 2, 3]
-    assert profile.warnings == ("7 numbers have no file: their time is in the interval after them",)
+    assert profile.warnings == ("7 numbers have no file: their time counts in the interval after them",)
     assert not profile.damaged
     assert profile.metadata.app == "app"
 

@@ -71,7 +71,7 @@ def test_file_cut_short_while_it_is_read(directory, monkeypatch):
 
     monkeypatch.setattr(stream, "collect", cut_after_collecting)
     monkeypatch.setattr(source, "WINDOW", 512)
-    with pytest.raises(NoDataError, match="became shorter while it was read") as caught:
+    with pytest.raises(NoDataError, match="shrank while it was read") as caught:
         read_profile(open_run(directory))
     assert "\n" not in str(caught.value)
 

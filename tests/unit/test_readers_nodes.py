@@ -150,7 +150,7 @@ def test_counters_that_go_round(tmp_path, bits):
     rows = "".join(f"{s},{(start + step * s) % 2**bits},{s % 2}\n" for s in range(12))
     found = one(tmp_path, c_csv=f"time,rx,x\n{rows}")
     np.testing.assert_allclose(found.column("rx")[1:], step, rtol=0.5 if bits == 64 else 1e-6)
-    assert said(found, "rx went round 1 times")
+    assert said(found, "rx wrapped around 1 times")
     assert said(found, "because they only grow: rx")
 
 
@@ -160,7 +160,7 @@ def test_a_counter_that_begins_anew_has_no_value_there(tmp_path):
     rates = found.column("rx")
     np.testing.assert_allclose(np.delete(rates, [0, 8]), 1000)
     assert np.isnan(rates[8])
-    assert said(found, "began anew 1 times")
+    assert said(found, "restarted 1 times")
 
 
 def test_gaps_have_no_value_and_rows_of_the_same_time_are_one(tmp_path):
@@ -322,10 +322,10 @@ def test_simulated_power_is_marked(tmp_path):
         ("a.csv", "time,y\n1,many\n", NoDataError, "no row with a time and a number"),
         ("a.json", "{", NoDataError, "no JSON"),
         ("a.json", "[" * 100000, NoDataError, "no JSON"),
-        ("a.json", "{}", NoDataError, "no answer of Prometheus"),
+        ("a.json", "{}", NoDataError, "not an answer of Prometheus"),
         ("a.json", '{"status": "error", "error": "query timed out"}', NoDataError, "query timed out"),
         ("a.json", prometheus([]), NoDataError, "no number"),
-        ("a.json", prometheus([{"metric": {}, "values": [[1]]}]), NoDataError, "no pair"),
+        ("a.json", prometheus([{"metric": {}, "values": [[1]]}]), NoDataError, "not a pair"),
         ("a.json", prometheus([{"metric": {}, "value": [1, "2"]}]), NoDataError, "range query"),
         ("a.parquet", "PAR1", NoDataError, "not a Parquet file"),
     ],

@@ -24,7 +24,7 @@ def ranks(tmp_path):
     stream(3, weight=4).save(tmp_path, "rank-00003.200.gmon")
     stream(3, weight=5).save(tmp_path, "rank-00003.100-1.gmon")
     (tmp_path / "launch").write_text("job.1\n")
-    (tmp_path / "rank-notes.gmon").write_text("no stream")
+    (tmp_path / "rank-notes.gmon").write_text("not a stream")
     return open_run(tmp_path)
 
 

@@ -95,7 +95,7 @@ def test_a_run_that_is_not_whole_is_named(runs: list[Path], capsys: pytest.Captu
     path.write_bytes(path.read_bytes()[:-30])
     assert main(["signature", str(runs[0]), str(runs[1]), "--jobs", "1"]) == 5
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"{runs[1]}: the trace of rank 1 is not whole")
+    assert line.endswith(f"{runs[1]}: the trace of rank 1 is incomplete")
     assert main(["signature", str(runs[0]), str(runs[1].parent)]) == 4
 
 

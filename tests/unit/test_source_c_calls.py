@@ -128,7 +128,7 @@ def test_main_announces_first_and_lines_keep_their_numbers() -> None:
         ("int f(int a) { CHECK_IT(a); return 0; }", "CHECK_IT in line 1 may be a macro of another file"),
         ('int f(int a) {\n#include "rest.inc"\n return 0; }', "line 2 includes a file"),
         ("struct { int a; } f(void) { return x; }", "a type without a name"),
-        ("#define SEMI\nint f(int a) { if (a) { return a SEMI; } return 0 }", "cannot be read"),
+        ("#define SEMI\nint f(int a) { if (a) { return a SEMI; } return 0 }", "cannot be parsed"),
     ],
 )
 def test_a_body_that_is_refused(source: str, reason: str) -> None:
@@ -143,7 +143,7 @@ def test_a_body_that_is_refused(source: str, reason: str) -> None:
         ("void *p = &&l; while (a) { goto *p; } l: ;", "computed"),
         ("jmp_buf b; setjmp(b); while (a) { g(); }", "setjmp"),
         ("while (a) { while (({ if (a) break; 1; })) g(); }", "unclear"),
-        ("while (a) { goto nowhere; }", "not in sight"),
+        ("while (a) { goto nowhere; }", "not visible"),
         ("while (a) { for (;;)\n#ifdef A\nif (a) g();\n#else\nif (a) break;\n#endif\n}", "splits the loop in line 2"),
     ],
 )

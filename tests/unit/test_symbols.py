@@ -171,9 +171,9 @@ def test_names_that_are_parts_of_each_other_take_no_memory(apart, tmp_path):
     symbols += [Symbol("", 0x1000 + apart * i, name_at=1 + i) for i in range(20_000)]
     path = tmp_path / "app"
     path.write_bytes(elf_bytes(symbols, build_id="ab" * 20, text=(0x1000, 0x1000 + 16 * 20_000)))
-    with pytest.raises(NoDataError, match="names of symbols lie in each other"):
+    with pytest.raises(NoDataError, match="names of symbols overlap"):
         read_symbols(open_elf(str(path)))
-    with pytest.raises(NoDataError, match="names of symbols lie in each other"):
+    with pytest.raises(NoDataError, match="names of symbols overlap"):
         read_traits(str(path))
 
 

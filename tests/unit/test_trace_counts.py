@@ -122,7 +122,7 @@ def test_what_show_and_signature_say(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "work in instructions" in shown.out
     assert "Instructions  Cache-misses" in shown.out
     assert " 60000 " in shown.out
-    assert "before 3 calls others had the processor's counters" in shown.err
+    assert "before 3 calls, other programs used the processor's counters" in shown.err
     assert main(["trace", "--show", str(run), "--json"]) == 0
     (rank,) = json.loads(capsys.readouterr().out)["ranks"]
     assert (rank["counts"], rank["shared"]) == ({"instructions": 60000, "cache-misses": 80}, 3)

@@ -159,11 +159,11 @@ def test_a_damaged_block_ends_its_lane_and_no_other(tmp_path: Path) -> None:
 HOSTILE = {
     "a number that does not end": b"\4" + b"\xff" * 30,
     "a shape larger than the block": b"\4" + number(1 << 40),
-    "an event that follows nothing": b"\x80\0",
+    "an event without a predecessor": b"\x80\0",
     "a shape that there is not": b"\2" + number(99) + b"\0\0",
-    "a call site in no module": site(9, 1),
-    "an object of no kind": thing(1, 7, 0, 1),
-    "a record of no kind": b"\x7f",
+    "a call site in an unknown module": site(9, 1),
+    "an object of an unknown kind": thing(1, 7, 0, 1),
+    "a record of an unknown kind": b"\x7f",
     "a function that there is not": Coder().event(Timed(send(function_index=50), 1, 2, 1)),
     "a site that there is not": Coder().event(Timed(send(site_number=50), 1, 2, 1)),
     "an endless list": Coder().event(

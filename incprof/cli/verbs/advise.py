@@ -62,12 +62,14 @@ def runs(text: str) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = "incprof advise [settings] -- COMMAND [ARGUMENT ...], or --of DIR [--counters FILE]"
-    parser.add_argument("--threads", type=threads, metavar="LIST", help="OMP_NUM_THREADS of the runs (8,4,2,1 of 8)")
+    parser.add_argument(
+        "--threads", type=threads, metavar="LIST", help="OMP_NUM_THREADS of the runs (default: 8,4,2,1 of 8)"
+    )
     parser.add_argument(
         "--frequencies", type=limits, metavar="LIST",
-        help="limits, such as 2GHz,1.2GHz, or none (half way down and the lowest, where they may be set)",
+        help="frequency limits, such as 2GHz,1.2GHz, or none (default: half way down and the lowest, where permitted)",
     )  # fmt: skip
-    parser.add_argument("--runs", type=runs, default=3, metavar="N", help="runs of each (3)")
+    parser.add_argument("--runs", type=runs, default=3, metavar="N", help="runs of each setting (default: 3)")
     parser.add_argument(
         "--tolerance",
         type=float,
@@ -76,16 +78,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="slowdown in percent that is still acceptable (default: 5)",
     )
     parser.add_argument(
-        "-i", "--interval", type=settings.time, default=0.1, metavar="T", help="of the recordings (100ms)"
+        "-i",
+        "--interval",
+        type=settings.time,
+        default=0.1,
+        metavar="T",
+        help="interval of the recordings (default: 100ms)",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", help="where recordings go (advise-<app>); must not be there")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="new directory for the recordings (default: advise-<app>)"
+    )
     parser.add_argument(
         "--power-command", metavar="NAME=COMMAND", help="command that prints watts, as for incprof sample"
     )
-    parser.add_argument("--sysfs", metavar="DIR", default="/sys", help="where frequencies and sensors are (/sys)")
+    parser.add_argument(
+        "--sysfs", metavar="DIR", default="/sys", help="directory of frequencies and sensors (default: /sys)"
+    )
     parser.add_argument("--of", metavar="DIR", help="a recording: run nothing, and advise by rules")
     parser.add_argument(
-        "--counters", metavar="FILE", help="with --of: counters sampled meanwhile, which show what bounds each phase"
+        "--counters",
+        metavar="FILE",
+        help="with --of: counters sampled during the run, which show what bounds each phase",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.advice/1")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
@@ -126,8 +139,8 @@ def _check(args: argparse.Namespace, command: list[str]) -> None:
     if args.of is None and not command:
         raise UsageError("advise: no command given: incprof advise [settings] -- COMMAND [ARGUMENT ...]")
     if args.of is not None and command:
-        raise UsageError("advise: a recording (--of) and a command: give one of them")
+        raise UsageError("advise: give either a recording (--of) or a command")
     if args.counters is not None and args.of is None:
-        raise UsageError("advise: --counters goes with --of: of its own runs it samples them itself")
+        raise UsageError("advise: --counters goes with --of: incprof advise samples its own runs itself")
     if not 0 <= args.tolerance <= MOST_TOLERANCE:
         raise UsageError(f"--tolerance {args.tolerance:g}: expected a percentage from 0 to {MOST_TOLERANCE:g}")

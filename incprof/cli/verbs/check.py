@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", help="the executable, or a shared library of it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     hot = parser.add_argument_group("of a recorded program that was built with -pg")
-    hot.add_argument("--hot", metavar="DIR", help="run directory: name the functions that counting costs")
+    hot.add_argument(
+        "--hot", metavar="DIR", help="run directory: name the functions whose calls are expensive to count"
+    )
     hot.add_argument("--rank", type=int, metavar="R", help="rank to analyse (default: the lowest)")
     hot.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     hot.add_argument("--source", metavar="SRC", help="directory that holds the program's source")
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.hot is not None:
         return run_hot(args)
     if args.program is None:
-        raise UsageError("what shall be checked? give a program, or a run directory with --hot")
+        raise UsageError("nothing to check: give a program, or a run directory with --hot")
     for option in ("rank", "exe", "source", "patch", "cmake", "allow_changed", "force"):
         if getattr(args, option):
             raise UsageError(f"--{option.replace('_', '-')} goes with --hot DIR")

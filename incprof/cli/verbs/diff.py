@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if this holds, 4 if only one run of each says so: "
+        help="exit 3 if this holds, 4 if one run of each is the only evidence: "
         "'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
         "'energy>5%%'; may be repeated",
     )  # fmt: skip
@@ -48,22 +48,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time", choices=("both", "wall", "cpu"), default="both",
-        help="what phases and the run are measured by: wall time, and CPU time has to agree (both); or one alone",
+        help="time by which phases and the run are compared: wall time confirmed by CPU time (both), or one alone",
     )  # fmt: skip
     parser.add_argument(
         "--counters", metavar="FILE", action="append", default=[],
-        help="power beside A, by incprof sample --system: energy is compared too; one for each run",
+        help="power sampled during A by incprof sample --system: compares energy too; one file for each run",
     )  # fmt: skip
     parser.add_argument("--counters-b", metavar="FILE", action="append", default=[], help="likewise beside B")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
-    parser.add_argument("--exe-b", metavar="FILE", help="that of B, if it is another one")
+    parser.add_argument("--exe-b", metavar="FILE", help="the program of B, if it differs")
     parser.add_argument(
         "--libs",
         choices=LIBS,
         help="charge time in libraries to their functions (named), the caller, the library, or drop it",
     )
-    parser.add_argument("--all", action="store_true", help="every function, not only what changed or takes some time")
+    parser.add_argument(
+        "--all", action="store_true", help="show every function, not only those that changed or take some time"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.diff/1")
     form.add_argument("--markdown", action="store_true", help="Markdown, for the summary of a CI job")
@@ -136,7 +138,9 @@ def check_counters(args: argparse.Namespace, *, wanted: bool) -> None:
     given = len(args.counters), len(args.counters_b)
     if given == (0, 0):
         if wanted:
-            raise UsageError("--fail-on: energy needs the power beside both sides: --counters FILE, --counters-b FILE")
+            raise UsageError(
+                "--fail-on: energy needs power sampled during both sides: --counters FILE, --counters-b FILE"
+            )
         return
     for option, files, runs, side in (("--counters", given[0], len(a), "A"), ("--counters-b", given[1], len(b), "B")):
         if files != runs:

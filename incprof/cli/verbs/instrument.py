@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.remove:
         return remove(root)
     if args.directory is None:
-        raise UsageError("which run's sites? give its directory (only --remove needs none)")
+        raise UsageError("no run given: name the directory of the run whose sites to use (only --remove needs none)")
     target = args.patch or "-"
     check_target(target, force=args.force, binary=False)
     return insert(root, target, args)
@@ -154,7 +154,7 @@ def cost_of(site: PlacedSite) -> str:
     """Return the predicted cost of the beats of a site."""
     rate = site.rate
     if rate.beats_hz is None or rate.overhead_pct is None:
-        return "how often it beats is not known: thinned at run time if it costs too much"
+        return "its rate is unknown: thinned at run time if it costs too much"
     factor = f", 1 in {rate.factor} recorded" if rate.factor > 1 else ""
     return f"{rate.beats_hz:.3g} beats/s ({rate.basis}){factor}, predicted overhead {rate.overhead_pct:.2g} %"
 

@@ -30,9 +30,9 @@ def run(args: argparse.Namespace) -> int:
     """Join the directories, and describe the result."""
     merged = merge(args.out, args.directories, renumber=args.renumber)
     if merged.missing:
-        warn([f"{args.out}: without these ranks of the launch, which no directory holds: {ranges(merged.missing)}"])
+        warn([f"{args.out}: no directory holds these ranks of the launch: {ranges(merged.missing)}"])
     if merged.traces:
-        warn([f"{args.out}: without traces of MPI calls, which name other ranks by the numbers that they had"])
+        warn([f"{args.out}: leaves out traces of MPI calls, which contain the old numbers of ranks"])
     ranks = f"{len(merged.ranks)} rank{'s' * (len(merged.ranks) != 1)}"
     processes = f"{merged.processes} process{'es' * (merged.processes != 1)}"
     print(f"{args.out}: {ranks}, {processes}; next: incprof phases {args.out}")

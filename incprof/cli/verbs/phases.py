@@ -80,7 +80,7 @@ def check_form(args: argparse.Namespace) -> None:
         added |= {"--details": args.details, "--explain": args.explain, "--per-rank": args.per_rank}
     extra = next((option for option, given in added.items() if given), None)
     if form is not None and extra is not None:
-        raise UsageError(f"{extra}: {form} has no place for it: leave out one of them")
+        raise UsageError(f"{extra}: {form} cannot show it: leave out one of them")
 
 
 def plot(study: Study, args: argparse.Namespace) -> None:

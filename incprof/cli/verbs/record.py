@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     outside = parser.add_argument_group("from outside")
     how = outside.add_mutually_exclusive_group()
     how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")
-    how.add_argument("--external", action="store_true", help="preload nothing: for static programs, musl's and Go's")
-    outside.add_argument("--duration", type=duration, metavar="T", help="end the recording after so long, such as 2m")
+    how.add_argument("--external", action="store_true", help="record from outside: for static programs, musl and Go")
+    outside.add_argument("--duration", type=duration, metavar="T", help="end the recording after this time, such as 2m")
     stack = outside.add_argument(
         "--stack", type=stack_bytes, metavar="BYTES", help="bytes of a thread's stack to unwind (default: 16384)"
     )
@@ -99,7 +99,7 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
     if args.clock == "cpu":
-        raise UsageError("record: --clock cpu is a timer inside the program: from outside there is perf's only")
+        raise UsageError("record: --clock cpu needs a timer inside the program: -p and --external use perf's clock")
     environment = {**os.environ, **settings.resolve(vars(args), os.environ), **launch.CLOSING_LINE}
     environment.pop(launch.PROGRAM, None)
     words = [launch.ATTACHER]

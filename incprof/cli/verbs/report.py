@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", metavar="DIR", help="MPI calls to show, by incprof trace (default: those in DIR)")
     add_counters_argument(parser)
     parser.add_argument(
-        "--node", metavar="FILE", help="of the machine, sampled meanwhile: power and states of each phase"
+        "--node", metavar="FILE", help="counters of the machine, sampled during the run: power and states of each phase"
     )
     parser.add_argument("--one-rank", dest="all_ranks", action="store_false", help="leave out the map of all ranks")
     parser.add_argument("--full", action="store_true", help="condense nothing: every interval, every call path")

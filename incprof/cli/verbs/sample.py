@@ -81,7 +81,7 @@ def power(text: str) -> str:
     """
     for kind in text.split(","):
         if kind not in POWER:
-            raise argparse.ArgumentTypeError(f"{kind!r} is no kind of power: there are {', '.join(POWER)}")
+            raise argparse.ArgumentTypeError(f"{kind!r} is not a kind of power: expected one of {', '.join(POWER)}")
     return text
 
 
@@ -99,14 +99,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
     often = parser.add_mutually_exclusive_group()
-    often.add_argument("-i", "--interval", type=interval, metavar="T", help="time between rows (5ms; --system 1s)")
+    often.add_argument(
+        "-i", "--interval", type=interval, metavar="T", help="time between rows (default: 5ms; --system 1s)"
+    )
     often.add_argument(
         "-r", "--rate", type=rate, dest="interval", metavar="HZ", help="rows per second instead, such as 200 or 1kHz"
     )
-    parser.add_argument("-o", "--output", metavar="FILE.csv", help="where to (sample-<app>.csv); - is stdout")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.csv", help="output file, - for stdout (default: sample-<app>.csv)"
+    )
     parser.add_argument("-e", "--events", default="default", metavar="LIST", help="names with commas, rNNN, or all")
     parser.add_argument(
-        "--for", type=duration, dest="duration", metavar="T", help="end sampling after so long, such as 2m"
+        "--for", type=duration, dest="duration", metavar="T", help="end sampling after this time, such as 2m"
     )
     parser.add_argument(
         "--power", type=power, metavar="KINDS", help=f"{', '.join(POWER)}, with commas (--system auto, else none)"
@@ -117,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=COMMAND",
-        help="a command that prints watts: once, or a line from time to time; may be given again",
+        help="a command that prints watts: once, or a line from time to time; may be repeated",
     )
     parser.add_argument("--sysfs", default="/sys", metavar="DIR", help="directory of the sensors (default: /sys)")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
@@ -163,10 +167,10 @@ def target(given: str | None, args: argparse.Namespace, command: list[str]) -> s
         UsageError: its format is not supported, or it would mix with the program's output.
     """
     if given == "-" and command:
-        raise UsageError("sample: -o - would mix with what the program prints: give a file, or a named pipe")
+        raise UsageError("sample: -o - would mix with the program's output: give a file, or a named pipe")
     if given is not None:
         if Path(given).suffix in (".npy", ".parquet", ".pq"):
-            raise UsageError(f"{given}: sample writes CSV, as rows come: give a name that ends with .csv")
+            raise UsageError(f"{given}: sample writes CSV only: give a name that ends in .csv")
         return given
     of_program = command and not args.system
     stem = f"sample-{Path(command[0]).name if of_program else args.pid or 'system'}"

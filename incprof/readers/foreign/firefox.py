@@ -54,7 +54,7 @@ def _imported(found: Document, path: str) -> Imported:
         _Thread(thread, found, meta, known).add(timelines[pid], number, begins_s, usual)
     made = sorted((each for each in timelines.values() if len(each)), key=lambda each: -float(each.columns()[1].sum()))
     if not made:
-        raise NoDataError(f"{path}: no sample of CPU time in it")
+        raise NoDataError(f"{path}: contains no sample of CPU time")
     return Imported("firefox", made, _without_names(known))
 
 

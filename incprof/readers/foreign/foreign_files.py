@@ -130,7 +130,7 @@ def document(path: str) -> Any:
     try:
         return parse_json(whole(path), most_times=MOST_TIMES)
     except ValueError as error:
-        raise NoDataError(f"{path}: damaged: no JSON from its beginning to its end") from error
+        raise NoDataError(f"{path}: damaged: not valid JSON") from error
 
 
 def understood(path: str, what: str, understand: Callable[[], Answer]) -> Answer:
@@ -294,9 +294,9 @@ def fields(data: memoryview) -> Iterator[tuple[int, Value]]:
         elif kind in (FIXED64, FIXED32):
             size = 8 if kind == FIXED64 else 4
         else:
-            raise ValueError("a field of no kind")
+            raise ValueError("a field of an unknown kind")
         if size > len(data) - at:
-            raise ValueError("a field that ends behind its message")
+            raise ValueError("a field that extends beyond its message")
         yield key >> 3, data[at : at + size]
         at += size
 

@@ -147,7 +147,7 @@ def guess(inputs: Sequence[str]) -> str:
         raise UsageError(f"{first}: give the directories that hold the counters, one for each dump")
     kind = _of_bytes(first)
     if kind is None:
-        raise UsageError(f"{first}: its beginning is of none of these formats: {', '.join(FORMATS)} (see --from)")
+        raise UsageError(f"{first}: it does not begin like any of these formats: {', '.join(FORMATS)} (see --from)")
     return kind
 
 
@@ -162,7 +162,7 @@ def _of_directory(path: Path, shown: str) -> str:
         return _of_directory(Path(files[0]), shown)
     kind = _of_bytes(files[0]) if files else None
     if kind is None:
-        raise UsageError(f"{shown}: nothing in it of the formats {', '.join(FORMATS)}: see --from")
+        raise UsageError(f"{shown}: contains none of the formats {', '.join(FORMATS)}: see --from")
     return kind
 
 

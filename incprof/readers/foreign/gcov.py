@@ -84,7 +84,9 @@ def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) 
         raise NoDataError(f"{paths[0]}: no line was executed")
     notes = [
         f"a dump represents {length:g} s (-i); executed lines represent time, calls were counted",
-        "counters grow from dump to dump: each is taken less the one before" if grown else "counters begin anew",
+        "counters grow from dump to dump: each dump counts from the one before"
+        if grown
+        else "counters restart at each dump",
     ]
     if len(dumps) == 1:
         notes.append("one dump is one interval: in a series each has a directory of its own, with .gcda and .gcno")
@@ -121,7 +123,7 @@ def _dump(path: str) -> _Dump:
     for each in (one for several in found for one in several):
         understood(path, "output of gcov --json-format", lambda each=each: dump.take(each))  # type: ignore[misc]
     if not dump.calls:
-        raise NoDataError(f"{path}: no counters in it: give .gcda files beside their .gcno, or what gcov -j wrote")
+        raise NoDataError(f"{path}: contains no counters: give .gcda files beside their .gcno, or what gcov -j wrote")
     return dump
 
 

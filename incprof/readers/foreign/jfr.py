@@ -71,7 +71,7 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
     for time, sample in zip(times.tolist(), samples, strict=True):
         timeline.add(sample.frames, time, sample.period_s or tick, thread=sample.thread)
     timeline.lost = [((at - first) * NS, count) for at, count in lost]
-    notes = [] if said else [f"a sample is taken as {tick:g} s, the distance between those of a thread"]
+    notes = [] if said else [f"a sample represents {tick:g} s, the distance between samples of a thread"]
     if total := sum(count for _, count in lost):
         notes.append(f"{path}: the JVM lost {total} samples")
     if max(len(sample.frames) for sample in samples) == DEFAULT_FRAMES:

@@ -159,7 +159,7 @@ def read_perf_script(lines: Iterable[str], where: str) -> Imported:
         notes.append(f"{where}: perf lost {lost} samples")
     damaged = reader.damaged + reader.unread[list(reader.events)[chosen]]
     if damaged:
-        notes.append(f"{where}: {damaged} lines are no part of a sample and were left out")
+        notes.append(f"{where}: {damaged} lines belong to no sample and were left out")
     timelines = [made for process in _in_order(reader, chosen) if (made := _timeline(process, reader, chosen))]
     if not timelines:
         raise NoDataError(f"{where}: no sample in it has a location: record with perf record -g")
@@ -247,7 +247,7 @@ def _chosen(reader: _Reader) -> tuple[int, list[str]]:
     notes = []
     if others := int(count.sum() - count[best]):
         more = ", ".join(name for i, name in enumerate(names) if i != best)
-        notes.append(f"{others} samples of {more} are left out: {names[best]} stands for time")
+        notes.append(f"{others} samples of {more} are left out: {names[best]} represents time")
     if _kind(names[best]) not in (*CLOCKS, *CYCLES):
         notes.append(f"times are as many {names[best]} as were counted, in proportion")
     return best, notes

@@ -137,7 +137,7 @@ def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
     if period > 0 and counts:
         return counts[0], period
     shown = ", ".join(f"{kind} in {unit}" for kind, unit in found)[:200]
-    raise NoDataError(f"{path}: its values are no times ({shown or 'it has none'}): take CPU profiles")
+    raise NoDataError(f"{path}: its values are not times ({shown or 'it has none'}): import a CPU profile")
 
 
 def _frames(raw: _Raw, program: str) -> dict[int, list[Frame]]:

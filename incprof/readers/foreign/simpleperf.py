@@ -80,7 +80,7 @@ def _imported(found: _Recorded, path: str) -> Imported:
         made[0].lost.append((float(times[-1]), found.lost))
         notes.append(f"{path}: simpleperf lost {found.lost} samples")
     if left_out := len(found.samples) - len(samples):
-        notes.append(f"{left_out} samples of other events are left out: {event or 'the most frequent'} stands for time")
+        notes.append(f"{left_out} samples of other events are left out: {event or 'the most frequent'} represents time")
     return Imported("simpleperf", made, notes)
 
 
@@ -125,7 +125,7 @@ def _records(data: bytes) -> Iterator[memoryview]:
         if not size:
             return
         if size > len(data) - at:
-            raise ValueError("a record that ends behind its file")
+            raise ValueError("a record that extends beyond the file")
         yield view[at : at + size]
         at += size
 

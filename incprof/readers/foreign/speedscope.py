@@ -49,7 +49,7 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
         raise NoDataError(f"{path}: no sample in it")
     begins = [float(profile.get("startValue") or 0) for profile in found["profiles"] if profile["type"] == "sampled"]
     if len(begins) > 1 and not any(begins):
-        notes.append(f"the start times of {len(begins)} threads are missing: they are taken to have begun together")
+        notes.append(f"the start times of {len(begins)} threads are missing: assuming that they began together")
     timeline.tick_s = _common_tick(ticks) if ticks else EVENT_S
     return Imported("speedscope", [timeline], notes)
 
@@ -131,10 +131,10 @@ def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float 
         stacks = [(node, library, samples * tick) for (node, library), samples in sorted(count.items())]
         place_series(timeline, stacks, number * length, (number + 1) * length)
     if not len(timeline):
-        raise NoDataError(f"{files[0]}: no line of folded stacks in it, such as main;solve 12")
+        raise NoDataError(f"{files[0]}: contains no line of folded stacks, such as main;solve 12")
     notes = [f"a file represents {length:g} s (-i), a sample {tick:g} s (--rate)"]
     if bad:
-        notes.append(f"{bad} lines are no stack and were left out")
+        notes.append(f"{bad} lines are not stacks and were left out")
     return Imported("folded-intervals", [timeline], notes, bad > 0)
 
 

@@ -270,7 +270,7 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
     tick = tick_s or timeline.tick_s
     time, cpu, wall, thread, node, library = timeline.columns()
     if not (np.isfinite(time).all() and np.isfinite(cpu).all() and np.isfinite(wall).all()):
-        raise NoDataError(f"{timeline.app}: times in it are no numbers")
+        raise NoDataError(f"{timeline.app}: its times are not numbers")
     if cpu.sum() > MOST_TICKS * tick:
         raise NoDataError(f"{timeline.app}: more than {MOST_TICKS} samples: give a lower --rate")
     thread = np.unique(thread, return_inverse=True)[1].astype(np.int64)

@@ -158,7 +158,7 @@ def read_trace_events(path: str) -> Imported:
     if reader.damaged:
         notes.append(f"{path}: {reader.damaged} events are damaged and were left out")
     if stream.cut:
-        notes.append(f"{path}: it ends, or is damaged, before the last event: what was read until there is imported")
+        notes.append(f"{path}: cut off or damaged before the last event: the events up to there are imported")
     return Imported("trace-events", timelines, notes, damaged)
 
 
@@ -195,7 +195,7 @@ def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
         timelines.append(Timeline("app", Paths(), EVENT_S))
     for number, stream in enumerate(sorted(reader.streams)):
         reader.streams[stream].place(timelines[0], reader.frames, len(reader.slices) + number)
-    return [f"functions called [GPU ...] ran on devices, {len(reader.streams)} streams: their time is no CPU time"]
+    return [f"functions called [GPU ...] ran on devices, {len(reader.streams)} streams: their time is not CPU time"]
 
 
 def _add_profile(reader: _Reader, timeline: Timeline, profile: _Profile, thread: int) -> float:
@@ -247,7 +247,7 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
     timeline.tick_s = add_profile(timeline, found, _times(found), 0)
     timeline.app = script_of(timeline.paths)
     if not len(timeline):
-        raise NoDataError(f"{path}: no sample in it at which anything ran")
+        raise NoDataError(f"{path}: it contains no sample of running code")
     return Imported("cpuprofile", [timeline])
 
 
@@ -307,7 +307,7 @@ def _stack(number: Any, nodes: dict[Any, Any], above: dict[Any, Any]) -> tuple[F
             frames.append(frame)
         number = above.get(number)
         if (seen := seen + 1) > len(nodes):
-            raise ValueError("nodes in a circle")
+            raise ValueError("a cycle in its call tree")
     return tuple(reversed(frames))
 
 

@@ -319,14 +319,14 @@ def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: 
     if exe is None:
         raise UsageError(f"{inputs[0]}: gmon.out files do not name their program: give it with --exe")
     if any(entry.name.startswith("gmon-meta.") for entry in Path(inputs[0]).iterdir()):
-        raise UsageError(f"{inputs[0]} is a run directory as it is: incprof phases {inputs[0]}")
+        raise UsageError(f"{inputs[0]} is already a run directory: incprof phases {inputs[0]}")
     run = open_run(inputs[0], exe=exe)
     if not run.processes[0].series:
-        raise UsageError(f"{inputs[0]} is a run directory as it is: incprof phases {inputs[0]}")
+        raise UsageError(f"{inputs[0]} is already a run directory: incprof phases {inputs[0]}")
     elf, path = open_elf(exe), os.path.abspath(exe)
     code = [section for section in elf.sections if section.executable]
     if not code:
-        raise NoDataError(f"{exe}: no code in it: give the program")
+        raise NoDataError(f"{exe}: contains no code: give the program")
     low, high = min(s.address for s in code), max(s.address + s.size for s in code)
     module = Module(0, path, elf.build_id, low, high, True)
     (target / "symbols").mkdir()

@@ -176,7 +176,9 @@ def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None
         )
     interval = float(np.median(steps))
     odd = int((np.abs(steps - interval) > interval / 2).sum())
-    note = f"{where}: {odd} of {len(steps)} samples do not follow after {interval:g} s: taken as if they did"
+    note = (
+        f"{where}: {odd} of {len(steps)} samples are not {interval:g} s after the one before: treated as if they were"
+    )
     return interval, (note,) if odd else ()
 
 

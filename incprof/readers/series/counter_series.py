@@ -156,14 +156,14 @@ def rates_of(table: Table, node: str) -> NodeSeries:
     starts = np.concatenate([[table.first_s if _is_before(table, times) else times[0] - period], times[:-1]])
     gaps = np.flatnonzero(np.diff(times) > GAP * period) + 1
     if table.is_whole and len(gaps):
-        notes.append(f"{len(gaps)} rows are for longer than {GAP * period:.3g} s")
+        notes.append(f"{len(gaps)} rows cover more than {GAP * period:.3g} s")
         gaps = gaps[:0]
     columns = [_rate(column, column.values[order], times - starts, period, gaps, notes) for column in table.columns]
     kept = [(column, values) for column, values in columns if np.isfinite(values).any()]
     _tell(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
     seen = zip(table.columns, columns, strict=True)
     grow = [before.name for before, (now, _) in seen if before.kind is None and now.kind is Kind.TOTAL]
-    _tell(notes, "taken as counters, because they only grow", grow)
+    _tell(notes, "treated as counters, because they only grow", grow)
     if not kept:
         raise ValueError("no column with a number")
     values = np.stack([values for _, values in kept], axis=1)
@@ -201,7 +201,7 @@ def _in_time(table: Table, notes: list[str]) -> IntArray:
     if (np.diff(table.times[known]) < 0).any():
         notes.append("rows were not in the order of their times: sorted")
     if not last.all():
-        notes.append(f"{int((~last).sum())} rows have the time of another one: the last of them is taken")
+        notes.append(f"{int((~last).sum())} rows have the time of another one: the last of them counts")
     found: IntArray = order[last]
     return found
 
@@ -254,9 +254,9 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
         anew = int(fell.sum()) - round_
         grown = np.where(fell, turned, grown)
         if round_:
-            notes.append(f"{name} went round {round_} times: counted on")
+            notes.append(f"{name} wrapped around {round_} times: corrected")
         if anew:
-            notes.append(f"{name} began anew {anew} times: no value there")
+            notes.append(f"{name} restarted {anew} times: no value there")
     # A reading covers all rows since the one before.
     row_of = np.searchsorted(known, np.arange(known[0] + 1, known[-1] + 1))
     rates[known[0] + 1 : known[-1] + 1] = (grown / spans)[row_of - 1]

@@ -76,7 +76,7 @@ def _nodes(column: npt.NDArray[Any] | None, rows: int, where: str) -> list[tuple
 
     codes, names = pd.factorize(pd.Series(column).astype("string"))
     if len(names) > MOST_NODES:
-        raise UsageError(f"{where}: {len(names)} nodes: that column is no name of nodes")
+        raise UsageError(f"{where}: {len(names)} nodes: that column does not name nodes")
     order = np.argsort(codes, kind="stable")
     first = np.searchsorted(codes[order], np.arange(len(names) + 1))
     parts = {printable(str(name)): order[first[at] : first[at + 1]] for at, name in enumerate(names)}
@@ -124,7 +124,7 @@ def _from_dates(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, 
             continue
         without_zone += found.tzinfo is None
         times[at] = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    return times, True, ("its times name no zone: taken as UTC",) if without_zone else ()
+    return times, True, ("its times have no time zone: assuming UTC",) if without_zone else ()
 
 
 # Infer from column names which tool wrote them, the kind of their numbers, and the unit.

@@ -135,7 +135,7 @@ def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Tab
     start = float(begun[1]) if begun else 0.0
     columns, notes = _columns(path, head, lines)
     if "time_s" not in columns:
-        raise NoDataError(f"{path}: its names are torn off: there is no time_s")
+        raise NoDataError(f"{path}: its line of names is incomplete: no time_s")
     if (clock := columns.get("task-clock")) is not None:
         columns["task-clock"] = numbers(clock) / 1e6  # nanoseconds; perf writes milliseconds
     times = numbers(columns.pop("time_s"))
@@ -172,7 +172,9 @@ def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Ta
         raise NoDataError(f"{path}: no row of counters")
     started = next((match[1] for line in comments if (match := STARTED.match(line))), None)
     start = _clock(started) if started else None
-    notes = () if start is None else ("began when perf says, to the second, in this machine's time zone",)
+    notes = (
+        () if start is None else ("begins at the time in perf's header, to the second, in this machine's time zone",)
+    )
     counts = tuple(understood(printable(name), values[:, at], Kind.AMOUNT) for at, name in enumerate(names))
     return Table(path, None, times + (start or 0.0), counts, start is not None, start or 0.0, True, notes=notes)
 
@@ -290,7 +292,7 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
             yield from (line + "\n" for line in whole)
             if len(rest) > LONGEST_LINE:
                 raise NoDataError(
-                    f"{where}: a line of more than {LONGEST_LINE} characters: no text with a row or an event in each"
+                    f"{where}: a line of more than {LONGEST_LINE} characters: expected a row or an event in each line"
                 )
             quiet = time.monotonic()
         elif piece is not None and not is_file:

@@ -134,7 +134,7 @@ def first_metadata(source: Source) -> Metadata:
         raise NoDataError(f"{where}: empty file: the program ended before its first interval, or the disk was full")
     head = source.bytes_at(0, stream_files.HEADER.size)
     if head == b"gmon\x01" + bytes(15):
-        raise NoDataError(f"{where}: a classic gmon.out, no stream: name it gmon.out and give --exe")
+        raise NoDataError(f"{where}: a classic gmon.out, not a stream: name it gmon.out and give --exe")
     for image in stream_files.walk(source, Damage()):
         if image.kind == stream_files.METADATA:
             return parse_metadata(source.bytes_at(image.offset, min(image.length, MOST_BYTES)), where)
@@ -201,7 +201,7 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
     """
     raw = _load(text, where)
     if not isinstance(raw, dict):
-        raise NoDataError(f"{where}: the metadata is no JSON object: record the program again")
+        raise NoDataError(f"{where}: the metadata is not a JSON object: record the program again")
     version = _integer(raw.get("version"))
     if version is not None and version > VERSION:
         raise IncprofError(f"{where}: format version {version} is newer than this incprof's ({VERSION}): update it")

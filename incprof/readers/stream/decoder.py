@@ -125,7 +125,7 @@ class StreamDecoder:
         if found.bad_images:
             warnings.append(f"{where}: {found.bad_images} damaged images were dropped")
         if lost_nodes:
-            warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: what lies above them is unknown")
+            warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: their callers are unknown")
         if not found.ended and not damaged:
             n = found.n_intervals
             warnings.append(f"{where}: the run did not end cleanly, or is still going on (all {n} intervals are whole)")
@@ -134,7 +134,7 @@ class StreamDecoder:
             warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")
         dropped = int(np.minimum(self._counters[:, 14], MAX_COUNT).sum())
         if dropped:
-            warnings.append(f"{where}: {dropped} intervals were dropped: the file system stood still for too long")
+            warnings.append(f"{where}: {dropped} intervals were dropped: the file system did not respond for too long")
         suspended_s = float(self._counters[:, 15].sum()) * NS
         if suspended_s:
             stood = f"the program was stopped, or the machine asleep, for {suspended_s:.1f} s"

@@ -243,7 +243,7 @@ class Source:
             except OSError as error:
                 raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
             if not part:
-                raise NoDataError(f"{self.path}: became shorter while it was read: read it again")
+                raise NoDataError(f"{self.path}: shrank while it was read: read it again")
             yield part
             offset, length = offset + len(part), length - len(part)
 

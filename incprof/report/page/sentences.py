@@ -105,7 +105,11 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     samples = count(found.samples, "sample")
     if found.expected:
         share = found.ticks / found.expected
-        add("Samples", f"{samples}, {percent(share)} of what CPU time and rate come to", graded(1 - share, 0.05, 0.2))
+        add(
+            "Samples",
+            f"{samples}, {percent(share)} of the number expected from CPU time and rate",
+            graded(1 - share, 0.05, 0.2),
+        )
     else:
         add("Samples", samples)
     add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))

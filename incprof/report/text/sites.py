@@ -31,7 +31,7 @@ def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int 
     for refused in answer.refused:
         _refused(refused, names, out, width)
     for phase in answer.unserved:
-        out.write(f"\nPhase {phase}: no site of it can be had\n")
+        out.write(f"\nPhase {phase}: no site is available\n")
 
 
 def _called(row: SiteRow) -> str:

@@ -41,7 +41,7 @@ def write_threads(
     names = names_of(result, [function for role in found.roles for function, _ in role.functions])
     console.print()
     said = f"{count(found.count, 'thread')} in {count(len(found.roles), 'role')}"
-    console.print(f"{said}: of each thread's time, what it was on the CPU in each phase")
+    console.print(f"{said}: share of each thread's time on the CPU, in each phase")
     rows = [HEAD, *(_row(role) for role in found.roles)]
     wide = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     for row, functions in zip(rows, [(), *(role.functions for role in found.roles)], strict=True):

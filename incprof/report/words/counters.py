@@ -165,7 +165,7 @@ def _why(phase: PhaseCounters) -> str:
             missed = (
                 "; neither cache nor branch misses are counted that many"
                 if {"misses_per_cycle", "branch_misses_per_cycle"} & set(figures)
-                else "; cache-misses and branch-misses would say which"
+                else "; cache-misses and branch-misses would show which"
             )
             return f"{rate(figures['ipc'])} instructions per cycle{missed}"
         case "instructions":
@@ -185,11 +185,11 @@ def _notes(found: CountersUnder) -> list[str]:
     where = (
         f"began {duration(abs(found.offset_s))} {side} the recording, by the clock"
         if found.by_clock
-        else "taken to have begun with the recording: the file has no start time"
+        else "assumed to have begun with the recording: the file has no start time"
     )
-    out = [f"{name}: a row each {duration(found.row_s)}, {where}"]
+    out = [f"{name}: a row every {duration(found.row_s)}, {where}"]
     if found.left_out:
-        out.append(f"{found.left_out} rows across phases are left out")
+        out.append(f"{found.left_out} rows that span phases are left out")
     if any(phase.seconds == 0 for phase in found.phases):
         empty = ", ".join(str(phase.id) for phase in found.phases if phase.seconds == 0)
         out.append(f"no row lies in phase {empty}: shorter rows would (incprof sample -i)")
@@ -220,7 +220,7 @@ def _power_lines(found: CountersUnder) -> list[str]:
     source = f"{SIMULATED} by {clean(power.simulated, 200)}" if power.simulated is not None else clean(power.name, 60)
     between = f", {joules(power.between_j)} of it between phases" if power.between_j > 0 else ""
     out = [
-        f"power ({source}) is of the whole node, whoever uses it: {joules(power.energy_j)} in the "
+        f"power ({source}) is of the whole node, with all that runs there: {joules(power.energy_j)} in the "
         f"{duration(power.measured_s)} of the run that have it{between}"
     ]
     return out + [clean(line, 200) for line in power.notes if not line.startswith("power is simulated")]

@@ -21,4 +21,4 @@ def counting_advice(found: Counting | None) -> str | None:
     if found is None or found.pct < WORTH_SAYING_PCT:
         return None
     who = ", ".join(f"{shorten(one.name, ROOM)} {100 * one.share:.0f} %" for one in found.functions)
-    return f"{counting_words(found)} ({who}): `incprof check --hot DIR` writes what leaves them out of -pg"
+    return f"{counting_words(found)} ({who}): `incprof check --hot DIR` shows how to leave them out of -pg"

@@ -275,7 +275,7 @@ def noise_line(found: Comparison) -> str:
             f"{len(found.b)} of B."
         )
     return (
-        f"{time_line(found)} One run of each: verdicts stand on {100 * found.run_noise:.2g} % from run to run, which "
+        f"{time_line(found)} One run of each: verdicts allow for {100 * found.run_noise:.2g} % from run to run, which "
         + ("is assumed: give several of each to measure it." if found.is_noise_assumed else "was given (--noise).")
     )
 
@@ -356,7 +356,7 @@ def broken_line(condition: Condition, row: Row) -> str:
         mark = f" ({SIMULATED})" if row.energy.simulated else ""
         return f"{head}: {a} in A, {b} in B{mark}, {moved} (95 % interval {within})"
     if row.verdict == "gone" and row.kind == "phase":
-        return f"{head}: {seconds(row.a)} in A, not in B: if that is meant, B is a new baseline"
+        return f"{head}: {seconds(row.a)} in A, not in B: if intended, make B the new baseline"
     if row.verdict in ("gone", "new"):
         return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B: {verdict(row)}"
     cpu = "" if row.cpu is None else f"; {change(row.cpu)} by CPU time ({interval(row.cpu)})"

@@ -25,8 +25,8 @@ def doubt_lines(result: PhaseResult) -> list[str]:
         )
     if any(site.function.name == INTERPRETED for phase in result.present for site in phase.sites):
         lines.append(
-            f"{INTERPRETED} is all methods that the JVM has not compiled, and no heartbeat can go there: a Java flight "
-            "recording names them (incprof help import)"
+            f"{INTERPRETED} stands for all methods that the JVM has not compiled, and no heartbeat can go there: a "
+            "Java flight recording names them (incprof help import)"
         )
     if result.paths_estimated:
         lines.append("no call paths were recorded: a function's time is divided among its callers by numbers of calls")

@@ -108,7 +108,7 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Na
             f"confidence {phase.confidence:.2f}: the part of it that stays together in runs resampled from its episodes"
         )
     if why.nearest is None:
-        lines.append("there is no other phase to be taken for")
+        lines.append("there is no other phase to confuse it with")
     else:
         gap = "infinite" if why.gap is None else f"{why.gap:.1f}"
         apart = "; ".join(

@@ -45,7 +45,9 @@ def _holds(why: SiteEvidence) -> str:
     here = f"{percent(why.specific)} of its share in all phases is here"
     if why.at_least is None:
         return f"runs in {percent(why.share)} of the phase's intervals, and {here}"
-    sure = f" (at least {percent(why.at_least)}, by so many samples)" if why.at_least < why.share - 0.05 else ""
+    sure = (
+        f" (at least {percent(why.at_least)}, given the number of samples)" if why.at_least < why.share - 0.05 else ""
+    )
     return f"holds {percent(why.share)} of the phase{sure}, and {here}"
 
 
@@ -61,10 +63,10 @@ def _caller(why: SiteEvidence, names: Names) -> list[str]:
 def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
     """Return the evidence against the caller."""
     if caller.is_site:
-        return "it is a site too, for what it does besides"
+        return "it is a site too, for its other work"
     if caller.why_not == "lasts on":
         mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {_seconds(caller.call_s)}"
-        return f"{mean}, and what lasts longer than {_longest(why)} is a driver"
+        return f"{mean}, and a function whose calls last longer than {_longest(why)} is a driver"
     if caller.why_not == "in other phases":
         return f"it holds {percent(caller.share)} of the phase, but also runs in those to distinguish it from"
     if caller.why_not == "too short" and caller.call_s is not None:
@@ -90,7 +92,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     if callee.why_not == "unknown rate":
         return f"{holds}, but its calls are not counted, and may be too short for a beat"
     if callee.why_not == "lower":
-        return f"{holds}, and the higher of two that can be watched is the site"
+        return f"{holds}, and of two possible sites, the higher one is taken"
     return f"{holds}; what is called holds less than {percent(options.half)} together"
 
 
@@ -101,7 +103,7 @@ def _kind(why: SiteEvidence) -> str:
         times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
         return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
     if why.kind == "loop" and why.call_s is None:
-        return "loop: no call of it was counted or seen to begin"
+        return "loop: no call of it was counted or sampled at its start"
     if why.kind == "loop":
         return f"loop: {_calls(why)}{mean}, longer than {_longest(why)}"
     if not why.counted:

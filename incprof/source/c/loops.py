@@ -282,7 +282,7 @@ def _structure(each: FoundLoop, view: View) -> str | None:
     node, body = each.node, each.body
     assert body is not None
     if each.broken:
-        return "inside of what cannot be read"
+        return "inside code that cannot be parsed"
     if each.depth > MOST_NESTED:
         return "nested too deep"
     if body.type != "compound_statement":
@@ -292,7 +292,7 @@ def _structure(each: FoundLoop, view: View) -> str | None:
     if split_by_directive(view, node.start_byte, body.start_byte, body.end_byte):
         return "a directive splits its header or braces"
     if body.has_error and _JUMP_IN.search(view.code, body.start_byte + 1, body.end_byte):
-        return "a part of its body cannot be read"
+        return "a part of its body cannot be parsed"
     for case in _CASE.finditer(view.text.bare, body.start_byte, body.end_byte):
         if view.code[case.start() : case.end()].isspace():
             return "a case label in it is in a branch of #if that is no whole statement"
@@ -305,7 +305,7 @@ def _gap(each: FoundLoop, view: View) -> str | None:
     before = [child.end_byte for child in each.node.children if child.end_byte <= each.body.start_byte]
     start = max(before, default=each.node.start_byte)
     comment_free = view.code[start : each.body.start_byte]
-    return "something stands between its header and its body" if comment_free.strip() else None
+    return "there is something between its header and its body" if comment_free.strip() else None
 
 
 def _without_braces(each: FoundLoop, view: View) -> str | None:
@@ -313,7 +313,7 @@ def _without_braces(each: FoundLoop, view: View) -> str | None:
     node, body = each.node, each.body
     assert body is not None
     if node.has_error:
-        return "inside of what cannot be read"
+        return "inside code that cannot be parsed"
     if view.text.directive_between(node.start_byte, body.end_byte):
         return SPLIT
     if view.text.context(node.start_byte) != view.text.context(body.end_byte - 1):

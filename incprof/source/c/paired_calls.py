@@ -110,13 +110,13 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
     if file.language != "c":
         return "calls on every exit are for C"
     if block is None:
-        return "where it ends cannot be made out"
+        return "its end cannot be determined"
     known = {**macros, **macros_of(file.data)}
     leaving = leaving_macros(known) if macros else leaving_macros_of(file.data)
     found = find_exits(block, file.data)
     place = opened(function, block, beat)
     if not block.named_children and WORD.search(file.data, block.start_byte, block.end_byte):
-        return "what is in it cannot be read"
+        return "its contents cannot be parsed"
     reason = _hidden(place, found, file.data, known, leaving)
     if reason is None and place.loop:
         reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte)) or _split(
@@ -151,7 +151,7 @@ def _hidden(
             if way.node.has_error:
                 return f"the exit in line {line} cannot be read"
             if way.node.type == "goto_statement" and way.label not in found.labels:
-                return f"the label of the goto in line {line} is not in sight"
+                return f"the label of the goto in line {line} is not visible"
     return None
 
 

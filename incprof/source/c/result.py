@@ -47,7 +47,7 @@ def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes
     declarator = function.child_by_field_name("declarator")
     called = _function_declarator(declarator)
     if declarator is None or called is None:
-        return "what it returns cannot be made out"
+        return "its return type cannot be determined"
     before = [child for child in function.children if child.end_byte <= declarator.start_byte]
     refusal = _refusal_of_unread(before, data, (_start(function, data), declarator.start_byte), macros)
     if refusal is not None:
@@ -80,9 +80,9 @@ def _refusal_of_unread(children: list[Node], data: bytes, span: Span, macros: Ma
             continue
         value = IN_BRACKETS.sub(b"", IN_BRACKETS.sub(b"", macros.get(word, b"")))
         if word in KEYWORDS or OF_A_TYPE.search(value):
-            return f"what it returns is written with the macro {word.decode('utf-8', 'replace')}"
+            return f"its return type uses the macro {word.decode('utf-8', 'replace')}"
         if not typed and word not in STORAGE and word not in macros:
-            return "what it returns cannot be made out"
+            return "its return type cannot be determined"
     return None
 
 
@@ -122,7 +122,7 @@ def _type_words(
         elif child.type in NAMED:
             types.append(b" ".join(data[leaf.start_byte : leaf.end_byte] for leaf in _leaves(child)))
         else:
-            return "what it returns is written with a macro"
+            return "its return type uses a macro"
     chosen = _without_macros(types, misread, macros)
     return chosen if isinstance(chosen, str) else [*(qualifiers if pointed else []), *chosen]
 
@@ -131,13 +131,13 @@ def _without_macros(types: list[bytes], misread: list[bytes], macros: Mapping[by
     """Return the type; the parser takes a macro before it (`API int f()`) for the type, and the type for an error."""
     if misread:
         if len(types) != 1 or len(misread) != 1 or not PLAIN_WORD.fullmatch(misread[0]):
-            return "what it returns cannot be made out"
+            return "its return type cannot be determined"
         if not (CAPITALS.fullmatch(types[0]) or types[0] in macros):
-            return "what it returns cannot be made out"
+            return "its return type cannot be determined"
         types = misread
     for word in types:
         if NOT_OF_A_TYPE.search(macros.get(word, b"")):
-            return f"what it returns is written with the macro {word.decode('utf-8', 'replace')}"
+            return f"its return type uses the macro {word.decode('utf-8', 'replace')}"
     return types or [b"int"]
 
 

@@ -117,7 +117,7 @@ def _half_conditional(source: Source, unit: Unit) -> list[int]:
 def _problem(statement: Statement, word: Word) -> str:
     """Return why a statement prevents heartbeats, or ""."""
     if statement.fault or word.kind == "unknown":
-        return statement.fault or "a statement that is not known here"
+        return statement.fault or "an unknown statement"
     if statement.row.conditional and not _is_harmless_for_openmp(word):
         return _FOR_OPENMP
     if not statement.row.split:

@@ -121,7 +121,7 @@ class Work:
             if found > self.unit.last or self.source.statements[found].kind != "cpp":
                 self.closes = only_branch(self.source, self.unit, at)
                 if self.closes < 0 or self.facts.entries:
-                    raise RefusedError("no place between its declarations and what it does is outside of #if")
+                    raise RefusedError("every place between its declarations and its first statement is inside #if")
                 return at
         return found
 

@@ -30,10 +30,10 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
     """
     header = source.statements[unit.first]
     if source.generated:
-        return "the file was written by a preprocessor: heartbeats go into what it was written from"
+        return "the file was written by a preprocessor: put heartbeats into its source instead"
     prefix = unit.prefix
     if _PURE.search(prefix) and "impure" not in prefix:
-        return f"{_PURE.findall(prefix)[-1]}: such a procedure calls nothing that has an effect"
+        return f"{_PURE.findall(prefix)[-1]}: such a procedure must not have side effects"
     if any(problem == NO_LABEL for _, problem in facts.problems):
         return "it is not in fixed form, as the file's name says"
     if unit.damage:
@@ -43,7 +43,7 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
     if facts.for_devices or _DEVICE.search(prefix):
         return "it runs on a device"
     if taken_at := _taken(source, unit, taken):
-        return f"line {taken_at} names something as a heartbeat's call is named"
+        return f"line {taken_at} uses the name of a heartbeat's call"
     return None
 
 
@@ -64,7 +64,7 @@ def start_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, lis
     if reason := unit_refusal(source, unit, facts, taken):
         return reason
     if facts.late >= 0:
-        return f"a declaration below what is done first, line {source.statements[facts.late].line}"
+        return f"a declaration after the first executable statement, line {source.statements[facts.late].line}"
     following = unit.own[bisect.bisect(unit.own, facts.declared) :][:1]
     if facts.problems and facts.problems[0][0] <= max(following, default=-1):
         return f"{facts.problems[0][1]}, line {source.statements[facts.problems[0][0]].line}"
@@ -77,7 +77,7 @@ def body_refusal(source: Source, unit: Unit, facts: Facts) -> str | None:
         index, problem = facts.problems[0]
         return f"{problem}, line {source.statements[index].line}"
     if facts.late >= 0:
-        return f"a declaration below what is done first, line {source.statements[facts.late].line}"
+        return f"a declaration after the first executable statement, line {source.statements[facts.late].line}"
     branch = source.branch_of[unit.last if unit.headless else unit.first]
     for index in (unit.contains, unit.last):
         if index >= 0 and source.branch_of[index] != branch:
@@ -125,7 +125,7 @@ def only_branch(source: Source, unit: Unit, declared: int) -> int:
 def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
     """Return why no heartbeat can go into a loop of a procedure that can contain one, judged by its own lines."""
     if block.kind == "concurrent" or any(each.kind == "concurrent" for each in _around(source, block)):
-        return "DO CONCURRENT: its iterations call nothing that has an effect"
+        return "DO CONCURRENT: its iterations must not have side effects"
     if block.damage or block.last < 0:
         return block.damage or "its end is not found"
     if block.shared:
@@ -148,9 +148,9 @@ def _directive_refusal(source: Source, block: Block) -> str | None:
         if each.kind in LOOPS:
             text = _above(source, each.first)
             if _NO_CALLS.search(text):
-                return f"the directive above line {source.statements[each.first].line} allows for no calls"
+                return f"the directive above line {source.statements[each.first].line} allows no calls"
             if any(away < int(count) - 1 for count in _NESTED.findall(text)):
-                return f"the directive above line {source.statements[each.first].line} allows for nothing between loops"
+                return f"the directive above line {source.statements[each.first].line} allows nothing between loops"
             away += 1
     return None
 

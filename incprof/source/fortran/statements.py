@@ -19,7 +19,7 @@ _LAYOUT = re.compile(r"(?<![\w$]) | (?![\w$])", re.ASCII)
 _LABEL = re.compile(r"(\d{1,5})[ \t]*(?=[A-Za-z])")
 _PARENTHESIS = re.compile(r"[()]")
 
-NO_LABEL = "what is before column 6 is no label"
+NO_LABEL = "the text before column 6 is not a label"
 
 
 @dataclass(slots=True)

@@ -28,8 +28,8 @@ COMPILING = frozenset(
 )
 NUMPY = frozenset({"np", "numpy"})  # its vectorize calls the function unchanged
 LONG = (ast.Call, ast.Slice, ast.MatMult, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-AGAIN = "it is a generator: a beat around its body would last while others work with what it yields"
-TAKEN = "the file has something else that is called appekg"
+AGAIN = "it is a generator: a beat around its body would include the work of its consumers"
+TAKEN = "the file uses the name appekg for something else"
 
 
 def binds_name(tree: ast.Module) -> bool:

@@ -68,7 +68,7 @@ def advise(
     try:
         output.mkdir(parents=True)
     except FileExistsError:
-        raise IncprofError(f"{output} is there already: name another directory with -o") from None
+        raise IncprofError(f"{output} exists: name another directory with -o") from None
     with listener.progress(f"{len(settings) * rounds} runs"):
         recorded = record_all(
             command, settings, output, rounds=rounds, interval=interval,
@@ -92,7 +92,7 @@ def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None,
     if (missing := _missing(recorded)) > SHORT:
         reasons.append(
             f"other programs left the runs {missing:.2g} processors less than they have threads: no effect is certain; "
-            "advise on a machine of the program's own"
+            "run advise on an otherwise idle machine"
         )
         effects = [replace(effect, hardly=False) for effect in effects]
     if no_limits is not None:
@@ -124,7 +124,7 @@ def advise_on(directory: str, counters: str | None, *, listener: Listener = SILE
         NoDataError: the recording holds nothing usable.
         UsageError: the counters have no column of times.
     """
-    reason = "the program was not run again: rules on a recording alone"
+    reason = "the program was not run again: the advice is by rules, from a recording alone"
     rules = _rules(directory, counters, ["frequency", "threads"], listener)
     return Advice(Setting(), 0, 0.0, (), tuple(rules), (reason,))
 

@@ -56,7 +56,7 @@ def frequencies(sysfs: str) -> Frequencies | str:
     if not policies:
         return "this machine, or its hypervisor, has no cpufreq"
     if not all(os.access(policy / "scaling_max_freq", os.W_OK) for policy in policies):
-        return f"{policies[0] / 'scaling_max_freq'} may not be written: root may"
+        return f"{policies[0] / 'scaling_max_freq'} is writable for root only"
     try:
         lowest = max(_read(policy, "cpuinfo_min_freq") for policy in policies)
         highest = min(_read(policy, "cpuinfo_max_freq") for policy in policies)
@@ -77,7 +77,7 @@ def check_limits(found: Frequencies, wanted: list[int]) -> None:
     for khz in wanted:
         if not found.lowest <= khz <= found.highest:
             span = f"{found.lowest / 1e6:g} to {found.highest / 1e6:g} GHz"
-            raise UsageError(f"--frequencies: {khz / 1e6:g} GHz: these processors take {span}")
+            raise UsageError(f"--frequencies: {khz / 1e6:g} GHz: these processors support {span}")
 
 
 def _read(policy: Path, name: str) -> int:

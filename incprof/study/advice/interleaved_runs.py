@@ -72,7 +72,7 @@ def record_all(
                     status = _run(beside, words, each.setting, directory)
             if status != 0:
                 raise IncprofError(
-                    f"{command[0]} ended with status {status} under {each.setting.name}: nothing is advised; "
+                    f"{command[0]} ended with status {status} under {each.setting.name}: no advice; "
                     f"recordings are in {output}"
                 )
             each.runs.append(str(directory))

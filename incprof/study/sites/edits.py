@@ -130,7 +130,7 @@ def _main_file(study: Study, root: Path, files: dict[str, SourceFile], blank: Se
     """
     place = main_place(study.run, study.profile, exe=study.exe)
     if place is None:
-        raise NoDataError("where it is in the source is not known (no -g?)")
+        raise NoDataError("its place in the source is unknown (built without -g?)")
     path = SourceTree(root).find(place[0])
     file = files.get(path) or parse_file(root, path, blank=blank)
     main = next((function for function in file.functions if function.is_main), None)

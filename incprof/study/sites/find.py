@@ -184,7 +184,7 @@ class SitePlanner:
             useful = [key for key in callers if not covered[phase] or self._placer.works_for(key[0], phase)]
             tried = (self._caller(other, suits, phase) for other, suits in useful)
             if caller := next((site for site in tried if not site.refusal), None):
-                note = f"calls {refused[phase, index, kind].recorded}, which cannot be had"
+                note = f"calls {refused[phase, index, kind].recorded}, which cannot hold a heartbeat"
                 found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
         return list(found.values())
 
@@ -205,10 +205,10 @@ class SitePlanner:
             return site
         whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
         if not whole.refusal:
-            return replace(whole, note="its body: how often its loop would beat is not known")
+            return replace(whole, note="its body: the rate of its loop is unknown")
         if not in_python:
             self._uncounted.update(((phase, index, kind), site) for phase in phases)
-        return replace(site, heartbeat=0, refusal=f"how often its loop would beat is not known, and {whole.refusal}")
+        return replace(site, heartbeat=0, refusal=f"the rate of its loop is unknown, and {whole.refusal}")
 
     def _in_python(self, index: int) -> bool:
         return self._chooser.profile.functions[index].code is not None

@@ -203,7 +203,9 @@ class Placer:
         loops = loop_lines(found)
         outer = [i for i, loop in enumerate(loops) if loop.parent is None and loop.busy and loop.refusal is None]
         if len(outer) != 1:
-            raise NoDataError(f"{len(outer)} loops of {name} take a beat: without samples none of them can be chosen")
+            raise NoDataError(
+                f"{len(outer)} loops of {name} can hold a beat: without samples, none of them can be chosen"
+            )
         return Spot(found, outer[0], never, note=NOT_RECORDED)
 
     def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:

@@ -178,7 +178,7 @@ class ElfFile:
             symbols.append(Symbol(text_at(names, row[0], left), row[1] & 15, row[3], row[4], row[5]))
             left -= len(symbols[-1].name)
             if left <= 0:
-                raise self.damaged("names of symbols lie in each other")
+                raise self.damaged("names of symbols overlap")
         return symbols
 
     @cached_property

@@ -54,7 +54,7 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
     if exe and not _is_named(exe, found, program, words):
         called = _as_typed(found, program, words)
-        return f"{called}: not named by --exe {exe}: only what it starts by that name is recorded"
+        return f"{called}: does not match --exe {exe}: only programs of that name that it starts are recorded"
     elf = _program_at(program, static=False)
     if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
@@ -142,7 +142,7 @@ def obstacle(elf: ElfFile) -> str | None:
         return "built for another kind of machine than libincprof.so"
     if not any(segment.type == PT_INTERP for segment in elf.segments):
         return "statically linked, so LD_PRELOAD has no effect"
-    return "of musl, where libincprof.so does nothing" if loader_of(elf).startswith("ld-musl") else None
+    return "linked with musl, where libincprof.so does nothing" if loader_of(elf).startswith("ld-musl") else None
 
 
 def loader_of(elf: ElfFile) -> str:

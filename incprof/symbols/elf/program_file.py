@@ -150,7 +150,7 @@ def _why_not(traits: Traits) -> str | None:
         return None if traits.compiled_pg else "no function calls mcount; compile the library with -pg"
     if not traits.dynamic:
         return "statically linked, so LD_PRELOAD has no effect; try incprof record --external"
-    return "of musl, where libincprof.so does nothing; try incprof record --external" if traits.musl else None
+    return "linked with musl, where libincprof.so does nothing; try incprof record --external" if traits.musl else None
 
 
 def _shortcomings(traits: Traits) -> list[str]:

@@ -380,7 +380,7 @@ def _phases(result: PhaseResult, matched: Matched, classes: IntArray) -> Iterato
         if len(alike) > 1:
             yield f"phases {_listed(map(str, alike))} have the same heartbeats: they count as one"
     if len({number for number in classes.tolist() if number >= 0}) == 1:
-        yield "one phase has heartbeats of its own: that they agree says little"
+        yield "only one phase has heartbeats of its own: agreement means little"
 
 
 def _why(result: PhaseResult, matched: Matched, place: int) -> str:

@@ -310,7 +310,7 @@ def _by_id(left: dict[int, BeatSummary], right: dict[int, BeatSummary]) -> list[
             pairs.append(Pair(one, other))
         elif one.name is None or other.name is None:
             run, name = ("B", other.name) if one.name is None else ("A", one.name)
-            pairs.append(Pair(one, other, (f"named only in {run} ({name!r}), taken by its id",)))
+            pairs.append(Pair(one, other, (f"named only in {run} ({name!r}), matched by its id",)))
         else:
             note = f"id {number} is {one.name!r} in A and {other.name!r} in B: not the same heartbeat"
             pairs += [Pair(one, None, (note,)), Pair(None, other, (note,))]

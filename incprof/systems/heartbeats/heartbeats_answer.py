@@ -70,12 +70,12 @@ def notes(beats: Sequence[BeatSummary]) -> list[str]:
         found.append("/N: one beat in N was recorded; count and rate are of those, wall % is an estimate for all")
     if thinned := [beat for beat in beats if beat.thinned]:
         found.append(
-            f"thinned at run time, all beats would have cost more than their share (EKG_OVERHEAD): {_ids(thinned)}"
+            f"thinned at run time, as all beats would have cost more than their share (EKG_OVERHEAD): {_ids(thinned)}"
         )
     dear = [beat for beat in thinned if (beat.cost_pct or 0.0) >= DEAR_PCT]
     for beat in dear:
         found.append(
-            f"id {beat.id} costs {words.rate(beat.cost_pct or 0.0)} % of its threads' time even so: "
+            f"id {beat.id} costs {words.rate(beat.cost_pct or 0.0)} % of its threads' time even when thinned: "
             "put it around the loop"
         )
     if bounded := [beat for beat in beats if beat.bounded]:

@@ -141,7 +141,7 @@ class Store:
         """Return a run; types are checked, since SQLite accepts any type in any column."""
         for field, value in zip(fields(RunRow), values, strict=True):
             if type(value).__name__ != field.type:
-                raise sqlite3.DataError(f"run {number} makes no sense: the file is damaged")
+                raise sqlite3.DataError(f"run {number} is invalid: the file is damaged")
         return RunRow(*values)  # type: ignore[arg-type]
 
     def _beats(self, number: int) -> list[BeatRow]:
@@ -182,7 +182,7 @@ def opened(path: str, patience_s: float = PATIENCE_S) -> Iterator[Store]:
         finally:
             connection.close()  # without COMMIT, nothing has changed
     except UnicodeDecodeError as error:
-        raise IncprofError(f"--history {path}: a name in it is no text: the file is damaged") from error
+        raise IncprofError(f"--history {path}: a name in it is not text: the file is damaged") from error
     except sqlite3.Error as error:
         why = "another process holds it: try again later" if "locked" in str(error) else str(error)
         raise IncprofError(f"--history {path}: {why}") from error

@@ -126,7 +126,7 @@ def refuse_mixture(args: argparse.Namespace) -> None:
         if args.fail_on and args.history is None:
             raise UsageError("--fail-on needs something to compare with: a second run, or --history")
         if args.keep is not None and args.history is None:
-            raise UsageError("--keep is about --history: give its file")
+            raise UsageError("--keep needs --history FILE")
         return
     single = [f"--{name}" for name in SINGLE if getattr(args, name) is not None]
     if single:

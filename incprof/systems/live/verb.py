@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--wait",
         type=time,
         metavar="T",
-        help="wait so long for a job that has not begun (default: for ever; 1m without a terminal)",
+        help="how long to wait for a job that has not begun (default: for ever; 1m without a terminal)",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--once", action="store_true", help="print one frame and end")

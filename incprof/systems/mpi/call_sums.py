@@ -72,7 +72,7 @@ def doubts(summaries: Sequence[TraceSummary]) -> Iterator[str]:
         yield f"{lost} calls were not traced, as the disk was too slow"
     shared = sum(each.end.shared for each in summaries)
     if shared:
-        yield f"before {shared} calls others had the processor's counters for a part of the time: counts are estimates"
+        yield f"before {shared} calls, other programs used the processor's counters at times: counts are estimates"
 
 
 def _those(summaries: Sequence[TraceSummary]) -> str:

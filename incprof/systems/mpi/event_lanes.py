@@ -87,7 +87,7 @@ class Lane:
 
     def _expected(self) -> Shape:
         if self._last is None or self._last.follower is None:
-            raise BadRecordError("an event that follows nothing")
+            raise BadRecordError("an event without a predecessor")
         return self._last.follower
 
     def _shape(self, cursor: Cursor, first: int) -> Shape:
@@ -96,7 +96,7 @@ class Lane:
         if first != NEW_SHAPE:
             number = cursor.number()
             if number >= len(self._shapes):
-                raise BadRecordError("an event of no shape")
+                raise BadRecordError("an event of an unknown shape")
             return self._shapes[number]
         length = cursor.count()
         if len(self._shapes) >= MOST_SHAPES:
@@ -116,7 +116,7 @@ class Lane:
         start_ns = self._end_ns + gap_ns
         end_ns = start_ns + duration_ns
         if end_ns >= LONGEST_NS:
-            raise BadRecordError("a time that is none")
+            raise BadRecordError("an invalid time")
         work_ns = gap_ns if cursor is None else min(max(gap_ns - (cursor.signed() << quantum), 0), gap_ns)
         if shape.is_timed:
             shape.gap += (gap_ns - shape.gap) >> MEAN_SHIFT
@@ -151,13 +151,13 @@ class Lane:
             self.lost += cursor.number()
             cursor.number()
         else:
-            raise BadRecordError("a record of no kind")
+            raise BadRecordError("a record of an unknown kind")
 
     def _note_site(self, cursor: Cursor) -> None:
         number, address = cursor.number(), cursor.number()
         modules = self.tables.modules
         if number > len(modules):
-            raise BadRecordError("a call site in no module")
+            raise BadRecordError("a call site in an unknown module")
         module, build_id = modules[number - 1] if number else ("", None)
         self.tables.sites.append(Site(module, build_id, address))
 
@@ -165,7 +165,7 @@ class Lane:
         """Read an object; if its number is reused, the calls of shapes are invalidated."""
         number, kind, rank, size = (cursor.number() for _ in range(4))
         if kind >= len(KINDS):
-            raise BadRecordError("an object of no kind")
+            raise BadRecordError("an object of an unknown kind")
         members = tuple(Stretch(*part) for part in parse_members(cursor))
         remote = tuple(Stretch(*part) for part in parse_members(cursor))
         known = number in self.tables.objects
@@ -273,7 +273,7 @@ def parse_call(key: bytes, tables: Tables) -> Call:
     function = cursor.number()
     site, fields = cursor.number(), cursor.number()
     if function not in tables.functions or site >= len(tables.sites) or fields & ~ALL_FIELDS:
-        raise BadRecordError("an event of nothing that is known")
+        raise BadRecordError("an event of an unknown kind")
     found: dict[str, Any] = {}
     if fields & HAS_OBJECT:
         found["where"] = _known(tables.objects, cursor.number())
@@ -292,7 +292,7 @@ def parse_call(key: bytes, tables: Tables) -> Call:
     if fields & NEW:
         found["new"] = _known(tables.objects, cursor.number())
     if cursor.at != len(key):
-        raise BadRecordError("an event with something behind it")
+        raise BadRecordError("an event followed by surplus bytes")
     name, kind = tables.functions[function]
     return Call(name, kind, tables.sites[site], unlisted=unlisted, failed=bool(fields & FAILED), **found)
 

@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     if rank is not None and rank != signature.rank:
         return become(program, command, environment)
     if until is None and not args.full:
-        warn(["the signature has no point before the program's end at which all ranks can stop: it is run to its end"])
+        warn(["the signature has no point before the program's end at which all ranks can stop: running it to its end"])
     since_ns = time.time_ns()
     try:
         status, pid = _run(program, command, environment)
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{command[0]}: cannot be run: {error.strerror}")
         return NOT_EXECUTABLE
     if status != 0:
-        say(f"{command[0]} ended with status {status}: nothing is predicted")
+        say(f"{command[0]} ended with status {status}: no prediction")
         return status
     from incprof.systems.mpi.prediction import predict, trace_of
 

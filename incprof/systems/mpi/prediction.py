@@ -142,7 +142,7 @@ def _doubts(
     if strange:
         first = int(np.flatnonzero(events.kind == events.kinds.index(strange[0]))[0])
         where = strange[0].key.replace("@", " at ")
-        yield f"MPI_{where}, call {first + 1} of rank {events.rank}, is not in the signature: it leaves it there"
+        yield f"MPI_{where}, call {first + 1} of rank {events.rank}, is not in the signature: it departs from it there"
     never = [phase for phase, count in zip(signature.phases, seen, strict=True) if phase.awaited and not count]
     for phase in never[:1]:
         more = "" if len(never) == 1 else f", nor {len(never) - 1} others"

@@ -92,7 +92,7 @@ class ColumnLane(Lane):
 
     def _called(self, stretch: Stretch) -> tuple[Columns, BadRecordError | None]:
         """Return events with the numbers of their calls, up to the first invalid one."""
-        problem = BadRecordError("an event that makes no sense") if stretch.bad else None
+        problem = BadRecordError("an invalid event") if stretch.bad else None
         new = len(self._decoder.keys) - len(self._numbers)
         self._numbers = np.concatenate([self._numbers, np.full(new, -1)])
         used, first = np.unique(stretch.shape, return_index=True)
@@ -360,7 +360,7 @@ def differences(known: Program, here: Program) -> Iterator[tuple[str, str]]:
     else:
         for place, digest in known.files.items():
             if place < len(here.arguments) and here.files.get(place) != digest:
-                yield "input", f"the file {here.arguments[place]} is not what it was when the signature was made"
+                yield "input", f"the file {here.arguments[place]} has changed since the signature was made"
     for name, build_id in known.modules.items():
         other = here.modules.get(name, build_id)
         if other != build_id:

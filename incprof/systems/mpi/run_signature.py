@@ -184,7 +184,7 @@ def scales(
             analyses.append(analysis_of(signature, time.perf_counter() - begin))
         broken = [one.rank for one in signature.processes if not one.clean]
         problems += unread
-        problems += [f"{directory}: the trace of rank {broken[0]} is not whole"] if broken else []
+        problems += [f"{directory}: the trace of rank {broken[0]} is incomplete"] if broken else []
         runs.append(
             ScaledRun(
                 directory=directory,

@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="robust",
         help="how phases are found (default: robust)",
     )
-    parser.add_argument("--against", choices=("robust", "paper", "global"), help="of several runs: by this one too")
+    parser.add_argument(
+        "--against", choices=("robust", "paper", "global"), help="with several runs: compare by this method too"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")
     parser.add_argument("--phase-table", metavar="FILE", help="write the paper's Phase_Table")
     add_plot_argument(parser, "phases over ranks, communication between ranks, and time in MPI by call")
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     broken = [one.rank for one in signature.processes if not one.clean]
     if broken:
         these = f"rank {broken[0]}" if len(broken) == 1 else f"{len(broken)} ranks, the first {broken[0]},"
-        warn([f"the trace of {these} is not whole: the program was killed, goes on, or the file is damaged"])
+        warn([f"the trace of {these} is incomplete: the program was killed, goes on, or the file is damaged"])
     write(signature, args)
     return PartialDataError.exit_code if unread or broken else 0
 
@@ -92,7 +94,7 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
     """Compare runs at several scales."""
     for name in ("output", "phase_table", "plot"):
         if getattr(args, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} is of a single run: give one directory")
+            raise UsageError(f"--{name.replace('_', '-')} is for a single run: give one directory")
     from incprof.systems.mpi.run_signature import scales
     from incprof.systems.mpi.sections.prediction_answer import write_scales as write_tables
     from incprof.systems.mpi.sections.prediction_answer import write_scales_json

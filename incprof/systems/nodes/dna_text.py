@@ -56,7 +56,7 @@ def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO, *
     console.print(_states(alphabet, nodes))
     late = sorted({node.lag_s for node in nodes if node.lag_s})
     if late:
-        console.print(f"power comes {', '.join(f'{lag:g} s' for lag in late[:4])} late: moved to where it belongs")
+        console.print(f"power comes {', '.join(f'{lag:g} s' for lag in late[:4])} late: shifted back")
     _write_crowded(console, nodes)
     _mark(console, simulated=alphabet.simulated or any(node.simulated for node in nodes))
 
@@ -111,7 +111,7 @@ def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
             seconds = (phase.last - phase.first) * period
             out.write(f"  ({letter_name(letter)} {seconds:g})  {'-' if watts is None else f'{watts:.1f} W'}\n")
         if node.lag_s:
-            out.write(f"  power comes {node.lag_s:g} s late: moved to where it belongs\n")
+            out.write(f"  power comes {node.lag_s:g} s late: shifted back\n")
     if any(node.simulated for node in nodes):
         out.write(f"{MARK}\n")
 

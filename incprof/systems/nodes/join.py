@@ -122,7 +122,7 @@ def _begun_with(group: Sequence[_Source], source: _Source) -> _Source:
         return source
     start = min(float(other.series.times[0]) - other.series.period_s for other in others)
     shift = start - (float(source.series.times[0]) - source.series.period_s)
-    said = "has no start time: taken to have begun with the others"
+    said = "has no start time: assumed to have begun with the others"
     series = replace(source.series, times=source.series.times + shift, notes=(*source.series.notes, said))
     return replace(source, series=series)
 
@@ -188,7 +188,7 @@ def _said(lag: Lag) -> str:
         return f"its clock fits: counters explain {lag.unshifted:.0%} of the changes of its power"
     side = "behind" if lag.seconds > 0 else "ahead, or its readings are late"
     better = f"counters explain {lag.explained:.0%} of the changes of its power then, {lag.unshifted:.0%} before"
-    return f"its clock is {abs(lag.seconds):.2f} s {side} (cross-correlation: {better}): set"
+    return f"its clock is {abs(lag.seconds):.2f} s {side} (cross-correlation: {better}): corrected"
 
 
 def _joined(run: Sequence[_Source]) -> NodeSeries:
@@ -244,9 +244,9 @@ def joined(base: NodeSeries, others: Sequence[tuple[str, NodeSeries]]) -> NodeSe
         parts.append(mean_over(other.times, other.values, other.period_s, base.times))
         notes += [f"{where}: {note}" for note in other.notes]
         if other.period_s > 1.2 * base.period_s:
-            notes.append(f"{where}: a row each {other.period_s:.3g} s, held over rows of {base.period_s:.3g} s")
+            notes.append(f"{where}: a row every {other.period_s:.3g} s, held over rows of {base.period_s:.3g} s")
         elif other.period_s * 1.2 < base.period_s:
-            notes.append(f"{where}: a row each {other.period_s:.3g} s, its mean over rows of {base.period_s:.3g} s")
+            notes.append(f"{where}: a row every {other.period_s:.3g} s, its mean over rows of {base.period_s:.3g} s")
         simulated = simulated or other.simulated
     values = np.concatenate(parts, axis=1)
     return NodeSeries(

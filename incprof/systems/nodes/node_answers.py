@@ -181,7 +181,7 @@ def _small(states: NodeStates, *, rows: bool) -> NodeStates:
 
 
 def _lost(job: _Job) -> _Done:
-    return _Done((), f"{job.paths[0]}: the process that read it was killed: there was no memory for it, perhaps")
+    return _Done((), f"{job.paths[0]}: the process that read it was killed, perhaps for lack of memory")
 
 
 # An alphabet in a file (docs/reference/formats.md).
@@ -235,12 +235,12 @@ def read_alphabet(path: str) -> Alphabet:
         found = parse_json(read_input(path, MOST_BYTES))
     except OSError as error:
         raise IncprofError(
-            f"{path}: {error.strerror or error}: expected what incprof dna learn -o has written"
+            f"{path}: {error.strerror or error}: expected a file that incprof dna learn -o wrote"
         ) from None
     except ValueError:
-        raise NoDataError(f"{path}: no alphabet: expected what incprof dna learn -o has written") from None
+        raise NoDataError(f"{path}: not an alphabet: expected a file that incprof dna learn -o wrote") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise NoDataError(f"{path}: no alphabet of this release ({SCHEMA}): learn it again")
+        raise NoDataError(f"{path}: not an alphabet of this release ({SCHEMA}): learn it again")
     try:
         return _understood(found)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -261,7 +261,7 @@ def _understood(found: dict[str, Any]) -> Alphabet:
         _array([s["scatter"] for s in states], shape), float(found["stay"]), float(found["strange"]),
     )  # fmt: skip
     if not states or np.any(scale.floor <= 0) or np.any(emissions.scatters <= 0):
-        raise ValueError("numbers that cannot be")
+        raise ValueError("impossible numbers")
     made = tuple(
         State(
             at,
@@ -283,7 +283,7 @@ def _understood(found: dict[str, Any]) -> Alphabet:
 def _stretch(found: list[Any], states: int) -> Stretch:
     state, begins, ends, joules = found
     if not -1 <= int(state) < states or not float(begins) < float(ends):
-        raise ValueError("a stretch that cannot be")
+        raise ValueError("an impossible segment")
     return Stretch(int(state), float(begins), float(ends), None if joules is None else float(joules))
 
 
@@ -354,7 +354,7 @@ class NodeBeside:
             raise UsageError(f"{text}: the recording has no start time: a node cannot be aligned with it")
         self._ends = start / 1e9 + np.concatenate([[0.0], study.profile.end_s])
         if series.times[-1] <= self._ends[0] or series.times[0] >= self._ends[-1]:
-            raise NoDataError(f"{text} is of another time than the run: give what was sampled beside it")
+            raise NoDataError(f"{text} does not overlap the run in time: give counters sampled during it")
         self._study = study
         self.alphabet = alphabet or learn([series], [study.profile.metadata.app])
         self.node: NodeStates = decoded(series, self.alphabet)
@@ -371,5 +371,5 @@ def _node(study: Study, text: str) -> NodeSeries:
     host = study.profile.metadata.raw.get("host")
     own = [each for each in series if each.node == host] if len(series) > 1 else series
     if len(own) != 1:
-        raise UsageError(f"{text} holds {len(series)} nodes, and none is the only one called {host}")
+        raise UsageError(f"{text} holds {len(series)} nodes, and not exactly one is called {host}")
     return own[0]

@@ -49,7 +49,7 @@ def read_prometheus(path: str) -> list[Table]:
     data = answer.get("data", answer) if isinstance(answer, dict) else None
     results = data.get("result") if isinstance(data, dict) else None
     if not isinstance(results, list) or (isinstance(data, dict) and data.get("resultType", "matrix") != "matrix"):
-        raise NoDataError(f"{path}: no answer of Prometheus to a range query (data.resultType is matrix)")
+        raise NoDataError(f"{path}: not an answer of Prometheus to a range query (data.resultType is matrix)")
     nodes: dict[str | None, dict[str, tuple[FloatArray, FloatArray]]] = {}
     for result in results:
         node, name, times, values = _series(result, path)
@@ -65,11 +65,11 @@ def _series(result: Any, path: str) -> tuple[str | None, str, FloatArray, FloatA
     labels = result.get("metric") if isinstance(result, dict) else None
     points = result.get("values") if isinstance(result, dict) else None
     if not isinstance(labels, dict) or not isinstance(points, list):
-        raise NoDataError(f"{path}: a result without metric and values: no answer to a range query")
+        raise NoDataError(f"{path}: a result without metric and values: not an answer to a range query")
     try:
         table = np.array([(float(time), float(value)) for time, value in points], dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):
-        raise NoDataError(f"{path}: a value that is no pair of time and number") from None
+        raise NoDataError(f"{path}: a value that is not a pair of time and number") from None
     table = table[np.isfinite(table[:, 0]) & (np.abs(table[:, 0]) < LARGEST)]
     table[~(np.abs(table[:, 1]) <= LARGEST), 1] = np.nan
     node = next((PORT.sub("", printable(str(labels[key]))) for key in NODES if labels.get(key)), None)

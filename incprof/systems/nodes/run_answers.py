@@ -33,7 +33,7 @@ def idle_threshold(source: Source, listener: Listener) -> float:
     series = _one(source, listener)
     share = misses_per_cycle(counters_of(series, series.counters), series.counters)
     if share is None or not np.isfinite(share).all():
-        raise NoDataError(f"{source.paths[0]}: no cache-misses and cycles, by which the paper tells an idle node")
+        raise NoDataError(f"{source.paths[0]}: no cache-misses and cycles, by which the paper recognises an idle node")
     return idle_below(share)
 
 
@@ -63,7 +63,7 @@ def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[
         raise NoDataError("the alphabet knows no run: all nodes that it was learnt from were idle")
     runs = without_idle(decoded(_one(source, listener), alphabet).stretches, alphabet.idle)
     if not runs:
-        raise NoDataError(f"{source.paths[0]}: the node was idle, or did nothing that is known, all the time")
+        raise NoDataError(f"{source.paths[0]}: the node was idle, or did nothing known, all the time")
     return match(runs[-1], alphabet.runs)
 
 
@@ -82,7 +82,9 @@ def graph_of(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Graph:
         UsageError: the recordings of the nodes have no common time.
     """
     if max(n.stretches[0].begins_s for n in nodes) >= min(n.stretches[-1].ends_s for n in nodes):
-        raise UsageError("these nodes were never seen at the same time: their clocks, or the files, are of other days")
+        raise UsageError(
+            "these nodes have no time in common: check their clocks, and that the files are of the same days"
+        )
     return graph(nodes, alphabet.idle)
 
 

@@ -249,9 +249,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--length", type=time, metavar="T", help="letters: duration of a letter (default: 15s)")
     parser.add_argument(
         "--test", action="append", metavar="[APP=]FILE",
-        help="letters: a run to predict by those in FILE (each of these by the others); may be given again",
+        help="letters: a run to predict by those in FILE (each of these by the others); may be repeated",
     )  # fmt: skip
-    parser.add_argument("--idle", type=time, metavar="T", help="follow: a file ends so long after a line (10s)")
+    parser.add_argument(
+        "--idle", type=time, metavar="T", help="follow: end after this time without a new line (default: 10s)"
+    )
     expert(
         parser.add_argument(
             "--ranked", action="store_const", const=True, help="paper: letters differ by their order too"

@@ -125,17 +125,17 @@ class Analyst:
         if run.damaged:
             notes.append(f"{run.path}: {run.damaged} damaged lines were left out")
         if not run.ended:
-            notes.append(f"{run.app} did not end cleanly: what it did after {run.end_s:.3g} s is not known")
+            notes.append(f"{run.app} did not end cleanly: what it did after {run.end_s:.3g} s is unknown")
         if run.other_threads:
             notes.append(f"{run.other_threads} parallel regions were started by other threads: not analysed")
         if run.regions_lost:
-            notes.append("there were more loops than can be kept apart: some are missing")
+            notes.append("there were more loops than incprof can track: some are missing")
         if not run.parallel_regions and not loops:
-            notes.append("no parallel region was seen")
+            notes.append("no parallel region was recorded")
         elif not loops:
             notes.append("the parallel regions do not repeat: there is no loop to time")
         if loops and all(loop.estimate is None for loop in loops):
-            notes.append("no estimate of the run time: the number of iterations is not known (--iterations)")
+            notes.append("no estimate of the run time: the number of iterations is unknown (--iterations)")
         if loops and self._baseline is not None and all(self._of_baseline(loop.loop) is None for loop in loops):
             notes.append(f"no loop of this run is in the baseline {self._baseline.path}: no speedup")
         if loops and run.fewer_threads and all(loop.loop.fewer.count == 0 for loop in loops):

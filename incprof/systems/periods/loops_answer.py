@@ -44,7 +44,7 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
     kinds = "1 kind" if found.kinds == 1 else f"{found.kinds or 'many'} kinds"
     console.print(f"{source}, {found.events} events of {kinds}, window {found.window}", soft_wrap=True)
     if not found.loops:
-        console.print(f"no loop: nothing of less than {found.window} events came twice in a row", soft_wrap=True)
+        console.print(f"no loop: nothing of less than {found.window} events occurred twice in a row", soft_wrap=True)
         return
     covered, hits = _percent(found.covered, found.events), [f"{100 * hit:.2f} %" for hit in found.hits.values()]
     starts, whole = (sum(getattr(loop, name) for loop in found.loops) for name in ("starts", "whole"))
@@ -290,7 +290,7 @@ class Words:
         self.lines += 1
         if len(line) > LONGEST_LINE or NUL in line:
             what = "holds a NUL" if NUL in line else f"is longer than {LONGEST_LINE} characters"
-            raise NoDataError(f"{self.where}: line {self.lines} {what}: no text with an event in each line")
+            raise NoDataError(f"{self.where}: line {self.lines} {what}: expected text with an event in each line")
         kept = line.strip()
         if not kept or kept.startswith("#"):
             return None

@@ -164,7 +164,9 @@ def read_source(path: str, args: argparse.Namespace) -> Series:
 def add_follow_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `--follow`."""
     parser.add_argument("--follow", action="store_true", help="read on as the text grows; a line for each change")
-    parser.add_argument("--idle", type=time, default=10.0, metavar="T", help="a file ends so long after a line (10s)")
+    parser.add_argument(
+        "--idle", type=time, default=10.0, metavar="T", help="end after this time without a new line (default: 10s)"
+    )
 
 
 def check_follow(args: argparse.Namespace) -> None:

@@ -137,7 +137,7 @@ def _no_period(found: Patterns) -> str:
     if not found.beyond_chance:
         chance = f"{100 * found.by_chance:.1f} ± {100 * found.chance_spread:.1f} %"
         return f"{windows}, and {chance} of the same values in random orders"
-    return f"{windows}, but no shape is alike often enough ({100 * options.cluster_share:g} %) to be no accident"
+    return f"{windows}, but no shape recurs often enough ({100 * options.cluster_share:g} %) to rule out chance"
 
 
 def _ribbon(console: Console, found: Patterns, interval_s: float | None) -> None:

@@ -181,7 +181,7 @@ class Lines:
             self.number += 1
             if len(line) >= LONGEST_LINE:
                 raise NoDataError(
-                    f"{self.where}: line {self.number} is longer than {LONGEST_LINE} characters: no table"
+                    f"{self.where}: line {self.number} is longer than {LONGEST_LINE} characters: not a table"
                 )
             if (kept := line.strip()) and not kept.startswith("#"):
                 return line
@@ -250,10 +250,10 @@ def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time:
         column = int(match[2]) - 1
         name = form.names[column][:40] if column < len(form.names) else match[2]
         what = "--time none" if column == time else "another --column"
-        return f"{where}: {match[1][:40]} is no number (column {name}): take {what}, or a --range without it"
+        return f"{where}: {match[1][:40]} is not a number (column {name}): take {what}, or a --range without it"
     if "column" in message:
-        return f"{where} has fewer than {max(use) + 1} columns: the file is torn, or no table"
-    return f"{where} is no row of numbers"
+        return f"{where} has fewer than {max(use) + 1} columns: the file is torn, or not a table"
+    return f"{where} is not a row of numbers"
 
 
 # Series from .npy and .parquet files.
@@ -387,7 +387,7 @@ class Rows:
             return []
         self.lines += 1
         if len(line) > LONGEST_LINE:
-            raise NoDataError(f"{self.where}: line {self.lines} is longer than {LONGEST_LINE} characters: no table")
+            raise NoDataError(f"{self.where}: line {self.lines} is longer than {LONGEST_LINE} characters: not a table")
         kept = line.strip()
         if not kept or kept.startswith("#"):
             return []

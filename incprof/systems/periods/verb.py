@@ -253,7 +253,7 @@ def sub_profiles_of(
     if args.sub_profiles is None or not found.patterns:
         return []
     if series.interval_s is None:
-        raise UsageError("--sub-profiles: the time between samples is not known: give it with --interval 5ms")
+        raise UsageError("--sub-profiles: the time between samples is unknown: give it with --interval 5ms")
     lengths = [round(length / series.interval_s) for length in args.sub_profiles]
     if min(lengths) < 2:
         raise UsageError(f"--sub-profiles: a part has at least 2 samples of {series.interval_s:g} s")

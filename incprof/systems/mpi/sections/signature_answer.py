@@ -90,13 +90,13 @@ def _left_or_awaited(signature: Signature) -> Iterator[str]:
     for phase, time in zip(found.phases, times, strict=True):
         if time.seen == 0:
             share = pct(phase.seconds / found.aet_s)
-            yield f"phase {phase.id} ({share} % of the run) comes later: its time is scaled as that of the others"
+            yield f"phase {phase.id} ({share} % of the run) comes later: its time is scaled like that of the others"
     late = signature.late
     if late is not None:
         share, at = pct(late.seconds / found.aet_s), times[late.id].enough_s
         yield (
-            f"phase {late.id} ({share} % of the run) is seen after {seconds(at)} only: "
-            "--most R leaves out what begins after that part of the run, and scales it as the rest"
+            f"phase {late.id} ({share} % of the run) first occurs after {seconds(at)}: "
+            "--most R leaves out phases that begin after that part of the run, and scales them like the rest"
         )
 
 

@@ -89,7 +89,7 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
         NoDataError: power is missing, here or in the known runs, or there is no known run of the application.
     """
     if series.watts is None or not np.isfinite(series.watts).any():
-        raise NoDataError(f"{series.node}: no power was measured: energy cannot be told")
+        raise NoDataError(f"{series.node}: no power was measured: energy cannot be estimated")
     known = [run for run in alphabet.runs if application in (None, run.application)]
     known = [run for run in known if all(stretch.energy_j is not None for stretch in run.stretches)]
     if not known:

@@ -156,7 +156,7 @@ def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
         spread[shared[at]] = float(np.std(np.arcsinh(column / max(0.02 * float(np.abs(column).max()), 1e-12))))
     varying = sorted((name for name in spread if spread[name] > 0), key=lambda name: -spread[name])[:MOST_COUNTERS]
     if not varying:
-        raise NoDataError("no counter that all nodes have varies: a state cannot be told from another")
+        raise NoDataError("no counter that all nodes have varies: states cannot be distinguished")
     return tuple(name for name in shared if name in varying)
 
 

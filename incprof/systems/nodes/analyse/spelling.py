@@ -173,11 +173,11 @@ def rows_of(series: NodeSeries, names: Sequence[str], most: FloatArray, beta: fl
         NoDataError: power is missing, or beta is given and the two counters are missing.
     """
     if series.watts is None or not np.isfinite(series.watts).any():
-        raise NoDataError(f"{series.node}: no power was measured, by which the paper tells letters")
+        raise NoDataError(f"{series.node}: no power was measured, by which the paper distinguishes letters")
     rates = counters_of(series, names)
     misses = misses_per_cycle(rates, names)
     if beta is not None and misses is None:
-        raise NoDataError(f"{series.node}: no cache-misses and cycles, by which the paper tells an idle node")
+        raise NoDataError(f"{series.node}: no cache-misses and cycles, by which the paper recognises an idle node")
     lag = lag_of(rates, series.watts)
     if beta is not None and misses is not None:
         idle: BoolArray = misses < beta
