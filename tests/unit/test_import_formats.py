@@ -523,6 +523,7 @@ def test_any_bytes(kind, data, tmp_path_factory):
 
 @settings(max_examples=60, deadline=None)
 @given(kind=st.sampled_from(sorted(GOOD)), seed=st.integers(0, 10**6))
+@example(kind="firefox", seed=676)
 def test_damaged_files(kind, seed, tmp_path_factory):
     directory = tmp_path_factory.mktemp("damaged")
     data = damaged(seed, GOOD[kind], mutate_binary if seed % 2 else mutate_text)

@@ -87,7 +87,13 @@ class _Thread:
         self._thread, self._shared, self._meta, self._known = thread, whole.get("shared") or {}, meta, known
         self._libraries = thread.get("libs") or whole.get("libs") or []
         self._strings: Sequence[Any] = next(
-            where[name] for name in ("stringArray", "stringTable") for where in (thread, self._shared) if name in where
+            (
+                where[name]
+                for name in ("stringArray", "stringTable")
+                for where in (thread, self._shared)
+                if name in where
+            ),
+            (),
         )
 
     def add(self, timeline: Timeline, number: int, begins_s: float, usual_s: float) -> None:
