@@ -54,7 +54,7 @@ def _empty(bed: Bed) -> dict[str, str]:
 
 def calls_lost(bed: Bed) -> Result:
     """Compare counted with actual calls of two threads, next to the count of glibc's runtime."""
-    from incprof.readers import open_run, read_profile
+    from incprof.readers.run import open_run, read_profile
 
     program = bed.compile("calls.c")
     made = 2 * 20_000_000
@@ -106,7 +106,7 @@ def sample_rate(bed: Bed) -> Result:
     delivered: list[float] = []
 
     def fast() -> float:
-        from incprof.readers import open_run, read_profile
+        from incprof.readers.run import open_run, read_profile
 
         usage = run([program], bed.scratch, bed.environment(clock="perf", rate=1000))
         profile = read_profile(open_run(str(bed.scratch / "run")))

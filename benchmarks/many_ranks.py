@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import collector
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, run
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 
 THREADS, MEMORY_MIB = 64, 64
 # Half of them before memory is measured, half after: by then each ring has been full once.

@@ -113,6 +113,6 @@ def open(directory: str | os.PathLike[str], *, exe: str | None = None) -> Record
         incprof.errors.NoDataError: there is no directory, or nothing in it.
         incprof.errors.UsageError: `exe` is missing.
     """
-    from incprof.readers import open_run
+    from incprof.readers.run import open_run
 
     return Recording(open_run(directory, exe=exe), exe)

@@ -11,7 +11,7 @@ from pathlib import Path
 import appekg
 from incprof.errors import IncprofError, NoDataError
 from incprof.model import Process
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from soak.faults_draw import Fault
 from soak.faults_run import Entry, Outcome
 from soak.faults_scan import Scan, scan

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from incprof.cli import main as cli
 from incprof.errors import IncprofError
-from incprof.readers import open_run
-from incprof.readers.run import use_of
+from incprof.readers.run import open_run, use_of
 from soak.budget import Budget
 from soak.faults_run import adopt_orphans
 from soak.finding import Keeper

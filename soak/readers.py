@@ -9,8 +9,8 @@ from pathlib import Path
 import appekg
 import incprof
 from incprof.errors import IncprofError
-from incprof.readers import open_run, read_profile
 from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.series.columns import Wanted
 from incprof.readers.stream.collect import collect, parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images

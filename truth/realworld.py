@@ -14,7 +14,7 @@ from pathlib import Path
 
 from incprof.errors import IncprofError
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from truth.places import REAL, real_runs
 from truth.recordings import NotRecorded
 from truth.truths import Truth, phase_from

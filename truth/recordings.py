@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from truth.places import PROGRAMS, programs_scratch
 from truth.story import true_labels
 from truth.truths import Truth, phase_from

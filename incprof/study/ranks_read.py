@@ -25,8 +25,7 @@ from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.segment_sums import pooled_by, ticks_of
 from incprof.errors import IncprofError
 from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
-from incprof.readers import read_profile
-from incprof.readers.run import listed
+from incprof.readers.run import listed, read_profile
 from incprof.safe.jsonstore import JsonStore
 from incprof.study.options import Libs, Listener, Method, StudyOptions
 

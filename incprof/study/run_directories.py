@@ -13,11 +13,10 @@ from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import Module, Run
-from incprof.readers import open_run
 from incprof.readers.foreign import formats
 from incprof.readers.foreign.timeline import Imported, Ticks, TooLittleError
 from incprof.readers.foreign.write import copy_gmon, write_timeline
-from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE, modules_of, open_all
+from incprof.readers.run import CLASSIC, SERIES, STREAM, TRACE, modules_of, open_all, open_run
 from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.stream_files import NODE, WINDOW, Source, split
 from incprof.safe.inputs import inside, open_input, read_input

@@ -64,7 +64,7 @@ class Study:
                 alone.
             listener: receives warnings and progress.
         """
-        from incprof.readers import open_run
+        from incprof.readers.run import open_run
 
         self.run = open_run(run, exe=exe, program=program) if isinstance(run, str | os.PathLike) else run
         self.rank, self.pid, self.exe, self.nameless = rank, pid, exe, nameless
@@ -136,7 +136,7 @@ class Study:
     @cached_property
     def recorded(self) -> IntervalProfile:
         """The profile of the process, interval by interval."""
-        from incprof.readers import read_profile
+        from incprof.readers.run import read_profile
 
         with self.listener.progress("reading") as report:
             profile = read_profile(

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.model import BROKEN, ELIDED, PROFILER, ROOT, IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.record.launch import find_library
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import Outcome, run, variables
 
 HOSTS = Path(__file__).parent / "lifecycle_fixtures"

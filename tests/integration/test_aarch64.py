@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run
+from incprof.readers.run import open_run
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.jumps import jumps_of
 from incprof.symbols.modules import MachineCode

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.record.launch import find_attacher
 from incprof.symbols.addr2line import look_up
 from incprof.symbols.elf.file import open_elf

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import NoDataError
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import run, variables
 from tests.integration.command_line import incprof
 from tests.integration.hosts import BuildHost, need, raw_images

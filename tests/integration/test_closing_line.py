@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import run, variables
 from tests.integration.conftest import Build
 from tests.integration.hosts import BuildHost, collector_lines, streams, wait_for_intervals

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.hosts import BuildHost, collector_lines, raw_images, record_only, streams
 
 SLURM = {"SLURM_JOB_ID": "812", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "6", "SLURM_STEP_NUM_TASKS": "4"}

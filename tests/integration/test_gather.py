@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import IncprofError
-from incprof.readers import open_run, read_profile
-from incprof.readers.run import open_all
+from incprof.readers.run import open_all, open_run, read_profile
 from tests.integration.collector import clean_environment, run, variables
 from tests.integration.command_line import incprof
 from tests.integration.hosts import BuildHost, calls, collector_lines, need, streams, try_both

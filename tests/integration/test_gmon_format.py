@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import run, variables
 from tests.integration.hosts import BuildHost, calls, need, raw_images
 

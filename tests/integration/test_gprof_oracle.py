@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
 from incprof.readers.gmon_directory import filled_bins, read_gmon
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
 PROGRAMS = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from incprof.model import Run
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.command_line import incprof
 from tests.integration.conftest import Build
 from tests.integration.hosts import need, streams

@@ -11,7 +11,7 @@ import pytest
 from incprof.cli.main import main
 from incprof.model import LIBRARY, IntervalProfile
 from incprof.model.time_use import SPENT
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
 from tests.recordings.kept import kept

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import read_profile
-from incprof.readers.run import open_all
+from incprof.readers.run import open_all, read_profile
 from tests.integration.hosts import BuildHost, Trial, calls, ended_cleanly, raw_images, streams, ticks, try_both
 
 

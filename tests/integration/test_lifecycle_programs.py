@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import variables
 from tests.integration.hosts import BuildHost, calls, need, ticks, try_both
 

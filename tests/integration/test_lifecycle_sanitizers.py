@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import appekg
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration import appekg_use
 from tests.integration.appekg_use import ROOT
 from tests.integration.collector import run, variables

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import run, variables
 from tests.integration.hosts import BuildHost, calls, small_disk, streams
 from tests.unit.streamwriter import Sample, StreamWriter, chunks_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.study import Study
 from tests.integration.collector import run, variables
 from tests.integration.hosts import BuildHost, calls, collector_lines, streams

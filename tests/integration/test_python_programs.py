@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from incprof.model import OUTSIDE_LOOPS
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.inlined import with_code_loops
 from soak.pythons import interpreters
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables

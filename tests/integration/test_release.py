@@ -18,7 +18,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import incprof
-from incprof.readers import open_run
+from incprof.readers.run import open_run
 from incprof.record import launch
 from tests.integration.cross import Cross
 from tests.integration.cross import cross as cross

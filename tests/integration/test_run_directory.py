@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import clean_environment, run, variables
 from tests.integration.command_line import incprof
 from tests.integration.hosts import (

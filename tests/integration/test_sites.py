@@ -17,7 +17,7 @@ from incprof.analysis.features import build_features
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.study.sites.find import SitePlanner
 from incprof.study.sites.place import Placer, Sources
 from tests.integration.collector import run, variables

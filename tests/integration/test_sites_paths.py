@@ -9,7 +9,7 @@ import pytest
 
 from incprof.analysis.answer.find import find_phases
 from incprof.model.names import parse
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import FIXTURES
 from tests.integration.command_line import incprof
 from tests.integration.conftest import Build, Record

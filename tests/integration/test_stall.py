@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
-from incprof.readers.run import open_all
+from incprof.readers.run import open_all, open_run, read_profile
 from tests.integration.appekg_build import EKG_FIXTURES
 from tests.integration.collector import Outcome, run, variables
 from tests.integration.command_line import incprof

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration import command_line
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build

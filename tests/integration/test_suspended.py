@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.command_line import incprof
 from tests.integration.conftest import Build
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incprof.model import LIBRARY
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.function_code import read_call_sites
 from tests.integration.collector import FIXTURES, Recording, judge
 from tests.integration.conftest import Build, Record

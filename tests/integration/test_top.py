@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from incprof.model import pooled
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import clean_environment, variables
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from incprof.model.time_use import MPI, spent_s
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.systems.mpi.trace_types import MpiEvent
 from tests.integration.mpi_traces import INCPROF, Mpi, events_of, mpis, run, said, sequence
 

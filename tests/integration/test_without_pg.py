@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
-from incprof.readers.run import open_all
+from incprof.readers.run import open_all, open_run, read_profile
 from incprof.record.launch import find_library
 from tests.integration.collector import clean_environment
 from tests.integration.command_line import incprof

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import varint
 
 

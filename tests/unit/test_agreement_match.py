@@ -5,7 +5,7 @@ import numpy as np
 from incprof.analysis.heartbeats.phase_beats import match
 from incprof.analysis.phase_result import Phase, Site
 from incprof.model import Function
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.systems.heartbeats.agreement_measures import expected_share
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -15,7 +15,7 @@ from incprof.analysis.views.calltree import (
     inclusive,
 )
 from incprof.analysis.views.tracks import calls_by_cell, cut, entries, self_series, time_bins
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import LIBM_ID, LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
 

@@ -8,7 +8,7 @@ import pytest
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.features import build_features, chain_mixes
 from incprof.model import LIBRARY
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import BASE, BROKEN, BUILD_ID, ELIDED, LIBM_ID, STEP, Sample, StreamWriter, module
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from incprof.analysis.answer.confidence import again, drawn_again, how_sure
 from incprof.analysis.answer.find import find_phases
 from incprof.errors import UsageError
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import noisy
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.steps import find_steps
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import noisy
 from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from incprof.analysis.views.stacks import DEEPEST, Frame, StackSeries, placed, stack_tree, thread_slices
 from incprof.analysis.views.tracks import stretches
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.report.files.csv_cells import cell
 from incprof.safe.printable import printable_lines
 from tests.unit.ekgfiles import simple_run

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from soak.mutate import damaged, mutate_text
 from soak.mutate_json import mutate_json_text
 from tests.unit.elfwriter import Symbol, write_elf

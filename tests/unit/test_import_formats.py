@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.cli.verbs.importing import FORMATS as NAMED
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers import open_run, read_profile
 from incprof.readers.foreign import foreign_files, formats
 from incprof.readers.foreign.foreign_files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.frames import qualified
-from incprof.readers.run import open_all
+from incprof.readers.run import open_all, open_run, read_profile
 from incprof.symbols.source_lines import locate
 from soak.mutate import damaged, mutate_binary, mutate_text
 from tests.unit.imports import bring, message, paths, put, seconds, varint

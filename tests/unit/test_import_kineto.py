@@ -6,7 +6,7 @@ import json
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run
+from incprof.readers.run import open_run
 from incprof.report.words.display_names import short
 from tests.unit.imports import bring, paths, put, seconds
 

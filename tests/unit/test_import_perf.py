@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.imports import bring, paths, put
 
 SAMPLE = "app 7/7 [000] {:.6f}:   10000000 cpu-clock:u: \n\t     1f {} (/app)\n\t     2f main (/app)\n\n"

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from soak.mutate import damaged
 from tests.unit.imports import bring, message, paths, put
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
 from incprof.readers.foreign import foreign_files
 from incprof.readers.foreign.foreign_files import JsonStream
+from incprof.readers.run import open_run, read_profile
 from tests.unit.imports import bring, paths, put
 
 APP = {"ph": "M", "name": "process_name", "pid": 9, "tid": 1, "args": {"name": "app"}}

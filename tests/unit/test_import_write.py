@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
-from incprof.readers import open_run, read_profile
 from incprof.readers.foreign.frames import BEGINNINGS, WHOLE, is_shared
 from incprof.readers.foreign.timeline import Frame, Paths, Timeline, in_ticks, place_series, regular_edges
 from incprof.readers.foreign.write import write_timeline
+from incprof.readers.run import open_run, read_profile
 from incprof.study import Study
 from incprof.symbols.source_lines import line_weights, locate
 

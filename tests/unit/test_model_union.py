@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incprof.model import Function
 from incprof.model.joining import joined, key_of, keys_of, on_functions, some_intervals, union
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
 NAMES = ("main", "a", "b", "c")

@@ -9,7 +9,7 @@ import pytest
 
 from incprof.cli.main import main
 from incprof.model.names import without_marks
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.streamwriter import Sample, StreamWriter, module

@@ -9,7 +9,7 @@ import pytest
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.cli.main import main
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.report.text.explanation import write_explanation
 from tests.unit.profiles import noisy, rows
 from tests.unit.streamwriter import Sample, StreamWriter

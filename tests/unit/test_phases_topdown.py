@@ -17,7 +17,7 @@ from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import WAITING, sequence_of
 from incprof.analysis.phases.tree import tree_of
 from incprof.analysis.thresholds import PHASES
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.study import Study
 from tests.unit.streamwriter import BROKEN, Sample, StreamWriter
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols.elf.program_name import command_name, program_name
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import BUILD_ID

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.readers import open_run, read_profile
 from incprof.readers.foreign import write
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.stream_files import HEADER, MAGIC
 from soak.mutate import damaged, mutate_binary
 from soak.mutate_stream import mutate_stream

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.model import Process, pooled
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow import RunFollower
 from incprof.systems.live.track import LiveRun

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
 from incprof.model import Process
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.follow import RunFollower
 from tests.unit.streamwriter import Sample, StreamWriter, chunk, chunks_of
 from tests.unit.test_readers_follow import content, look_on

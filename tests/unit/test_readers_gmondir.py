@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.errors import NoDataError, UsageError
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.streamwriter import BASE, STEP, StreamWriter, arc, blocks, histogram
 

@@ -5,7 +5,7 @@ import resource
 import pytest
 
 from incprof.model import BROKEN, ROOT
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols.function_space import NO_FRAME
 from tests.unit.streamwriter import LIBRARY, NODES, PROFILER, UNKNOWN, Sample, StreamWriter, image, varint
 

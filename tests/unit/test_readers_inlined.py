@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.views.stacks import stack_series
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.inlined import with_inlined
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.readers import open_run, read_profile
-from incprof.readers.run import choose_process
+from incprof.readers.run import choose_process, open_run, read_profile
 from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level, read_call_sites
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols import addr2line
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from incprof.errors import NoDataError
-from incprof.readers import open_run, read_profile
 from incprof.readers.profile_builder import LongTable
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream import records as streamrecords
 from incprof.readers.stream import stream_files as source
 from incprof.readers.stream import stream_profile as stream

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import UsageError
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from incprof.errors import NoDataError, UsageError
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

@@ -6,7 +6,7 @@ import pytest
 from incprof.model import BROKEN as BROKEN_FUNCTION
 from incprof.model import ELIDED as ELIDED_FUNCTION
 from incprof.model import ROOT
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols.function_space import NO_FRAME
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import (

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.readers import open_run, read_profile
 from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream import coded_records
 from incprof.readers.stream.as_gmon import GmonTotals, stream_totals, write_gmon
 from tests.unit import streamwriter

@@ -9,7 +9,7 @@ from benchmarks.simulated.story import Options
 from benchmarks.simulated.truth import Truth
 from incprof.errors import NoDataError
 from incprof.model import LIBRARY
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 
 OPTIONS = Options(
     ranks=8, intervals=150, seed=3, late=1, masters=1, per_node=2, truncated=(4,), missing=(5,), foreign=(6,)

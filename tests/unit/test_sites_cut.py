@@ -12,7 +12,7 @@ from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.analysis.thresholds import SITES
 from incprof.model import Function
 from incprof.model.calltree import CallTree
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
 

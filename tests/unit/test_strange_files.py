@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from incprof.cli.main import main
-from incprof.readers import open_run
 from incprof.readers.gmon_directory import read_gmon
+from incprof.readers.run import open_run
 from incprof.readers.stream.stream_files import Source
 from incprof.source.compile_check import sources_that_include
 from incprof.source.languages import read_source

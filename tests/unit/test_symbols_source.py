@@ -6,7 +6,7 @@ import pytest
 
 from incprof.errors import NoDataError
 from incprof.model import Module
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.symbols.symbol_files import find_symbols, module_key
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module

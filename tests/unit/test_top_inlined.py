@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from incprof.readers import open_run
+from incprof.readers.run import open_run
 from incprof.study.study import Study
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols

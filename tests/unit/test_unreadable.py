@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_run, read_profile
 from incprof.report.words.display_names import Names, short
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
 

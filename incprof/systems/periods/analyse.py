@@ -17,14 +17,14 @@ from incprof.safe.printable import parse_json
 from incprof.study.following import followed, name_of
 from incprof.systems.periods import dtw
 from incprof.systems.periods.dtw import fast_step
-from incprof.systems.periods.pattern_result import Pattern
-from incprof.systems.periods.pattern_result import PatternOptions as PatternOptions
-from incprof.systems.periods.pattern_result import Patterns as Patterns
-from incprof.systems.periods.pattern_uses import Forecast, KnownPattern, Match, matches
-from incprof.systems.periods.pattern_uses import SubProfiles as SubProfiles
-from incprof.systems.periods.pattern_uses import agreements as agreements
-from incprof.systems.periods.pattern_uses import compare_sub_profiles as compare_sub_profiles
-from incprof.systems.periods.pattern_uses import forecast as forecast
+from incprof.systems.periods.pattern_result import Pattern, PatternOptions, Patterns
+from incprof.systems.periods.pattern_uses import (
+    Forecast,
+    KnownPattern,
+    Match,
+    forecast,
+    matches,
+)
 from incprof.systems.periods.phase_ta import find_patterns, regions_of
 from incprof.systems.periods.read import Rows
 

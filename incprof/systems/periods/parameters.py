@@ -16,8 +16,8 @@ from incprof.errors import UsageError
 from incprof.record.settings import time
 
 if TYPE_CHECKING:
-    from incprof.systems.periods.analyse import PatternOptions
-    from incprof.systems.periods.read import Series, Wanted
+    from incprof.readers.series.columns import Series, Wanted
+    from incprof.systems.periods.pattern_result import PatternOptions
 
 
 def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def options_of(args: argparse.Namespace) -> PatternOptions:
     """Return the parameters given on the command line."""
     from dataclasses import fields
 
-    from incprof.systems.periods.analyse import PatternOptions
+    from incprof.systems.periods.pattern_result import PatternOptions
 
     given = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
     return PatternOptions(**{name: value for name, value in given.items() if value is not None})
@@ -141,7 +141,7 @@ def wanted_of(args: argparse.Namespace) -> Wanted:
     Raises:
         UsageError: the interval is not a positive time.
     """
-    from incprof.systems.periods.read import MOST_SAMPLES, Wanted
+    from incprof.readers.series.columns import MOST_SAMPLES, Wanted
 
     if args.interval is not None and not 0 < args.interval < 1e9:
         raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")

@@ -19,6 +19,8 @@ from incprof.model import FloatArray, IntervalProfile
 from incprof.readers.series.columns import (
     LARGEST,
     PerfRows,
+    Series,
+    Wanted,
     cannot_read,
     columns_of,
     is_perf,
@@ -26,9 +28,6 @@ from incprof.readers.series.columns import (
     series_from,
     shown,
 )
-from incprof.readers.series.columns import MOST_SAMPLES as MOST_SAMPLES
-from incprof.readers.series.columns import Series as Series
-from incprof.readers.series.columns import Wanted as Wanted
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of, number
 from incprof.safe.inputs import HOSTILE, open_input, open_series
 from incprof.study.heartbeat_files import Filters, load, selected, summaries
@@ -102,7 +101,7 @@ def series_of(
 def _recorded(path: str, wanted: Wanted, listener: Listener, rank: int | None, exe: str | None, libs: Libs) -> Series:
     """Read a column of an interval profile."""
     # Imported here: a file of numbers needs none of it.
-    from incprof.readers import open_run, read_profile
+    from incprof.readers.run import open_run, read_profile
 
     profile = read_profile(open_run(path, exe=exe), rank=rank, libs=libs, exe=exe, arcs=False)
     listener.warn(profile.warnings)

@@ -40,8 +40,9 @@ from incprof.systems.periods.parameters import (
 )
 
 if TYPE_CHECKING:
-    from incprof.systems.periods.analyse import PatternOptions, Patterns, SubProfiles
-    from incprof.systems.periods.read import Series
+    from incprof.readers.series.columns import Series
+    from incprof.systems.periods.pattern_result import PatternOptions, Patterns
+    from incprof.systems.periods.pattern_uses import SubProfiles
 
 
 NAME = "periods"
@@ -131,7 +132,7 @@ def write(
     args: argparse.Namespace,
 ) -> None:
     """Print the result in the requested format."""
-    from incprof.systems.periods.analyse import agreements, forecast
+    from incprof.systems.periods.pattern_uses import agreements, forecast
 
     every = [found, *(result for _, result in others)]
     pairs = agreements(every) if others else []
@@ -248,7 +249,7 @@ def sub_profiles_of(
     Raises:
         UsageError: the interval between samples is missing, or a part is shorter than two samples.
     """
-    from incprof.systems.periods.analyse import compare_sub_profiles
+    from incprof.systems.periods.pattern_uses import compare_sub_profiles
 
     if args.sub_profiles is None or not found.patterns:
         return []
