@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from manual import Manual  # noqa: E402
+from manual import Manual, options  # noqa: E402
 
 from incprof import __version__  # noqa: E402
 
@@ -60,13 +60,15 @@ def contents(readme: str) -> str:
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Make the index of docs/README.md. A page that is not named there is an error of Sphinx's.
 
-    A page beside docs/ that the site has is under its own name there. The page of a verb ends with a link to its manual
-    page, which lists the options as the command line defines them.
+    A page beside docs/ that the site has is under its own name there. The page of a verb ends with all of its options,
+    taken from its manual page, which `make man` writes from the definitions of the command line.
     """
     source[0] = source[0].replace("](../../CHANGELOG.md", "](../changelog.myst")
     verb = page.removeprefix("use/")
-    if verb != page and (Path(app.srcdir) / f"man/incprof-{verb}.1").is_file():
-        source[0] += f"\n## All options\n\nThe manual page [incprof {verb}](../man/incprof-{verb}.1) lists them.\n"
+    manual = Path(app.srcdir) / f"man/incprof-{verb}.1"
+    if verb != page and manual.is_file():
+        listed = options(manual.read_text())
+        source[0] += f"\n## All options\n{listed}\n\nManual page: [incprof {verb}](../man/{manual.name})\n"
     if page == root_doc:
         readme = (Path(app.srcdir) / "README.md").read_text()
         words = re.sub(r"^\*\*(.+)\*\*$", r"## \1\n", readme.partition("\n")[2], flags=re.MULTILINE)

@@ -11,6 +11,8 @@ from sphinx.parsers import Parser
 
 FONTS = {"B": nodes.strong, "I": nodes.emphasis}
 ESCAPES = {r"\-": "-", r"\,": "", r"\/": ""}
+# The sections of a page without options.
+NOT_OPTIONS = {"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"}
 # Of another manual page: .BR incprof\-phases (1)
 OTHER = re.compile(r"\.BR (\S+) \(1\)")
 
@@ -29,6 +31,28 @@ def words(text: str) -> Iterator[nodes.Node]:
         else:
             for i, piece in enumerate(plain(part).split("`")):
                 yield nodes.literal("", piece) if i % 2 else nodes.Text(piece)
+
+
+def options(page: str) -> str:
+    """Return the options of a manual page as Markdown: a list for each of its groups."""
+    lines = []
+    for section in re.split(r"^\.SH ", page, flags=re.MULTILINE)[1:]:
+        title, _, text = section.partition("\n")
+        if title not in NOT_OPTIONS:
+            if title != "OPTIONS":
+                lines += ["", f"### {markdown(title.capitalize())}"]
+            lines.append("")
+            for item in text.split(".TP\n")[1:]:
+                head, *rest = item.splitlines()
+                shown = plain(re.sub(r"\\f[BIR]", "", head))
+                lines.append(f"- `{shown}`" + (": " + markdown(" ".join(rest)) if rest else ""))
+    return "\n".join(lines)
+
+
+def markdown(text: str) -> str:
+    """Return a line of roff as Markdown; what stands between backticks stays."""
+    pieces = plain(re.sub(r"\\f[BIR]", "", text)).split("`")
+    return "`".join(re.sub(r"([\\*_<\[])", r"\\\1", piece) if i % 2 == 0 else piece for i, piece in enumerate(pieces))
 
 
 class Manual(Parser):
