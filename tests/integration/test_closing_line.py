@@ -75,7 +75,7 @@ def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str
 
 def test_what_is_not_recorded_is_said_before(host: BuildHost, tmp_path: Path) -> None:
     (line,) = lines(tmp_path, "--exe", "another", "-o", "run", "--", host("simple.c"))
-    assert line.endswith("simple: not named by --exe another: only what it starts by that name is recorded")
+    assert line.endswith("simple: does not match --exe another: only programs of that name that it starts are recorded")
 
 
 def test_a_program_that_closes_stderr_at_its_end(host: BuildHost, tmp_path: Path) -> None:

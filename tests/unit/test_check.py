@@ -225,7 +225,7 @@ def test_warnings_before_a_recording(tmp_path: Path) -> None:
     assert shell is not None
     assert warning_for(good, []) is None
     assert warning_for(plain, []) is None
-    assert str(warning_for(plain, [], "other")).startswith(f"{plain}: not named by --exe other: ")
+    assert str(warning_for(plain, [], "other")).startswith(f"{plain}: does not match --exe other: ")
     for name in ("plain", "pl*", str(plain), "*/plain"):
         assert warning_for(plain, [], name) is None
     assert warning_for(sys.executable, ["script.py"]) is None

@@ -128,7 +128,7 @@ def test_main_announces_first_and_lines_keep_their_numbers() -> None:
         ("int f(int a) { CHECK_IT(a); return 0; }", "CHECK_IT in line 1 may be a macro of another file"),
         ('int f(int a) {\n#include "rest.inc"\n return 0; }', "line 2 includes a file"),
         ("struct { int a; } f(void) { return x; }", "a type without a name"),
-        ("#define SEMI\nint f(int a) { if (a) { return a SEMI; } return 0 }", "cannot be parsed"),
+        ("#define SEMI\nint f(int a) { if (a) { return a SEMI; } return 0 }", "cannot be read"),
     ],
 )
 def test_a_body_that_is_refused(source: str, reason: str) -> None:
