@@ -83,46 +83,44 @@ class PhaseOptions:
     """Thresholds of finding phases, in the order of docs/understand/phase-detection.md."""
 
     known: float = threshold(
-        0.5, "part of the ticks", "call paths of less do not stand for the run: functions do", without=0.0
+        0.5, "part of the ticks", "if call paths with main cover less, functions alone represent the run", without=0.0
     )
     penalty: float = threshold(
         3.0,
         "times log(samples)",
-        "what a change point has to gain in log likelihood: for its place, and for the shares before and after it",
+        "gain in log likelihood that a change point needs, for its place and the shares on both sides",
         high=1000,
     )
     abrupt: float = threshold(
-        0.7, "part of the change", "of a slow change, at most half happens at one place", without=0.0
+        0.7, "part of the change", "a gradual change has at most half of it at one place", without=0.0
     )
-    named: float = threshold(
-        0.08, "share", "a function's share that certainly changes by less is not what a person calls a change"
-    )
+    named: float = threshold(0.08, "share", "people do not call a smaller change of a function's share a change")
     surely: float = threshold(
         2.5,
         "standard errors",
-        "a share has an error, and its lower bound counts: real programs get 1 to 3 phases fewer",
+        "the lower bound of a change counts: real programs get 1 to 3 phases fewer",
         high=10,
         without=0.0,
     )
     large: float = threshold(
-        0.1, PART_OF_RUN, "a stage is shown as its parts where two or more of them have this much, and 70 % of it"
+        0.1, PART_OF_RUN, "a stage is split into its parts if two or more of them have this much, and 70 % of it"
     )
     least: float = threshold(
-        0.025, PART_OF_RUN, "a part with less is named, and no phase: as people count in real programs", without=0.0
+        0.025, PART_OF_RUN, "a smaller part is named but is not a phase, as people count in real programs", without=0.0
     )
-    episode: float = threshold(0.01, PART_OF_RUN, "unless it is as long as this at once, like a set-up", without=0.0)
+    episode: float = threshold(0.01, PART_OF_RUN, "unless one episode lasts this long, like a set-up", without=0.0)
     resolution: float = threshold(
-        0.0, "seconds", "the smallest part: 0 is 8 samples, and what least and episode say", high=1e9
+        0.0, "seconds", "length of the smallest part; 0: 8 samples, and the limits least and episode", high=1e9
     )
-    waiting: float = threshold(0.05, PART_OF_RUN, "more of it waiting is a phase that a user asks about", without=1.0)
+    waiting: float = threshold(0.05, PART_OF_RUN, "more time spent waiting is a phase of its own", without=1.0)
     steady: float = threshold(
         4.0, "times what counting explains", "intervals of a steady real program scatter 1 to 3 times", low=1, high=1000
     )
     samples: float = threshold(
-        5.0, "samples", "an interval of fewer says little: those of the analysis usually hold twice as many", high=1000
+        5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
     least_chain: float = threshold(
-        0.02, PART_OF_RUN, "a chain with less, callees included, is counted for its caller", without=0.0
+        0.02, PART_OF_RUN, "a call path with less inclusive time counts for its caller", without=0.0
     )
     much: float = threshold(
         0.25, PART_OF_INTERVAL, "unless it has this much of several intervals: phases may be short", without=1.0
@@ -130,17 +128,17 @@ class PhaseOptions:
     several: int = threshold(2, "intervals", "one may be an accident", low=1, high=1000)
     kept_energy: float = threshold(0.999, "part of the variance", "columns with the rest only add noise", without=1.0)
     fill: float = threshold(
-        0.25, "part of a busy thread's ticks", "fewer ticks are filled up by what was called", without=0.0
+        0.25, "part of a busy thread's ticks", "if fewer ticks were sampled, counted calls fill the rest", without=0.0
     )
-    unseen: float = threshold(0.5, "ticks", "of a function that was never sampled: between none and one")
-    idle: float = threshold(0.03, "part of the usual ticks", "fewer say nothing about functions", without=0.0)
+    unseen: float = threshold(0.5, "ticks", "assumed for a function that was never sampled: between none and one")
+    idle: float = threshold(0.03, "part of the usual ticks", "fewer ticks show nothing about functions", without=0.0)
     beyond: float = threshold(
         5.0,
         "standard errors",
-        "2 000 borders of 200 functions have one by chance in 1 of 5 runs at 5, in each at 4",
+        "of 2 000 change points of 200 functions, chance makes one in 1 of 5 runs at 5, in every run at 4",
         high=100,
     )
-    short_visit: int = threshold(2, "intervals", "what comes for no longer is a border or a step", low=1, high=1000)
+    short_visit: int = threshold(2, "intervals", "a shorter episode is a transition or a step", low=1, high=1000)
 
 
 PHASES = PhaseOptions()
@@ -159,55 +157,72 @@ class SiteOptions:
     in_run: float = threshold(
         100.0,
         "calls",
-        "so many of what is longer than an interval fit into the run: 40 and 200 alike in real programs",
+        "calls longer than an interval that fit into the run: 40 and 200 give the same in real programs",
         low=1.0,
         high=1e6,
     )
-    longest_s: float = threshold(60.0, "seconds", "who watches a run that takes days looks once a minute", high=1e6)
+    longest_s: float = threshold(60.0, "seconds", "in a run of days, one beat a minute is enough", high=1e6)
     shortest_s: float = threshold(
         100e-6, "seconds", "a beat is 0.03 % of it; real programs: 20 us has 1 point less precision", without=0.0
     )
     tiny_s: float = threshold(
-        1e-6, "seconds", "a beat is 3 % of it: so short only where nothing else tells a phase", without=0.0
+        1e-6, "seconds", "a beat is 3 % of it: so short only if nothing else distinguishes a phase", without=0.0
     )
-    half: float = threshold(0.5, "part of the time", "with less, others have most of it: 0.4 to 0.6 alike")
+    half: float = threshold(
+        0.5, "part of the time", "with less, other functions have most of it: 0.4 to 0.6 give the same"
+    )
     least: float = threshold(
-        0.04, OF_PHASE, "what takes less for sure is no site of it: 0.03 has 2 points less precision", without=0.0
+        0.04,
+        OF_PHASE,
+        "a function that certainly takes less is not a site: 0.03 has 2 points less precision",
+        without=0.0,
     )
     of_run: float = threshold(
         0.01,
         "part of the run",
-        "smaller ones beside a phase's largest: a third of them right in real programs",
+        "of smaller sites beside a phase's largest, a third are right in real programs",
         without=0.0,
     )
-    enough: float = threshold(0.97, OF_PHASE, "what sites may leave: 0.92 loses steps, 1 point of the generated runs")
-    noticed: float = threshold(0.3, "part of `least`", "a function that several call may have less below each of them")
+    enough: float = threshold(
+        0.97, OF_PHASE, "share that the sites must cover: 0.92 loses steps, 1 point of the generated runs"
+    )
+    noticed: float = threshold(
+        0.3, "part of `least`", "a function with several callers may have less below each of them"
+    )
     much: float = threshold(
         0.1, "part of an interval", "a step of a phase that is short: 0.2 loses them in the generated runs"
     )
     several: int = threshold(
-        3, "intervals", "with so many of them a chain is looked at, however small: 2 alike", high=1e6
+        3, "intervals", "in this many intervals, a call path counts however small it is: 2 gives the same", high=1e6
     )
     tells: float = threshold(
-        0.25, OF_PHASE, "what differs by less tells no phases apart: 0.15 alike, 0.35 loses 2 points"
+        0.25, OF_PHASE, "a smaller difference does not distinguish phases: 0.15 gives the same, 0.35 loses 2 points"
     )
-    specific: float = threshold(0.8, "part of all phases' shares", "so much of them is that phase's: 0.9 alike")
-    called: float = threshold(0.5, OF_PHASE, "who is entered in more intervals may stand for a phase without ticks")
+    specific: float = threshold(
+        0.8, "part of all phases' shares", "share of the function that belongs to the phase: 0.9 gives the same"
+    )
+    called: float = threshold(0.5, OF_PHASE, "a function entered in more intervals may represent a phase without ticks")
     active: float = threshold(
-        0.05, "part of an interval", "one stray tick must not elect a site (no call paths)", without=0.0
+        0.05, "part of an interval", "one stray tick must not make a site (without call paths)", without=0.0
     )
     coverage: float = threshold(0.95, "part of the intervals", "the paper's Algorithm 1 (section V-B)")
-    common: float = threshold(0.5, OF_PHASE, "a function active in less stands for it only where none has more")
+    common: float = threshold(0.5, OF_PHASE, "a function active in less represents it only if none has more")
     unspecific: float = threshold(
-        20.0, "sites", "a function that other phases have alike is the last resort (no call paths)", high=1e6
+        20.0, "sites", "a function that runs in other phases too is the last resort (without call paths)", high=1e6
     )
     beats: float = threshold(1.0, "sites", "ten times the beats weigh as much as 2.3 sites more", high=1e6, without=0.0)
-    time: float = threshold(0.3, "sites", "of two that are alike else, the one with more time", high=1e6, without=0.0)
-    caller: float = threshold(0.5, OF_FUNCTION, "a caller of less says little about it")
-    loop: float = threshold(0.9, OF_FUNCTION, "a few samples stay outside of the loop that is meant")
-    largest_loop: float = threshold(0.5, OF_FUNCTION, "a loop without `loop` of it still says more than the body")
+    time: float = threshold(
+        0.3, "sites", "of two otherwise equal functions, the one with more time", high=1e6, without=0.0
+    )
+    caller: float = threshold(0.5, OF_FUNCTION, "a caller with less shows little about it")
+    loop: float = threshold(0.9, OF_FUNCTION, "a few samples lie outside the loop")
+    largest_loop: float = threshold(
+        0.5, OF_FUNCTION, "a loop that holds less than `loop` is still more specific than the body"
+    )
     by_callees: float = threshold(0.1, OF_FUNCTION, "with less to itself, a function is judged by what it calls")
-    runs_in: float = threshold(0.05, OF_FUNCTION, "a phase with less of it is not one of the function's")
+    runs_in: float = threshold(
+        0.05, OF_FUNCTION, "a phase with less of it does not count as one that runs the function"
+    )
     overhead_pct: float = threshold(
         1.0, "percent of the CPU time", "a site whose beats cost less may stay in production", high=100
     )
@@ -229,31 +244,31 @@ class StepOptions:
     apart: float = threshold(
         0.2, "part of the time above", "a loop with less is set-up or output, unless there is no other", without=0.0
     )
-    wrapped: float = threshold(0.95, "part of the caller's time", "who calls one function with so much only passes on")
+    wrapped: float = threshold(
+        0.95, "part of the caller's time", "a function with this much in one callee only passes calls on"
+    )
     alone: float = threshold(0.9, "part of a function's time", "with less below one caller, calls are not all its own")
-    holds: float = threshold(0.8, "part of the driver's time", "what recurs in less gives no period", without=0.0)
+    holds: float = threshold(0.8, "part of the driver's time", "a loop with less gives no period", without=0.0)
     error: float = threshold(0.05, "part of the period", "two standard errors are then within 10 %", without=1.0)
     aside: float = threshold(0.1, "part of the calls", "steps side by side are never further apart", without=1.0)
-    least: float = threshold(0.02, "part of the phase", "what takes less is no step of it", without=0.0)
+    least: float = threshold(0.02, "part of the phase", "a function that takes less is not a step", without=0.0)
     shortest_s: float = threshold(
         3e-6, "seconds", "shorter calls are arithmetic: 10 us has 5 points less recall", without=0.0
     )
-    looked_into: float = threshold(
-        0.05, "part of the phase", "what a smaller step is made of, nobody asks", without=0.0
-    )
+    looked_into: float = threshold(0.05, "part of the phase", "the parts of a smaller step do not matter", without=0.0)
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )
-    fewest: int = threshold(
-        3, "calls", "what comes once or twice is no step, and tells nothing of how it recurs", low=1, high=10**6
-    )
+    fewest: int = threshold(3, "calls", "one or two calls do not show how a function recurs", low=1, high=10**6)
     several: int = threshold(
-        4, "calls", "a step may come so often in an iteration that another one tells", low=1, high=64
+        4, "calls", "a step may be called up to this often in an iteration that another step marks", low=1, high=64
     )
     busy: float = threshold(0.1, "part of the busiest thread's samples", "a thread with less does not run the driver")
-    late: float = threshold(0.6, "ticks", "a sample may come so late without the thread having waited", high=100)
-    furthest: float = threshold(8.0, "iterations", "samples further apart tell nothing of the order", high=1000)
-    sure: float = threshold(0.99, "probability", "an order is told only if all others together have no more than 1 %")
+    late: float = threshold(0.6, "ticks", "a sample may be this late although the thread did not wait", high=100)
+    furthest: float = threshold(8.0, "iterations", "samples further apart do not show the order", high=1000)
+    sure: float = threshold(
+        0.99, "probability", "an order is reported only if all others together have no more than 1 %"
+    )
     weight: float = threshold(0.5, "part", "of the evidence: samples that follow one another are not independent")
     stray: float = threshold(0.05, "part of the samples", "these may be anything", low=1e-9)
     misread: float = threshold(0.01, "part of the counts", "exact, but for the moment of reading", low=1e-9)
