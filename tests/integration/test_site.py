@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from incprof.cli.parser import VERBS
+from incprof.cli.parser import VERBS, verb_parser
 from tests.integration import browser
 
 ROOT = Path(__file__).parents[2]
@@ -148,3 +148,13 @@ def test_pages_are_found_by_their_words(site: Path, tab: Any) -> None:
     assert {"incprof export", "incprof-export(1)"} <= set(tab.locator("#search-results li a").all_inner_texts())
     tab.locator("#search-results li a", has_text="incprof-export(1)").click()
     assert tab.locator("h1").inner_text().startswith("incprof-export(1)")
+
+
+def test_the_page_of_a_verb_lists_its_options(site: Path) -> None:
+    for verb in ("check", "sample", "diff"):
+        listed = {option for action in verb_parser(verb)._actions for option in action.option_strings} - {
+            "-h",
+            "--help",
+        }
+        text = re.sub(r"<[^>]+>", "", (site / f"use/{verb}.html").read_text().partition('id="all-options"')[2])
+        assert {option for option in listed if option not in text} == set()
