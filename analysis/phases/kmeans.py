@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from incprof.analysis._native import spread
 from incprof.analysis.segment_sums import evenly
+from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 
 # The paper's range of k.

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from incprof.analysis._native import spread
+from incprof.analysis.thread_pool import spread
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2, 3, 100])

@@ -21,7 +21,7 @@ from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page.html import SCRIPTS, asset
 from incprof.report.page.sentences import why_site
 from incprof.report.words.display_names import SHORT
-from incprof.study.views import page_over_time
+from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.manyranks import MIXES, write_rank
@@ -396,7 +396,7 @@ def test_a_page_stays_small_whatever_the_program():
     calls = sparse_random((3000, 1500), density=0.1, rng=rng, data_sampler=lambda size: rng.integers(1, 10**9, size))
     profile = make_profile(own, calls, names=[f"{i}{'x' * 5000}" for i in range(1500)])
     labels = np.arange(3000) // 500
-    timed = page_over_time(profile, SimpleNamespace(labels=labels), libs="caller", whole=False)
+    timed = over_time(profile, SimpleNamespace(labels=labels), libs="caller", whole=False)
     parts = SimpleNamespace(timed=timed, functions=profile.functions, metadata=profile.metadata, inlined=frozenset())
     written = [_tree(parts, SHORT), _series(parts, SHORT), _cells(timed.cells, timed.ticks), timed.called.tolist()]
     assert len(embedded([*written, _by_cell(timed.calls, len(timed.cells.bin))])) < 4_500_000

@@ -116,7 +116,7 @@ def test_rows_of_other_rates_keep_their_energy(tmp_path):
     slow = power.reshape(-1, 5).mean(axis=1)
     slow_rows = [f"{START + 5 * (at + 1)},{watts:.6f}" for at, watts in enumerate(slow)]
     (found,) = read_nodes([counters_csv(tmp_path, "n", counters), meter_csv(tmp_path, slow_rows)])
-    assert said(found, "a row each 5 s, held over rows of 1 s")
+    assert said(found, "a row every 5 s, held over rows of 1 s")
     assert np.nansum(found.watts) == pytest.approx(power.sum(), rel=1e-6)
     fast = [f"{START + 0.25 * (at + 1)},{watts:.6f}" for at, watts in enumerate(np.repeat(power, 4))]
     (found,) = read_nodes([counters_csv(tmp_path, "n", counters), meter_csv(tmp_path, fast)])

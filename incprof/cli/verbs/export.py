@@ -160,7 +160,7 @@ def as_stacks(study: Study, args: argparse.Namespace) -> None:
 def as_trace(study: Study, args: argparse.Namespace) -> bool:
     """Write the trace, rank after rank; return whether a part of the input other than the profile was left out."""
     from incprof.report.files.trace import write_trace
-    from incprof.study.views import Trace
+    from incprof.study.run_trace import Trace
 
     trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks)
     write_text(

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     study = study_of(args, nameless=True)
     from incprof.report.page.html import page
     from incprof.study.heartbeat_files import beat_lanes
-    from incprof.study.views import page_parts
+    from incprof.study.page import page_parts
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
     sections = sections_of(study, args)

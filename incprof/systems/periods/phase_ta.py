@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis._native import spread
+from incprof.analysis.thread_pool import spread
 from incprof.model import FloatArray, IntArray
 from incprof.systems.periods import dtw
 from incprof.systems.periods.dtw import average, clusters, medoid
