@@ -55,7 +55,7 @@ def test_under_a_limit_of_memory():
     """Threads have stacks, and the first ones of them take what there is."""
     program = """
 import resource, sys
-from incprof.analysis._native import spread
+from incprof.analysis.thread_pool import spread
 mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (mapped + (int(sys.argv[1]) << 20),) * 2)
 done = []
