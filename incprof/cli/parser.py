@@ -34,8 +34,11 @@ GROUPS = {
         ),
     },
     "counters and periods": {
-        "sample": ("incprof.cli.verbs.sample", "record counters of a program every few milliseconds"),
-        "advise": ("incprof.cli.verbs.advise", "find phases that fewer threads or a lower frequency hardly slow"),
+        "sample": ("incprof.systems.counters.sample_verb", "record counters of a program every few milliseconds"),
+        "advise": (
+            "incprof.systems.counters.advise_verb",
+            "find phases that fewer threads or a lower frequency hardly slow",
+        ),
         "periods": ("incprof.systems.periods.verb", "find what repeats in a series of samples"),
         "loops": ("incprof.systems.periods.loops", "find the loops in a stream of names"),
         "dna": ("incprof.systems.nodes.verb", "find the states of nodes, their next states and energy"),

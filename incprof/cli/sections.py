@@ -19,11 +19,9 @@ def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
     """Return the section functions of the systems selected by the arguments."""
     found: list[OfSystem] = []
     if args.counters is not None:
-        from incprof.report.words.counters import counters_section
-        from incprof.study.counters import StudyCounters
+        from incprof.systems.counters.sections import sections as counter_sections
 
-        beside = StudyCounters(study, args.counters)
-        found.append(lambda bins: [counters_section(beside.under, () if bins is None else beside.lanes(bins), bins)])
+        found.append(counter_sections(study, args.counters))
     if getattr(args, "node", None) is not None:
         from incprof.systems.nodes.sections import sections
 

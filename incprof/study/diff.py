@@ -10,7 +10,7 @@ from incprof.analysis.diff import Clock, Recorded, compare
 from incprof.analysis.diff.diff_result import Comparison, Row
 from incprof.analysis.diff.gates import ON_TIME, broken, not_by_one_run, parse, unsure
 from incprof.analysis.diff.same_functions import several_of_a_name
-from incprof.study.counters import power_beside
+from incprof.study.power import node_power
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
 
@@ -76,7 +76,7 @@ def compare_sides(
             side.append((path, study.summary, profile, result))
     nodes = []
     for study, path in zip((*a, *b), counters, strict=bool(counters)):
-        node, said = power_beside(study, path)
+        node, said = node_power(study, path)
         nodes.append(node)
         warnings += said
     found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes)

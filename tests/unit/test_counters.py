@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.counters import MIXED, OUTSIDE, phase_of_rows
-from incprof.analysis.counters.bound import bound_by
-from incprof.analysis.counters.events import Events, plain
-from incprof.analysis.counters.figures import figures_of
 from incprof.analysis.phase_result import Phase
 from incprof.cli.main import main
 from incprof.readers.series.counter_series import read_counters
+from incprof.systems.counters.analyse import MIXED, OUTSIDE, bound_by, phase_of_rows
+from incprof.systems.counters.figures import Events, figures_of, plain
 from tests.unit.profiles import two_phase_run
 from tests.unit.synthetic import make_profile
 

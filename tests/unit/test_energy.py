@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.analysis.counters.energy import power_by_phase
 from incprof.analysis.diff.diff_result import EnergyRow
 from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.analysis.energy import power_by_phase
 from incprof.cli.main import main
 from incprof.model.series import Power
 from incprof.readers.series.counter_series import read_counters

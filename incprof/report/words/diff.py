@@ -9,9 +9,8 @@ from incprof.analysis.diff.diff_result import Comparison, EnergyRow, Figure, Pha
 from incprof.analysis.views.tracks import badge
 from incprof.model.section import Column, Table
 from incprof.report.words import formatting as words
-from incprof.report.words.counters import SIMULATED
 from incprof.report.words.display_names import ROOM, SHORT, Names
-from incprof.report.words.formatting import count, signed
+from incprof.report.words.formatting import SIMULATED, count, signed
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
 # A function with a smaller share of both runs gets no line, unless it changed.

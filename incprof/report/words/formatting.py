@@ -18,6 +18,8 @@ SIZES = ("B", "kB", "MB", "GB", "TB")
 BINARY_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
+# Marks power that comes from a formula.
+SIMULATED = "simulated"
 
 
 def seconds(value: float | None) -> str:

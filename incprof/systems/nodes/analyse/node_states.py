@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from incprof.analysis.counters.energy import overlaps, power_by_phase
+from incprof.analysis.energy import overlaps, power_by_phase
 from incprof.model import FloatArray, IntArray
 from incprof.model.series import Power
 from incprof.systems.nodes.analyse.comparable_rates import UNKNOWN, Emissions, Scale

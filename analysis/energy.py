@@ -6,16 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.counters.phase_counters import StepEnergy
-from incprof.analysis.phase_result import Phase, all_steps
-from incprof.model import FloatArray, IntArray
-from incprof.model.series import Power
+from incprof.analysis.phase_result import PhaseResult
+from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.series import CounterSeries, Power
 
-# A phase of which a smaller share was measured has a power, but no energy.
-MEASURED = 0.5
 # Rows with next to nothing else in them show a phase's own power.
 ALONE = 0.999
-MOST_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -84,20 +80,21 @@ def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> Phase
     return PhasePower(mean, measured, tuple(watts[own] for own in alone), tuple(row_s[own] for own in alone))
 
 
-def energy_figures(phase: Phase, watts: float, measured_s: float) -> dict[str, float]:
-    """Return the mean power of a phase, its energy, and that of an iteration of its loop."""
-    if not np.isfinite(watts):
-        return {}
-    found = {"power_w": watts}
-    if measured_s >= MEASURED * phase.seconds:
-        found["energy_j"] = watts * phase.seconds
-    timed = [step for step in phase.steps if step.period_s]
-    if timed:
-        found["iteration_j"] = watts * float(max(timed, key=lambda step: step.share).period_s or 0.0)
-    return found
+def phase_power(
+    series: CounterSeries, profile: IntervalProfile, result: PhaseResult, offset_s: float
+) -> PhasePower | None:
+    """Return the power of each phase, and of the time between phases; None where none was sampled.
 
-
-def energy_of_steps(phase: Phase, joules: float) -> tuple[StepEnergy, ...]:
-    """Return the energy of a call of each step, largest first, from its share of the phase's time."""
-    steps = sorted((s for s in all_steps(phase.steps) if s.calls > 0), key=lambda step: -step.share)
-    return tuple(StepEnergy(s.function, s.calls, joules * s.share / s.calls) for s in steps[:MOST_STEPS])
+    Args:
+        series: r rows.
+        profile: n intervals.
+        result: k phases.
+        offset_s: start of sampling, seconds after the start of the recording.
+    """
+    if series.power is None:
+        return None
+    labels = np.where(result.labels < 0, result.k, result.labels)
+    start, end = series.start_s + offset_s, series.end_s + offset_s
+    return power_by_phase(
+        series.power, end - start, overlaps(start, end, profile.start_s, profile.end_s, labels, result.k + 1)
+    )

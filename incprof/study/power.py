@@ -1,17 +1,12 @@
-"""Counters recorded beside a run, aligned to its time axis."""
+"""Counters sampled during a run, aligned to its time axis, and the power among them."""
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
-from incprof.analysis.counters import lay_under, power_under
-from incprof.analysis.counters.lanes import CounterLane, lanes_of
-from incprof.analysis.counters.phase_counters import CountersUnder
 from incprof.analysis.diff.energy_change import NodePower
 from incprof.analysis.diff.measure import cpu_seconds
-from incprof.analysis.views.tracks import TimeBins
+from incprof.analysis.energy import phase_power
 from incprof.errors import NoDataError
 from incprof.model import Metadata
 from incprof.model.series import CounterSeries
@@ -24,8 +19,8 @@ FAR = 0.1
 WORTH_SAYING = 0.05
 
 
-class StudyCounters:
-    """The counters in a file, recorded beside a run.
+class SampledCounters:
+    """The counters in a file, sampled during a run.
 
     Raises, on construction:
         NoDataError: the file does not exist, has no row, or none of the run's time.
@@ -56,50 +51,38 @@ class StudyCounters:
             said = f"{self.path} has no start time and {lengths}: it is aligned with the start of the run"
             self.study.listener.warn([said])
 
-    @cached_property
-    def under(self) -> CountersUnder:
-        """Counters by phase."""
-        return lay_under(
-            self.series, self.study.profile, self.study.phases(), offset_s=self.offset_s, by_clock=self.by_clock,
-            path=self.path,
-        )  # fmt: skip
 
-    def lanes(self, bins: TimeBins) -> tuple[CounterLane, ...]:
-        """Return the counters over the time bins of a page."""
-        return lanes_of(self.series, self.offset_s, bins.start_s, bins.end_s)
-
-
-def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
-    """Return the power beside a run by phase, and remarks.
+def node_power(study: Study, path: str) -> tuple[NodePower, list[str]]:
+    """Return the power of a run's node by phase, and remarks.
 
     Raises:
         NoDataError: the file has no power, or none of the run's time.
         UsageError: none of its columns holds times.
     """
-    beside = StudyCounters(study, path)
-    found = power_under(beside.series, study.profile, study.phases(confidence=False), beside.offset_s)
-    if found is None or beside.series.power is None:
+    sampled = SampledCounters(study, path)
+    found = phase_power(sampled.series, study.profile, study.phases(confidence=False), sampled.offset_s)
+    if found is None or sampled.series.power is None:
         raise NoDataError(f"{path}: contains no power, in watts or joules: incprof sample --system records it")
     if not found.measured_s.sum() > 0:
         raise NoDataError(f"{path}: contains no power during the run")
-    busy, not_own = processors(beside) or (0.0, 0.0)
+    busy, not_own = busy_processors(sampled) or (0.0, 0.0)
     others = not_own / busy if busy > 0 else 0.0
     said = []
     if others >= WORTH_SAYING:
         said.append(
             f"{path}: {100 * others:.0f} % of the node's busy processors ran other programs: the energy includes theirs"
         )
-    if beside.series.power.simulated is not None:
-        said.append(f"{path}: power is simulated by {beside.series.power.simulated}")
-    return NodePower(found, others, beside.series.power.simulated is not None), said
+    if sampled.series.power.simulated is not None:
+        said.append(f"{path}: power is simulated by {sampled.series.power.simulated}")
+    return NodePower(found, others, sampled.series.power.simulated is not None), said
 
 
-def processors(beside: StudyCounters) -> tuple[float, float] | None:
+def busy_processors(sampled: SampledCounters) -> tuple[float, float] | None:
     """Return the node's busy processors during the run, and those of them used by other programs.
 
     None without such counters.
     """
-    series, study, offset_s = beside.series, beside.study, beside.offset_s
+    series, study, offset_s = sampled.series, sampled.study, sampled.offset_s
     if "cpu" not in series.names:
         return None
     length = float(study.profile.end_s[-1])

@@ -1,49 +1,53 @@
-"""Counters by phase: the section used by every answer."""
+"""Section on counters that were sampled during a run: the figures of each phase, and what it is bound by."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
-from incprof.analysis.counters.bound import BRANCH_CYCLES, MISS_CYCLES
-from incprof.analysis.counters.lanes import CounterLane
-from incprof.analysis.counters.phase_counters import By, CountersUnder, PhaseCounters, StepEnergy
 from incprof.analysis.views.tracks import TimeBins
+from incprof.model import FloatArray
 from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.words.display_names import SHORT, Names, clean
-from incprof.report.words.formatting import count, duration, joules, percent, rate
+from incprof.report.words.formatting import SIMULATED, count, duration, joules, percent, rate
 from incprof.report.words.run import rounded
+from incprof.study.power import SampledCounters
+from incprof.study.study import Study
+from incprof.systems.counters.analyse import (
+    BRANCH_CYCLES,
+    MISS_CYCLES,
+    By,
+    CountersByPhase,
+    PhaseCounters,
+    StepEnergy,
+    lanes_of,
+)
+from incprof.systems.counters.figures import FIGURES
+from incprof.systems.counters.read import read_by_phase
 
-# Power figures, which may come from a formula, and the mark of those that do.
+# Figures of power, which may come from a formula.
 ENERGY = ("power_w", "energy_j", "iteration_j")
-SIMULATED = "simulated"
-
-# By the names of analysis/counters/figures.py: heading, full name and unit. Other figures are in JSON only.
-FIGURES = {
-    "power_w": ("power", "power of the node", "W"),
-    "energy_j": ("energy", "energy of the node", "J"),
-    "iteration_j": ("iteration", "energy of the node in an iteration", "J"),
-    "cpu": ("CPUs", "processors busy", "number"),
-    "ipc": ("IPC", "instructions per cycle", "number"),
-    "misses_per_1000": ("misses/1000", "cache misses per 1000 instructions", "number"),
-    "memory_bytes_s": ("memory", "memory, about", "kB/s"),
-    "branch_misses_per_1000": ("branch misses/1000", "branch misses per 1000 instructions", "number"),
-    "system_share": ("kernel", "kernel's part of CPU time", "%"),
-    "context_switches_s": ("switches/s", "context switches per second", "number"),
-    "page_faults_s": ("faults/s", "page faults per second", "number"),
-    "read_bytes_s": ("read", "read", "kB/s"),
-    "write_bytes_s": ("written", "written", "kB/s"),
-    "disk_read_bytes_s": ("disk read", "read from disks", "kB/s"),
-    "disk_write_bytes_s": ("disk written", "written to disks", "kB/s"),
-    "net_bytes_s": ("network", "network, both ways", "kB/s"),
-    "iowait": ("I/O wait", "processors that wait for storage", "number"),
-    "rss_bytes": ("resident", "resident memory", "kB"),
-}
 
 
-def counters_section(found: CountersUnder, lanes: Sequence[CounterLane] = (), bins: TimeBins | None = None) -> Section:
-    """Return counters by phase, and over the bins of a page."""
-    drawn = () if bins is None else tuple(_lane(found, lane, bins) for lane in lanes)
+def sections(study: Study, path: str) -> Callable[[TimeBins | None], list[Section]]:
+    """Return a function that returns the section on a file of counters; given the bins of a page, with lanes."""
+    sampled = SampledCounters(study, path)
+    found = read_by_phase(sampled)
+
+    def of(bins: TimeBins | None) -> list[Section]:
+        if bins is None:
+            return [_section(found)]
+        values = lanes_of(sampled.series, sampled.offset_s, bins.start_s, bins.end_s)
+        return [_section(found, values, bins)]
+
+    return of
+
+
+def _section(
+    found: CountersByPhase, values: Mapping[str, FloatArray] | None = None, bins: TimeBins | None = None
+) -> Section:
+    """Return counters by phase, and the values of figures over the bins of a page."""
+    drawn = () if bins is None else tuple(_lane(found, key, each, bins) for key, each in (values or {}).items())
     power = found.power
     facts: dict[str, object] = {
         "file": found.path,
@@ -65,12 +69,12 @@ def counters_section(found: CountersUnder, lanes: Sequence[CounterLane] = (), bi
     return Section("counters", "What bounds each phase", (table,), drawn, tuple(_notes(found)), facts)
 
 
-def _columns(found: CountersUnder) -> tuple[Column, ...]:
+def _columns(found: CountersByPhase) -> tuple[Column, ...]:
     """Return the columns: figures of some phase, the first of which are dropped last, and the bound of each phase."""
-    shown = [name for name in FIGURES if any(name in phase.figures for phase in found.phases)]
+    shown = [figure for figure in FIGURES if figure.head and any(figure.key in each.figures for each in found.phases)]
     figures = [
-        Column(FIGURES[name][0] + _mark(found, name), _figure(name), FIGURES[name][2], drop=place)
-        for place, name in enumerate(shown, start=1)
+        Column(figure.head + _mark(found, figure.key), _value(figure.key), figure.unit, drop=place)
+        for place, figure in enumerate(shown, start=1)
     ]
     steps = () if found.power is None else (Column(None, lambda phase: [*map(_step, phase.steps)], key="steps"),)
     return (
@@ -86,16 +90,17 @@ def _columns(found: CountersUnder) -> tuple[Column, ...]:
     )
 
 
-def _figure(name: str) -> Callable[[PhaseCounters], float | None]:
+def _value(name: str) -> Callable[[PhaseCounters], float | None]:
     """Return a function that reads a figure of a phase; None where the phase has none."""
     return lambda phase: phase.figures.get(name)
 
 
-def _lane(found: CountersUnder, lane: CounterLane, bins: TimeBins) -> Lane:
+def _lane(found: CountersByPhase, key: str, values: FloatArray, bins: TimeBins) -> Lane:
     """Return a figure over the bins of a page."""
-    head, title, unit = FIGURES[lane.name]
-    mark = _mark(found, lane.name)
-    return Lane(head + mark, unit, *edges_of(bins.start_s, bins.end_s, lane.values), title + mark, lane.name)
+    figure = next(each for each in FIGURES if each.key == key)
+    mark = _mark(found, key)
+    edges, values = edges_of(bins.start_s, bins.end_s, values)
+    return Lane(figure.head + mark, figure.unit, edges, values, figure.title + mark, figure.key)
 
 
 def _step(step: StepEnergy) -> dict[str, object]:
@@ -108,7 +113,7 @@ def _digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _mark(found: CountersUnder, name: str) -> str:
+def _mark(found: CountersByPhase, name: str) -> str:
     """Return the mark of power that no sensor measured."""
     simulated = found.power is not None and found.power.simulated is not None
     return f" ({SIMULATED})" if simulated and name in ENERGY else ""
@@ -178,7 +183,7 @@ def _part(share: float) -> str:
     return f"{percent(share)} of the cycles" if share < 1 else "as much as all cycles, or more"
 
 
-def _notes(found: CountersUnder) -> list[str]:
+def _notes(found: CountersByPhase) -> list[str]:
     """Return how the counters overlap the run, and remarks on them."""
     name = clean(os.path.basename(found.path), 60)
     side = "after" if found.offset_s >= 0 else "before"
@@ -202,7 +207,7 @@ def _notes(found: CountersUnder) -> list[str]:
     return out
 
 
-def energy_line(found: CountersUnder, phase: PhaseCounters, names: Names = SHORT) -> str | None:
+def energy_line(found: CountersByPhase, phase: PhaseCounters, names: Names = SHORT) -> str | None:
     """Return the energy of the steps of a phase; None if no step has any."""
     if not phase.steps:
         return None
@@ -212,7 +217,7 @@ def energy_line(found: CountersUnder, phase: PhaseCounters, names: Names = SHORT
     return f"energy of steps{_mark(found, 'energy_j')}: {', '.join(each)}"
 
 
-def _power_lines(found: CountersUnder) -> list[str]:
+def _power_lines(found: CountersByPhase) -> list[str]:
     """Return the domain of the power figures, and the energy of the whole run."""
     power = found.power
     if power is None:

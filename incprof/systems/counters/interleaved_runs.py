@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from incprof.analysis.advice import Setting
 from incprof.errors import IncprofError
 from incprof.readers.series.counter_series import read_counters
-from incprof.study.advice.cpufreq import Frequencies
+from incprof.systems.counters.advice import Setting
+from incprof.systems.counters.cpufreq import Frequencies
 
 OWN = (sys.executable, "-m", "incprof")
 # Exit status of incprof sample without anything to sample.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from incprof.analysis.advice import Advice, Effect, Rule, Saving, Setting
 from incprof.report.json.writing import significant, write
 from incprof.report.text.folding import folded
-from incprof.report.words.counters import SIMULATED
 from incprof.report.words.display_names import clean
-from incprof.report.words.formatting import signed
+from incprof.report.words.formatting import SIMULATED, signed
+from incprof.systems.counters.advice import Advice, Effect, Rule, Saving, Setting
 
 
 def write_text(found: Advice, out: TextIO, *, width: int) -> None:

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args, command)
     if args.of is None and find_program(command[0]) is None:
         return NOT_FOUND
-    from incprof.study.advice.advise import advise, advise_on, thread_counts
+    from incprof.systems.counters.advise import advise, advise_on, thread_counts
 
     if args.of is not None:
         found = advise_on(args.of, args.counters, listener=STDERR)
@@ -124,11 +124,11 @@ def run(args: argparse.Namespace) -> int:
             listener=STDERR,
         )  # fmt: skip
     if args.json:
-        from incprof.report.advice_answer import write_json
+        from incprof.systems.counters.advice_answer import write_json
 
         write_json(found, sys.stdout)
     else:
-        from incprof.report.advice_answer import write_text
+        from incprof.systems.counters.advice_answer import write_text
 
         write_text(found, sys.stdout, width=text_width())
     return 0

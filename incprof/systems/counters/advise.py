@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.advice import Advice, Rule, Setting, by_rule, effects_of
-from incprof.analysis.counters.phase_counters import Bound
 from incprof.analysis.diff.measure import cpu_seconds
 from incprof.errors import IncprofError, NoDataError
-from incprof.study.advice.cpufreq import Frequencies, check_limits, frequencies
-from incprof.study.advice.interleaved_runs import Recorded, record_all
-from incprof.study.counters import StudyCounters, processors
 from incprof.study.diff import compare_sides
 from incprof.study.options import SILENT, Listener
+from incprof.study.power import SampledCounters, busy_processors
 from incprof.study.study import Study
+from incprof.systems.counters.advice import Advice, Rule, Setting, by_rule, effects_of
+from incprof.systems.counters.analyse import Bound
+from incprof.systems.counters.cpufreq import Frequencies, check_limits, frequencies
+from incprof.systems.counters.interleaved_runs import Recorded, record_all
+from incprof.systems.counters.read import read_by_phase
 
 # If other programs leave a run this many processors less than it has threads, its times change by that alone.
 SHORT = 0.1
@@ -111,7 +112,7 @@ def _missing(recorded: Sequence[Recorded]) -> float:
     for each in recorded:
         threads = each.setting.threads or 1
         for run, path in zip(each.runs, each.counters, strict=False):
-            busy = processors(StudyCounters(Study(run), path))
+            busy = busy_processors(SampledCounters(Study(run), path))
             if busy is not None:
                 most = max(most, busy[1] + threads - (os.cpu_count() or threads))
     return most
@@ -136,9 +137,9 @@ def _rules(directory: str, counters: str | None, what: Sequence[str], listener: 
     busy = _busy(study)
     alone = False
     if counters is not None:
-        beside = StudyCounters(study, counters)
-        bounds = {phase.id: phase.bound for phase in beside.under.phases}
-        there = processors(beside)
+        sampled = SampledCounters(study, counters)
+        bounds = {phase.id: phase.bound for phase in read_by_phase(sampled).phases}
+        there = busy_processors(sampled)
         most = max((threads for _, threads in busy.values()), default=1.0)
         here = study.profile.metadata.raw.get("host") == os.uname().nodename
         alone = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from incprof.analysis.compare.log_mean import Change
-from incprof.analysis.counters.phase_counters import Bound
 from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
 from incprof.analysis.phase_result import PhaseResult
+from incprof.systems.counters.analyse import Bound
 
 # What a saving is a share of: the node's energy where power was sampled, else reserved threads times time.
 SavingOf = Literal["energy", "processor time"]

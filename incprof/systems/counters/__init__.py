@@ -1,0 +1,1 @@
+"""Counters of hardware and kernel during a run: what bounds each phase, and what fewer threads would save."""

@@ -1,0 +1,240 @@
+"""Events by the names that `incprof sample` and perf give them, and the figures made of them: a row for each.
+
+A new figure is a row of FIGURES: text, JSON and page show it where its events were counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import BoolArray, FloatArray
+from incprof.model.series import canonical, event_of
+
+# Both run at a fixed rate while the processor works.
+ALIKE = {"bus-cycles": "ref-cycles"}
+
+
+def plain(name: str) -> str:
+    """Return the canonical name of an event, without kind of core and mode."""
+    word = canonical(name) or event_of(name).lower()
+    return ALIKE.get(word, word)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns of counters in some rows.
+
+    Attributes:
+        names: (m) names of the columns.
+        values: (r, m), NaN: not counted.
+        row_s: (r,) lengths of the rows, seconds.
+    """
+
+    names: Sequence[str]
+    values: FloatArray
+    row_s: FloatArray
+
+    @property
+    def wall_s(self) -> float:
+        """Time of all rows, seconds."""
+        return float(self.row_s.sum())
+
+    def within(self, rows: BoolArray) -> Events:
+        """Return the events of some rows, (r,)."""
+        return Events(self.names, self.values[rows], self.row_s[rows])
+
+    def column(self, name: str) -> FloatArray | None:
+        """Return an event, (r,), summed over all kinds of cores; None if it is missing."""
+        mine = [at for at, each in enumerate(self.names) if plain(each) == name]
+        if not mine:
+            return None
+        found = self.values[:, mine]
+        # A thread that runs on one kind of core is not counted on the other.
+        return np.where(np.isnan(found).all(axis=1), np.nan, np.nansum(found, axis=1))
+
+    def ratio(self, above: str, below: str) -> float | None:
+        """Return the sum of one event over that of another, in the rows that have both; None if there are none."""
+        one, other = self.column(above), self.column(below)
+        if one is None or other is None:
+            return None
+        both = np.isfinite(one) & np.isfinite(other)
+        whole = float(other[both].sum())
+        return float(one[both].sum()) / whole if whole > 0 else None
+
+    def per_second(self, name: str) -> float | None:
+        """Return the count per second; None if not available."""
+        found = self.column(name)
+        return None if found is None else self._mean(found, self.row_s * 0 + 1)
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean over time of a level or a share; None if not available."""
+        found = self.column(name)
+        return None if found is None else self._mean(found, self.row_s)
+
+    def _mean(self, values: FloatArray, weight: FloatArray) -> float | None:
+        """Return the sum of weighted values over the time in which there are some."""
+        known = np.isfinite(values)
+        time = float(self.row_s[known].sum())
+        return float((values * weight)[known].sum()) / time if time > 0 else None
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How a figure is computed.
+
+    Attributes:
+        events: that it uses.
+        of: Returns its value in some rows; None where it has none.
+    """
+
+    events: tuple[str, ...]
+    of: Callable[[Events], float | None]
+
+
+def mean(level: str) -> Formula:
+    """Return the mean of a level or a share."""
+    return Formula((level,), lambda events: events.mean(level))
+
+
+def per_second(event: str, factor: float = 1.0) -> Formula:
+    """Return the rate of an event, times a factor."""
+    return Formula((event,), lambda events: _times(factor, events.per_second(event)))
+
+
+def ratio(above: str, below: str, factor: float = 1.0) -> Formula:
+    """Return the ratio of two events, times a factor."""
+    return Formula((above, below), lambda events: _times(factor, events.ratio(above, below)))
+
+
+def first(*formulas: Formula) -> Formula:
+    """Return the value of the first formula that has one."""
+
+    def of(events: Events) -> float | None:
+        return next((value for formula in formulas if (value := formula.of(events)) is not None), None)
+
+    return Formula(_events(formulas), of)
+
+
+def total(*formulas: Formula) -> Formula:
+    """Return the sum of the formulas that have a value."""
+
+    def of(events: Events) -> float | None:
+        values = [value for formula in formulas if (value := formula.of(events)) is not None]
+        return sum(values) if values else None
+
+    return Formula(_events(formulas), of)
+
+
+def share(part: str, other: str) -> Formula:
+    """Return the part that one level has of its sum with another."""
+
+    def of(events: Events) -> float | None:
+        one, two = events.mean(part), events.mean(other)
+        return None if one is None or two is None or one + two <= 0 else one / (one + two)
+
+    return Formula((part, other), of)
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
+
+
+def _events(formulas: Sequence[Formula]) -> tuple[str, ...]:
+    return tuple(event for formula in formulas for event in formula.events)
+
+
+def misses(below: str, factor: float = 1.0) -> Formula:
+    """Return misses of the last level per other event; perf also has an event for those of loads alone."""
+    return first(ratio("cache-misses", below, factor), ratio("llc-load-misses", below, factor))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a period of time.
+
+    Attributes:
+        key: Name in JSON.
+        formula: None: computed from the power of the whole run.
+        head: Heading of its column; "": in JSON only.
+        title: Full name.
+        unit: As of a column (incprof/model/section.py).
+        lane: Place among the lanes of a page, from the top; 0: no lane.
+    """
+
+    key: str
+    formula: Formula | None
+    head: str = ""
+    title: str = ""
+    unit: str = "number"
+    lane: int = 0
+
+    def of(self, events: Events) -> float | None:
+        """Return its value in some rows; None where it has none."""
+        return None if self.formula is None else self.formula.of(events)
+
+
+# The node's power, from any column.
+POWER = "power-watts"
+# Size of a line of the last-level cache, on x86-64 and most other processors.
+LINE_BYTES = 64
+# In the order of the columns, of which the last are dropped first where space is short.
+FIGURES = (
+    Figure("power_w", mean(POWER), "power", "power of the node", "W", lane=1),
+    Figure("energy_j", None, "energy", "energy of the node", "J"),
+    Figure("iteration_j", None, "iteration", "energy of the node in an iteration", "J"),
+    Figure("cpu", first(mean("cpu"), per_second("task-clock", 1e-9)), "CPUs", "processors busy", lane=6),
+    Figure("ipc", first(ratio("instructions", "cycles"), mean("ipc")), "IPC", "instructions per cycle", lane=2),
+    Figure(
+        "misses_per_1000", misses("instructions", 1000),
+        "misses/1000", "cache misses per 1000 instructions", lane=3,
+    ),
+    Figure("misses_per_cycle", misses("cycles")),
+    Figure("miss_share", ratio("cache-misses", "cache-references")),
+    Figure(
+        "memory_bytes_s",
+        first(per_second("cache-misses", LINE_BYTES), per_second("llc-load-misses", LINE_BYTES)),
+        "memory", "memory, about", "kB/s", lane=4,
+    ),
+    Figure(
+        "branch_misses_per_1000", ratio("branch-misses", "instructions", 1000),
+        "branch misses/1000", "branch misses per 1000 instructions", lane=5,
+    ),
+    Figure("branch_misses_per_cycle", ratio("branch-misses", "cycles")),
+    Figure("system_share", share("system", "user"), "kernel", "kernel's part of CPU time", "%", lane=7),
+    Figure("context_switches_s", per_second("context-switches"), "switches/s", "context switches per second", lane=8),
+    Figure(
+        "page_faults_s", first(per_second("page-faults"), per_second("minor-faults")),
+        "faults/s", "page faults per second", lane=9,
+    ),
+    Figure("major_faults_s", per_second("major-faults")),
+    Figure("read_bytes_s", per_second("read-bytes"), "read", "read", "kB/s", lane=10),
+    Figure("write_bytes_s", per_second("write-bytes"), "written", "written", "kB/s", lane=11),
+    Figure("disk_read_bytes_s", per_second("disk-read-bytes"), "disk read", "read from disks", "kB/s"),
+    Figure("disk_write_bytes_s", per_second("disk-write-bytes"), "disk written", "written to disks", "kB/s"),
+    Figure(
+        "net_bytes_s", total(per_second("net-rx-bytes"), per_second("net-tx-bytes")),
+        "network", "network, both ways", "kB/s",
+    ),
+    Figure("iowait", mean("iowait"), "I/O wait", "processors that wait for storage"),
+    Figure("rss_bytes", mean("rss-bytes"), "resident", "resident memory", "kB", lane=12),
+)  # fmt: skip
+# Columns that answers do not list as unused: they have no figure of their own.
+WITHOUT_FIGURE = {
+    "ref-cycles", "branches", "cpu-migrations", "active-cpus", "running-threads", "run-queue", "net-lo-bytes",
+    "ipc-ref",
+}  # fmt: skip
+KNOWN = WITHOUT_FIGURE.union(*(figure.formula.events for figure in FIGURES if figure.formula is not None)) - {POWER}
+
+
+def drawn_figures() -> list[Figure]:
+    """Return the figures that are drawn over time, from the top."""
+    return sorted((figure for figure in FIGURES if figure.lane), key=lambda figure: figure.lane)
+
+
+def figures_of(events: Events) -> dict[str, float]:
+    """Return the figures that the events allow, in order."""
+    found = {figure.key: figure.of(events) for figure in FIGURES}
+    return {key: value for key, value in found.items() if value is not None}
