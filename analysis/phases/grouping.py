@@ -16,7 +16,7 @@ from incprof.analysis.phases.changepoints import Evidence, least_gain
 from incprof.analysis.phases.likelihood import ratio, variance
 from incprof.model import BoolArray, FloatArray
 
-# Two groups that alternate at least so often, in this share of their episodes, are steps.
+# Groups that come at least so often, in this share of their episodes one after another, are steps.
 TURNS, INSIDE = 4, 0.8
 # A share that differs by this is significant, however few the samples.
 HALF = 0.5
@@ -67,11 +67,13 @@ def without_steps(
             driver.
     """
     if is_one is not None:
-        while (pair := _in_turn(groups, sorted(segments), is_one)) is not None:
-            one, other = (groups[at] for at in pair)
-            rest = [group for at, group in enumerate(groups) if at not in pair]
-            both = Group(one.count + other.count, one.segments + other.segments)
-            groups = _alike(evidence, [both, *rest], named)
+        while (steps := _in_turn(groups, sorted(segments), is_one)) is not None:
+            loop = Group(np.zeros_like(groups[0].count))
+            for at in steps:
+                loop.count = loop.count + groups[at].count
+                loop.segments += groups[at].segments
+            rest = [group for at, group in enumerate(groups) if at not in steps]
+            groups = _alike(evidence, [loop, *rest], named)
     return sorted(groups, key=lambda group: min(group.segments))
 
 
@@ -133,21 +135,25 @@ def _apart(evidence: Evidence, one: FloatArray, other: FloatArray, named: FloatA
     return float(np.where(surely, np.where(differ >= HALF, np.inf, gain), 0.0).max())
 
 
-def _in_turn(
-    groups: Sequence[Group], segments: Sequence[Segment], is_one: Callable[[Group], bool]
-) -> tuple[int, int] | None:
-    """Return two groups that alternate repeatedly: steps of one loop, however long its iterations are."""
+def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Callable[[Group], bool]) -> list[int] | None:
+    """Return groups that follow one another repeatedly: steps of one loop, however long its iterations are."""
     owner = {segment: at for at, group in enumerate(groups) for segment in group.segments}
-    order = [owner[segment] for segment in segments if segment in owner]
-    pairs = Counter(tuple(sorted(pair)) for pair in itertools.pairwise(order))
-    visits = Counter(at for at, _ in itertools.groupby(order))
-    for (one, other), times in sorted(pairs.items(), key=lambda item: (-item[1], item[0])):
-        often = one != other and min(visits[one], visits[other]) >= TURNS
-        if (
-            often
-            and times >= INSIDE * (visits[one] + visits[other] - 1)
-            and is_one(groups[one])
-            and is_one(groups[other])
-        ):
-            return one, other
+    order = [at for at, _ in itertools.groupby(owner[segment] for segment in segments if segment in owner)]
+    episodes = Counter(order)
+    links = Counter(
+        pair for pair in map(frozenset, itertools.pairwise(order)) if min(episodes[at] for at in pair) >= TURNS
+    )
+    for pair, _ in sorted(links.items(), key=lambda item: (-item[1], sorted(item[0]))):
+        steps = set(pair)
+        while sum(links[each] for each in links if each <= steps) < INSIDE * (sum(episodes[at] for at in steps) - 1):
+            beside = Counter[int]()
+            for each, times in links.items():
+                if len(each & steps) == 1:
+                    beside[next(iter(each - steps))] += times
+            if not beside:
+                break
+            steps.add(max(beside, key=lambda at: (beside[at], -at)))
+        else:
+            if all(is_one(groups[at]) for at in steps):
+                return sorted(steps)
     return None

@@ -45,7 +45,7 @@ class Sequence:
         frame: (u, d) functions of each path from the outermost frame in, followed by SELF, or by WAITING where the
             thread waits below it.
         period_s: from one entry to the next where the program is busy, seconds.
-        begins: entry functions of the program or its threads.
+        begins: entry functions of the program.
         blur: number of samples within which the order is unknown: those of an interval where samples have no times.
     """
 
