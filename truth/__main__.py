@@ -19,8 +19,9 @@ from truth.page import page  # noqa: E402
 from truth.places import HERE  # noqa: E402
 from truth.realworld import all_real, recording_of  # noqa: E402
 from truth.recordings import NotRecorded, all_programs, recorded  # noqa: E402
+from truth.timescales import answers as timescales  # noqa: E402
 
-PARTS = ("generated", "programs", "real")
+PARTS = ("generated", "programs", "real", "timescales")
 QUICK_FAMILIES = ("count-03", "shares-90-10", "interleaved", "noise", "missing")
 
 
@@ -89,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         real(args.methods, notes, args.split) if "real" in parts else [],
         notes,
         cases=args.output is not None or not whole,
+        timescales=list(timescales(args.split)) if "timescales" in parts and "robust" in args.methods else [],
     )
     if output is None:
         sys.stdout.write(text)

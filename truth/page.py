@@ -8,6 +8,7 @@ from truth.evaluate import Outcome
 from truth.places import HERE
 from truth.split import HELD, SPLITS, TUNE
 from truth.tables import PHASES, SITES, by_family, by_method, by_run
+from truth.timescales import Answer, section
 
 TOOL = ("paper", "robust")
 INTRODUCTION = HERE / "introduction.md"
@@ -19,10 +20,12 @@ def page(
     real: Sequence[Outcome],
     notes: list[str],
     cases: bool = True,
+    timescales: Sequence[Sequence[Answer]] = (),
 ) -> str:
     """Return the whole page.
 
-    notes: cases that could not be run, a line each. cases: with a table of each case, tune only.
+    notes: cases that could not be run, a line each. cases: with a table of each case, tune only. timescales: the
+    answers to the recordings of each run.
     """
     lines = [INTRODUCTION.read_text()]
     lines += _part("Generated runs", generated, "Drawn from fixed seeds: the same everywhere.", cases)
@@ -33,6 +36,7 @@ def page(
         cases,
     )
     lines += _real(real, cases)
+    lines += section(timescales)
     if notes:
         lines += ["## Not run", "", *(f"- {note}" for note in notes), ""]
     return "\n".join(lines).rstrip() + "\n"
