@@ -191,8 +191,8 @@ SETTINGS = [
     ("EKG_DISABLE", "x", "EKG_DISABLE=x is not valid, using 0"),
     ("EKG_DISABLE", "\x1b[31m\u202e\u00e9", "EKG_DISABLE=?[31m?\u00e9 is not valid, using 0"),
     ("EKG_RANK", "-3", "EKG_RANK=-3 is not valid, using the launcher's rank"),
-    ("EKG_SINK", "paper", "EKG_SINK knows file, prometheus, ldms and none, using file: paper"),
-    ("EKG_SINK", "file,paper", "EKG_SINK knows file, prometheus, ldms and none, using those: file,paper"),
+    ("EKG_SINK", "paper", "EKG_SINK: expected file, prometheus, ldms or none, using file: paper"),
+    ("EKG_SINK", "file,paper", "EKG_SINK: expected file, prometheus, ldms or none, using those: file,paper"),
 ]
 
 

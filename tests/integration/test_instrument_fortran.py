@@ -157,7 +157,7 @@ def test_where_a_heartbeat_is_refused_nothing_is_made() -> None:
     with pytest.raises(IncprofError, match=r"a\.f90:1: s: no beat can go here: pure"):
         fortran_insertions(file, [Beat(1, 0)])
     own = parse_fortran("b.f90", b"program p\nuse appekg\nend\n", fixed=False)
-    with pytest.raises(IncprofError, match=r"b\.f90:1: the PROGRAM cannot name heartbeats: line 2 names"):
+    with pytest.raises(IncprofError, match=r"b\.f90:1: the PROGRAM cannot name heartbeats: line 2 uses"):
         fortran_insertions(own, [], [Announcement(1, "s:body")])
     macro = parse_fortran("c.f90", b"program p\nx = 1\nCHECK(x)\nend\n", fixed=False)
     assert macro.functions[0].refusal

@@ -57,7 +57,7 @@ def test_a_signal_that_ends_the_program_loses_nothing(host: BuildHost, tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGQUIT, signal.SIGRTMIN])
 def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path, number: int) -> None:
-    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.05)
+    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.02)
     assert trial.recorded.status == -number
     assert calls(trial.profile())["tick"] == 1000
     assert trial.profile().n_intervals >= 3
@@ -65,7 +65,7 @@ def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path,
 
 
 def test_abort(host: BuildHost, tmp_path: Path) -> None:
-    trial = try_both([host("ends.c"), "abort"], tmp_path, interval=0.05)
+    trial = try_both([host("ends.c"), "abort"], tmp_path, interval=0.02)
     assert trial.recorded.status == -signal.SIGABRT
     assert trial.profile().n_intervals >= 3
 

@@ -248,7 +248,7 @@ def test_a_program_of_musl(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     program = compile_program(tmp_path, "small", compiler="musl-gcc")
     assert "musl" in str(warning_for(program, []))
     assert main(["check", program]) == 1
-    assert "of musl" in capfd.readouterr().out
+    assert "linked with musl" in capfd.readouterr().out
     command = [sys.executable, "-m", "incprof", "record", "-o", str(tmp_path / "run"), "--", program]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stdout) == (0, "3\n")

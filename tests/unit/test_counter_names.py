@@ -78,7 +78,7 @@ def test_what_is_taken_for_another_counter_is_noted(tmp_path):
     path.write_text("time_s,LLC-load-misses\n1,5\n2,7\n3,6\n")
     (found,) = read_nodes([path])
     assert found.counters == ("cache-misses",)
-    assert "LLC-load-misses is taken for cache-misses" in found.notes
+    assert "LLC-load-misses is treated as cache-misses" in found.notes
 
 
 def paper_file(tmp_path, names=AS_PRINTED):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.cli.verbs import sample
 from incprof.errors import UsageError
 from incprof.record import settings
 from incprof.record.settings import resolve
+from incprof.systems.counters import sample_verb as sample
 from incprof.systems.heartbeats.verb import seconds
 
 
