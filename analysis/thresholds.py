@@ -157,7 +157,7 @@ class SiteOptions:
     in_run: float = threshold(
         100.0,
         "calls",
-        "longer calls are not observed, since a run has fewer of them: 40 and 200 give the same in real programs",
+        "calls longer than an interval that fit into the run: 40 and 200 give the same in real programs",
         low=1.0,
         high=1e6,
     )
