@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -152,9 +153,7 @@ def test_pages_are_found_by_their_words(site: Path, tab: Any) -> None:
 
 def test_the_page_of_a_verb_lists_its_options(site: Path) -> None:
     for verb in ("check", "sample", "diff"):
-        listed = {option for action in verb_parser(verb)._actions for option in action.option_strings} - {
-            "-h",
-            "--help",
-        }
+        actions = [action for action in verb_parser(verb)._actions if action.help != argparse.SUPPRESS]
+        listed = {option for action in actions for option in action.option_strings} - {"-h", "--help"}
         text = re.sub(r"<[^>]+>", "", (site / f"use/{verb}.html").read_text().partition('id="all-options"')[2])
         assert {option for option in listed if option not in text} == set()
