@@ -1,13 +1,16 @@
 """Cells of CSV files: text that spreadsheets would take for formulas, and numbers."""
 
 import csv
+import io
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from incprof.cli.main import main
-from incprof.report.files.csv_cells import cell, with_text_cells
+from incprof.report.files.csv_cells import cell, with_text_cells, write_rows
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 
@@ -68,3 +71,11 @@ def test_heartbeats(tmp_path: Path) -> None:
     file.end().save(tmp_path / "ekg/rank-00000.ekg")
     assert main(["heartbeats", str(tmp_path / "ekg"), "--csv", str(tmp_path / "t.csv")]) == 0
     assert [row["name"] for row in rows_of(tmp_path / "t.csv")] == ["'=1+1", "solve", ""]
+
+
+@given(st.lists(st.text("a\r\n,\"'", max_size=4), min_size=1, max_size=4))
+def test_whatever_a_name_holds_it_stays_one_cell(names: list[str]) -> None:
+    out = io.StringIO(newline="")
+    write_rows(pd.DataFrame({"name": names, "n": range(len(names))}), out)
+    rows = list(csv.reader(io.StringIO(out.getvalue(), newline="")))
+    assert rows == [["name", "n"], *([name, str(at)] for at, name in enumerate(names))]

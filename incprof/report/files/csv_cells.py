@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # A formula begins with one of these in a spreadsheet, which ignores a leading tab.
 FORMULA = ("=", "+", "-", "@", "\t")
+
+
+class Lines:
+    """Lines that end with a newline, of a writer that ends them with CR LF, and therefore quotes both."""
+
+    def __init__(self, out: TextIO):
+        self._out = out
+
+    def write(self, row: str) -> int:
+        """Write a row."""
+        return self._out.write(row.removesuffix("\r\n") + "\n")
+
+
+def write_rows(rows: pd.DataFrame, out: TextIO) -> None:
+    """Write the rows of a table below a header line; missing values are empty."""
+    with_text_cells(rows).to_csv(Lines(out), index=False, lineterminator="\r\n")
 
 
 def cell(text: str) -> str:

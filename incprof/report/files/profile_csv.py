@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 
 from incprof.model import IntervalProfile
-from incprof.report.files.csv_cells import cell
+from incprof.report.files.csv_cells import Lines, cell
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
     """Write the rows of IntervalProfile.to_pandas without building it, except those in which both numbers are 0."""
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(Lines(out))
     writer.writerow(["interval", "start_s", "end_s", "function", "module", "self_s", "calls"])
     times = profile.start_s.tolist(), profile.end_s.tolist()
     for interval, (start, end, own, calls) in enumerate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
-from incprof.report.files.csv_cells import with_text_cells
+from incprof.report.files.csv_cells import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
     """Write the rows below a header line; missing values are empty."""
-    with_text_cells(rows).round(9).to_csv(out, index=False, lineterminator="\n")
+    write_rows(rows.round(9), out)
 
 
 def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:

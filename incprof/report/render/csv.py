@@ -7,27 +7,16 @@ import json
 from typing import Any, TextIO
 
 from incprof.model.section import Table
-from incprof.report.files.csv_cells import cell
+from incprof.report.files.csv_cells import Lines, cell
 from incprof.report.render.json import json_value
 
 
 def write_csv(table: Table, out: TextIO) -> None:
     """Write the columns that have a key. None becomes an empty cell; lists and mappings become JSON."""
-    writer = csv.writer(_Lines(out))
+    writer = csv.writer(Lines(out))
     writer.writerow([cell(column.key) for column in table.keyed])
     for row in table.rows:
         writer.writerow([_cell(column.get(row)) for column in table.keyed])
-
-
-class _Lines:
-    """Lines that end with a newline, of a writer that ends them with CR LF, and therefore quotes both."""
-
-    def __init__(self, out: TextIO):
-        self._out = out
-
-    def write(self, row: str) -> int:
-        """Write a row."""
-        return self._out.write(row.removesuffix("\r\n") + "\n")
 
 
 def _cell(value: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
-from incprof.report.files.csv_cells import with_text_cells
+from incprof.report.files.csv_cells import write_rows
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 
@@ -294,7 +294,7 @@ KEYS = {
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
     """Write the rows under a line of names; NaN is empty."""
-    with_text_cells(rows).to_csv(out, index=False, lineterminator="\n")
+    write_rows(rows, out)
 
 
 def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:
