@@ -50,7 +50,7 @@ def test_c_and_cpp(build: Build, record: Record, fast_clock: str, compiler: str,
     leaf = r"(even|odd|_ZL4evend|_ZL3oddd)"
     check(recording, f"main>steps>step(>{leaf}{CLONE})?", ("steps", "step"))
     leaves = {name: n for name, n in recording.calls().items() if "even" in name or "odd" in name}
-    assert list(leaves.values()) == [30_000_000, 30_000_000], leaves
+    assert list(leaves.values()) == [60_000_000, 60_000_000], leaves
 
 
 WHOLE = "-fno-inline -fno-ipa-cp -fno-ipa-sra"
