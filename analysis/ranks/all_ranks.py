@@ -156,14 +156,14 @@ def _peers(wall_s: FloatArray) -> IntArray:
 
 def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
     """Return the ranks beyond their peers, (r,), none if there are many; the usual value and its scatter, seconds."""
-    nobody, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
+    none, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
     if len(seconds) < PEERS or not usual > 0:
-        return nobody, usual, 1.0
+        return none, usual, 1.0
     spread = float(np.median(np.abs(seconds - usual))) / NORMAL
     counting = float(np.sqrt(usual / rate_hz + 1.0 / rate_hz**2))
     sigma, more = max(spread, counting), seconds - usual
     beyond: BoolArray = (more > (SIGMAS + OF_FEW / len(seconds)) * sigma) & (more > LEAST * usual)
-    return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else nobody), usual, sigma
+    return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else none), usual, sigma
 
 
 def _more_in(

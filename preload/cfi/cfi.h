@@ -66,7 +66,7 @@ struct go_function {
     uint64_t stack; /* position of its stack pointer changes; 0: none */
 };
 
-/* Find the table of an object. False if there is none of a supported form. */
+/* Find the table of an object. Return false if it has no table of a supported form. */
 bool go_table_open(struct go_table *table, const struct elf_file *elf);
 void go_table_close(struct go_table *table);
 

@@ -53,7 +53,7 @@ bool elf_imports(const struct elf_file *elf, const char *name);
 /* Look up dynamic symbols by name; entries of symbols that the object does not define are left unchanged. */
 void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols);
 
-/* Return the value of a symbol that the object defines, global or local; 0 if there is none of this name. */
+/* Return the value of a symbol that the object defines, global or local; 0 if no symbol has this name. */
 uint64_t elf_value(const struct elf_file *elf, const char *name);
 
 /* Return whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */

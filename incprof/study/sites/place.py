@@ -194,7 +194,7 @@ class Placer:
     def place_unrecorded(self, name: str, kind: str) -> Spot:
         """Place a function that is in the source only.
 
-        Raises: NoDataError when there is none of that name, several, or its loop is ambiguous.
+        Raises: NoDataError when no function has that name, several have it, or its loop is ambiguous.
         """
         found = self._sources.named(name)
         never = Executions(np.zeros(self._calls.shape[0]), "unknown")
