@@ -81,7 +81,11 @@ def test_launchers_that_no_list_has(ocean: Path, tmp_path: Path, words: list[str
 def test_the_loader_by_its_name(ocean: Path, tmp_path: Path) -> None:
     check(record(tmp_path, loader(), ocean, WORK), "ocean")
     # It is the first process of the job, as when it is started by itself.
-    end = "import os; sum(range(6_000_000)); os.kill(os.getpid(), 9)"
+    end = (
+        "import glob, os, time\n"
+        "while not glob.glob('run/*.gmon') and time.process_time() < 20: sum(range(10_000))\n"
+        "os.kill(os.getpid(), 9)"
+    )
     done = record(tmp_path / "killed", loader(), sys.executable, "-c", end)
     assert (done.status, streams(done.directory)) == (-9, ["rank-00000.gmon"]), done
 
