@@ -10,7 +10,9 @@
 #include "sink.h"
 
 #define SECOND_NS 1000000000u
+#ifndef LONGEST_FLUSH_NS /* tests may not depend on how busy the machine is */
 #define LONGEST_FLUSH_NS (SECOND_NS / 2)
+#endif
 #define LONGEST_TIMEOUT_NS (3600ull * SECOND_NS)
 #define MOST_IDS 1000 /* in one message */
 

@@ -65,12 +65,12 @@ def kill_after(program: Path, place: Path, seconds: float, number: signal.Signal
 
 
 def test_kill_at_50_random_moments(program: Path, tmp_path: Path) -> None:
-    """Some moments come before the first interval is complete: there is nothing to be read then."""
+    """Half of the moments may come before the first interval is complete: there is nothing to be read then."""
     moments, complete = random.Random(3), 0
     for turn in range(50):
         place = tmp_path / str(turn)
         place.mkdir()
-        kill_after(program, place, moments.uniform(0.002, 0.08), signal.SIGKILL)
+        kill_after(program, place, moments.uniform(0.002, 0.08), signal.SIGKILL, waits=turn % 2 == 1)
         try:
             beats = appekg.read(place / "run")
         except AppekgError:
@@ -78,7 +78,7 @@ def test_kill_at_50_random_moments(program: Path, tmp_path: Path) -> None:
             continue
         assert not beats.processes[0].clean
         complete += check(beats, place / "witness")
-    assert complete > 0
+    assert complete >= 25
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

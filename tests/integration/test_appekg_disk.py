@@ -68,7 +68,8 @@ def partial(pressed: Pressed) -> Heartbeats:
 
 def test_a_disk_that_is_full_for_a_while(program: Path, disk: Path, tmp_path: Path) -> None:
     filler, run = disk / "filler", disk / "run"
-    actions = (*first_interval(run), f"fill={filler}", "line", "sleep=30", f"free={filler}", "sleep=50")
+    lost_rows = "line", "beats=1", f"tried={run / 'rank-00000.ekg'}"
+    actions = (*first_interval(run), f"fill={filler}", *lost_rows, f"free={filler}", "beats=1")
     pressed = limited(program, tmp_path, *actions, run=run)
     assert TRYING in pressed.lines()[0]
     assert "No space left on device" in pressed.lines()[0]
@@ -82,7 +83,7 @@ def test_a_disk_that_is_full_for_a_while(program: Path, disk: Path, tmp_path: Pa
 def test_a_disk_that_stays_full(program: Path, disk: Path, tmp_path: Path) -> None:
     """The file ends with the last interval that had room, whole: a shorter one may come after what was lost."""
     run = disk / "run"
-    actions = (*first_interval(run), f"fill={disk / 'filler'}", "line", "sleep=30")
+    actions = (*first_interval(run), f"fill={disk / 'filler'}", "line", "beats=1", f"tried={run / 'rank-00000.ekg'}")
     pressed = limited(program, tmp_path, *actions, run=run)
     assert "No space left on device" in pressed.lines()[0]
     beats = partial(pressed)
@@ -97,7 +98,7 @@ def test_a_disk_that_is_full_from_the_start(program: Path, disk: Path, tmp_path:
 
 def test_no_room_for_the_head(program: Path, tmp_path: Path) -> None:
     """The head comes when there is room, and before the first interval."""
-    pressed = limited(program, tmp_path, "fsize=100", "start", "line", "sleep=10", "fsize=max", "sleep=50")
+    pressed = limited(program, tmp_path, "fsize=100", "start", "line", "beats=1", "fsize=max", "beats=1")
     assert TRYING in pressed.lines()[0]
     beats = partial(pressed)
     assert lost(beats) > 0

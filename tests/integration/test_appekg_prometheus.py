@@ -78,7 +78,7 @@ def test_counters_are_those_of_the_file_sink_summed_over_threads(tmp_path: Path)
 
 def test_the_last_interval_alone_is_in_the_gauges(tmp_path: Path) -> None:
     variables = {"EKG_SINK": "file,prometheus", "EKG_PROMETHEUS_DIR": tmp_path, "EKG_DIR": "run", "EKG_INTERVAL": 0.25}
-    with running([host(), 30], tmp_path, **variables) as process:
+    with running([host(), 10_000], tmp_path, **variables) as process:
 
         def second() -> str | None:
             text = exposition(tmp_path, process.pid)
@@ -125,7 +125,9 @@ def test_every_user_may_read_it_and_the_file_sinks_file_is_as_the_umask_says(tmp
 
 
 def test_a_killed_program_leaves_its_file(tmp_path: Path) -> None:
-    with running([host(), 100], tmp_path, EKG_SINK="prometheus", EKG_PROMETHEUS_DIR=tmp_path, EKG_INTERVAL=0.05) as p:
+    with running(
+        [host(), 10_000], tmp_path, EKG_SINK="prometheus", EKG_PROMETHEUS_DIR=tmp_path, EKG_INTERVAL=0.05
+    ) as p:
         poll(lambda: number(exposition(tmp_path, p.pid), "appekg_beats_total", "1"), "a beat")
         p.kill()
         p.wait()
@@ -188,7 +190,7 @@ def test_ids_beyond_the_limit_are_counted(tmp_path: Path) -> None:
         "EKG_PROMETHEUS_IDS": 2,
         "EKG_INTERVAL": 0.05,
     }
-    with running([host(), 100], tmp_path, **variables) as process:
+    with running([host(), 10_000], tmp_path, **variables) as process:
 
         def some_are_left_out() -> str | None:
             text = exposition(tmp_path, process.pid)

@@ -42,7 +42,8 @@ def test_many_more_threads_than_processors(program: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_thousands_of_1_ms_intervals(program: Path, tmp_path: Path) -> None:
-    pressed = press([program, "3000", "2"], tmp_path, interval="0.001")
+    command = [program, "3000", "2", "always", tmp_path / "run" / "rank-00000.ekg", "600"]
+    pressed = press(command, tmp_path, interval="0.001")
     exact(pressed)
     intervals = pressed.read().processes[0].intervals
     assert len(intervals) > 500

@@ -235,7 +235,7 @@ static int publish(const char *function, ldms_t x, const char *name, int type, u
     if (mode_is("gate"))
         wait_for_gate();
     if (mode_is("slow"))
-        usleep(100000);
+        sleep(1);
     if (mode_is("refuse-messages"))
         return E2BIG;
     if (mode_is("quota") && published++ % 2 == 0)

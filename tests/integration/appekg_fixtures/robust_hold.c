@@ -3,10 +3,15 @@
  *
  *     robust_hold MILLISECONDS PROGRAM ARGUMENTS...
  *
- * The thread stands still for that time; 0: until the program ends. Ends as the program does. */
+ * The thread stands still for that time; 0: until the program ends. Ends as the program does.
+ *
+ * HOLD_FILES=PREFIX: the program and this one wait for each other by files. Nothing happens before the program has made
+ * PREFIX.ready; PREFIX.held is made when the thread stands still, which it does until PREFIX.done is there as well; then
+ * PREFIX.over is made. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -74,16 +79,43 @@ static long wait_for_more(const char *run, const char *thread, long before)
     return now;
 }
 
+static const char *file_name(const char *suffix)
+{
+    static char path[600];
+    const char *prefix = getenv("HOLD_FILES");
+    if (prefix != NULL)
+        snprintf(path, sizeof path, "%s.%s", prefix, suffix);
+    return prefix != NULL ? path : NULL;
+}
+
+/* These do nothing where no files are wanted. */
+static void wait_for_file(const char *suffix)
+{
+    const char *path = file_name(suffix);
+    for (int attempt = 0; path != NULL && attempt < 100000 && access(path, F_OK) != 0; attempt++)
+        pause_ms(1);
+}
+
+static void make_file(const char *suffix)
+{
+    const char *path = file_name(suffix);
+    if (path != NULL)
+        close(open(path, O_WRONLY | O_CREAT, 0600));
+}
+
 static void hold(pid_t thread, long ms)
 {
     int status;
     if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0)
         _exit(77);
     waitpid(thread, &status, __WALL);
+    make_file("held");
     if (ms == 0)
         return;
     pause_ms(ms);
+    wait_for_file("done");
     ptrace(PTRACE_DETACH, thread, NULL, NULL);
+    make_file("over");
 }
 
 int main(int count, char **arguments)
@@ -104,8 +136,11 @@ int main(int count, char **arguments)
     const char *run = getenv(name == kinds[0].thread ? "EKG_DIR" : "INCPROF_DIR");
     if (thread == 0 || run == NULL)
         return 2;
+    wait_for_file("ready");
     /* What comes first is the head of the file, and an interval comes next, however late. */
-    wait_for_more(run, name, wait_for_more(run, name, 0));
+    long before = wait_for_more(run, name, wait_for_more(run, name, 0));
+    if (getenv("HOLD_FILES") != NULL)
+        wait_for_more(run, name, before); /* the one before may have ended before the program was ready */
     pause_ms(20);
     hold(thread, atol(arguments[1]));
     int status = 0;

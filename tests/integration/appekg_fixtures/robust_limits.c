@@ -4,8 +4,12 @@
  *
  * Actions, one after the other; then the program ends.
  *     start                    lets the threads begin: actions before this one come before the first beat
- *     sleep=MILLISECONDS, interval=FILE, line
- *                              waits so long, for the first interval in a file, for a line on stderr
+ *     sleep=MILLISECONDS, interval=FILE, line, file=FILE
+ *                              waits so long, for the first interval in a file, for a line on stderr, for a file
+ *     beats=N                  waits until each thread has ended N more beats of each id
+ *     tried=FILE               waits until an interval that began after this has been written, or tried in vain
+ *     off                      waits until recording is switched off
+ *     create=FILE              makes a file
  *     fill=FILE, free=FILE     takes all room of a file system, gives it back
  *     empty=DIR                removes a directory and the files in it
  *     fsize=N, nofile=N        limits files' sizes, and the number of descriptors; max for none
@@ -52,7 +56,7 @@ static void *work(void *argument)
     for (uint32_t turn = 0; turn < IDS || !atomic_load_explicit(&over, memory_order_relaxed); turn++) {
         ekg_begin(turn % IDS);
         ekg_end(turn % IDS);
-        ended[number][turn % IDS]++;
+        __atomic_store_n(&ended[number][turn % IDS], ended[number][turn % IDS] + 1, __ATOMIC_RELAXED);
     }
     return NULL;
 }
@@ -127,16 +131,74 @@ static void wait_for_line(void)
         sleep_ms(1);
 }
 
-static void act(const char *name, const char *value)
+/* Each thread has its ids in turn: one of them tells of all. */
+static void wait_for_beats_of_all(unsigned long long count)
 {
-    if (strcmp(name, "start") == 0)
-        pthread_barrier_wait(&ready);
-    else if (strcmp(name, "sleep") == 0)
+    for (int thread = 0; thread < THREADS; thread++) {
+        const unsigned long long *last = &ended[thread][IDS - 1];
+        const unsigned long long before = __atomic_load_n(last, __ATOMIC_RELAXED);
+        while (__atomic_load_n(last, __ATOMIC_RELAXED) < before + count + 1)
+            sleep_ms(1);
+    }
+}
+
+static int is_later(struct timespec time, struct timespec than)
+{
+    return time.tv_sec > than.tv_sec || (time.tv_sec == than.tv_sec && time.tv_nsec > than.tv_nsec);
+}
+
+/* A write that finds no room changes the file's time as well. The first one may be of an interval that had ended. */
+static void wait_for_tries(const char *path)
+{
+    for (int i = 0; i < 2; i++) {
+        struct timespec now;
+        struct stat status;
+        clock_gettime(CLOCK_REALTIME, &now);
+        while (stat(path, &status) != 0 || !is_later(status.st_mtim, now))
+            sleep_ms(1);
+    }
+}
+
+static void create(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    if (fd < 0 || write(fd, "\n", 1) != 1)
+        exit(2);
+    close(fd);
+}
+
+/* Returns whether that is an action that waits. */
+static int wait_for(const char *name, const char *value)
+{
+    if (strcmp(name, "sleep") == 0)
         sleep_ms(atol(value));
     else if (strcmp(name, "interval") == 0)
         wait_for_interval(value);
     else if (strcmp(name, "line") == 0)
         wait_for_line();
+    else if (strcmp(name, "beats") == 0)
+        wait_for_beats_of_all(strtoull(value, NULL, 10));
+    else if (strcmp(name, "tried") == 0)
+        wait_for_tries(value);
+    else if (strcmp(name, "file") == 0)
+        while (access(value, F_OK) != 0)
+            sleep_ms(1);
+    else if (strcmp(name, "off") == 0)
+        while (ekg_is_enabled())
+            sleep_ms(1);
+    else
+        return 0;
+    return 1;
+}
+
+static void act(const char *name, const char *value)
+{
+    if (wait_for(name, value))
+        return;
+    if (strcmp(name, "start") == 0)
+        pthread_barrier_wait(&ready);
+    else if (strcmp(name, "create") == 0)
+        create(value);
     else if (strcmp(name, "fill") == 0)
         fill(value);
     else if (strcmp(name, "free") == 0)

@@ -1,7 +1,8 @@
 /* Beats of all kinds in many threads, each counted by the program as well: what the library says must be the same.
  *
- *     robust_tally MILLISECONDS WORKERS [barrier=always|never|early]
+ *     robust_tally MILLISECONDS WORKERS [barrier=always|never|early] [FILE INTERVALS]
  *
+ * Goes on for that long, until there are some ten thousands of beats, and until there are so many intervals in a file.
  * Workers nest beats, pulse, and leave beats to be ended by others; a signal handler beats in the middle of all that;
  * other threads come and go; names change. `never`: the kernel refuses membarrier from the start, `early`: it does so
  * after a third of the time. Prints `id ended pulses` for each id. */
@@ -23,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LEAST_STEPS = 50000 };
 enum { IDS = 80, OWN = 16, HANDED = 50, HANDED_IDS = 3, HANDLED = 60, SHORT_LIVED = 70, WORKERS = 128 };
 
 struct tally {
@@ -30,6 +32,7 @@ struct tally {
 };
 
 static atomic_bool over;
+static atomic_ulong steps;
 static atomic_int waiting[HANDED_IDS]; /* beats that somebody may end */
 static struct tally tallies[WORKERS + 1];
 static pthread_barrier_t ready;
@@ -126,9 +129,11 @@ static void *work(void *argument)
     sigemptyset(&usual);
     pthread_sigmask(SIG_SETMASK, &usual, NULL);
     pthread_barrier_wait(&ready);
-    while (!atomic_load_explicit(&over, memory_order_relaxed))
+    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
         for (int i = 0; i < 100; i++)
             step(tally, &seed);
+        atomic_fetch_add_explicit(&steps, 100, memory_order_relaxed);
+    }
     pthread_barrier_wait(&ready); /* nobody leaves while beats wait for their end */
     for (uint32_t kind = 0; kind < HANDED_IDS; kind++)
         while (atomic_load(&waiting[kind]) > 0)
@@ -170,12 +175,28 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Until the time is up: threads that come and go, and signals. */
-static void disturb(pthread_t *threads, int workers, double span, bool early)
+/* How many intervals there are in the file, of which the last one may not be whole. */
+static int count_intervals(const char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    while (file != NULL && getline(&line, &size, file) > 0)
+        count += strncmp(line, "#interval", 9) == 0;
+    free(line);
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
+/* Until it is enough: threads that come and go, and signals. */
+static void disturb(pthread_t *threads, int workers, double span, bool early, const char *file, int intervals)
 {
     struct tally *tally = &tallies[WORKERS];
     const double start = seconds();
-    for (int turn = 0; seconds() - start < span; turn++) {
+    bool has_intervals = intervals == 0;
+    for (int turn = 0; seconds() - start < span || atomic_load(&steps) < LEAST_STEPS || !has_intervals; turn++) {
         uint64_t ended = 0;
         pthread_t thread;
         if (early && seconds() - start > span / 3) {
@@ -186,6 +207,8 @@ static void disturb(pthread_t *threads, int workers, double span, bool early)
             pthread_join(thread, NULL);
         tally->ended[SHORT_LIVED] += ended;
         pthread_kill(threads[turn % workers], SIGUSR1);
+        if (!has_intervals && seconds() - start >= span && turn % 256 == 0)
+            has_intervals = count_intervals(file) >= intervals;
     }
     atomic_store(&over, true);
 }
@@ -209,7 +232,8 @@ int main(int count, char **arguments)
         if (pthread_create(&threads[i], NULL, work, &tallies[i]) != 0)
             return 2;
     pthread_barrier_wait(&ready);
-    disturb(threads, workers, span, strcmp(barrier, "early") == 0);
+    disturb(threads, workers, span, strcmp(barrier, "early") == 0, count > 5 ? arguments[4] : "",
+            count > 5 ? atoi(arguments[5]) : 0);
     pthread_barrier_wait(&ready);
     pthread_barrier_wait(&ready);
     for (int i = 0; i < workers; i++)
