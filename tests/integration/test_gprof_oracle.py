@@ -142,7 +142,7 @@ def test_time_in_parallel_regions_is_their_functions(build, record, tmp_path):
         ours[function.mangled.partition(".")[0]] += self_s
     assert by_name["relax"] == (pytest.approx(ours["relax"], abs=ROUNDING_S), 40)
     assert by_name["advance"] == (pytest.approx(ours["advance"], abs=ROUNDING_S), 40)
-    assert ours["relax"] > 0.1
+    assert ours["relax"] > 0.03
     assert by_name["mesh_free"] == (0, 1)
     assert by_name["weight"][1] == recording.calls()["weight"]
     graph = subprocess.run(
