@@ -152,6 +152,16 @@ def ticks(profile: IntervalProfile) -> int:
     return int(profile.samples.weight.sum())
 
 
+def ticks_below(profile: IntervalProfile, name: str) -> int:
+    """Ticks in a function and in what it calls."""
+    tree, found = profile.paths, 0
+    for node, weight in zip(profile.samples.node.tolist(), profile.samples.weight.tolist(), strict=True):
+        while node > 0 and (tree.function[node] < 0 or profile.functions[int(tree.function[node])].mangled != name):
+            node = int(tree.parent[node])
+        found += int(weight) if node > 0 else 0
+    return found
+
+
 @dataclass(frozen=True)
 class RawImage:
     """An image of a stream, as it lies in the file."""

@@ -24,7 +24,7 @@ def metadata(directory: Path, name: str = "rank-00000.gmon") -> dict[str, Any]:
 
 
 def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
-    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.02", "INCPROF_RATE": "200"}
+    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.02", "INCPROF_RATE": "200", "INTERVALS": "2"}
     assert record_only([host("simple.c"), "60"], tmp_path, **env).status == 3
     found = metadata(tmp_path / "run")
     assert (found["interval_s"], found["rate_hz"], found["clock"]) == (0.02, 200, "cpu")

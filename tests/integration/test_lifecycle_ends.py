@@ -57,7 +57,7 @@ def test_a_signal_that_ends_the_program_loses_nothing(host: BuildHost, tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGQUIT, signal.SIGRTMIN])
 def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path, number: int) -> None:
-    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.02)
+    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.02, env={"INTERVALS": "3"})
     assert trial.recorded.status == -number
     assert calls(trial.profile())["tick"] == 1000
     assert trial.profile().n_intervals >= 3
@@ -65,7 +65,7 @@ def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path,
 
 
 def test_abort(host: BuildHost, tmp_path: Path) -> None:
-    trial = try_both([host("ends.c"), "abort"], tmp_path, interval=0.02)
+    trial = try_both([host("ends.c"), "abort"], tmp_path, interval=0.02, env={"INTERVALS": "3"})
     assert trial.recorded.status == -signal.SIGABRT
     assert trial.profile().n_intervals >= 3
 
@@ -95,11 +95,20 @@ def start(command: list[str | Path], place: Path, interval: float) -> subprocess
     return subprocess.Popen(list(map(str, command)), cwd=place, env=environment, stdout=subprocess.DEVNULL)
 
 
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Stop all of it. A thread that waits for a processor or for the disk stops when it has got it."""
+    os.kill(process.pid, signal.SIGSTOP)
+    threads = [path / "stat" for path in Path(f"/proc/{process.pid}/task").iterdir()]
+    while {path.read_text().rpartition(") ")[2][0] for path in threads} != {"T"}:
+        time.sleep(0.01)
+
+
 def test_kill_9_in_the_middle_of_an_interval(host: BuildHost, tmp_path: Path) -> None:
     """All complete intervals are readable; the command line says that the run did not end, and succeeds."""
     process = start([host("endless.c")], tmp_path, 0.05)
     stream = tmp_path / "run/rank-00000.gmon"
     wait_for_intervals(stream, 6)
+    stop(process)  # not in the middle of a write, which it would tear
     process.kill()
     assert process.wait() == -signal.SIGKILL
     kinds = [image.kind for image in raw_images(stream.read_bytes())]
@@ -114,11 +123,7 @@ def test_stopped_and_continued(host: BuildHost, tmp_path: Path) -> None:
     process = start([host("endless.c")], tmp_path, 0.05)
     stream = tmp_path / "run/rank-00000.gmon"
     wait_for_intervals(stream, 2)
-    os.kill(process.pid, signal.SIGSTOP)
-    # A thread that waits for a processor or for the disk stops when it has got it.
-    threads = [path / "stat" for path in Path(f"/proc/{process.pid}/task").iterdir()]
-    while {path.read_text().rpartition(") ")[2][0] for path in threads} != {"T"}:
-        time.sleep(0.01)
+    stop(process)
     before = stream.stat().st_size
     time.sleep(0.5)
     assert stream.stat().st_size == before

@@ -1,4 +1,4 @@
-/* One way of ending per mode, with status argv[2]. 1000 calls of tick and 100 ms of CPU time come before each. */
+/* One way of ending per mode, with status argv[2]. 1000 calls of tick and 100 ms of CPU time come before each, and INTERVALS. */
 #include "host.h"
 
 static int status;
@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     atexit(at_exit_two);
     work(1000);
     burn(100);
+    burn_until_recorded();
     puts("main done");
     fflush(stdout);
     if (strcmp(mode, "exit") == 0)

@@ -42,3 +42,33 @@ __attribute__((noinline, unused)) void burn(int milliseconds)
         now = cpu_s();
     }
 }
+
+/* How many intervals are in a stream: images of kind 2, each behind a header of 20 bytes. */
+__attribute__((no_instrument_function, unused)) static int intervals_in(const char *path)
+{
+    unsigned char head[20];
+    unsigned int length;
+    int count = 0;
+    FILE *file = fopen(path, "rb");
+    while (file != NULL && fread(head, sizeof head, 1, file) == 1) {
+        memcpy(&length, head + 12, sizeof length);
+        count += head[8] == 2 && fseek(file, (long)length - 1, SEEK_CUR) == 0 && fgetc(file) != EOF;
+        if (head[8] != 2 && fseek(file, (long)length, SEEK_CUR) != 0)
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
+/* Burns on until INTERVALS, if that is set, are in the stream: on a busy machine, they are written late. */
+__attribute__((unused)) static void burn_until_recorded(void)
+{
+    char path[4096];
+    const char *wanted = getenv("INTERVALS"), *directory = getenv("INCPROF_DIR");
+    if (wanted == NULL || directory == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/rank-00000.gmon", directory);
+    for (int i = 0; i < 12000 && intervals_in(path) < atoi(wanted); i++)
+        burn(5);
+}

@@ -64,6 +64,12 @@ static int enter(const char *way)
     return unshare(CLONE_NEWUSER);
 }
 
+__attribute__((noinline)) static void afterwards(void)
+{
+    burn(60);
+    __asm__ volatile("" ::: "memory");
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -75,6 +81,6 @@ int main(int argc, char **argv)
     printf("%d %s uid %d files %d\n", result, strerror(errno), (int)getuid(), open_files());
     printf("again %d\n", unshare(CLONE_NEWUSER));
     work(10);
-    burn(60);
+    afterwards();
     return 0;
 }

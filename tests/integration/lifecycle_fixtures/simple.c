@@ -1,4 +1,4 @@
-/* 500 calls of tick and argv[1] ms of CPU time; prints the number of its tasks, or argv[2] MB of text. */
+/* 500 calls of tick, argv[1] ms of CPU time, and INTERVALS; prints the number of its tasks, or argv[2] MB of text. */
 #include "host.h"
 
 #include <dirent.h>
@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     work(500);
     for (int i = 0; i < milliseconds; i += 20)
         burn(20);
+    burn_until_recorded();
     for (long line = 0; line < megabytes * 1024L * 16; line++)
         printf("%063ld\n", line);
     if (getenv("SHOW_TASKS") != NULL)
