@@ -85,6 +85,6 @@ def test_three_billion_calls(build: Build, record: Record) -> None:
 def test_what_a_call_costs_is_measured_and_is_no_call_of_the_programs(build: Build, record: Record) -> None:
     recording = record(build("arcs.c"))
     call_s = recording.profile.metadata.call_s
-    assert call_s is None or 0 < call_s < 1e-6  # None: on a machine so busy that no two trials compare
+    assert call_s is None or 0 < call_s < 1e-4  # None: on a machine so busy that no two trials compare
     assert recording.outcome.stderr == ""
     assert not any("call_cost" in function.mangled for function in recording.profile.functions)

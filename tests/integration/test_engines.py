@@ -84,10 +84,12 @@ def dask_scheduler(place: Path, *, workers: int, threads: int) -> Iterator[str]:
     while not where.exists() or not where.read_text():
         assert started[0].poll() is None, (place / "0.log").read_text()
         time.sleep(0.1)
-    yield json.loads(where.read_text())["address"]
-    for process in reversed(started):
-        process.terminate()
-        process.wait(600)
+    try:
+        yield json.loads(where.read_text())["address"]
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(600)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def read(program: Path, tmp_path: Path) -> Read:
         paths = [tmp_path / f"jit-{i}.dump" for i in range(len(dumps))]
         for path, dump in zip(paths, dumps, strict=True):
             path.write_bytes(dump)
-        done = subprocess.run([program, tmp_path, *paths], capture_output=True, check=False, timeout=60)
+        done = subprocess.run([program, tmp_path, *paths], capture_output=True, check=False, timeout=600)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode("utf-8", "replace").splitlines()
 

@@ -52,8 +52,8 @@ def test_fork_in_a_program_with_threads(host: BuildHost, tmp_path: Path) -> None
 
 
 def test_children_that_do_nothing_leave_no_file(host: BuildHost, tmp_path: Path) -> None:
-    # A child that is sampled has something to say: at 1 Hz, one of 200 is in one run of some hundreds, or of ten where the
-    # machine is slow. That there are more than ten is nothing that happens by chance.
+    # A child that is sampled has something to say: at 1 Hz, one of 200 is in one run of some hundreds, or of ten where
+    # the machine is slow. That there are more than ten is nothing that happens by chance.
     trial = try_both([host("forks.c"), "idle"], tmp_path, env={"INCPROF_RATE": "1"})
     assert "status 200" in trial.recorded.stdout
     run = open_all(trial.directory)

@@ -15,9 +15,10 @@ POOL = """
 import multiprocessing, sys, time
 
 def work(milliseconds):
+    # The clock is read seldom: a busy machine ends the turn of who reads it, before the next tick can come.
     end = time.thread_time() + milliseconds / 1000
     while time.thread_time() < end:
-        pass
+        sum(range(50_000))
     return milliseconds
 
 if __name__ == "__main__":

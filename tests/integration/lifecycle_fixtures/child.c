@@ -1,10 +1,10 @@
-/* What the others exec: 33 calls of tick, 60 ms, status 6. */
+/* What the others exec: 33 calls of tick, 30 ms (less than any of them), status 6. */
 #include "host.h"
 
 int main(void)
 {
     work(33);
-    burn(60);
+    burn(30);
     puts("child");
     return 6;
 }
