@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -249,12 +250,13 @@ def test_a_file_system_that_stands_still_until_the_end(programs: Programs, tmp_p
     hold = tmp_path / "hold"
     subprocess.run(["gcc", "-O2", EKG_FIXTURES / "robust_hold.c", "-o", hold], check=True)
     settings = {"SELFANALYZE_DIR": str(tmp_path), "SELFANALYZE_JOIN": "1", "SELFANALYZE_INTERVAL": "0.01"}
-    env = environment(INCPROF_DIR=str(tmp_path), HOLD="selfanalyze", **settings)
+    env = environment(INCPROF_DIR=str(tmp_path), HOLD="selfanalyze", HOLD_FILES=str(tmp_path / "files"), **settings)
     preload = f'LD_PRELOAD="{find_loop_library(os.environ)}" exec "$@"'
-    words = [hold, "0", "/bin/sh", "-c", preload, "sh", programs.compile("nested.c"), "3000", "20"]
+    words = [hold, "0", "/bin/sh", "-c", preload, "sh", programs.compile("nested.c"), "20", "20"]
     done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode == 77:
         pytest.skip("no ptrace here")
-    assert (done.returncode, done.stdout) == (7, "outer 3000\ninner 60000\n")
+    outer, inner = (int(number) for number in re.findall(r"^(?:outer|inner) (\d+)$", done.stdout, re.MULTILINE))
+    assert (done.returncode, inner) == (7, 20 * outer)
     (line,) = done.stderr.splitlines()
     assert line.startswith("incprof selfanalyze: the file system does not respond, ")

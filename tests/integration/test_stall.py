@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.model import IntervalProfile
 from incprof.readers.run import open_all, open_run, read_profile
 from tests.integration.appekg_build import EKG_FIXTURES
 from tests.integration.collector import Outcome, run, variables
 from tests.integration.command_line import incprof
 from tests.integration.hosts import BuildHost, calls, collector_lines, need
 
-HOLD_MS = 1500
+# How often the interval thread has slept while the one that writes was held: about as many intervals have ended.
+SLEEPS = 50
 
 
 @pytest.fixture(scope="session")
@@ -26,10 +26,11 @@ def hold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def held(hold: Path, milliseconds: int, command: list[str | Path], place: Path, **env: str) -> Outcome:
-    """The command with the thread held for so long, 0: to the end."""
-    shell = "/bin/sh"
+def held(hold: Path, command: list[str | Path], place: Path, *, to_the_end: bool, **env: str) -> Outcome:
+    """The command with the thread held until the program says that it is enough, or to the end."""
+    shell, milliseconds = "/bin/sh", 0 if to_the_end else 1
     variable = {**variables(place / "run", interval=0.01), "HOLD": "incprof-write", **env}
+    variable["HOLD_FILES"] = str(place / "hold")
     preload = variable.pop("LD_PRELOAD")
     # The launcher itself is not preloaded.
     script = ["-c", 'LD_PRELOAD="$0" exec "$@"', preload]
@@ -39,28 +40,25 @@ def held(hold: Path, milliseconds: int, command: list[str | Path], place: Path, 
     return outcome
 
 
-def lengths_s(profile: IntervalProfile) -> np.ndarray:
-    return np.asarray(profile.end_s - profile.start_s)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("gather", ["rank", "node"])
 def test_a_stall_that_passes_costs_nothing(host: BuildHost, hold: Path, tmp_path: Path, gather: str) -> None:
-    outcome = held(hold, HOLD_MS, [host("simple.c"), "2500"], tmp_path, INCPROF_GATHER=gather)
+    command: list[str | Path] = [host("held.c"), str(SLEEPS), "over"]
+    outcome = held(hold, command, tmp_path, to_the_end=False, INCPROF_GATHER=gather)
     assert (outcome.status, outcome.stderr) == (3, "")
     profile = read_profile(open_run(tmp_path / "run"))
     assert (profile.warnings, profile.damaged) == ((), False)
     assert calls(profile)["tick"] == 500
     np.testing.assert_array_equal(profile.start_s[1:], profile.end_s[:-1])
-    assert lengths_s(profile).max() < HOLD_MS / 1e3
+    assert profile.n_intervals > SLEEPS / 2
 
 
 @pytest.mark.slow
 def test_more_than_memory_holds_is_dropped_and_counted(host: BuildHost, hold: Path, tmp_path: Path) -> None:
     """Little address space leaves little room for what waits."""
     need("bash")
-    command = ["bash", "-c", f"ulimit -v 15000; exec {host('simple.c')} 4000"]
-    outcome = held(hold, 2 * HOLD_MS, command, tmp_path, INCPROF_INTERVAL="0.001")
+    command: list[str | Path] = ["bash", "-c", f"ulimit -v 15000; exec {host('held.c')} 3000 over"]
+    outcome = held(hold, command, tmp_path, to_the_end=False, INCPROF_INTERVAL="0.001")
     assert (outcome.status, outcome.stderr) == (3, "")
     profile = read_profile(open_run(tmp_path / "run"))
     (warning,) = profile.warnings
@@ -76,11 +74,11 @@ def test_more_than_memory_holds_is_dropped_and_counted(host: BuildHost, hold: Pa
 @pytest.mark.parametrize("gather", ["rank", "node"])
 def test_a_stall_until_the_end(host: BuildHost, hold: Path, tmp_path: Path, gather: str) -> None:
     """The program waits for a moment and ends as it would; one line says what is missing."""
-    outcome = held(hold, 0, [host("simple.c"), "500"], tmp_path, INCPROF_GATHER=gather)
+    outcome = held(hold, [host("held.c"), str(SLEEPS)], tmp_path, to_the_end=True, INCPROF_GATHER=gather)
     assert outcome.status == 3
     (line,) = collector_lines(outcome)
     assert "the file system does not respond, not waiting for it any more: not written: " in line
-    assert int(line.split()[-2]) > 5
+    assert int(line.split()[-2]) > SLEEPS / 2
     profile = read_profile(open_run(tmp_path / "run"))
     assert profile.n_intervals > 0
     path = open_run(tmp_path / "run").processes[0].path
@@ -91,7 +89,7 @@ def test_a_stall_until_the_end(host: BuildHost, hold: Path, tmp_path: Path, gath
 @pytest.mark.parametrize("gather", ["rank", "node"])
 def test_children_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path, gather: str) -> None:
     """A child has a writer of its own; what its parent has not written is not written by it."""
-    outcome = held(hold, 0, [host("forks.c"), "fork"], tmp_path, INCPROF_GATHER=gather)
+    outcome = held(hold, [host("forks.c"), "fork"], tmp_path, to_the_end=True, INCPROF_GATHER=gather)
     assert (outcome.status, outcome.stdout) == (4, "status 3\n")
     found = open_all(tmp_path / "run")
     (child,) = (process for process in found.processes if not process.primary)
@@ -102,7 +100,7 @@ def test_children_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path, ga
 @pytest.mark.slow
 def test_a_program_that_becomes_another_one_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path) -> None:
     """The next one is recorded as if nothing had been."""
-    outcome = held(hold, 0, [host("reexec.c"), "1"], tmp_path)
+    outcome = held(hold, [host("reexec.c"), "1"], tmp_path, to_the_end=True)
     assert outcome.status == 9
     lives = open_all(tmp_path / "run").processes
     assert [process.life for process in lives] == [1, 1]

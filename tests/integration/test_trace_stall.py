@@ -23,7 +23,8 @@ def test_a_stall_until_the_end(mpi: Mpi, tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     subprocess.run(["gcc", "-O2", EKG_FIXTURES / "robust_hold.c", "-o", hold], check=True)
     words = [hold, "0", *INCPROF, "trace", "-o", tmp_path / "run", "--", mpi.build("flood.c")]
-    outcome = run(words, tmp_path, HOLD="incprof-trace", INCPROF_DIR=str(tmp_path / "run"))
+    environ = {"HOLD": "incprof-trace", "HOLD_FILES": str(tmp_path / "files"), "INCPROF_DIR": str(tmp_path / "run")}
+    outcome = run(words, tmp_path, **environ)
     if outcome.returncode == 77:
         pytest.skip("no ptrace here")
     assert (outcome.returncode, outcome.stdout) == (0, "done\n"), outcome

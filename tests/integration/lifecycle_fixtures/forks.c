@@ -1,6 +1,8 @@
 /* One kind of child per mode. The parent calls tick 1000 times before and 10 times after, each child 7 times. */
 #include "host.h"
 
+#include "held.h"
+
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -103,6 +105,7 @@ int main(int argc, char **argv)
     (void)argc;
     work(1000);
     burn(60);
+    burn_until_held();
     printf("status %d\n", launch(argv[1], argv + 2));
     work(10);
     burn(20);

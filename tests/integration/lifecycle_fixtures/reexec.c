@@ -2,11 +2,14 @@
  * before each. */
 #include "host.h"
 
+#include "held.h"
+
 int main(int argc, char **argv)
 {
     char left[16];
     int count = argc > 1 ? atoi(argv[1]) : 0;
     work(100);
+    burn_until_held();
     burn(getenv("BRIEF") != NULL ? 5 : 60);
     execl("/nonexistent/program", "program", (char *)NULL);
     work(11);

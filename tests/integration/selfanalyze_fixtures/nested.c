@@ -1,8 +1,11 @@
 /* An outer loop with a region of each kind in it and an inner loop of one region. Prints how often each went round.
- * argv: outer and inner iterations, odd: every so many outer iterations there is a region more (0: never). */
+ * argv: outer and inner iterations, odd: every so many outer iterations there is a region more (0: never). Below robust_hold,
+ * there are as many more outer iterations as it takes until a thread is held. */
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static double data[512];
 
@@ -61,10 +64,22 @@ static void odd(void)
     data[omp_get_thread_num()] += 1;
 }
 
+static bool waits_for_hold(void)
+{
+    char path[4096];
+    const char *prefix = getenv("HOLD_FILES");
+    if (prefix == NULL)
+        return false;
+    snprintf(path, sizeof path, "%s.ready", prefix);
+    fclose(fopen(path, "a"));
+    snprintf(path, sizeof path, "%s.held", prefix);
+    return access(path, F_OK) != 0;
+}
+
 int main(int count, char **words)
 {
-    int outer = atoi(words[1]), rounds = atoi(words[2]), every = count > 3 ? atoi(words[3]) : 0;
-    for (int i = 0; i < outer; i++) {
+    int outer = atoi(words[1]), rounds = atoi(words[2]), every = count > 3 ? atoi(words[3]) : 0, i = 0;
+    for (; i < outer || (i < 1000000 && waits_for_hold()); i++) {
         first();
         second();
         third();
@@ -75,6 +90,6 @@ int main(int count, char **words)
         if (every > 0 && i % every == every - 1)
             odd();
     }
-    printf("outer %d\ninner %d\n", outer, outer * rounds);
+    printf("outer %d\ninner %d\n", i, i * rounds);
     return 7;
 }

@@ -1,13 +1,20 @@
-/* More MPI calls than there is room for while nothing is written: as long as the file grows, and then as many again. */
+/* More MPI calls than there is room for while nothing is written: calls now and then until robust_hold holds the thread that
+ * writes, and then very many. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int main(int count, char **arguments)
 {
     int flag;
+    char held[4096], ready[4096];
+    const char *prefix = getenv("HOLD_FILES");
+    snprintf(held, sizeof held, "%s.held", prefix != NULL ? prefix : "none");
+    snprintf(ready, sizeof ready, "%s.ready", prefix != NULL ? prefix : "none");
     MPI_Init(&count, &arguments);
-    for (int i = 0; i < 100; i++) {
+    fclose(fopen(ready, "w"));
+    for (int i = 0; i < 6000 && access(held, F_OK) != 0; i++) {
         MPI_Barrier(MPI_COMM_SELF);
         usleep(10000);
     }
