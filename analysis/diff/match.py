@@ -7,6 +7,8 @@ with both parts together, whether the parts are alike or the phase combines the 
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from incprof.analysis.diff.measure import Measured
 from incprof.model import FloatArray
+from incprof.model.names import without_marks
 
 # Weights of the kinds of likeness.
 MIX, STACK, MARKS = 0.5, 0.3, 0.2
@@ -197,3 +200,66 @@ def _least_likeness(runs: Sequence[Measured], members: Members) -> float | None:
     parts = [traits_of(run, phases) for run, phases in zip(runs, members, strict=True) if phases]
     pairs = [likeness(a, b) for at, a in enumerate(parts) for b in parts[at + 1 :]]
     return min(pairs) if pairs else None
+
+
+# Names of phases across several runs.
+
+
+def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """Return a name for each phase: the function of its main site, else its largest one, and a unique suffix."""
+    found = [_main(runs, group) for group in groups]
+    often = Counter(name for name, *_ in found)
+    files = Counter((name, file) for name, _, file in found)
+    names = [
+        (name, f" ({file if file and files[name, file] == 1 else kind})" if often[name] > 1 and kind else "")
+        for name, kind, file in found
+    ]
+    seen: Counter[tuple[str, str]] = Counter()
+    unique = []
+    for name, behind in names:
+        seen[name, behind] += 1
+        unique.append((name, behind + (f" #{seen[name, behind]}" if seen[name, behind] > 1 else "")))
+    return unique
+
+
+def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str, str]:
+    """Return the name of a phase, the kind of its main site, and that site's file, if known."""
+    chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
+    if chosen and all(phase.off_cpu for phase in chosen):
+        return "waiting", "", ""
+    for phase in chosen:
+        if phase.sites:
+            site = phase.sites[0]
+            return without_marks(site.function.name), site.kind, os.path.basename(site.file or "")
+    for phase in chosen:
+        if phase.functions:
+            return without_marks(phase.functions[0].function.name), "", ""
+    return "idle", "", ""
+
+
+# Whether the other side does the work of a phase that it lacks, in other phases or between them.
+
+
+# A phase with a smaller share of its work missing is done on the other side, though not as a phase.
+STILL = 0.5
+
+
+def done_elsewhere(runs: Sequence[Measured], group: Group, first: int) -> bool:
+    """Return whether the side without a phase does most of its work.
+
+    Args:
+        runs: those of A first.
+        group: a phase that only one side has.
+        first: number of runs of A.
+    """
+    whole = [np.asarray(run.self_s.sum(axis=0)).ravel() for run in runs]
+    sides = [np.mean(part, axis=0) for part in (whole[:first], whole[first:])]
+    has, other = sides if any(group.members[:first]) else sides[::-1]
+    spent = [
+        np.asarray(run.self_s[run.intervals(phases)].sum(axis=0)).ravel()
+        for run, phases in zip(runs, group.members, strict=True)
+        if phases
+    ]
+    work = np.mean(spent, axis=0)
+    missing = np.minimum(np.maximum(has - other, 0.0), work)
+    return bool(missing.sum() < STILL * work.sum())

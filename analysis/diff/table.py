@@ -13,10 +13,8 @@ from incprof.analysis.compare.log_mean import adjusted
 from incprof.analysis.diff.compared_seconds import Estimates
 from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
 from incprof.analysis.diff.estimates import Estimate, compared
-from incprof.analysis.diff.match import Group, Members
+from incprof.analysis.diff.match import Group, Members, done_elsewhere, name_groups
 from incprof.analysis.diff.measure import Measured
-from incprof.analysis.diff.other_phases import done_elsewhere
-from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.phase_result import all_steps
 from incprof.model import FloatArray
 

@@ -6,14 +6,11 @@ from typing import TextIO
 
 from incprof.analysis.views.site_rows import HotAnswer, HotRow
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows
+from incprof.report.render.json import json_rows, rounded
 from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
-from incprof.report.text.folding import folded
-from incprof.report.words.counting import counting_words
-from incprof.report.words.display_names import Names
+from incprof.report.text.console import console_for, folded
+from incprof.report.words.display_names import Names, counting_words
 from incprof.report.words.formatting import rate
-from incprof.report.words.run import rounded
 
 
 def hot_table(found: HotAnswer) -> Table:

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from incprof.model import Program, Run
+from incprof.report.render.json import rounded
 from incprof.report.words.formatting import count, duration
-from incprof.report.words.run import rounded
 from incprof.safe.printable import printable
 
 MOST_ROWS = 8

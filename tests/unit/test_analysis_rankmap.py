@@ -8,7 +8,7 @@ import pytest
 from incprof.analysis.ranks.ranks_result import Group
 from incprof.analysis.views.page_parts import MOST_ROWS, RankMap, RankRow, agreement, groups_of_rows, quality, rank_rows
 from incprof.readers.run import open_run, read_profile
-from incprof.report.page.rankdata import ranks_data
+from incprof.report.page.page_data import ranks_data
 from incprof.study import Study
 from tests.unit.manyranks import in_phases_of_first
 from tests.unit.profiles import rows

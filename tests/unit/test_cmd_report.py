@@ -17,9 +17,9 @@ from incprof.analysis.thresholds import OPTIONS
 from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli.main import main
 from incprof.cli.verbs.report import default_target
-from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page.html import SCRIPTS, asset
-from incprof.report.page.sentences import why_site
+from incprof.report.page.page_data import _by_cell, _cells, _series, _tree, embedded
+from incprof.report.page.page_text import why_site
 from incprof.report.words.display_names import SHORT
 from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.diff import compare
 from incprof.analysis.diff.gates import broken, parse, unsure
-from incprof.analysis.diff.run_variation import ALONE, SHARED
+from incprof.analysis.diff.measure import ALONE, SHARED
 from incprof.errors import UsageError
-from incprof.report.words.diff import sure, verdict
+from incprof.report.words.diff_words import sure, verdict
 from tests.unit.diffruns import Work, recorded, simulate, slower
 
 FILL, SOLVE = Work(120, 0.1, {"fill": 1.0}), Work(100, 0.15, {"solve": 1.0})

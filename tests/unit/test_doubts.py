@@ -8,8 +8,8 @@ from incprof.analysis.answer.confidence import with_confidence
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import verdict
-from incprof.report.text.phases import write_text
-from incprof.report.words.doubts import doubt_lines
+from incprof.report.text.phases_text import write_text
+from incprof.report.words.phase_words import doubt_lines
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.synthetic import make_profile
 

@@ -7,8 +7,8 @@ import pytest
 
 from incprof.analysis.phase_result import Rest, Step
 from incprof.model import Function
-from incprof.report.words.next_steps import next_steps
-from incprof.report.words.remainder import remainder
+from incprof.report.words.phase_words import next_steps
+from incprof.report.words.site_evidence import remainder
 
 WAIT, WRITE = (Function("libmpi.so", name, name, 0, imported=True) for name in ("MPI_Wait", "write"))
 

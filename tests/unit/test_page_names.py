@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from incprof.model import Function
 from incprof.model.names import parse
-from incprof.report.words.display_names import Names, clean, short, shorten, shorten_beat
+from incprof.report.words.display_names import Names, clean, phase_names, short, shorten, shorten_beat
 from incprof.report.words.formatting import cell_len
-from incprof.report.words.phase_names import phase_names
 
 
 @pytest.mark.parametrize(

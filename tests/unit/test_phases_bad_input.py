@@ -13,7 +13,7 @@ from incprof.analysis.answer.find import find_phases, site_chooser, within_budge
 from incprof.analysis.explain import explain
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import NoDataError
-from incprof.report.text.explanation import write_explanation
+from incprof.report.text.site_text import write_explanation
 from tests.unit.synthetic import make_profile
 
 METHODS = pytest.mark.parametrize("method", ["robust", "paper"])

@@ -10,7 +10,7 @@ from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
-from incprof.report.text.explanation import write_explanation
+from incprof.report.text.site_text import write_explanation
 from tests.unit.profiles import noisy, rows
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -6,7 +6,7 @@ import pytest
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.tracks import badge, cells, runs, sign, stretched
-from incprof.report.text.phases import write_text
+from incprof.report.text.phases_text import write_text
 from incprof.report.words.display_names import shorten
 from incprof.report.words.formatting import duration
 from tests.unit.profiles import noisy, rows

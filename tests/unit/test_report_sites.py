@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incprof.analysis.views.site_rows import SiteRow
-from incprof.report.json.sites import _site
+from incprof.report.json.sites_json import _site
 
 
 @pytest.mark.parametrize(

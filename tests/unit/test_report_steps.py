@@ -8,9 +8,9 @@ from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.phase_result import Step
 from incprof.model import Function, Samples
-from incprof.report.json.phases import as_dict
-from incprof.report.text.phases import write_text
-from incprof.report.words.recurrence import how_often
+from incprof.report.json.phases_json import as_dict
+from incprof.report.text.phases_text import write_text
+from incprof.report.words.site_evidence import how_often
 from tests.unit.loops import Loop, run
 from tests.unit.machine import Machine
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.steps import find_steps
-from incprof.report.words.remainder import remainder
+from incprof.report.words.site_evidence import remainder
 from tests.unit.loops import Loop, run
 
 GADGET = (("exchange", 0.0015), ("gather", 0.004), ("accelerate", 0.009), ("drift", 0.0025))

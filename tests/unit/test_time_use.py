@@ -9,9 +9,8 @@ from incprof.analysis.answer.describe import mostly
 from incprof.analysis.phase_result import FunctionShare, Phase
 from incprof.model import Function
 from incprof.model.time_use import SPENT, called_for
-from incprof.report.words.phase_names import phase_names
-from incprof.report.words.site_evidence import no_site
-from incprof.report.words.time_kinds import legend, spent_words
+from incprof.report.words.display_names import phase_names
+from incprof.report.words.site_evidence import legend, no_site, spent_words
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,12 @@ def run(args: argparse.Namespace) -> int:
     STDERR.warn(sides.warnings)
     write(sides, args)
     if sides.unsure:
-        from incprof.report.words.diff import unsure_lines
+        from incprof.report.words.diff_words import unsure_lines
 
         sys.stdout.flush()
         STDERR.warn(unsure_lines(sides.unsure))
     if sides.failed:
-        from incprof.report.words.diff import broken_line
+        from incprof.report.words.diff_words import broken_line
 
         sys.stdout.flush()
         STDERR.warn(_untold_lines(sides))
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _untold_lines(sides: Sides) -> list[str]:
-    from incprof.report.words.diff import untold_lines
+    from incprof.report.words.diff_words import untold_lines
 
     return untold_lines(sides.untold)
 
@@ -176,21 +176,21 @@ def _check(args: argparse.Namespace) -> None:
 def write(sides: Sides, args: argparse.Namespace) -> None:
     """Print the answer in the requested forms."""
     if args.html is not None:
-        from incprof.report.page.diff import page
+        from incprof.report.page.diff_page import page
 
         text = page(sides.found, sides.failed, sides.warnings)
         write_file(args.html, lambda out: out.write(text))
         if args.html == "-":
             return
     if args.json:
-        from incprof.report.json.diff import write_json
+        from incprof.report.json.diff_json import write_json
 
         write_json(sides.found, sides.failed, sides.warnings, sys.stdout)
     elif args.markdown:
-        from incprof.report.text.diff_markdown import write_markdown
+        from incprof.report.text.diff_text import write_markdown
 
         write_markdown(sides.found, sides.failed, sides.warnings, sys.stdout)
     else:
-        from incprof.report.text.diff import write_text
+        from incprof.report.text.diff_text import write_text
 
         write_text(sides.found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)

@@ -124,11 +124,11 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
     """Write one table."""
     name = args.table or "profile"
     if args.format == "csv" and name == "profile":
-        from incprof.report.files.profile_csv import write_profile_csv
+        from incprof.report.files.csv_files import write_profile_csv
 
         write_text(args.output, lambda out: write_profile_csv(study.recorded, out))
         return
-    from incprof.report.files.tables import write_csv, write_parquet
+    from incprof.report.files.csv_files import write_csv, write_parquet
     from incprof.study.views import table
 
     rows = table(study, name)
@@ -140,9 +140,7 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
 
 def as_stacks(study: Study, args: argparse.Namespace) -> None:
     """Write the samples as stacks, in one of the formats for that."""
-    from incprof.report.files.folded import write_folded
-    from incprof.report.files.hatchet import write_hatchet
-    from incprof.report.files.speedscope import write_speedscope
+    from incprof.report.files.stack_files import write_folded, write_hatchet, write_speedscope
     from incprof.study.views import stacks, tree
 
     if args.format == "hatchet":

@@ -105,20 +105,19 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
         write_csv(result, sys.stdout)
         return
     if args.brief:
-        from incprof.report.text.brief import write_brief
+        from incprof.report.text.phases_text import write_brief
 
         write_brief(summary, result, sys.stdout, study.suspensions)
         return
     why = study.explain() if args.explain else None
     roles = threads_of(study) if args.threads else None
     if args.json:
-        from incprof.report.json.phases import write_json
-        from incprof.report.json.threads import threads_dict
+        from incprof.report.json.phases_json import threads_dict, write_json
         from incprof.report.programs_answer import programs_dict
 
         explanation = None
         if why is not None:
-            from incprof.report.json.explanation import explain_dict
+            from incprof.report.json.phases_json import explain_dict
 
             explanation = explain_dict(study.phases().model, why)
         told = None if roles is None else threads_dict(roles)
@@ -128,7 +127,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
             threads=told,
         )  # fmt: skip
     else:
-        from incprof.report.text.phases import write_text
+        from incprof.report.text.phases_text import write_text
 
         write_text(
             summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
@@ -140,10 +139,10 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
 
             write_sections(sections, sys.stdout, width=text_width(), colour=wants_colour())
         if why is not None:
-            from incprof.report.text.explanation import write_explanation
+            from incprof.report.text.site_text import write_explanation
 
             write_explanation(study.phases().model, why, sys.stdout, width=text_width(), ranks=study.ranks)
         if roles is not None:
-            from incprof.report.text.threads import write_threads
+            from incprof.report.text.rank_text import write_threads
 
             write_threads(roles, result, sys.stdout, width=text_width(), colour=wants_colour())

@@ -46,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
     answer = described(study.phases(confidence=False), sites, cost, args.source, by_hand=bool(args.site))
     warn(answer.warnings)
     if args.json:
-        from incprof.report.json.sites import write_json
+        from incprof.report.json.sites_json import write_json
 
         write_json(study.summary, answer, sys.stdout)
     else:
-        from incprof.report.text.sites import write_text
+        from incprof.report.text.site_text import write_text
 
         write_text(study.summary, answer, sys.stdout, width=text_width())
     return exit_status(study)

@@ -12,8 +12,7 @@ from typing import TextIO
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.tracks import Curve, RankTracks
-from incprof.report.words.display_names import Names, clean, where
-from incprof.report.words.phase_names import names_of, phase_names
+from incprof.report.words.display_names import Names, clean, names_of, phase_names, where
 
 # Thread numbers of the tracks. 0 would be read as an idle processor.
 PHASES, FIRST_THREAD = 1, 2

@@ -17,19 +17,24 @@ from incprof.analysis.phase_result import Phase, all_steps
 from incprof.analysis.views.page_parts import PageParts
 from incprof.analysis.views.site_rows import RefusedRow, SiteRow
 from incprof.model import Function
-from incprof.report.page.data import embedded, page_data
 from incprof.report.page.html_rows import phase_row, rest_lines, site_row, stage_row, step_rows
-from incprof.report.page.rankwords import rank_words
-from incprof.report.page.sentences import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
+from incprof.report.page.page_data import embedded, page_data
+from incprof.report.page.page_text import (
+    count,
+    data_quality,
+    decimal_percent,
+    facts,
+    grouped,
+    rank_words,
+    why_k,
+    why_phases,
+    why_site,
+)
 from incprof.report.render.html import html_section
-from incprof.report.words.display_names import Names, clean
-from incprof.report.words.doubts import doubt_lines
+from incprof.report.words.display_names import Names, clean, names_of, phase_names
 from incprof.report.words.formatting import duration
-from incprof.report.words.next_steps import next_steps
-from incprof.report.words.phase_names import names_of, phase_names
-from incprof.report.words.short import short_lines
-from incprof.report.words.stages import all_stages
-from incprof.report.words.time_kinds import spent_seen
+from incprof.report.words.phase_words import all_stages, doubt_lines, next_steps, short_lines
+from incprof.report.words.site_evidence import spent_seen
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
 # In order of their dependencies.
@@ -70,7 +75,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.globals.update(count=count, grouped=grouped, percent=percent, short=names, clean=clean)
+    environment.globals.update(count=count, grouped=grouped, percent=decimal_percent, short=names, clean=clean)
     return environment.get_template("page.html.j2").render(
         style=style,
         script=script,

@@ -9,15 +9,11 @@ from typing import Any
 from incprof.analysis.phase_result import Phase, Step
 from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.views.site_rows import SiteRow
-from incprof.report.page.sentences import percent
-from incprof.report.words.display_names import Names, clean, where
+from incprof.report.page.page_text import decimal_percent
+from incprof.report.words.display_names import TOP_FUNCTIONS, Names, clean, where
 from incprof.report.words.formatting import count, duration, rate, seconds
-from incprof.report.words.phase_names import TOP_FUNCTIONS
-from incprof.report.words.recurrence import how_often
-from incprof.report.words.remainder import remainder
-from incprof.report.words.site_evidence import no_site
-from incprof.report.words.stages import DEEPEST, all_stages
-from incprof.report.words.time_kinds import spent_words
+from incprof.report.words.phase_words import DEEPEST, all_stages
+from incprof.report.words.site_evidence import how_often, no_site, remainder, spent_words
 
 
 def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
@@ -28,11 +24,12 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
         "time": duration(phase.seconds),
         "share": round(phase.app_pct, 1),
         "intervals": phase.intervals,
-        "confidence": percent(phase.confidence),
+        "confidence": decimal_percent(phase.confidence),
         "spent": ", ".join(spent_words(phase)),
         "no_site": "" if phase.sites else no_site(phase, names),
         "functions": [
-            (names(t.function), clean(t.function.name), percent(t.share)) for t in phase.functions[:TOP_FUNCTIONS]
+            (names(t.function), clean(t.function.name), decimal_percent(t.share))
+            for t in phase.functions[:TOP_FUNCTIONS]
         ],
         "sites": [
             f"{names(s.function)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
@@ -47,7 +44,7 @@ def stage_row(stage: Stage, names: Names, run_s: float, depth: int = 0) -> dict[
     return {
         "name": "several functions" if stage.function is None else names(stage.function),
         "title": "" if stage.function is None else clean(stage.function.name),
-        "share": percent(stage.app_pct / 100),
+        "share": decimal_percent(stage.app_pct / 100),
         "when": f"{duration(stage.start_s)} to {duration(stage.end_s)}{times}",
         "x": round(100 * stage.start_s / run_s, 2),
         "width": round(100 * (stage.end_s - stage.start_s) / run_s, 2),

@@ -13,8 +13,7 @@ from incprof.model import Function
 from incprof.report.plots.style import WIDTH_IN, save, time_unit
 from incprof.report.words import colours
 from incprof.report.words import formatting as words
-from incprof.report.words.display_names import Names
-from incprof.report.words.phase_names import phase_names
+from incprof.report.words.display_names import Names, phase_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import json
 from typing import Any, TextIO
 
 from incprof.model.section import Table
-from incprof.report.files.csv_cells import Lines, cell
+from incprof.report.files.csv_files import Lines, cell
 from incprof.report.render.json import json_value
 
 

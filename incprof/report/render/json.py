@@ -1,22 +1,25 @@
-"""Sections and tables as JSON."""
+"""JSON: one object and a newline; sections, tables, the run of an answer, and numbers without meaningless digits."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
+from incprof.analysis.phase_result import Counting, RunSummary
 from incprof.model.section import Lane, Section, Table
 
-DIGITS = 12
+SIGNIFICANT = 12
 
 
 def json_value(value: Any) -> Any:
     """Return a value for JSON: with twelve digits, None for values that JSON cannot represent."""
     if isinstance(value, float | np.floating):
-        return float(f"{value:.{DIGITS}g}") if isfinite(value) else None
+        return float(f"{value:.{SIGNIFICANT}g}") if isfinite(value) else None
     if isinstance(value, np.integer | np.bool_):
         return value.item()
     if isinstance(value, Mapping):
@@ -49,4 +52,63 @@ def json_section(section: Section) -> dict[str, Any]:
         "notes": list(section.notes),
         **{table.key: json_rows(table) for table in section.tables},
         **({"lanes": [json_lane(lane) for lane in section.lanes]} if section.lanes else {}),
+    }
+
+
+# Write answers as JSON: one object and a newline, numbers without meaningless digits.
+
+
+def write(answer: Mapping[str, object], out: TextIO, *, ascii_only: bool = True) -> None:
+    """Write one JSON object and a newline.
+
+    ascii_only: required where names may hold half of a surrogate pair.
+    """
+    json.dump(answer, out, ensure_ascii=ascii_only, allow_nan=False)
+    out.write("\n")
+
+
+def significant(value: float | None, digits: int = 12) -> float | None:
+    """Return a number with that many significant digits; None for None and for values that JSON cannot represent."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}")
+
+
+# The run of an answer, as JSON: the same keys in every schema that has a `run`.
+
+
+DECIMALS = 6
+
+
+def rounded(value: float | None) -> float | None:
+    """Round to six decimals, for readability and equal bytes; values that JSON cannot represent become None."""
+    return None if value is None or not isfinite(value) else round(float(value), DECIMALS)
+
+
+def run_json(run: RunSummary) -> dict[str, object]:
+    """Return the recorded run. Times in seconds; overhead_pct is None if not available."""
+    return {
+        "app": run.app,
+        "rank": run.rank,
+        "ranks": run.ranks,
+        "intervals": run.intervals,
+        "interval_s": run.interval_s,
+        "pooled": run.pooled,
+        "rate_hz": run.rate_hz,
+        "reached_hz": rounded(run.reached_hz),
+        "samples": run.samples,
+        "counted": run.counted,
+        "overhead_pct": rounded(run.overhead_pct),
+        "duration_s": rounded(run.duration_s),
+        "off_cpu_s": rounded(run.off_cpu_s),
+        "counting": None if run.counting is None else _counting(run.counting),
+    }
+
+
+def _counting(found: Counting) -> dict[str, object]:
+    """Return the cost of counting calls."""
+    functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in found.functions]
+    return {
+        "calls": found.calls,
+        "call_ns": rounded(found.call_s * 1e9),
+        "pct": rounded(found.pct),
+        "functions": functions,
     }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len as cell_len
 from rich.cells import set_cell_size
 
+from incprof.model.time_use import Visits
 from incprof.safe.printable import printable as printable
 
 JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
@@ -151,3 +152,35 @@ def sparkline(values: NDArray[np.float64], width: int, *, blocks: bool) -> tuple
 def signed(value: float) -> str:
     """Return a number with its sign and one decimal; a value that rounds to 0 gets a plus."""
     return f"{round(value, 1) + 0.0:+.1f}"
+
+
+# Headings of tables and the name of an id: the same words in every answer.
+
+
+PHASE, FUNCTION, WHERE = "Phase", "Function", "Where"
+OF_PHASE, OF_RUN = "% of phase", "% of run"
+KIND, HEARTBEAT = "Kind", "Heartbeat"
+
+
+# Call counts in words: counted, or estimated from samples.
+
+
+UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"
+
+
+def calls_words(calls: int, estimated: Visits | None) -> str:
+    """Return `12 calls`; `~12 calls` if estimated, `>= 12 calls` for a lower bound; `-` if not counted."""
+    words = count(calls, "call")
+    if estimated is None:
+        return words if calls else "-"
+    if not calls:
+        return ""
+    return f"~{words}" if estimated.is_known else f">= {words}"
+
+
+def calls_json(estimated: Visits | None) -> dict[str, object]:
+    """Return the bounds of an estimated number of calls; empty if it was counted. calls_high: None is unbounded."""
+    if estimated is None:
+        return {}
+    high = None if estimated.high is None else round(estimated.high, 1)
+    return {"estimated": True, "calls_low": estimated.seen, "calls_high": high}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from incprof.analysis.explain.site_reasons import CalleeEvidence, CallerEvidence, SiteEvidence
-from incprof.analysis.phase_result import Phase
+from incprof.analysis.phase_result import Phase, Step
 from incprof.analysis.thresholds import SiteOptions
+from incprof.model import IntArray
+from incprof.model.time_use import SPENT, WORK, Spent
 from incprof.report.words.display_names import SHORT, Names
-from incprof.report.words.formatting import count, percent
+from incprof.report.words.formatting import calls_words, count, percent, seconds
 
 NAME_ROOM = 32
 ORIGINS = {
@@ -137,3 +141,126 @@ def _seconds(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+# The frequency of a step, in words.
+
+
+# The mean number of calls is a whole number if it is this close to one.
+WHOLE = 0.02
+
+
+def how_often(step: Step) -> str:
+    """Return ", in one of 8", ", 2 times", or nothing if a step runs once in each iteration, or call above it."""
+    if step.per_call is not None:
+        return _often(step.per_call)
+    if step.period_s is None:
+        return f", {calls_words(step.calls, step.estimated)}" if step.calls else ""
+    if step.every is not None and step.times is not None:
+        return _often(step.times / step.every)
+    return _often(step.per_iteration) if step.per_iteration else ""
+
+
+def _often(calls: float) -> str:
+    """Return a mean number of calls in words."""
+    times, inverse = (calls, False) if calls >= 1 else (1 / max(calls, 1e-9), True)
+    whole = max(round(times), 1)
+    about = "" if abs(times - whole) <= WHOLE * min(times, 1) else "about "
+    if whole == 1 and not about:
+        return ""
+    if inverse and about and times < 2:
+        return f", in {100 * calls:.0f} %"
+    number = f"{whole}" if not about or times >= 10 else f"{times:.1f}"
+    return f", in {about}one of {number}" if inverse else f", {about}{number} times"
+
+
+# The part of an iteration's wall time outside of its steps, and where it is spent.
+
+
+# A smaller part of an iteration gets no line: sampling is not more exact.
+WORTH = 0.1
+
+
+def remainder(steps: Sequence[Step], names: Names = SHORT) -> str | None:
+    """Describe the rest of an iteration if steps do not add up to it.
+
+    steps: of one driver, without nested ones. A thread is off the CPU while it waits, reads or writes, or while another
+    thread has the CPU. Its CPU time outside of the steps is the driver's own, or that of smaller steps, or of libraries
+    that wait, read or write.
+    """
+    timed = [step for step in steps if step.period_s]
+    if not timed or timed[0].cpu is None or not timed[0].period_s:
+        return None
+    period, on = timed[0].period_s, timed[0].cpu * timed[0].period_s
+    inside = min(sum(step.mean_s * calls_per_iteration(step) for step in timed), on)
+    parts = _off_the_cpu(period - on, timed[0], names) if period - on >= WORTH * period else []
+    if on - inside >= WORTH * period:
+        parts += _on_the_cpu(on - inside, timed[0], WORTH * period, bool(parts))
+    return f"{seconds(inside)} of CPU time in steps, " + ", ".join(parts) if parts else None
+
+
+def _off_the_cpu(off_s: float, step: Step, names: Names) -> list[str]:
+    """Report how long the loop is off the CPU, and which functions that may wait were sampled in it."""
+    waits = step.rest.waits if step.rest is not None else ()
+    seen = f" (it calls {', '.join(names(function) for function in waits)})" if waits else ""
+    return [f"{seconds(off_s)} off the CPU{seen}"]
+
+
+def _on_the_cpu(rest_s: float, step: Step, least_s: float, beside: bool) -> list[str]:
+    """Describe the loop's CPU time outside of its steps. beside: time off the CPU is reported as well."""
+    spent = step.rest.spent if step.rest is not None else {}
+    large = {kind: spent[kind] for kind in SPENT[1:] if spent.get(kind, 0.0) >= least_s}
+    out = [f"{seconds(value)} {WORDS[kind]}" for kind, value in large.items()]
+    left = rest_s - sum(large.values())
+    if left >= least_s:
+        out.append(f"{seconds(left)} {'on it' if beside or out else 'of it'} elsewhere")
+    return out
+
+
+def calls_per_iteration(step: Step) -> float:
+    """Return the mean number of calls of a step per iteration."""
+    if step.every is not None and step.times is not None:
+        return step.times / step.every
+    return step.per_iteration or 1.0
+
+
+# How intervals and phases spend their time, in words, and as signs below a ribbon.
+
+
+WORDS: dict[Spent, str] = {
+    "work": "work",
+    "mpi": "in MPI",
+    "openmp": "in the OpenMP run-time",
+    "io": "input and output",
+    "waiting": "waiting",
+}
+# Signs that differ from the numbers of phases below 10. Work has none: it is the normal case.
+SIGNS: dict[Spent, str] = {"work": " ", "mpi": "m", "openmp": "o", "io": "i", "waiting": "w"}
+# Smaller shares are not reported.
+LEAST = 0.05
+
+
+def sign_of(kind: int) -> str:
+    """Return the sign of an interval's main kind of time, by its index in SPENT."""
+    return SIGNS[SPENT[kind]]
+
+
+def spent_seen(spent: IntArray | None) -> list[tuple[Spent, str]]:
+    """Return the main kinds of time other than work of some intervals, (n,), with their descriptions."""
+    seen = sorted(set(() if spent is None else spent.tolist()) - {WORK})
+    return [(SPENT[kind], WORDS[SPENT[kind]]) for kind in seen]
+
+
+def legend(spent: IntArray | None) -> str | None:
+    """Explain the signs of some intervals, (n,); None where all of them work, or nothing is known."""
+    return ", ".join(f"{SIGNS[kind]}: {words}" for kind, words in spent_seen(spent)) or None
+
+
+def spent_words(phase: Phase) -> list[str]:
+    """Return the shares of a phase's CPU time that are not work, largest first: "97 % in MPI"; or that it waits."""
+    seconds = {kind: phase.spent.get(kind, 0.0) for kind in SPENT}
+    total = sum(seconds.values())
+    if phase.mostly == "waiting" and not 2 * seconds["waiting"] > total:
+        return ["waiting, next to no CPU time"]
+    rest = sorted((kind for kind in SPENT[1:] if seconds[kind] > LEAST * total), key=lambda kind: -seconds[kind])
+    return [f"{percent(seconds[kind] / total)} {WORDS[kind]}" for kind in rest]

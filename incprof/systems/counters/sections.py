@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model import FloatArray
 from incprof.model.section import Column, Lane, Section, Table, edges_of
+from incprof.report.render.json import rounded
 from incprof.report.words.display_names import SHORT, Names, clean
 from incprof.report.words.formatting import SIMULATED, count, duration, joules, percent, rate
-from incprof.report.words.run import rounded
 from incprof.study.power import SampledCounters
 from incprof.study.study import Study
 from incprof.systems.counters.analyse import (

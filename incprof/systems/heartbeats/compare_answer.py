@@ -9,7 +9,7 @@ from typing import TextIO
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.compare.log_mean import Change
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
-from incprof.report.json.writing import significant, write
+from incprof.report.render.json import significant, write
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import signed

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
-from incprof.report.files.csv_cells import write_rows
+from incprof.report.files.csv_files import write_rows
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
-from incprof.report.json.writing import significant, write
+from incprof.report.render.json import significant, write
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow

@@ -11,13 +11,11 @@ from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.views.tracks import badge, cells, runs, sign
-from incprof.report.json.writing import write
+from incprof.report.render.json import rounded, run_json, write
 from incprof.report.text.console import console_for
-from incprof.report.words import headings
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
-from incprof.report.words.formatting import elapsed, pct, printable, rate, seconds
-from incprof.report.words.run import rounded, run_json
+from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, rate, seconds
 from incprof.systems.heartbeats.validation import (
     UNSEEN,
     Agreement,
@@ -119,7 +117,7 @@ def _sign(label: int) -> str:
 def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int) -> Table:
     """Return a table of the phases, a row each; names of heartbeats take at most `room` columns."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("Phase", headings.OF_RUN, "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
+    for name in ("Phase", OF_RUN, "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import numpy as np
 
-from incprof.report.json.writing import significant, write
+from incprof.report.render.json import significant, write
 from incprof.systems.nodes.analyse.energy_forecast import MATCHES, Estimate, Match
 from incprof.systems.nodes.analyse.learn import name_of
 from incprof.systems.nodes.analyse.live import ENDED, Now

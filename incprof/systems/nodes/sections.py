@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incprof.model.section import Column, Section, Table
-from incprof.report.page.sentences import percent
+from incprof.report.page.page_text import decimal_percent
 from incprof.report.words.formatting import joules
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.learn import name_of
@@ -22,7 +22,9 @@ def sections(study: Study, text: str) -> list[Section]:
     found = NodeBeside(study, text)
 
     def states(row: PhaseOnNode) -> list[str]:
-        return [f"{name_of(found.alphabet, state)}: {percent(share)}" for state, share in row.states[:MOST_STATES]]
+        return [
+            f"{name_of(found.alphabet, state)}: {decimal_percent(share)}" for state, share in row.states[:MOST_STATES]
+        ]
 
     columns = (
         Column("Phase", lambda row: row.phase, "phase", key="id"),

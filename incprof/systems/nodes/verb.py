@@ -123,7 +123,7 @@ def letters(args: argparse.Namespace) -> int:
 
 def follow(args: argparse.Namespace) -> int:
     """Print the state of a node as rows arrive: every row in JSON, only changes in text."""
-    from incprof.report.json.writing import write
+    from incprof.report.render.json import write
     from incprof.systems.nodes.dna_json import now_object
     from incprof.systems.nodes.dna_text import now_line
     from incprof.systems.nodes.node_answers import read_alphabet

@@ -8,8 +8,8 @@ from typing import TextIO
 
 import numpy as np
 
-from incprof.report.json.writing import significant, write
-from incprof.report.text.aligned import write_aligned
+from incprof.report.render.json import significant, write
+from incprof.report.text.console import write_aligned
 from incprof.report.words.formatting import pct, rate, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation

@@ -10,10 +10,9 @@ from typing import TextIO
 import numpy as np
 
 from incprof.analysis.views.tracks import SIGNS, sign, stretched
-from incprof.report.json.writing import significant, write
-from incprof.report.text.aligned import write_aligned
-from incprof.report.words.formatting import pct, seconds
-from incprof.report.words.headings import OF_RUN
+from incprof.report.render.json import significant, write
+from incprof.report.text.console import write_aligned
+from incprof.report.words.formatting import OF_RUN, pct, seconds
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.event_phases import SIMILAR, EventPhase
 from incprof.systems.mpi.analyse.mpi_events import TIMES, EventKind

@@ -7,9 +7,8 @@ from typing import TextIO
 
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.diff.diff_result import LEVEL, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
-from incprof.report.json.writing import significant, write
-from incprof.report.words.diff import AS_ENERGY, broken_line
-from incprof.report.words.run import run_json
+from incprof.report.render.json import run_json, significant, write
+from incprof.report.words.diff_words import AS_ENERGY, broken_line
 
 SCHEMA = "incprof.diff/1"
 

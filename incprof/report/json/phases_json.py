@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TextIO
+from dataclasses import asdict
+from typing import Any, TextIO
 
+from incprof.analysis.explain import Explanation
 from incprof.analysis.phase_result import Phase, PhaseResult, Rest, RunSummary, Step, verdict
 from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
-from incprof.analysis.ranks.ranks_result import RanksResult
+from incprof.analysis.ranks.all_ranks import worked_s
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Spread
+from incprof.analysis.thread_roles import ThreadRoles
 from incprof.model.section import Section
-from incprof.model.time_use import SPENT
-from incprof.report.json.ranks import with_ranks
-from incprof.report.json.writing import write
-from incprof.report.render.json import json_section
-from incprof.report.words.calls import calls_json
-from incprof.report.words.doubts import doubt_lines
-from incprof.report.words.run import rounded, run_json
-from incprof.report.words.site_evidence import no_site
+from incprof.model.time_use import MPI, SPENT
+from incprof.report.render.json import json_section, rounded, run_json, write
+from incprof.report.words.display_names import names_of
+from incprof.report.words.formatting import calls_json
+from incprof.report.words.phase_words import doubt_lines, phase_lines, run_lines, told_of
+from incprof.report.words.site_evidence import no_site, site_lines
 
 SCHEMA = "incprof.phases/1"
 
@@ -212,3 +214,167 @@ def _step(step: Step) -> dict[str, object]:
         "rest": None if step.rest is None else _rest(step.rest),
         "steps": [_step(below) for below in step.steps],
     } | calls_json(step.estimated)
+
+
+# Ranks as JSON: the keys that incprof.phases/1 adds for a run of several ranks (docs/use/phases.md).
+
+
+def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
+    """Return the answer of one rank, extended by the results for all ranks."""
+    over = {phase.id: _of_phase(phase) for phase in found.phases}
+    phases = [phase | over[phase["id"]] for phase in answer["phases"]]
+    present = {phase["id"] for phase in phases}
+    return answer | {
+        "phases": phases,
+        "absent": [{"id": number, **phase} for number, phase in over.items() if number not in present],
+        "found_in": [part.rank for part in found.parts],
+        "per_rank": _per_rank(found),
+        "stragglers": [
+            {
+                "rank": one.rank,
+                "phase": one.phase,
+                "seconds": rounded(one.seconds),
+                "usual_s": rounded(one.usual_s),
+                "excess": rounded(one.excess),
+                "sigmas": rounded(one.sigmas),
+                "why": [{"function": name, "more_s": rounded(more)} for name, more in one.why],
+            }
+            for one in found.stragglers
+        ],
+        "groups": [{"ranks": list(group.ranks), "typical": group.typical} for group in found.groups],
+        "outliers": [
+            {
+                "rank": one.rank,
+                "distance": rounded(one.distance),
+                "unexplained": rounded(one.unexplained),
+                "why": [{"function": d.function, "here": rounded(d.here), "there": rounded(d.there)} for d in one.why],
+            }
+            for one in found.outliers
+        ],
+        "late": [{"rank": rank, "seconds": rounded(seconds)} for rank, seconds in found.late],
+        "clocks": [
+            {
+                "host": one.host,
+                "ahead_s": rounded(one.late_s),
+                "drift": rounded(one.drift * 1e6),
+                "borders": one.borders,
+                "before_s": rounded(one.before_s),
+                "after_s": rounded(one.after_s),
+            }
+            for one in found.clocks
+        ],
+    }
+
+
+def _of_phase(over: PhaseBalance) -> dict[str, Any]:
+    """Return a phase over ranks."""
+    return {
+        "ranks": over.ranks,
+        "imbalance": rounded(over.work.imbalance),
+        "imbalance_error": rounded(over.error),
+        "slowest": over.slowest,
+        "work_s": _spread(over.work),
+        "mpi_s": _spread(over.mpi),
+        "wall_s": _spread(over.wall),
+    }
+
+
+def _spread(one: Spread) -> dict[str, Any]:
+    return {
+        "min": rounded(one.least),
+        "median": rounded(one.median),
+        "max": rounded(one.most),
+        "mean": rounded(one.mean),
+    }
+
+
+def _per_rank(found: RanksResult) -> list[dict[str, Any]]:
+    """Return each rank: its phases, its agreement with the others, and its work."""
+    work = worked_s(found.spent)
+    return [
+        {
+            "rank": own.rank,
+            "labels": own.of_intervals(own.label).tolist(),
+            "agreement": rounded(agreement),
+            "host": own.host or None,
+            "start_s": rounded(float(found.offset_s[place])),
+            "wall_s": [rounded(seconds) for seconds in found.wall_s[place, :-1].tolist()],
+            "work_s": [rounded(seconds) for seconds in work[place, :-1].tolist()],
+            "mpi_s": [rounded(seconds) for seconds in found.spent[place, :-1, MPI].tolist()],
+            "unexplained": rounded(own.unexplained),
+            "damaged": own.damaged,
+        }
+        for place, (own, agreement) in enumerate(zip(found.labels, found.agreement, strict=True))
+    ]
+
+
+# The roles of threads as an object, key `threads` of incprof.phases/1: docs/use/phases.md.
+
+
+def threads_dict(found: ThreadRoles) -> dict[str, Any]:
+    """Return the object."""
+    return {
+        "count": found.count,
+        "roles": [
+            {
+                "role": role.name,
+                "threads": list(role.threads),
+                "cpu_s": round(role.cpu_s, 9),
+                "share": round(role.share, 9),
+                "phases": [
+                    {"id": phase.id, "cpu_s": round(phase.cpu_s, 9), "busy": round(phase.busy, 9)}
+                    for phase in role.phases
+                ],
+                "functions": [
+                    {"name": function.name, "module": function.module, "share": round(share, 9)}
+                    for function, share in role.functions
+                ],
+            }
+            for role in found.roles
+        ],
+        "imbalance": [
+            {
+                "phase": one.phase,
+                "threads": list(one.threads),
+                "imbalance": round(one.imbalance, 9),
+                "differ": [{"thread": other.thread, "more": round(other.more, 9)} for other in one.differ],
+            }
+            for one in found.imbalances
+        ],
+    }
+
+
+# The reasons for phases and sites as JSON: the key `explain` of incprof.phases/1 (docs/use/phases.md).
+
+
+def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
+    """Return the numbers, and under `text` the sentences of the text output."""
+    names = names_of(result, told_of(why))
+    phases = []
+    for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
+        known = [{**_plain(asdict(site)), "text": site_lines(site, result.options.sites, names)} for site in sites]
+        phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence, names), "sites": known})
+    run = {**_plain(asdict(why.run)), "text": run_lines(result, why.run, names)}
+    thresholds = {f"{room}.{one.name}": one.value for room, one in result.options.listed()}
+    return {"run": run, "phases": phases, "thresholds": thresholds}
+
+
+def _plain(values: dict[str, object]) -> dict[str, object]:
+    """Round the numbers as in the rest of the output."""
+    rounded_values = _rounded(values)
+    assert isinstance(rounded_values, dict)
+    return rounded_values
+
+
+def _short_value(value: object) -> object:
+    """Round the duration of a call, which may be nanoseconds."""
+    return round(value, 12) if isinstance(value, float) else value
+
+
+def _rounded(value: object) -> object:
+    """Round a value, or all values nested in it."""
+    if isinstance(value, dict):
+        return {str(key): _short_value(inner) if key == "call_s" else _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    return rounded(value) if isinstance(value, float) else value

@@ -6,8 +6,7 @@ from typing import TextIO
 
 from incprof.analysis.phase_result import RunSummary
 from incprof.analysis.views.site_rows import RefusedRow, SiteRow, SitesAnswer
-from incprof.report.json.writing import write
-from incprof.report.words.run import rounded, run_json
+from incprof.report.render.json import rounded, run_json, write
 
 SCHEMA = "incprof.sites/1"
 

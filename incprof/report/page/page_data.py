@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from incprof.analysis.phase_result import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
-from incprof.analysis.views.page_parts import BeatLanes, PageParts
+from incprof.analysis.views.page_parts import BeatLanes, PageParts, RankMap, RankRow
 from incprof.analysis.views.tracks import Cells, Entries, cells
-from incprof.model import IntArray
+from incprof.model import FloatArray, IntArray
 from incprof.model.section import Lane
 from incprof.model.time_use import SPENT
-from incprof.report.page.numbers import numbers
-from incprof.report.page.rankdata import ranks_data
-from incprof.report.page.sentences import count
+from incprof.report.page.page_text import count
+from incprof.report.render.json import rounded
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
-from incprof.report.words.display_names import UNKNOWN, Names, clean, frame_name, where
-from incprof.report.words.phase_names import phase_names
-from incprof.report.words.run import rounded
-from incprof.report.words.short import name_of, times_of
-from incprof.report.words.time_kinds import WORDS
+from incprof.report.words.display_names import UNKNOWN, Names, clean, frame_name, phase_names, where
+from incprof.report.words.phase_words import name_of, times_of
+from incprof.report.words.ranks import ranges, spans
+from incprof.report.words.site_evidence import WORDS
 
 # After this, the text can neither end the element nor begin a comment, and holds no line end of a JavaScript parser.
 ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -180,3 +179,65 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
             }
         )
     return {"lanes": lanes, "same": found.same, "left_out": found.left_out}
+
+
+# The ranks, as input of a page's scripts, in a compact form: there may be thousands of them.
+
+
+def ranks_data(found: RankMap) -> dict[str, Any]:
+    """Return the groups of similar ranks, and a row for each rank of a group, or for a few of them."""
+    return {
+        "start": numbers(found.start_s, 4),
+        "end": numbers(found.end_s, 4),
+        "reference": found.reference,
+        "unread": list(found.unread),
+        "number": len(found.found.ranks),
+        "groups": [
+            {
+                "typical": group.typical,
+                "row": _row(group.row, found.agreement),
+                "rows": [_row(row, found.agreement) for row in group.rows] if len(group.row.ranks) > 1 else [],
+            }
+            for group in found.groups
+        ],
+    }
+
+
+def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
+    """Return a row: its phases, and its CPU use in percent, as runs of bins."""
+    known = [value for rank in row.ranks if (value := agreement[rank]) is not None]
+    return {
+        "rank": row.ranks[0],
+        "name": ranges(row.ranks, 4),
+        "ranks": spans(row.ranks),
+        "number": len(row.ranks),
+        "label": _runs(row.label),
+        "busy": _runs(np.rint(100 * row.busy).astype(np.int64)),
+        "agreement": round(sum(known) / len(known), 4) if known else None,
+        "cpu_s": round(row.cpu_s, 3),
+        "off_cpu_s": round(row.off_cpu_s, 3),
+        "mpi_s": round(row.mpi_s, 3),
+        "wall_s": round(row.wall_s, 3),
+        **({"damaged": True} if row.damaged else {}),
+    }
+
+
+def _runs(values: IntArray) -> list[int]:
+    """Return values, (b,), as pairs of value and run length; or 0, 0 and all values, if that is shorter."""
+    first = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
+    if 2 * len(first) > len(values):
+        return [0, 0, *values.tolist()]
+    length = np.diff(np.append(first, len(values)))
+    return np.stack([values[first], length], axis=1).ravel().tolist()
+
+
+# Numbers for the scripts of a page, without meaningless digits.
+
+
+def numbers(values: FloatArray, digits: int) -> list[float | int | None]:
+    """Return numbers rounded to that many digits after the point; NaN becomes None."""
+    out: list[float | int | None] = []
+    for value in np.round(values, digits).tolist():
+        whole = int(value) if np.isfinite(value) else None
+        out.append(whole if whole is None or whole == value else value)
+    return out

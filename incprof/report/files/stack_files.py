@@ -1,15 +1,63 @@
-"""Stacks as a speedscope file: one sampled profile per thread, from its first sample on, weights in seconds."""
+"""Stacks in the folded form of flamegraph.pl: `main;solve;dot 123`, a line per distinct stack, counts in ticks."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TextIO
 
 import numpy as np
 
-from incprof.analysis.views.stacks import Frame, StackSeries
+from incprof.analysis.views.stacks import Frame, StackSeries, StackTree
 from incprof.model import BoolArray, FloatArray, IntArray, distinct
 from incprof.report.words.display_names import Names
+
+
+def write_folded(series: StackSeries, out: TextIO) -> None:
+    """Write the stacks in alphabetical order."""
+    names = Names(frame for stack in series.stacks for frame in stack)
+    total: Counter[str] = Counter()
+    for index, weight in zip(series.stack.tolist(), series.weight.tolist(), strict=True):
+        total[";".join(clean(names(frame)) for frame in series.stacks[index])] += weight
+    for line in sorted(total):
+        if (ticks := round(total[line])) > 0:
+            out.write(f"{line} {ticks}\n")
+
+
+def clean(name: str) -> str:
+    """Return a name without the characters that separate frames and lines."""
+    return name.replace(";", ":").replace("\n", " ").replace("\r", " ")
+
+
+# Call stacks with their times as JSON, in the form of `hatchet.GraphFrame.from_literal` (docs/use/export.md).
+
+
+def write_hatchet(tree: StackTree, out: TextIO) -> None:
+    """Write a list of outermost frames with metrics and children.
+
+    The metrics are `time` and `time (inc)` in seconds, and the same for each phase: `phase 0`, `phase 0 (inc)`, ...
+    """
+    names = ["time", *(f"phase {phase}" for phase in range(tree.own_s.shape[1] - 1))]
+    called = Names(tree.frames)
+    own, inclusive = tree.own_s.tolist(), tree.inclusive_s.tolist()
+    nodes: list[dict[str, object]] = []
+    children: list[list[object]] = []
+    roots: list[object] = []
+    for place, (frame, parent) in enumerate(zip(tree.frames, tree.parent.tolist(), strict=True)):
+        metrics: dict[str, float] = {}
+        for name, exclusive, whole in zip(names, own[place], inclusive[place], strict=True):
+            metrics |= {name: round(exclusive, 9), f"{name} (inc)": round(whole, 9)}
+        below: list[object] = []
+        kind = "library" if frame.name.startswith("[") else "function"
+        nodes.append({"frame": {"name": called(frame), "type": kind}, "metrics": metrics, "children": below})
+        children.append(below)
+        (roots if parent < 0 else children[parent]).append(nodes[place])
+    json.dump(roots, out, separators=(",", ":"), allow_nan=False)
+    out.write("\n")
+
+
+# Stacks as a speedscope file: one sampled profile per thread, from its first sample on, weights in seconds.
+
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import isinf
+from typing import Any
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phase_result import PhaseResult, RunSummary
-from incprof.analysis.views.page_parts import Quality
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Straggler
+from incprof.analysis.views.page_parts import Quality, RankMap
 from incprof.model import Metadata
-from incprof.report.words.calls import UNCOUNTED
-from incprof.report.words.counting import counting_advice
-from incprof.report.words.display_names import Names, clean
-from incprof.report.words.explanation import phase_lines, run_lines
-from incprof.report.words.formatting import duration, overhead
+from incprof.report.words.display_names import Names, clean, counting_advice
+from incprof.report.words.formatting import UNCOUNTED, duration, overhead, percent
+from incprof.report.words.phase_words import one_phase, phase_lines, run_lines
+from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines
 from incprof.report.words.site_evidence import site_lines
-from incprof.report.words.verdict import one_phase
 
 
 def grouped(number: int) -> str:
@@ -29,7 +29,7 @@ def count(number: int, noun: str) -> str:
     return f"{grouped(number)} {noun}" if number == 1 else f"{grouped(number)} {noun}s"
 
 
-def percent(part: float | None) -> str:
+def decimal_percent(part: float | None) -> str:
     """Return a share of 1 as percent."""
     return "-" if part is None else f"{100 * part:.1f} %" if part >= 0.0005 or not part else "< 0.1 %"
 
@@ -107,7 +107,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         share = found.ticks / found.expected
         add(
             "Samples",
-            f"{samples}, {percent(share)} of the number expected from CPU time and rate",
+            f"{samples}, {decimal_percent(share)} of the number expected from CPU time and rate",
             graded(1 - share, 0.05, 0.2),
         )
     else:
@@ -131,16 +131,16 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     if found.reach_main is None:
         add("Call paths", "missing: self times and calls only; sites are found from the calls", "fair")
     else:
-        add("Paths that reach main", percent(found.reach_main))
+        add("Paths that reach main", decimal_percent(found.reach_main))
         complete = found.complete or 0.0
-        add("Whole paths", percent(found.complete), graded(1 - complete, 0.02, 0.2))
+        add("Whole paths", decimal_percent(found.complete), graded(1 - complete, 0.02, 0.2))
         add("Broken", count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
-        add("In libraries", percent(found.outside))
+        add("In libraries", decimal_percent(found.outside))
         # A runtime's own threads are no defect of the recording: waiting OpenMP workers, MPI's helpers.
         threads = ", such as threads of a library" if found.threads > 1 and found.unknown else ""
         add(
             "No application frame",
-            percent(found.unknown) + threads,
+            decimal_percent(found.unknown) + threads,
             "" if threads else graded(found.unknown or 0, 0.02, 0.2),
         )
     add("Damage", "a part of the file was left out" if damaged else "none", "poor" if damaged else "good")
@@ -150,3 +150,66 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
 def graded(value: float, fair: float, poor: float) -> str:
     """Return the verdict on a value of which less is better."""
     return "poor" if value > poor else "fair" if value > fair else "good"
+
+
+# The text of a page about ranks before any script runs: similar ranks, phases over ranks, stragglers.
+
+
+# Rows of stragglers; all of them are in `phases --json`.
+MOST = 24
+
+
+def rank_words(found: RankMap, names: Names) -> dict[str, Any]:
+    """Return the sentences and tables about all ranks."""
+    result = found.found
+    return {
+        "number": len(result.ranks),
+        "reference": found.reference,
+        "unread": len(found.unread),
+        "lines": [agree_line(result), *_alike(result), *outlier_lines(result), *late_lines(result)],
+        "phases": [_phase(phase) for phase in result.phases],
+        "mpi": any(phase.mpi.most > 0 for phase in result.phases),
+        "stragglers": [_straggler(one, names) for one in result.stragglers[:MOST]],
+        "more": max(len(result.stragglers) - MOST, 0),
+    }
+
+
+def _alike(found: RanksResult) -> list[str]:
+    """Return the groups of similar ranks, unless all ranks are alike or none are."""
+    return group_lines(found) if 1 < len(found.groups) < len(found.ranks) else []
+
+
+def _phase(phase: PhaseBalance) -> dict[str, Any]:
+    """Return the spread of a phase over ranks: its times, and their positions in percent of the longest."""
+    work, mpi = phase.work, phase.mpi
+    whole = max(work.most, 1e-9)
+    return {
+        "id": phase.id,
+        "ranks": phase.ranks,
+        "least": duration(work.least),
+        "median": duration(work.median),
+        "most": duration(work.most),
+        "from": round(100 * work.least / whole, 2),
+        "at": round(100 * work.median / whole, 2),
+        "mean": round(100 * work.mean / whole, 2),
+        "imbalance": "-" if work.imbalance is None else percent(work.imbalance),
+        "mpi_median": duration(mpi.median),
+        "mpi_most": duration(mpi.most),
+        "slowest": phase.slowest if phase.ranks > 1 else None,
+    }
+
+
+def _straggler(one: Straggler, names: Names) -> dict[str, Any]:
+    """Return a straggler, and the functions in which it works longer than its peers."""
+    whole = max((seconds for _, seconds in one.why), default=0.0)
+    return {
+        "rank": one.rank,
+        "phase": one.phase,
+        "seconds": duration(one.seconds),
+        "usual": duration(one.usual_s),
+        "excess": percent(one.excess),
+        "why": [
+            (names(name), name, f"+{duration(seconds)}", round(100 * seconds / max(whole, 1e-9), 1))
+            for name, seconds in one.why
+        ],
+    }

@@ -1,0 +1,186 @@
+"""Ranks for people: groups of similar ranks, phases over ranks, and stragglers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.ranks.all_ranks import PEERS, worked_s
+from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
+from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
+from incprof.analysis.views.tracks import badge
+from incprof.model import Function
+from incprof.model.section import Column, Table
+from incprof.model.time_use import MPI
+from incprof.report.render.text import text_table
+from incprof.report.text.console import console_for, print_folded
+from incprof.report.words.display_names import Names, names_of
+from incprof.report.words.formatting import count, percent
+from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines, straggler_lines, unlike_lines
+
+# An imbalance of fewer standard errors may be noise.
+SURE = 3.0
+# Begins a continuation line.
+HANG = "  "
+
+
+def write_ranks_line(console: Console, found: RanksResult) -> None:
+    """Print whether all ranks behave alike, and how many do not."""
+    console.print()
+    numbers = {"straggler": len(found.stragglers), "outlier": len(found.outliers)}
+    odd = [count(number, noun) for noun, number in numbers.items() if number]
+    line = agree_line(found) + (f"; {', '.join(odd)}: --details" if odd else "")
+    print_folded(console, "ranks: ", [line, *unlike_lines(found)], HANG)
+
+
+def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None:
+    """Print the results for all ranks; also a row for each of them if `per_rank`."""
+    console.print()
+    console.print(text_table(_phase_table(found), console.width))
+    console.print()
+    print_folded(console, "stragglers: ", straggler_lines(found) or [_no_stragglers(found)], HANG)
+    if 1 < len(found.groups) < len(found.ranks):
+        print_folded(console, "groups: ", group_lines(found), HANG)
+    print_folded(console, "outliers: ", outlier_lines(found), HANG)
+    print_folded(console, "time: ", late_lines(found), HANG)
+    if per_rank:
+        console.print()
+        console.print(text_table(_rank_table(found), console.width))
+
+
+def _no_stragglers(found: RanksResult) -> str:
+    """Report that there are no stragglers, or that there are too few ranks to detect them."""
+    return "none" if max((phase.ranks for phase in found.phases), default=0) >= PEERS else "too few ranks to tell"
+
+
+def _phase_table(found: RanksResult) -> Table:
+    """Return the phases over ranks."""
+    columns = (
+        Column("Phase", lambda phase: phase.id, "phase"),
+        Column("Ranks", lambda phase: phase.ranks, "count"),
+        Column("Work: least", lambda phase: phase.work.least, "duration"),
+        Column("median", lambda phase: phase.work.median, "duration"),
+        Column("most", lambda phase: phase.work.most, "duration"),
+        Column("Imbalance", _imbalance, "%"),
+        Column("In MPI", lambda phase: phase.mpi.median, "duration"),
+        Column("most", lambda phase: phase.mpi.most, "duration"),
+        Column("Slowest", lambda phase: phase.slowest if phase.ranks > 1 else "", "count"),
+    )
+    return Table(columns, found.phases)
+
+
+def _imbalance(phase: PhaseBalance) -> str:
+    """Return the imbalance of work; with a question mark where sampling noise may explain it."""
+    value = phase.work.imbalance
+    if value is None or phase.error is None or phase.ranks < 2:
+        return ""
+    return f"{100 * value:.0f} %" + (" ?" if value < SURE * phase.error else "")
+
+
+def _rank_table(found: RanksResult) -> Table:
+    """Return a table with a row for each rank: its agreement, and its work in each phase."""
+    work = worked_s(found.spent)
+
+    def in_phase(phase: int) -> Column:
+        return Column(f"Phase {phase}", lambda place: float(work[place, phase]), "duration")
+
+    def agreement(place: int) -> str:
+        value = found.agreement[place]
+        return "" if value is None else f"{value:.2f}"
+
+    columns = (
+        Column("Rank", lambda place: found.ranks[place], "count"),
+        Column("Agrees", agreement, "number"),
+        Column("Start", lambda place: float(found.offset_s[place]), "duration"),
+        Column("Wall", lambda place: float(found.wall_s[place].sum()), "duration"),
+        Column("In MPI", lambda place: float(found.spent[place, :, MPI].sum()), "duration"),
+        *(in_phase(phase.id) for phase in found.phases),
+    )
+    return Table(columns, range(len(found.ranks)))
+
+
+# The roles of threads as a table.
+
+
+# A role is not reported as busy in a phase if it has a smaller share of it.
+SEEN = 0.005
+# Threads listed by number.
+MOST = 8
+# Columns of a name.
+LEAST = 12
+HEAD = ("Role", "Threads", "CPU s", "CPU %", "Busy in phase")
+
+
+def write_threads(
+    found: ThreadRoles, result: PhaseResult, out: TextIO, *, width: int = 100, colour: bool = False
+) -> None:
+    """Write the table, and below it the threads that have more work than others of the same role.
+
+    Args:
+        found: the roles.
+        result: the phases of the same answer, whose functions have the same names.
+        out: output stream.
+        width: columns.
+        colour: whether to use colours.
+    """
+    console = console_for(out, width=width, colour=colour)
+    names = names_of(result, [function for role in found.roles for function, _ in role.functions])
+    console.print()
+    said = f"{count(found.count, 'thread')} in {count(len(found.roles), 'role')}"
+    console.print(f"{said}: share of each thread's time on the CPU, in each phase")
+    rows = [HEAD, *(_row(role) for role in found.roles)]
+    wide = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    for row, functions in zip(rows, [(), *(role.functions for role in found.roles)], strict=True):
+        cells = [
+            f"{cell:>{size}}" if 0 < column < 4 else f"{cell:{size}}"
+            for column, (cell, size) in enumerate(zip(row, wide, strict=True))
+        ]
+        line = "  ".join(cells)
+        line += "  Functions" if row is HEAD else _functions(functions, names, width - len(line) - 2)
+        console.print(Text(line.rstrip(), style="bold" if row is HEAD else ""), soft_wrap=True)
+    for one in found.imbalances:
+        console.print(_thread_imbalance(one), soft_wrap=True)
+
+
+def _row(role: Role) -> tuple[str, ...]:
+    """Return the cells of a role."""
+    busy = ", ".join(f"{badge(phase.id)}: {percent(phase.busy)}" for phase in role.phases if phase.busy >= SEEN)
+    return role.name, str(len(role.threads)), f"{role.cpu_s:.2f}", f"{100 * role.share:.1f}", busy or "-"
+
+
+def _functions(functions: Sequence[tuple[Function, float]], names: Names, room: int) -> str:
+    """Return the first functions that fit, at least one."""
+    line = ""
+    for function, share in functions:
+        part = f", {percent(share)} " if line else f"  {percent(share)} "
+        if line and len(line) + len(part) + len(names(function)) > room:
+            break
+        line += part + names(function, max(room - len(line) - len(part), LEAST))
+    return line
+
+
+def _thread_imbalance(one: Imbalance) -> str:
+    """Return a line about a phase: its imbalance, and the threads that cause it."""
+    who = ", ".join(
+        f"thread {other.thread} {100 * other.more:+.0f} %"
+        for other in sorted(one.differ, key=lambda d: -abs(d.more))[:MOST]
+    )
+    rest = f" and {len(one.differ) - MOST} more" if len(one.differ) > MOST else ""
+    told = f": {who}{rest}" if who else ""
+    return f"imbalance in phase {badge(one.phase)} {percent(one.imbalance)} over threads {_listed(one.threads)}{told}"
+
+
+def _listed(threads: Sequence[int]) -> str:
+    """Return thread numbers, consecutive ones as first-last."""
+    runs: list[list[int]] = []
+    for thread in sorted(threads):
+        if runs and runs[-1][-1] == thread - 1:
+            runs[-1][1:] = [thread]
+        else:
+            runs.append([thread])
+    shown = ["-".join(map(str, run)) for run in runs[:MOST]]
+    return ", ".join(shown) + (", ..." if len(runs) > MOST else "")
