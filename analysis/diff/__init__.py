@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from incprof.analysis.diff.diff_result import Comparison, Side
+from incprof.analysis.diff.diff_result import Comparison, Side, alike, notes
 from incprof.analysis.diff.energy_change import NodePower, with_energy
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
-from incprof.analysis.diff.notes import alike, notes
 from incprof.analysis.diff.table import Table
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError

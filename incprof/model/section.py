@@ -38,7 +38,7 @@ class Column:
     Attributes:
         head: Heading; None: for JSON and CSV only.
         get: Returns the value of a row: a text, a number, True or False, None; for JSON a list or a mapping as well.
-        unit: Number format, a name in formats.py: "s", "%", "B", "count". "" is a text, left-aligned. "phase" is a
+        unit: Number format, a name in FORMATS: "s", "%", "B", "count". "" is a text, left-aligned. "phase" is a
             phase number, in the phase's colour. Any other unit is appended to three digits: "W".
         drop: Columns to drop in narrow output, largest number first, equal numbers together; 0: never.
         key: Name in JSON and CSV; "": not in them.

@@ -9,9 +9,8 @@ from pathlib import Path
 from incprof.errors import NoDataError
 from incprof.safe.inputs import read_input
 from incprof.source.c.marks import strip_c
-from incprof.source.common import is_c
 from incprof.source.fortran.marks import strip_fortran
-from incprof.source.model import Language, SourceFile
+from incprof.source.model import Language, SourceFile, is_c
 from incprof.source.python.lines import strip_python
 
 C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from incprof.errors import NoDataError
 from incprof.model.names import ENTRIES, LAMBDA, parse
-from incprof.source.common import is_c, is_fortran
-from incprof.source.model import Language, SourceFile
+from incprof.source.model import Language, SourceFile, is_c, is_fortran
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
 # clang's name for the code of a parallel region.

@@ -14,9 +14,8 @@ from incprof.analysis.views.site_rows import HotAnswer, HotFile, HotRow
 from incprof.errors import NoDataError
 from incprof.model import Function
 from incprof.model.names import LAMBDA, parse
-from incprof.source.common import insert, is_c
 from incprof.source.languages import read_source
-from incprof.source.model import Insertion
+from incprof.source.model import Insertion, insert, is_c
 from incprof.source.patch import difference
 from incprof.study.sites.place import Found, Sources
 from incprof.study.study import Study

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 import appekg
-from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.fortran.parse import parse_fortran
-from incprof.source.model import Announcement, Beat
+from incprof.source.model import Announcement, Beat, insert
 from tests.integration.appekg_build import ROOT, EkgBuilder
 from tests.integration.appekg_use import environment
 

@@ -15,8 +15,7 @@ from appekg._flags import compile_flags, link_flags
 from incprof.source.c.marks import strip_c
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import scope_insertions
-from incprof.source.common import insert
-from incprof.source.model import Announcement, Beat, SourceFile
+from incprof.source.model import Announcement, Beat, SourceFile, insert
 from tests.integration.appekg_use import environment, installation, run
 
 FIXTURES = Path(__file__).parent / "instrument_fixtures"

@@ -17,8 +17,7 @@ from incprof.source.c.marks import strip_c
 from incprof.source.c.paired_calls import call_insertions, calls_refusal
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import scope_insertions
-from incprof.source.common import insert
-from incprof.source.model import Announcement, Beat, SourceFile, Style
+from incprof.source.model import Announcement, Beat, SourceFile, Style, insert
 from tests.integration.appekg_use import environment, installation, run
 from tests.integration.c_programs import c_program
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from incprof.errors import IncprofError
-from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.parse import parse_fortran
-from incprof.source.model import Announcement, Beat
+from incprof.source.model import Announcement, Beat, insert
 from tests.integration.fortran_programs import program
 from tests.integration.instrument_fortran import FIXTURES, Toolchain, patched
 from tests.integration.instrument_fortran import fortran as fortran

@@ -12,8 +12,7 @@ from incprof.study.study import Study
 from incprof.systems.counters.advice import Setting, by_rule, effects_of
 from incprof.systems.counters.advise import _from, thread_counts
 from incprof.systems.counters.analyse import Bound
-from incprof.systems.counters.cpufreq import frequencies
-from incprof.systems.counters.interleaved_runs import Recorded, record_all
+from incprof.systems.counters.interleaved_runs import Recorded, frequencies, record_all
 from tests.unit.diffruns import Work, recorded, simulate, slower
 from tests.unit.profiles import two_phase_run
 from tests.unit.test_counters import run_with_counters

@@ -15,8 +15,7 @@ from incprof.source.c.exits import leaving_macros, macros_of
 from incprof.source.c.marks import strip_c
 from incprof.source.c.paired_calls import call_insertions, calls_refusal
 from incprof.source.c.parse import parse_c
-from incprof.source.common import insert
-from incprof.source.model import Announcement, Beat
+from incprof.source.model import Announcement, Beat, insert
 
 MARK = re.compile(r"/\* incprof: \*/|/\* :incprof \*/")
 

@@ -13,8 +13,7 @@ from incprof.errors import IncprofError
 from incprof.source.c.marks import strip_c
 from incprof.source.c.parse import parse_c
 from incprof.source.c.scope import announcement_calls, scope_insertions
-from incprof.source.common import insert
-from incprof.source.model import Announcement, Beat, SourceFile
+from incprof.source.model import Announcement, Beat, SourceFile, insert
 
 
 def everywhere(file: SourceFile) -> list[Beat]:

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.source.common import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.fortran.parse import parse_fortran
-from incprof.source.model import Announcement, Beat
+from incprof.source.model import Announcement, Beat, insert
 from tests.integration.fortran_programs import program
 
 # Statements and parts of them, joined at random: most of it is no program.

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incprof.source.common import insert
-from incprof.source.model import Insertion
+from incprof.source.model import Insertion, insert
 from incprof.source.patch import difference
 
 TOOLS = {"patch": ["patch", "-p1", "--binary", "-s", "-i"], "git": ["git", "apply"]}

@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.source.common import insert
 from incprof.source.languages import language_of
-from incprof.source.model import Announcement, Beat, SourceFile
+from incprof.source.model import Announcement, Beat, SourceFile, insert
 from incprof.source.python.functions import parse_python
 from incprof.source.python.insert import difference_in_meaning, python_insertions
 from incprof.source.python.lines import strip_python

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from incprof.model.section import Column, Section, Table
 from incprof.report.render.formats import written
-from incprof.report.text.console import console_for, folded
+from incprof.report.text.console import console_for
+from incprof.report.text.layout import folded
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import cell_len
 

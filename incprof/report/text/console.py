@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -11,7 +10,8 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 
-from incprof.safe.printable import printable, printable_lines, unfiltered
+from incprof.report.text.layout import folded
+from incprof.safe.printable import printable_lines, unfiltered
 
 # Columns of a table.
 WIDEST = 10_000
@@ -59,44 +59,9 @@ def console_for(
     )  # fmt: skip
 
 
-# Wrap sentences that are longer than a line.
-
-
-LEAST_WIDTH = 40
-
-
-def folded(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """Wrap a sentence at spaces, never between a number and its unit.
-
-    `first` begins the first line, `rest` all others.
-    """
-    lines = textwrap.wrap(
-        line.replace(" %", "\u00a0%"),
-        max(width, LEAST_WIDTH),
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_on_hyphens=False,
-    )
-    return [one.replace("\u00a0", " ") for one in lines]
-
-
 def print_folded(console: Console, head: str, lines: Sequence[str], hang: str = "") -> None:
     """Print sentences below one another, with a head before the first; continuation lines begin with `hang`."""
     rest = " " * len(head)
     for number, line in enumerate(lines):
         for part in folded(line, console.width, rest if number else head, rest + hang):
             console.print(part, soft_wrap=True)
-
-
-# Rows of text as aligned columns, for tables without colour.
-
-
-def write_aligned(rows: Sequence[Sequence[str]], left: Container[str], out: TextIO) -> None:
-    """Write rows, the first of which is the head. Columns with a heading in `left` are left-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if head in left else cell.rjust(width)
-            for head, cell, width in zip(rows[0], row, widths, strict=True)
-        ]
-        out.write(printable("  ".join(cells).rstrip()) + "\n")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from incprof.source.common import recognised
+from incprof.source.model import recognised
 
 INCLUDE = b"#include <appekg.h>"
 

@@ -33,8 +33,7 @@ from incprof.source.c.loops import SPLIT
 from incprof.source.c.marks import strip_c, within
 from incprof.source.c.result import RESULT, result_declaration
 from incprof.source.c.scope import announcement_calls, include_insertion
-from incprof.source.common import by_function, removable
-from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
+from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction, by_function, removable
 
 
 @dataclass(frozen=True, slots=True)

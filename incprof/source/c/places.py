@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from incprof.source.c.marks import INCLUDE, after, before, line
 from incprof.source.c.view import View
-from incprof.source.common import line_ending
-from incprof.source.model import Insertion
+from incprof.source.model import Insertion, line_ending
 
 # Text that may follow on a line, so that a new line can be inserted after it.
 _REST = re.compile(rb"[ \t]*(?:/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?://[^\n]*)?\r?\n")

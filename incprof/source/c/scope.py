@@ -15,8 +15,16 @@ from incprof.errors import IncprofError
 from incprof.source.c.marks import line, strip_c, within
 from incprof.source.c.places import ahead, behind, enclosed, include_at
 from incprof.source.c.view import View, body_of, view_of
-from incprof.source.common import demand_place, line_ending, removable
-from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
+from incprof.source.model import (
+    Announcement,
+    Beat,
+    Insertion,
+    SourceFile,
+    SourceFunction,
+    demand_place,
+    line_ending,
+    removable,
+)
 
 # The first beat starts heartbeats by itself: names can come before.
 CONSTRUCTOR = b"static void __attribute__((constructor)) ekg_announce_(void) {"

@@ -15,8 +15,8 @@ from __future__ import annotations
 import bisect
 import re
 
-from incprof.source.common import recognised
 from incprof.source.fortran.rows import rows_of
+from incprof.source.model import recognised
 
 MARK = b" ! incprof"
 FIXED_INDENT = b"      "

@@ -1,26 +1,233 @@
-"""Functions and loops of a Python file, and why no heartbeat can go around some of them."""
+"""The functions and loops of a Python file, in the order of SourceFile, and the statements around which a beat goes."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import platform
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from incprof.errors import NoDataError
 from incprof.source.model import Loop, SourceFile, SourceFunction
-from incprof.source.python.blocks import (
-    DEFINED,
-    LOOPS,
-    MODULE,
-    SCOPES,
-    Function,
-    LoopNode,
-    Site,
-    Text,
-    body_of,
-    first_line,
-    own_nodes,
-    sites_of,
-)
+from incprof.source.python.lines import TAB, Line, indent_of, is_blank, is_comment, lines_of
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+LoopNode = ast.For | ast.AsyncFor | ast.While
+MODULE, LAMBDA = "<module>", "<lambda>"
+DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Nodes with a scope of their own, whose contents do not run where they are written.
+SCOPES = (*DEFINED, ast.Lambda, ast.ClassDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A function, the module or a lambda.
+
+    Attributes:
+        name: qualified name: "Solver.step".
+        outer: the enclosing functions.
+        loops: an outer one before those inside it, each with the position of the enclosing one.
+    """
+
+    name: str
+    node: Function | ast.Lambda | ast.Module
+    outer: tuple[Function, ...]
+    loops: tuple[tuple[LoopNode, int | None], ...]
+
+
+def parse_text(data: bytes) -> ast.Module:
+    """Return the tree of a file.
+
+    Raises: SyntaxError, ValueError, RecursionError, MemoryError if it cannot be parsed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about odd escapes, meant for users of the program
+        return ast.parse(data)
+
+
+@lru_cache(maxsize=8)
+def tree_of(data: bytes) -> ast.Module:
+    """Return the tree of a file.
+
+    Raises: NoDataError if this Python cannot parse it.
+    """
+    try:
+        return parse_text(data)
+    except UNREADABLE as error:
+        where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+        what = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
+        own = platform.python_version()
+        raise NoDataError(
+            f"Python {own} cannot read it, {where}{what}: install incprof for the one that runs it"
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def sites_of(data: bytes) -> tuple[Site, ...]:
+    """Return the functions of a file without heartbeats of ours, the module first.
+
+    Raises: NoDataError if this Python cannot parse it.
+    """
+    return tuple(_sites(tree_of(data)))
+
+
+def first_line(node: Function) -> int:
+    """Return the line on which a function's code object begins: that of its first decorator."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes below one that run where they are written."""
+    todo = list(ast.iter_child_nodes(node))
+    while todo:
+        one = todo.pop()
+        yield one
+        if not isinstance(one, SCOPES):
+            todo += ast.iter_child_nodes(one)
+
+
+def _sites(tree: ast.Module) -> Iterator[Site]:
+    yield Site(MODULE, tree, (), _loops(tree.body))
+    todo: list[tuple[ast.AST, str, tuple[Function, ...]]] = [(tree, "", ())]
+    while todo:
+        node, names, outer = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            inside, around = names, outer
+            if isinstance(child, ast.ClassDef):
+                inside = f"{names}{child.name}."
+            elif isinstance(child, ast.Lambda):
+                yield Site(names + LAMBDA, child, outer, ())
+                inside = f"{names}{LAMBDA}."
+            elif isinstance(child, DEFINED):
+                yield Site(names + child.name, child, outer, _loops(child.body))
+                inside, around = f"{names}{child.name}.", (*outer, child)
+            todo.append((child, inside, around))
+
+
+def _loops(body: list[ast.stmt]) -> tuple[tuple[LoopNode, int | None], ...]:
+    """Return the loops of some statements, except those in nested scopes."""
+    found: list[tuple[LoopNode, int | None]] = []
+
+    def look(statements: list[ast.stmt], parent: int | None) -> None:
+        for statement in statements:
+            if isinstance(statement, SCOPES):
+                continue
+            if isinstance(statement, LOOPS):
+                found.append((statement, parent))
+                look(statement.body, len(found) - 1)
+                look(statement.orelse, parent)
+                continue
+            for _, value in ast.iter_fields(statement):
+                if isinstance(value, list):
+                    look([one for one in value if isinstance(one, ast.stmt)], parent)
+                    for one in value:
+                        if isinstance(one, (ast.ExceptHandler, ast.match_case)):
+                            look(one.body, parent)
+
+    look(body, None)
+    return tuple(found)
+
+
+_TO_BODY = re.compile(rb":[ \t\f]*(?:\\(?:\r\n|\r|\n)[ \t\f]*)*\Z")
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+SHARED = "its docstring shares a line with what it does"
+ODD = "there is a form feed before a statement in it"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines around which a heartbeat goes.
+
+    Attributes:
+        first: position in Text.lines.
+        last: position in Text.lines.
+        indent: of the statements.
+        deeper: blanks to insert before them.
+        colon: byte after which the body continues on its line; None if it has lines of its own.
+    """
+
+    first: int
+    last: int
+    indent: bytes
+    deeper: bytes
+    colon: int | None = None
+
+
+class Text:
+    """A file: its bytes, lines and tree."""
+
+    def __init__(self, data: bytes):
+        self.data, self.lines, self.tree = data, lines_of(data), tree_of(data)
+
+    @cached_property
+    def _encoding(self) -> str:
+        """Encoding of the file."""
+        for line in self.lines[:2]:
+            text = self.data[line.start : line.end]
+            if match := _CODING.match(text):
+                return match[1].decode("ascii")
+            if text.strip() and not text.lstrip(b" \t\f").startswith(b"#"):
+                break
+        return "utf-8"
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the byte offset for the parser's line, from 1, and column in UTF-8."""
+        here = self.lines[line - 1]
+        text = self.data[here.start : here.end].decode(self._encoding, "surrogateescape")
+        before = text.encode("utf-8", "surrogateescape")[:column].decode("utf-8", "surrogateescape")
+        return here.start + len(before.encode(self._encoding, "surrogateescape"))
+
+    def block(self, head: ast.stmt, body: Sequence[ast.stmt]) -> Block | str:
+        """Return the place of the statements in `head`; a str is the reason why nothing can go around them."""
+        start = body[0]
+        number = min([start.lineno, *(d.lineno for d in getattr(start, "decorator_list", ()))]) - 1
+        last = (body[-1].end_lineno or body[-1].lineno) - 1
+        while (
+            last + 1 < len(self.lines) and self.lines[last + 1].joined and is_comment(self.data, self.lines[last + 1])
+        ):
+            last += 1  # a backslash joins it to the line before
+        above, line = self.lines[head.lineno - 1], self.lines[number]
+        outer, indent = indent_of(self.data, above), indent_of(self.data, line)
+        at = self.offset(start.lineno, start.col_offset)
+        inside = {indent_of(self.data, each) for each in self.lines[number : last + 1] if self._is_code(each)}
+        if any(b"\f" in each for each in inside):
+            return ODD
+        alone = number + 1 < start.lineno or line.start + len(indent) == at
+        if alone and not line.joined and not line.quoted:
+            return Block(number, last, indent, _unit(outer, indent, tabs=any(b"\t" in each for each in inside)))
+        between = self.data.rfind(b":", above.start, at)
+        if between < 0 or not _TO_BODY.match(self.data[between:at]):
+            return SHARED
+        if above.joined or above.quoted or b"\f" in outer:
+            return "it begins in the middle of a line"
+        return Block(number, last, outer, _unit(b"", outer, tabs=b"\t" in outer), between + 1)
+
+    def _is_code(self, line: Line) -> bool:
+        return not (line.quoted or line.joined or is_blank(self.data, line) or is_comment(self.data, line))
+
+
+def body_of(function: Function) -> list[ast.stmt]:
+    """Return a function's statements without the docstring."""
+    return function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
+
+
+def _unit(outer: bytes, inner: bytes, *, tabs: bool) -> bytes:
+    """Return the blanks of one more level: the body's indentation beyond that of its head.
+
+    Before a tab, only another tab or its width shift all that follows by the same amount.
+    """
+    if tabs:
+        return b"\t" if inner.startswith(b"\t") else b" " * TAB
+    return inner[len(outer) :] or b"    "
+
+
+# Functions and loops of a Python file, and why no heartbeat can go around some of them.
+
 
 # Names in decorators that compile their function, and do not support heartbeats.
 COMPILING = frozenset(

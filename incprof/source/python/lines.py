@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from incprof.source.common import recognised
+from incprof.source.model import recognised
 
 _ENDING = re.compile(rb"\r\n|\r|\n")
 _BLANKS = re.compile(rb"[ \t\f]*")

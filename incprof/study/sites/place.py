@@ -20,12 +20,10 @@ from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.model.names import begins_inside, parse, region_of
 from incprof.model.time_use import entries
 from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level
-from incprof.source.common import is_fortran
 from incprof.source.languages import language_of, parse_file, read_source
 from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
-from incprof.source.model import Loop, SourceFile
-from incprof.source.tree import SourceTree
-from incprof.source.unchanged import KnownSources
+from incprof.source.model import Loop, SourceFile, is_fortran
+from incprof.source.tree import KnownSources, SourceTree
 from incprof.symbols.demangle import display_names
 from incprof.symbols.source_lines import locate
 

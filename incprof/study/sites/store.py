@@ -14,10 +14,9 @@ from incprof.analysis.sites.rates import BeatCost, Rate
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
-from incprof.source.common import is_fortran
 from incprof.source.languages import language_of
 from incprof.source.locate import CHANGED, line_text, name_line
-from incprof.source.model import SourceFile
+from incprof.source.model import SourceFile, is_fortran
 from incprof.study.sites.place import Spot
 from incprof.symbols.python_code import label
 

@@ -17,8 +17,7 @@ from incprof.study.power import SampledCounters, busy_processors
 from incprof.study.study import Study
 from incprof.systems.counters.advice import Advice, Rule, Setting, by_rule, effects_of
 from incprof.systems.counters.analyse import Bound
-from incprof.systems.counters.cpufreq import Frequencies, check_limits, frequencies
-from incprof.systems.counters.interleaved_runs import Recorded, record_all
+from incprof.systems.counters.interleaved_runs import Frequencies, Recorded, check_limits, frequencies, record_all
 from incprof.systems.counters.read import read_by_phase
 
 # If other programs leave a run this many processors less than it has threads, its times change by that alone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from incprof.report.render.json import write
-from incprof.report.text.console import write_aligned
+from incprof.report.text.layout import write_aligned
 from incprof.safe.printable import printable
 from incprof.systems.openmp.analyse import Estimate, Speedup
 from incprof.systems.openmp.loop_answer import Answer, LoopAnswer

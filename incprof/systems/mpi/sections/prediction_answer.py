@@ -9,7 +9,7 @@ from typing import TextIO
 import numpy as np
 
 from incprof.report.render.json import significant, write
-from incprof.report.text.console import write_aligned
+from incprof.report.text.layout import write_aligned
 from incprof.report.words.formatting import pct, rate, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation

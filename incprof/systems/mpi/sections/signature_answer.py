@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.analysis.views.tracks import SIGNS, sign, stretched
 from incprof.report.render.json import significant, write
-from incprof.report.text.console import write_aligned
+from incprof.report.text.layout import write_aligned
 from incprof.report.words.formatting import OF_RUN, pct, seconds
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.event_phases import SIMILAR, EventPhase

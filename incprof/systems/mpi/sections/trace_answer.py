@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from incprof.report.render.json import write
-from incprof.report.text.console import write_aligned
+from incprof.report.text.layout import write_aligned
 from incprof.report.words.formatting import pct, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.mpi_events import SECONDS
