@@ -241,6 +241,7 @@ void rows_tick(struct rows *rows, uint64_t missed)
 {
     uint64_t clock = monotonic_ns();
     rows->late += missed;
+    rows->ticks += missed + 1;
     if (is_spent(&for_rows, clock)) {
         rows->left_out++;
         return;
@@ -290,6 +291,8 @@ void rows_end(struct rows *rows, bool whole)
     if (!whole) {
         take(rows, false);
         uint64_t left = now.at_ns - last.at_ns;
+        uint64_t due = (now.at_ns - rows->start_ns) / rows->interval_ns;
+        uint64_t unread = due > rows->ticks ? due - rows->ticks : 0; /* the end came before them */
         bool joins = left < rows->interval_ns / 2 && rows->written > 0 && text.length > last_row;
         if (joins) {
             struct row_values since = before_last;
@@ -300,7 +303,9 @@ void rows_end(struct rows *rows, bool whole)
         } else if (left > 0) {
             struct row_values since = last;
             put_row(rows, &since);
+            unread -= unread > 0; /* the one of this row */
         }
+        rows->late += unread;
     }
     put_multiplexed(rows);
     put_thinned(rows);

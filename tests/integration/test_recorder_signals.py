@@ -100,8 +100,8 @@ def test_the_value_of_a_signal_stays(verb: str, sampled: Programs, tmp_path: Pat
 
 def test_a_signal_to_the_parent_reaches_the_one_that_started_it(verb: str, tmp_path: Path) -> None:
     # A shell that is waiting for a program in the background handles signals.
-    shell = "trap 'echo told' USR1; \"$@\" & wait; wait $!; echo $?"
-    program = ["sh", "-c", "kill -USR1 $PPID; sleep 0.1; exit 4"]
+    shell = "trap 'echo told; touch told' USR1; \"$@\" & wait; wait $!; echo $?"
+    program = ["sh", "-c", "kill -USR1 $PPID; until test -e told; do sleep 0.02; done; exit 4"]
     done = subprocess.run(
         ["sh", "-c", shell, "sh", *words(verb, *program)],
         cwd=tmp_path,

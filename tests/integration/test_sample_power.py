@@ -105,14 +105,17 @@ def test_an_energy_counter_that_goes_round_or_is_reset(
     )
 
 
-# 100 W, by the clock.
+# 10 J at a time, 220 in all, and each time until the sampler, its parent, has read some numbers more.
 COUNTING = """
-import os, sys, time
+import os, pathlib, sys, time
+def read_bytes():
+    return int(pathlib.Path(f"/proc/{os.getppid()}/io").read_text().split()[1])
 file = os.open(sys.argv[1], os.O_WRONLY)
-start = time.monotonic()
-while (since := time.monotonic() - start) < 2.2:
-    os.pwrite(file, b"%-12d" % (since * 100e6 % 100e6), 0)
-    time.sleep(0.01)
+for joules in range(10, 230, 10):
+    os.pwrite(file, b"%-12d" % (joules % 100 * 1_000_000), 0)
+    enough = read_bytes() + 40
+    while read_bytes() < enough:
+        time.sleep(0.01)
 """
 
 
@@ -123,7 +126,7 @@ def test_an_energy_counter_that_goes_round_twice_in_a_row(packages: Path, tmp_pa
     words = ("-i", "60s", "-e", "run-queue", "--power", "rapl", "--sysfs", packages, "-o", "run.csv")
     done = sample("--system", *words, "--", sys.executable, "-c", COUNTING, energy, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert joules(tmp_path / "run.csv", "rapl-package-0-watts") == pytest.approx(220, abs=10)
+    assert joules(tmp_path / "run.csv", "rapl-package-0-watts") == pytest.approx(220, rel=1e-3)
 
 
 # Sends from the interface that is listed last, and tells how much.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "predict"
 # Time for a rank that starts later, on a busy node, to report why nothing is run.
-REPORTED_S = 10.0
+REPORTED_S = 30.0
 # Greatest length of a value in the environment; the kernel's limit is 128 KiB.
 MOST_TEXT = 100_000
 
