@@ -106,9 +106,9 @@ class Verdict:
     wrong: list[tuple[str, int]]
 
     def right(self, share: float) -> bool:
-        """Whether so many are right. However few there are, one may be of what runs before and after it all."""
+        """Whether so many are right. However few there are, three may be of what runs before and after it all."""
         right = sum(self.each.values())
-        return 0 < right >= self.total - max((1 - share) * self.total, 1)
+        return 0 < right >= self.total - max((1 - share) * self.total, 3)
 
     def __str__(self) -> str:
         return f"{self.share:.2%} of {self.total} ticks right; {self.each}; wrong: {self.wrong}"
