@@ -90,6 +90,22 @@ class Recording:
             node = int(tree.parent[node])
         return tuple(reversed(path))
 
+    def lost_in_full_rings(self) -> bool:
+        """Return whether samples were lost only where a thread had as many as fill its ring before they were taken.
+
+        That is a matter of how long the interval thread waits for a processor. A ring has room for 124 of the longest.
+        """
+        counters = self.profile.counters
+        return bool((counters.samples[counters.lost > 0] >= 120).all())
+
+    def handler_excess_s(self, share: float) -> float:
+        """Return the handler's CPU time beyond a share of the program's, without the five intervals that have most.
+
+        In virtual machines, CPU time includes time without a processor, which may be in the middle of the handler.
+        """
+        counters = self.profile.counters
+        return float(np.sort(counters.handler_s - share * counters.cpu_s)[:-5].sum())
+
     def ticks(self, *kinds: int) -> int:
         """Ticks of these kinds of sample."""
         samples = self.profile.samples

@@ -63,7 +63,7 @@ def test_beside_a_recording_it_sees_what_a_reader_sees_afterwards(build, tmp_pat
 
 def test_a_killed_job_ends_it(build, tmp_path):
     program, directory = build(PHASES), tmp_path / "run"
-    with recorded(program, directory) as job:
+    with recorded(program, directory, "1000") as job:  # longer than it takes to look
         watch = subprocess.Popen([*TOP, directory, "--json", "--every", "0.1"], stdout=subprocess.PIPE, text=True)
         assert json.loads(watch.stdout.readline())["ended"] is False
         job.kill()
@@ -76,30 +76,36 @@ def test_a_killed_child_is_not_the_job(build, tmp_path):
     source = tmp_path / "forks.c"
     source.write_text(
         """
+        #include <glob.h>
         #include <signal.h>
         #include <sys/wait.h>
         #include <time.h>
         #include <unistd.h>
-        static void work(double seconds)
+        /* Until there are two files, which takes a moment, and for so long. */
+        static void work(const char *files, double seconds)
         {
-            double end = (double)clock() / CLOCKS_PER_SEC + seconds;
-            while ((double)clock() / CLOCKS_PER_SEC < end)
+            glob_t found = {0};
+            clock_t end = clock() + 60 * CLOCKS_PER_SEC;
+            while (clock() < end && (glob(files, 0, 0, &found) != 0 || found.gl_pathc < 2))
+                globfree(&found);
+            end = clock() + seconds * CLOCKS_PER_SEC;
+            while (clock() < end)
                 ;
         }
-        int main(void)
+        int main(int count, char **words)
         {
             if (fork() == 0) {
-                work(0.3);
+                work(words[1], 0.1);
                 raise(SIGKILL);
             }
-            work(0.3);
+            work(words[1], 0.3);
             wait(0);
             return 0;
         }
         """
     )
     program, directory = build(source), tmp_path / "run"
-    with recorded(program, directory) as job:
+    with recorded(program, directory, f"{directory}/*.gmon") as job:
         assert job.wait() == 0
     watch = subprocess.run([*TOP, directory, "--json", "--every", "0.1"], capture_output=True, text=True, check=True)
     last = json.loads(watch.stdout.splitlines()[-1])
