@@ -5,6 +5,7 @@ m segments, g groups, c categories.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -143,6 +144,8 @@ def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Calla
     links = Counter(
         pair for pair in map(frozenset, itertools.pairwise(order)) if min(episodes[at] for at in pair) >= TURNS
     )
+    # Many pairs lead to the same groups.
+    has_one_behaviour = functools.cache(lambda at: is_one(groups[at]))
     for pair, _ in sorted(links.items(), key=lambda item: (-item[1], sorted(item[0]))):
         steps = set(pair)
         while sum(links[each] for each in links if each <= steps) < INSIDE * (sum(episodes[at] for at in steps) - 1):
@@ -154,6 +157,6 @@ def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Calla
                 break
             steps.add(max(beside, key=lambda at: (beside[at], -at)))
         else:
-            if all(is_one(groups[at]) for at in steps):
+            if all(map(has_one_behaviour, steps)):
                 return sorted(steps)
     return None

@@ -44,6 +44,22 @@ def groups_of(evidence, segments, named):
     return without_steps(evidence, alike_groups(evidence, segments, named), segments, named)
 
 
+def test_whether_a_group_has_one_behaviour_is_computed_once():
+    """Many pairs of groups lead to the same loop: in noise it was computed more than a thousand times."""
+    order = np.random.default_rng(1).integers(0, 3, 120)
+    spans = [(10 * at, 10 * at + 10) for at in range(len(order))]
+    evidence = evidence_of(np.repeat(order, 10))
+    asked = []
+    without_steps(
+        evidence,
+        alike_groups(evidence, spans, NAMED),
+        spans,
+        NAMED,
+        lambda group: bool(asked.append(tuple(sorted(group.segments)))),
+    )
+    assert 0 < len(asked) == len(set(asked)) <= 3
+
+
 def segments_in(category):
     return segments_of(evidence_of(category), found_in(category))
 
