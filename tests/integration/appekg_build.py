@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.integration.compiled import Compiled, shared_directory
 
 ROOT = Path(__file__).parents[2]
 EKG_FIXTURES = Path(__file__).parent / "appekg_fixtures"
@@ -75,22 +72,7 @@ class EkgBuilder:
         return self._made("appekg.o", words, _library_sources(), [])
 
     def _made(self, name: str, words: Sequence[str], sources: Sequence[Path], link: Sequence[str]) -> Path:
-        if shutil.which(words[0]) is None:
-            pytest.skip(f"{words[0]} is not installed")
-        command = [*words, *map(str, sources), *link]
-        target = self.root / hashlib.sha256("\0".join(command).encode()).hexdigest()[:16] / name
-        if target.exists():
-            return target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with (target.parent / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run side by side share what they build
-            if not target.exists():
-                half = target.with_name(f"{name}.half")  # a build that fails half-way leaves nothing to be found
-                words = [*command, "-o", str(half)]
-                done = subprocess.run(words, cwd=target.parent, capture_output=True, text=True, check=False)
-                assert done.returncode == 0, done.stderr
-                half.rename(target)
-        return target
+        return Compiled(self.root).made(name, [*words, *map(str, sources), *link])
 
 
 def _library_words(compiler: str) -> list[str]:
@@ -107,5 +89,4 @@ def _library_sources() -> list[Path]:
 @pytest.fixture(scope="session")
 def ekg(tmp_path_factory: pytest.TempPathFactory) -> EkgBuilder:
     """Build programs with heartbeats: `ekg.program("host.c", flags="-fsanitize=thread")`."""
-    own = tmp_path_factory.getbasetemp()
-    return EkgBuilder((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "appekg")
+    return EkgBuilder(shared_directory(tmp_path_factory, "appekg"))

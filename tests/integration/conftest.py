@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +10,7 @@ import pytest
 
 from tests.integration.appekg_build import ekg as ekg  # the heartbeat tests' fixture
 from tests.integration.collector import COMPILER_OF, FIXTURES, Outcome, Recording, run, sources, variables
+from tests.integration.compiled import Compiled, shared_directory
 from tests.integration.hosts import host as host  # the lifecycle tests' fixture
 
 
@@ -47,30 +45,16 @@ class Record(Protocol):
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compile once per session and set of options."""
-    root = tmp_path_factory.mktemp("programs")
+    """Compile once per run of the tests and set of options."""
+    programs = Compiled(shared_directory(tmp_path_factory, "programs"))
 
     def compile_sources(
         *names: str | Path, flags: str = "-O2", compiler: str | None = None, pg: bool = True, output: str = "program"
     ) -> Path:
         chosen = compiler or COMPILER_OF[Path(names[0]).suffix]
-        if shutil.which(chosen) is None:
-            pytest.skip(f"{chosen} is not installed")
         words = [chosen, "-g", *(["-pg"] if pg else []), *flags.split(), *map(str, sources(names))]
-        key = hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
-        target = root / key / output
-        if not target.exists():
-            target.parent.mkdir(exist_ok=True)
-            # Libraries last; what the fixtures need is the same everywhere.
-            done = subprocess.run(
-                [*words, "-I", str(FIXTURES), "-o", str(target), "-lm", "-ldl"],
-                cwd=target.parent,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-        return target
+        # Libraries last; what the fixtures need is the same everywhere.
+        return programs.made(output, [*words, "-I", str(FIXTURES), "-lm", "-ldl"])
 
     return compile_sources
 

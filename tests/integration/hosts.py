@@ -19,6 +19,7 @@ import pytest
 from incprof.model import IntervalProfile
 from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import Outcome, run, variables
+from tests.integration.compiled import Compiled, shared_directory
 
 HOSTS = Path(__file__).parent / "lifecycle_fixtures"
 HEADER = struct.Struct("<4sIBBHII")
@@ -34,13 +35,8 @@ class BuildHost(Protocol):
 
 def compile_host(root: Path, name: str, *, flags: str = "", pg: bool = True, output: str = "", compiler: str) -> Path:
     """Compile a fixture under `root`, unless that has been done."""
-    need(compiler)
-    target = root / (output or Path(name).stem)
-    if not target.exists():
-        words = [compiler, "-O2", "-g", "-pthread", *(["-pg"] if pg else []), *flags.split(), str(HOSTS / name)]
-        done = subprocess.run([*words, "-o", str(target), "-ldl"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    return target
+    words = [compiler, "-O2", "-g", "-pthread", *(["-pg"] if pg else []), *flags.split(), str(HOSTS / name), "-ldl"]
+    return Compiled(root).made(output or Path(name).stem, words)
 
 
 def need(*tools: str) -> None:
@@ -204,7 +200,7 @@ def ended_cleanly(path: Path) -> bool:
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> BuildHost:
     """Compile once per session and set of options."""
-    root = tmp_path_factory.mktemp("hosts")
+    root = shared_directory(tmp_path_factory, "hosts")
 
     def build_host(name: str, *, flags: str = "", pg: bool = True, output: str = "", compiler: str = "gcc") -> Path:
         return compile_host(root, name, flags=flags, pg=pg, output=output, compiler=compiler)
