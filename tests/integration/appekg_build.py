@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,13 @@ ROOT = Path(__file__).parents[2]
 EKG_FIXTURES = Path(__file__).parent / "appekg_fixtures"
 INCLUDE = ROOT / "appekg" / "include"
 COMPILER_OF = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
-VERSION = '-DINCPROF_VERSION="0.0-test"'
+INCLUDES = (INCLUDE, ROOT / "appekg" / "src", ROOT / "runtime" / "include")
+# What appekg/CMakeLists.txt compiles with.
+LIBRARY_WORDS = (
+    *"gcc -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -fno-stack-protector -fno-plt -DEKG_BUILD_".split(),
+    '-DINCPROF_VERSION="0.0-test"',
+    *(f"-I{path}" for path in INCLUDES),
+)
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,12 @@ class EkgBuilder:
 
     root: Path
 
-    def library(self, flags: str = "", *, compiler: str = "gcc") -> Path:
+    def library(self, flags: str = "") -> Path:
         """Return libappekg.so.1, compiled with these flags besides -O2 -g."""
-        words = [*_library_words(compiler), *flags.split(), "-shared", "-Wl,-soname,libappekg.so.1"]
-        words += ["-Wl,-z,nodelete", "-Wl,--no-undefined"]
-        return self._made("libappekg.so.1", words, _library_sources(), ["-ldl"])
+        words = ["gcc", "-O2", "-g", "-pthread", *flags.split(), "-shared", "-Wl,-soname,libappekg.so.1"]
+        return self._made(
+            "libappekg.so.1", [*words, "-Wl,-z,nodelete", "-Wl,--no-undefined"], self._objects(flags), ["-ldl"]
+        )
 
     def program(
         self,
@@ -68,22 +77,33 @@ class EkgBuilder:
         return self._made(output, words, [EKG_FIXTURES / source for source in sources], ["-ldl", "-lm"])
 
     def _joined(self, flags: str) -> Path:
-        words = [*_library_words("gcc"), *flags.split(), "-r", "-nostdlib", "-nostartfiles"]
-        return self._made("appekg.o", words, _library_sources(), [])
+        words = ["gcc", *flags.split(), "-r", "-nostdlib", "-nostartfiles"]
+        return self._made("appekg.o", words, self._objects(flags), [])
+
+    def _objects(self, flags: str) -> list[Path]:
+        """Compile each source of the library once for all flags that do not differ in a macro that it depends on."""
+        made = []
+        for source in _library_sources():
+            macros = [word for word in flags.split() if word.startswith("-D")]
+            unused = {word for word in macros if not _depends_on(source, word[2:].partition("=")[0])}
+            words = [word for word in flags.split() if word not in unused]
+            made.append(self._made(f"{source.stem}.o", [*LIBRARY_WORDS, *words, "-c"], [source], []))
+        return made
 
     def _made(self, name: str, words: Sequence[str], sources: Sequence[Path], link: Sequence[str]) -> Path:
         return Compiled(self.root).made(name, [*words, *map(str, sources), *link])
 
 
-def _library_words(compiler: str) -> list[str]:
-    """What appekg/CMakeLists.txt compiles with."""
-    words = [compiler, "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-stack-protector"]
-    includes = [INCLUDE, ROOT / "appekg" / "src", ROOT / "runtime" / "include"]
-    return [*words, "-fno-plt", "-DEKG_BUILD_", VERSION, *(f"-I{path}" for path in includes)]
-
-
 def _library_sources() -> list[Path]:
     return [*sorted((ROOT / "appekg" / "src").glob("*.c")), *sorted((ROOT / "runtime").glob("*.c"))]
+
+
+@functools.cache
+def _depends_on(path: Path, macro: str) -> bool:
+    """Whether a macro is in a source, or in a header that it includes."""
+    text = path.read_text()
+    places = (folder / name for name in re.findall(r'^#include "(.+)"', text, re.MULTILINE) for folder in INCLUDES)
+    return macro in text or any(_depends_on(place, macro) for place in places if place.exists())
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kneed import KneeLocator
 
 from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
 from incprof.analysis.phases.paper_method import chord_elbow, elbow
@@ -25,6 +24,8 @@ def test_elbow_of_a_clear_curve():
 
 
 def test_elbow_where_kneed_finds_none():
+    from kneed import KneeLocator  # here: it imports matplotlib
+
     straight = [4.0, 3.0, 2.0, 1.0]
     assert KneeLocator([1, 2, 3, 4], straight, curve="convex", direction="decreasing").knee is None
     assert elbow([1, 2, 3, 4], straight) == chord_elbow([1, 2, 3, 4], straight)
