@@ -39,20 +39,33 @@ solve()
 """
 # Named as a library that all programs share; its thread works at nobody's call.
 POOL = """
+#define _GNU_SOURCE
 #include <pthread.h>
-static volatile int done;
+#include <time.h>
 static volatile double sink;
-static void *work(void *unused) { while (!done) sink = sink * 1.0000001 + 1e-9; return unused; }
+static void *work(void *unused)
+{
+    struct timespec used = {0};
+    for (; used.tv_sec == 0 && used.tv_nsec < 500000000; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
+        for (int i = 0; i < 100000; i++) sink = sink * 1.0000001 + 1e-9;
+    return unused;
+}
 static pthread_t thread;
 void pool_start(void) { pthread_create(&thread, 0, work, 0); }
-void pool_end(void) { done = 1; pthread_join(thread, 0); }
+void pool_end(void) { pthread_join(thread, 0); }
 """
 POOLED = """
+#define _GNU_SOURCE
 #include <time.h>
 void pool_start(void);
 void pool_end(void);
 static volatile double sum;
-__attribute__((noinline)) static void solve(void) { while (clock() < CLOCKS_PER_SEC) sum = sum * 1.0000001 + 1e-9; }
+__attribute__((noinline)) static void solve(void)
+{
+    struct timespec used = {0};
+    for (; used.tv_sec == 0 && used.tv_nsec < 500000000; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used))
+        for (int i = 0; i < 100000; i++) sum = sum * 1.0000001 + 1e-9;
+}
 int main(void) { pool_start(); solve(); pool_end(); return 0; }
 """
 RUST = """
@@ -71,8 +84,8 @@ fn group(rows: &[u64], times: u64) -> usize {
 }
 fn main() {
     let mut rows: Vec<u64> = (0..100000u64).map(|i| i.wrapping_mul(7919) % 50021).collect();
-    sort_rows(&mut rows, 25);
-    println!("{}", group(&rows, 25));
+    sort_rows(&mut rows, 80);
+    println!("{}", group(&rows, 80));
 }
 """
 
@@ -107,7 +120,7 @@ def test_threads_that_a_library_keeps_for_itself_are_called_so(tmp_path: Path) -
     shares = record(tmp_path, tmp_path / "pooled").shares()
     assert "[no application frame]" not in shares
     assert shares["[threads of libblaspool.so]"] + shares["solve"] == pytest.approx(1, abs=0.1)
-    assert min(shares["[threads of libblaspool.so]"], shares["solve"]) > 0.1
+    assert min(shares["[threads of libblaspool.so]"], shares["solve"]) > 0.3
 
 
 PACKED = """
@@ -140,9 +153,9 @@ def test_libraries_are_seen_with_and_without_pg(tmp_path: Path, flag: str) -> No
     assert shares["sort_block"] == done.near(0.5), shares
     assert shares["code_block"] == done.near(0.5), shares
     answer = json.loads(incprof("phases", done.directory, "--json").stdout)
-    # On a busy machine there may be a phase of waiting for a processor, which has none.
+    # How many phases there are depends on how busy the machine is: waiting for a processor is one, too.
     first = [phase["functions"][0] for phase in answer["phases"] if phase["functions"]]
-    assert [function["name"] for function in first] == ["sort_block", "code_block"]
+    assert {function["name"] for function in first} == {"sort_block", "code_block"}
     assert all(function["estimated"] for function in first)
     assert answer["run"]["counted"] is (flag == "-pg")
 

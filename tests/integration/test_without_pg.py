@@ -332,8 +332,8 @@ def test_programs_of_debian(tmp_path: Path) -> None:
         self_s = np.ravel(profile.self_s.sum(axis=0))
         code = np.array([f.is_code and not f.is_nameless for f in profile.functions])
         assert self_s[code].sum() > 0.5 * self_s.sum(), (name, named)
-        broken = profile.counters.broken.sum() / max(profile.counters.samples.sum(), 1)
-        assert broken < 0.1, name
+        # Some programs are over after a few samples.
+        assert profile.counters.broken.sum() <= max(0.1 * profile.counters.samples.sum(), 3), name
         found = incprof("phases", done.directory)
         assert found.returncode == 0, found.stderr
     if not tried:

@@ -451,6 +451,7 @@ def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch
         yield from itertools.repeat("")
 
     monkeypatch.setattr("incprof.study.following.growing_lines", lines)
+    monkeypatch.setattr("incprof.study.following.time.monotonic", lambda: 0.0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     status, out, _ = answer(capsys, "--follow", series, "--json", "--interval", 0.005)
     assert status == 0
@@ -485,8 +486,10 @@ def test_what_cannot_be_followed(tmp_path, capsys, what):
     assert str(path) in err
 
 
-def test_a_growing_file(series, tmp_path, capsys):
-    """Lines may come in pieces, and signs of several bytes too."""
+def test_a_growing_file(series, tmp_path, capsys, monkeypatch):
+    """Lines may come in pieces, and signs of several bytes too. The clock goes on when all have been written."""
+    written, looks = threading.Event(), itertools.count()
+    monkeypatch.setattr("time.monotonic", lambda: 0.3 * next(looks) if written.is_set() else 0.0)
     rows = ("# µs\n" + series.read_text()).encode()
     path = tmp_path / "grows.csv"
     path.write_bytes(rows[:1000])
@@ -496,6 +499,7 @@ def test_a_growing_file(series, tmp_path, capsys):
             for at in range(1000, len(rows), 50_001):
                 out.write(rows[at : at + 50_001])
                 out.flush()
+        written.set()
 
     sampling = threading.Thread(target=sampler)
     sampling.start()

@@ -286,6 +286,7 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
     rest, quiet, told = "", time.monotonic(), time.monotonic()
     while True:
+        asked = time.monotonic()
         piece = _piece(descriptor, where, is_file)
         if piece:
             *whole, rest = (rest + decoder.decode(piece)).split("\n")
@@ -301,7 +302,7 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
             yield ""
             told = time.monotonic()
         if is_file and not piece:
-            if time.monotonic() - quiet >= idle:
+            if asked - quiet >= idle:
                 break
             time.sleep(min(PAUSE_S, idle))
     if rest:
