@@ -40,7 +40,7 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     program, slow = stages("stages", 100), stages("slow", 400)
     summary, page = tmp_path / "summary.md", tmp_path / "page.html"
     # Twice as much, of one and of four times as much: others take the caches and half of a core, too.
-    env = environment(INTERVAL="0.1", RATE="250", GATES="phase>100% run>150%", SUMMARY=str(summary), PAGE=str(page))
+    env = environment(INTERVAL="0.05", RATE="250", GATES="phase>100% run>150%", SUMMARY=str(summary), PAGE=str(page))
 
     def job(which):
         return subprocess.run(
@@ -64,7 +64,7 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     # One run of each tells as much here.
     other = tmp_path / "other"
     subprocess.run(
-        [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-r", "250", "-o", other, "--", slow], check=True
+        [sys.executable, "-m", "incprof", "record", "-i", "0.05", "-r", "250", "-o", other, "--", slow], check=True
     )
     found = diff(tmp_path / "baseline" / "1", other, "--json", "--noise", "20", "--fail-on", "function>100%")
     assert found.returncode == 3, found.stderr
@@ -113,7 +113,7 @@ def record_stages(stages, tmp_path):
 
     def make(form):
         target = tmp_path / form
-        words = ["record", "-i", "0.1", "-r", "250", "--format", form, "-o", target, "--", program]
+        words = ["record", "-i", "0.05", "-r", "250", "--format", form, "-o", target, "--", program]
         subprocess.run([sys.executable, "-m", "incprof", *map(str, words)], check=True)
         return target
 
@@ -136,7 +136,7 @@ def test_what_others_do_fails_no_gate_and_what_the_program_does_fails(stages, tm
     same, slow = stages("same", 100), stages("slow", 400)
 
     def recorded(name, program):
-        words = ["record", "-i", "0.1", "-r", "250", "-o", tmp_path / name, "--", program]
+        words = ["record", "-i", "0.05", "-r", "250", "-o", tmp_path / name, "--", program]
         subprocess.run([sys.executable, "-m", "incprof", *map(str, words)], check=True, capture_output=True)
         return tmp_path / name
 

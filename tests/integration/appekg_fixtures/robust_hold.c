@@ -129,7 +129,7 @@ int main(int count, char **arguments)
         execv(arguments[2], arguments + 2);
         _exit(127);
     }
-    for (int attempt = 0; attempt < 10000 && thread == 0; attempt++) {
+    for (int attempt = 0; attempt < 60000 && thread == 0; attempt++) {
         pause_ms(1);
         thread = find_thread(child, name);
     }
