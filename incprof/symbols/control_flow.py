@@ -362,11 +362,6 @@ def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, LoopC
     return found
 
 
-def back_jumps(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Jump]]:
-    """Return the same without the loops' code."""
-    return {function: [jump for jump, _ in code.loops] for function, code in loops_of_code(elf, functions).items()}
-
-
 def _loops(flow: Sequence[Control], begin: int) -> list[Jump]:
     """Return the backward jumps whose target leads to them again."""
     back = [(c.address, c.target) for c in flow if c.target is not None and begin <= c.target <= c.address]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, figures, keys, p_of
-from tests.unit.beatmaker import beat
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, keys, p_of
 
 NOISE = 0.05
 
@@ -135,9 +134,3 @@ def test_missing_is_what_every_past_run_has():
 
 def test_a_heartbeat_is_known_by_its_name_else_by_its_id():
     assert keys([(1, "a"), (2, None), (3, "a"), (4, "b")]) == [("a", 0), (None, 2), ("a", 1), ("b", 0)]
-
-
-def test_figures_are_of_all_beats_and_above_nothing():
-    assert figures(beat(1, None, [10] * 5, 1e-3, rate_factor=10)) == {"mean": pytest.approx(1e-3), "rate": 100.0}
-    assert figures(beat(1, None, [0] * 5, pulses=[3] * 5)) == {"rate": 3.0}
-    assert figures(beat(1)) == {}

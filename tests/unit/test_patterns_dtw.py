@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from incprof.systems.periods import dtw
 from incprof.systems.periods.dtw import average, fast_step, medoid, plain_step, wgss
 from incprof.systems.periods.pattern_result import PatternOptions
+from tests.unit.dtw_reference import by_definition
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.0, 1.0, -1.0])
 SERIES = st.lists(VALUES, min_size=1, max_size=12).map(lambda values: np.array(values, dtype=float))
@@ -27,7 +28,7 @@ def some(seed, count=40, longest=30):
 def test_distances_are_those_of_the_definition(series, squared):
     packed = dtw.pack(series)
     left, right = np.triu_indices(len(series))
-    expected = [dtw.plain(series[i], series[j], squared=squared) for i, j in zip(left, right, strict=True)]
+    expected = [by_definition(series[i], series[j], squared=squared) for i, j in zip(left, right, strict=True)]
     got = dtw.distances(packed, left, right, squared=squared)
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-9)
     assert (dtw.bounds(packed, left, right, squared=squared) <= np.array(expected) * (1 + 1e-12) + 1e-9).all()
@@ -59,7 +60,7 @@ def test_columns_that_are_left_out_change_no_distance_and_no_average(seed, squar
     series = bent(seed, 20 if seed else 12)
     packed = dtw.pack(series)
     left, right = np.triu_indices(len(series), 1)
-    expected = [dtw.plain(series[i], series[j], squared=squared) for i, j in zip(left, right, strict=True)]
+    expected = [by_definition(series[i], series[j], squared=squared) for i, j in zip(left, right, strict=True)]
     np.testing.assert_allclose(dtw.distances(packed, left, right, squared=squared), expected, rtol=1e-12)
     fast, slow = fast_step(packed, series[0]), plain_step(packed, series[0])
     np.testing.assert_allclose(fast[0], slow[0], rtol=1e-12)
@@ -167,6 +168,6 @@ def test_threads_do_not_change_a_byte_of_an_average():
 def test_the_medoid_is_the_nearest_to_all_others():
     series = some(7, 20, 20)
     packed = dtw.pack(series)
-    sums = [sum(dtw.plain(one, other) for other in series) for one in series]
+    sums = [sum(by_definition(one, other) for other in series) for one in series]
     assert medoid(packed, PatternOptions()) == int(np.argmin(sums))
     assert medoid(packed, PatternOptions(exact=True)) == int(np.argmin(sums))

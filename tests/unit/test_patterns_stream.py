@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from incprof.systems.periods.analyse import FIRST, PatternStream
-from incprof.systems.periods.dtw import plain
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.pattern_uses import agreements, mean_step, turned
 from incprof.systems.periods.phase_ta import find_patterns
+from tests.unit.dtw_reference import by_definition
 from tests.unit.made_series import SHAPES, instance, profile, shape
 
 
@@ -75,7 +75,7 @@ def test_a_bad_value_takes_nothing_with_it():
 def test_the_mean_step_of_an_alignment(rows, columns):
     draw = np.random.default_rng(rows)
     a, b = draw.random(rows), draw.random(columns)
-    pairs = plain(a, b) / mean_step(a, b)
+    pairs = by_definition(a, b) / mean_step(a, b)
     assert pairs == pytest.approx(round(pairs))
     assert max(rows, columns) <= round(pairs) <= rows + columns - 1
     assert mean_step(a, a) == 0
@@ -101,5 +101,5 @@ def test_a_pattern_is_turned_to_where_warping_is_cheapest(length, turn):
     draw = np.random.default_rng(7)
     one = shape(120, draw)
     other = np.roll(np.interp(np.linspace(0, 119, length), np.arange(120), one), turn)
-    best = min(plain(one, np.roll(other, -by)) for by in range(length))
-    assert plain(one, turned(one, other)) == pytest.approx(best)
+    best = min(by_definition(one, np.roll(other, -by)) for by in range(length))
+    assert by_definition(one, turned(one, other)) == pytest.approx(best)

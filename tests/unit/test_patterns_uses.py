@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.periods import dtw
 from incprof.systems.periods.pattern_result import PatternOptions, level_changes
 from incprof.systems.periods.pattern_uses import (
     KnownPattern,
@@ -15,6 +14,7 @@ from incprof.systems.periods.pattern_uses import (
     place_in,
 )
 from incprof.systems.periods.phase_ta import find_patterns
+from tests.unit.dtw_reference import by_definition
 from tests.unit.made_series import SHAPES, profile
 
 SHORT = st.lists(st.integers(-3, 3), min_size=1, max_size=6).map(lambda values: np.array(values, dtype=float))
@@ -26,9 +26,9 @@ LONGER = st.lists(st.integers(-3, 3), min_size=1, max_size=9).map(lambda values:
 def test_the_place_is_the_best_of_all_parts(short, longer):
     place = place_in(short, longer)
     parts = [(begin, end) for begin in range(len(longer)) for end in range(begin + 1, len(longer) + 1)]
-    every = [dtw.plain(short, longer[begin:end], squared=True) for begin, end in parts]
+    every = [by_definition(short, longer[begin:end], squared=True) for begin, end in parts]
     assert place.distance == pytest.approx(min(every))
-    assert dtw.plain(short, longer[place.begin : place.end], squared=True) == pytest.approx(place.distance)
+    assert by_definition(short, longer[place.begin : place.end], squared=True) == pytest.approx(place.distance)
 
 
 def test_an_excerpt_that_goes_round_and_one_of_another_pattern():

@@ -15,7 +15,7 @@ from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.inlined import with_inlined
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
-from incprof.symbols.control_flow import back_jumps
+from incprof.symbols.control_flow import loops_of_code
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.jumps import called_beside, loop_owner
@@ -212,11 +212,11 @@ def test_what_is_called_beside():
 def test_jumps_backwards_are_where_the_loops_are(program):
     path, where, _ = program
     elf = open_elf(str(path))
-    found = back_jumps(elf, [where[SHIFT], where["main"], (1, 10)])
+    found = loops_of_code(elf, [where[SHIFT], where["main"], (1, 10)])
     assert found.keys() == {where[SHIFT], where["main"]}
-    assert len(found[where[SHIFT]]) >= 1
-    for (begin, size), jumps in found.items():
-        assert all(begin <= target <= source < begin + size for source, target in jumps)
+    assert len(found[where[SHIFT]].loops) >= 1
+    for (begin, size), code in found.items():
+        assert all(begin <= target <= source < begin + size for (source, target), _ in code.loops)
 
 
 COLD = """\
@@ -264,7 +264,7 @@ def test_rare_code_that_jumps_back_is_no_loop(tmp_path, flags):
     elf = open_elf(str(tmp_path / "cold"))
     table = read_symbols(elf)
     where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
-    found = back_jumps(elf, [where[name] for name in ("straight", "around", "states")])
-    assert found[where["straight"]] == []
-    assert found[where["around"]]
-    assert found[where["states"]]
+    found = loops_of_code(elf, [where[name] for name in ("straight", "around", "states")])
+    assert found[where["straight"]].loops == []
+    assert found[where["around"]].loops
+    assert found[where["states"]].loops

@@ -14,7 +14,7 @@ from incprof.report.files.csv_files import FORMULA
 from incprof.report.render.csv import write_csv
 from incprof.report.render.html import html_section, html_table
 from incprof.report.render.json import json_rows, json_section
-from incprof.report.render.markdown import markdown_section, markdown_table
+from incprof.report.render.markdown import markdown_table
 from incprof.report.render.text import NAME, text_table, write_sections
 from incprof.report.text.console import console_for
 from incprof.report.words.formatting import cell_len, fitted
@@ -154,11 +154,11 @@ def section():
 
 
 def test_what_a_program_chose_is_no_markup():
-    for text in (html_section(section()), markdown_section(section())):
+    for text in (html_section(section()), markdown_table(section().tables[0])):
         assert "<script>" not in text
         assert "\x1b" not in text
     for mark in ("*b*", "`c`", "[d]"):
-        assert mark not in markdown_section(section())
+        assert mark not in markdown_table(section().tables[0])
 
 
 def test_a_section_as_json():

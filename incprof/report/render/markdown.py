@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from incprof.model.section import Column, Section, Table
+from incprof.model.section import Column, Table
 from incprof.report.render.formats import written
 
 SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")
@@ -29,22 +29,6 @@ def markdown_table(table: Table) -> str:
     ]
     lines += [_line([_cell(column, row) for column in table.shown]) for row in table.rows]
     return "".join(lines)
-
-
-def markdown_section(section: Section) -> str:
-    """Return a section: heading, tables, sentences about their rows, notes."""
-    out = f"### {plain(section.title)}\n"
-    for table in section.tables:
-        out += f"\n#### {plain(table.title)}\n" if table.title else ""
-        out += "\n" + markdown_table(table)
-        lines = [
-            f"- {_cell(table.shown[0], row)}: {plain(written(sentence, ''))}\n"
-            for row in table.rows
-            for column in table.sentences
-            if (sentence := column.get(row))
-        ]
-        out += "\n" + "".join(lines) if lines else ""
-    return out + "".join(f"\n{plain(written(note, ''))}\n" for note in section.notes)
 
 
 def _line(cells: list[str]) -> str:

@@ -78,9 +78,6 @@ def _below(chains: CallTree, groups: Sequence[Sequence[int]]) -> BoolArray:
     return found
 
 
-ALIGNMENTS = ("clock", "scale", "warp")
-
-
 @dataclass(frozen=True)
 class _Classes:
     """Classes of phases: those with the same heartbeats are one class.

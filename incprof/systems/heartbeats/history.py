@@ -238,14 +238,6 @@ def keys(beats: Sequence[tuple[int, str | None]]) -> list[Key]:
     return found
 
 
-def figures(beat: BeatSummary) -> dict[str, float]:
-    """Return the metrics that are judged, as far as a heartbeat has them."""
-    found = {"rate": beat.rate_hz * beat.rate_factor}
-    if beat.mean_s is not None:
-        found["mean"] = beat.mean_s
-    return {metric: found[metric] for metric in MORE_IS_POOR if found.get(metric, 0) > 0}
-
-
 def assess(
     now: Mapping[Key, tuple[int, Mapping[str, float]]],
     past: Sequence[Mapping[Key, tuple[int, Mapping[str, float]]]],

@@ -24,7 +24,7 @@ TOGETHER_KINDS = frozenset({"collective", "icollective", "comm", "file"})
 TOGETHER_FUNCTIONS = frozenset({"Win_create", "Win_allocate", "Win_allocate_shared", "Win_fence", "Win_free"})
 # Calls that wait for others that the trace does not identify.
 UNMATCHED = frozenset({"Comm_create_group", "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_lock"})
-SENDING, RECEIVING = frozenset({"send", "isend"}), frozenset({"receive", "ireceive"})
+SENDING = frozenset({"send", "isend"})
 
 
 @dataclass(frozen=True)

@@ -116,18 +116,6 @@ def matrix(packed: Pack, *, squared: bool = False, threads: int | None = None) -
     return distances(packed, left, right, squared=squared, threads=threads)
 
 
-def plain(a: FloatArray, b: FloatArray, *, squared: bool = False) -> float:
-    """Return the distance of two series by definition, in Python."""
-    row = np.full(len(b) + 1, np.inf)
-    row[0] = 0
-    for value in a:
-        cost = (value - b) ** 2 if squared else np.abs(value - b)
-        before, row = row, np.full(len(b) + 1, np.inf)
-        for j, step in enumerate(cost):
-            row[j + 1] = step + min(before[j], before[j + 1], row[j])
-    return float(row[-1])
-
-
 def pointers(packed: Pack) -> tuple[Any, Any, Any]:
     """Return C pointers to values, starts and lengths. The arrays must outlive the call."""
     return doubles(packed.values), _longs(packed.start), _longs(packed.length)

@@ -248,16 +248,6 @@ def _apart(starts: IntArray, length: int) -> IntArray:
     return np.array(kept, dtype=np.int64)
 
 
-def in_no_loop(loops: Loops, n: int) -> BoolArray:
-    """Mark the events, (n,), that belong to no iteration of any loop."""
-    depth = np.zeros(n + 1, dtype=np.int64)
-    for loop in loops.found:
-        np.add.at(depth, loop.starts, 1)
-        np.add.at(depth, loop.ends, -1)
-    outside: BoolArray = np.cumsum(depth[:-1]) == 0
-    return outside
-
-
 # Tandem repeats of a sequence: runs in which the same items repeat immediately, shortest period first.
 #
 # A repeat of period p has at least two periods. The search does not compare every lag of every item: of any p

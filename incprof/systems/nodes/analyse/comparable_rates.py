@@ -288,24 +288,6 @@ def most_probable(evidence: npt.NDArray[np.float32], stay: float) -> IntArray:
     return out
 
 
-def plain_most_probable(evidence: npt.NDArray[np.float32], stay: float) -> IntArray:
-    """Return the same, in numpy: the reference for the kernel."""
-    rows, states = evidence.shape
-    came = np.zeros((rows, states), dtype=np.int64)
-    score = np.asarray(evidence[0], dtype=np.float32)
-    for row in range(1, rows):
-        best = int(score.argmax())
-        top = score[best]
-        moved = np.float32(top - np.float32(stay))
-        came[row] = np.where(moved > score, best, np.arange(states))
-        score = np.maximum(score, moved) - top + evidence[row]
-    out = np.zeros(rows, dtype=np.int64)
-    out[-1] = score.argmax()
-    for row in range(rows - 1, 0, -1):
-        out[row - 1] = came[row, out[row]]
-    return out
-
-
 # Detect when other work hides a node's activity from the kernel's counters.
 
 
