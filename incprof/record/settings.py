@@ -236,6 +236,7 @@ NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE
 FORMS = "a time such as 0.5, 250ms or 2m"
 HERTZ = {"": 1.0, "Hz": 1.0, "hz": 1.0, "kHz": 1000.0, "khz": 1000.0}
 RATES = "a rate such as 250, 250Hz or 1kHz"
+LONGEST_RUN_S = 1e9
 
 
 def seconds(text: str) -> float:
@@ -244,10 +245,7 @@ def seconds(text: str) -> float:
     Raises:
         ValueError: it is not a time; the message describes the expected form.
     """
-    match = re.fullmatch(rf"({NUMBER}) ?([a-z]*)", text)
-    if match is None or match[2] not in SECONDS:
-        raise ValueError(FORMS)
-    return float(match[1]) * SECONDS[match[2]]
+    return _number(text, SECONDS, FORMS)
 
 
 def hertz(text: str) -> float:
@@ -256,10 +254,15 @@ def hertz(text: str) -> float:
     Raises:
         ValueError: it is not a rate; the message describes the expected form.
     """
+    return _number(text, HERTZ, RATES)
+
+
+def _number(text: str, units: Mapping[str, float], form: str) -> float:
+    """Return a number with a unit."""
     match = re.fullmatch(rf"({NUMBER}) ?([A-Za-z]*)", text)
-    if match is None or match[2] not in HERTZ:
-        raise ValueError(RATES)
-    return float(match[1]) * HERTZ[match[2]]
+    if match is None or match[2] not in units:
+        raise ValueError(form)
+    return float(match[1]) * units[match[2]]
 
 
 def rate(text: str) -> float:
@@ -284,3 +287,15 @@ def time(text: str) -> float:
         return seconds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
+
+
+def duration(text: str) -> float:
+    """Return the seconds for which an option lets something run.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a time, or zero.
+    """
+    value = time(text)
+    if not 0 < value <= LONGEST_RUN_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
+    return value

@@ -67,26 +67,39 @@ def import_profiles(
     Raises: UsageError when `out` exists, or the format cannot be detected; NoDataError when the input holds nothing
         usable; IncprofError when `out` cannot be written.
     """
+    target = _new(out)
+    kind = kind or formats.guess(inputs)
+    found = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
+    with _made(target, out) as directory:
+        if found is None:
+            app, intervals, rate = copy_gmon(inputs, directory, exe, interval_s or DEFAULT_INTERVAL_S)
+            made = Made(kind, app, 1, intervals, rate)
+        else:
+            made = _write(found, directory, interval_s or DEFAULT_INTERVAL_S, 1 / rate_hz if rate_hz else None)
+    return made
+
+
+def _new(out: str) -> Path:
+    """Return the path of a directory that does not exist yet."""
     target = Path(os.path.abspath(out))
     if os.path.lexists(target):
         raise UsageError(f"{out} exists: give the name of a new directory")
-    kind = kind or formats.guess(inputs)
-    found = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
+    return target
+
+
+@contextlib.contextmanager
+def _made(target: Path, out: str) -> Iterator[Path]:
+    """Yield an empty directory that becomes `target` if all goes well; `out`: its name in messages."""
     try:
         with tempfile.TemporaryDirectory(
             dir=target.parent, prefix=temporary_prefix(target), ignore_cleanup_errors=True
         ) as temporary:
             directory = Path(temporary) / "made"
             directory.mkdir()
-            if found is None:
-                app, intervals, rate = copy_gmon(inputs, directory, exe, interval_s or DEFAULT_INTERVAL_S)
-                made = Made(kind, app, 1, intervals, rate)
-            else:
-                made = _write(found, directory, interval_s or DEFAULT_INTERVAL_S, 1 / rate_hz if rate_hz else None)
+            yield directory
             directory.rename(target)
     except OSError as error:
         raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
-    return made
 
 
 def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | None) -> Made:
@@ -172,25 +185,15 @@ def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Me
     Raises: UsageError when `out` exists, a directory is given twice, ranks collide, or the directories are of different
         launches; NoDataError when one of them is empty; IncprofError when `out` cannot be written.
     """
-    target = Path(os.path.abspath(out))
-    if os.path.lexists(target):
-        raise UsageError(f"{out} exists: give the name of a new directory")
+    target = _new(out)
     parts = _parts(directories, renumber)
     if not renumber:
         _refuse_collisions(parts)
     missing = () if renumber else _missing(parts)
-    try:
-        with tempfile.TemporaryDirectory(
-            dir=target.parent, prefix=temporary_prefix(target), ignore_cleanup_errors=True
-        ) as temporary:
-            made = Path(temporary) / "made"
-            made.mkdir()
-            for part in parts:
-                _add(part, made, renumber)
-            (made / "launch").write_text(parts[0].launch + "\n", encoding="utf-8", errors="surrogateescape")
-            made.rename(target)
-    except OSError as error:
-        raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
+    with _made(target, out) as made:
+        for part in parts:
+            _add(part, made, renumber)
+        (made / "launch").write_text(parts[0].launch + "\n", encoding="utf-8", errors="surrogateescape")
     merged = open_run(target)
     traces = sum(bool(TRACE.fullmatch(name)) for part in parts for name in _listed(Path(part.run.directory)))
     return Merged(out, merged.ranks, len(merged.processes), missing, traces if renumber else 0)

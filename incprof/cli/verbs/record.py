@@ -24,7 +24,6 @@ from incprof.symbols.elf.preflight import is_loader, main_program, warning_for
 from incprof.symbols.elf.program_name import command_name
 
 NAME = "record"
-LONGEST_S = 1e9
 LEAST_STACK, MOST_STACK = 1024, 65024
 
 USAGE = "incprof record [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --external -- COMMAND ..."
@@ -38,23 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = outside.add_mutually_exclusive_group()
     how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")
     how.add_argument("--external", action="store_true", help="record from outside: for static programs, musl and Go")
-    outside.add_argument("--duration", type=duration, metavar="T", help="end the recording after this time, such as 2m")
+    outside.add_argument(
+        "--duration", type=settings.duration, metavar="T", help="end the recording after this time, such as 2m"
+    )
     stack = outside.add_argument(
         "--stack", type=stack_bytes, metavar="BYTES", help="bytes of a thread's stack to unwind (default: 16384)"
     )
     expert(stack)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
-
-
-def duration(text: str) -> float:
-    """Parse the duration of the recording, in seconds.
-
-    Raises: ArgumentTypeError for an invalid time, or zero.
-    """
-    seconds = settings.time(text)
-    if not 0 < seconds <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_S:g} seconds")
-    return seconds
 
 
 def stack_bytes(text: str) -> int:

@@ -27,19 +27,8 @@ USAGE = "incprof sample [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --sy
 # Intervals of energy counters and of the kernel's counters match how often they change.
 OF_A_PROGRAM_S, OF_A_NODE_S = 0.005, 1.0
 POWER = ("auto", "none", "rapl", "hwmon", "battery", "cray", "ipmi")
-SHORTEST_S, LONGEST_S, LONGEST_RUN_S = 1e-4, 3600.0, 1e9
+SHORTEST_S, LONGEST_S = 1e-4, 3600.0
 MOST_FILES = 10000
-
-
-def duration(text: str) -> float:
-    """Parse the duration of sampling, in seconds.
-
-    Raises: ArgumentTypeError for an invalid time, or zero.
-    """
-    seconds = settings.time(text)
-    if not 0 < seconds <= LONGEST_RUN_S:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
-    return seconds
 
 
 def interval(text: str) -> float:
@@ -110,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-e", "--events", default="default", metavar="LIST", help="names with commas, rNNN, or all")
     parser.add_argument(
-        "--for", type=duration, dest="duration", metavar="T", help="end sampling after this time, such as 2m"
+        "--for", type=settings.duration, dest="duration", metavar="T", help="end sampling after this time, such as 2m"
     )
     parser.add_argument(
         "--power", type=power, metavar="KINDS", help=f"{', '.join(POWER)}, with commas (--system auto, else none)"
