@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
 from incprof.model import Program, Run
+from incprof.model.section import Column, Table
 from incprof.report.render.json import rounded
-from incprof.report.words.formatting import count, duration
-from incprof.safe.printable import printable
+from incprof.report.render.text import text_table
+from incprof.report.words.formatting import count
 
 MOST_ROWS = 8
 
@@ -18,24 +18,20 @@ def write_programs(console: Console, run: Run) -> None:
     if not run.is_job:
         return
     whole_s = sum(sum(program.cpu_s) for program in run.programs)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Program")
-    table.add_column("Processes", justify="right")
-    table.add_column("CPU time", justify="right")
-    table.add_column("% of job", justify="right")
-    table.add_column("")
     shown = {process.path for process in run.processes}
-    for program in run.programs[:MOST_ROWS]:
-        cpu_s = sum(program.cpu_s)
+
+    def remark(program: Program) -> str:
         here = shown.intersection(process.path for process in program.processes)
-        table.add_row(
-            printable(program.name) or "(cannot be read)",
-            str(len(program.processes)),
-            duration(cpu_s),
-            f"{100 * cpu_s / whole_s:.1f}" if whole_s else "",
-            _remark(program, run) if here else "",
-        )
-    console.print(table)
+        return _remark(program, run) if here else ""
+
+    columns = (
+        Column("Program", lambda program: program.name or "(cannot be read)"),
+        Column("Processes", lambda program: len(program.processes), "count"),
+        Column("CPU time", lambda program: sum(program.cpu_s), "duration"),
+        Column("% of job", lambda program: sum(program.cpu_s) / whole_s if whole_s else "", "percent"),
+        Column("", remark),
+    )
+    console.print(text_table(Table(columns, run.programs[:MOST_ROWS]), console.width))
     if len(run.programs) > MOST_ROWS:
         console.print(f"and {count(len(run.programs) - MOST_ROWS, 'program')} with less")
     console.print()

@@ -11,7 +11,7 @@ from rich.text import Text
 from incprof.model.section import Column, Section, Table
 from incprof.report.render.formats import written
 from incprof.report.text.console import console_for
-from incprof.report.text.layout import folded
+from incprof.report.text.folding import folded
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import cell_len
 

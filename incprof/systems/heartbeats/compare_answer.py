@@ -9,17 +9,14 @@ from typing import TextIO
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.compare.log_mean import Change
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
+from incprof.model.section import Column, Table
 from incprof.report.render.json import significant, write
+from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import signed
 from incprof.systems.heartbeats.compare import LEVEL, BeatDiff
 
-HEADS = (
-    "ID", "Name", "Mean A", "Mean B", "Change", "95 % interval", "Verdict", "Count A", "Count B", "Rate", "Wall % A",
-    "Wall % B",
-)  # fmt: skip
-NAME, VERDICT, GAP = 1, 6, 2
 SHOWN = 40
 NOTABLE = ("slower", "faster", "gone", "new")
 VERDICTS = {
@@ -57,7 +54,7 @@ def write_text(
         out.write("no heartbeats\n")
         return
     shown = list(diffs) if every else most_notable(diffs)
-    out.writelines(line + "\n" for line in table(shown, width))
+    out.writelines(line + "\n" for line in plain_table(beats_table(shown), width))
     if len(shown) < len(diffs):
         out.write(f"{_more(diffs, shown)}: --all, --id or --json\n")
     odd = [
@@ -95,41 +92,28 @@ def _more(diffs: Sequence[BeatDiff], shown: Sequence[BeatDiff]) -> str:
     return ", ".join(parts)
 
 
-def table(diffs: Sequence[BeatDiff], width: int) -> list[str]:
-    """Return a line for each heartbeat under the heads."""
-    rows = [HEADS, *(_cells(diff) for diff in diffs)]
-    rooms = [max(words.cell_len(row[at]) for row in rows) for at in range(len(HEADS))]
-    others = sum(rooms) - rooms[NAME] + GAP * (len(HEADS) - 1)
-    rooms[NAME] = min(rooms[NAME], max(width - others, 16))
-    lines = []
-    for row in rows:
-        cells = [
-            words.padded(
-                (shorten_beat if at == NAME else words.fitted)(cell, room), room, right=at not in (NAME, VERDICT)
-            )
-            for at, (cell, room) in enumerate(zip(row, rooms, strict=True))
-        ]
-        lines.append((" " * GAP).join(cells).rstrip())
-    return lines
+def beats_table(diffs: Sequence[BeatDiff]) -> Table:
+    """Return a row for each heartbeat."""
 
+    def name(diff: BeatDiff, room: int | None = None) -> str:
+        text = words.printable(diff.pair.name or "")
+        return text if room is None else shorten_beat(text, room)
 
-def _cells(diff: BeatDiff) -> tuple[str, ...]:
-    """Return the cells of a heartbeat, in the order of HEADS."""
-    mean, count, busy = (diff.deltas[metric] for metric in ("mean", "count", "busy"))
-    return (
-        str(diff.pair.id),
-        words.printable(diff.pair.name or ""),
-        words.seconds(mean.a),
-        words.seconds(mean.b),
-        percent(mean.pct),
-        interval(diff),
-        VERDICTS.get(diff.verdict, diff.verdict),
-        "-" if diff.verdict == "new" else f"{count.a:.0f}",
-        "-" if diff.verdict == "gone" else f"{count.b:.0f}",
-        "-" if diff.verdict in ("gone", "new") else percent(diff.deltas["rate"].pct),
-        "-" if diff.verdict == "new" else words.rate(busy.a or 0.0),
-        "-" if diff.verdict == "gone" else words.rate(busy.b or 0.0),
+    columns = (
+        Column("ID", lambda diff: diff.pair.id, "count"),
+        Column("Name", name, fit=name),
+        Column("Mean A", lambda diff: diff.deltas["mean"].a, "s"),
+        Column("Mean B", lambda diff: diff.deltas["mean"].b, "s"),
+        Column("Change", lambda diff: percent(diff.deltas["mean"].pct), "%"),
+        Column("95 % interval", interval, "%"),
+        Column("Verdict", lambda diff: VERDICTS.get(diff.verdict, diff.verdict)),
+        Column("Count A", lambda diff: None if diff.verdict == "new" else f"{diff.deltas['count'].a:.0f}", "count"),
+        Column("Count B", lambda diff: None if diff.verdict == "gone" else f"{diff.deltas['count'].b:.0f}", "count"),
+        Column("Rate", lambda diff: None if diff.verdict in ("gone", "new") else percent(diff.deltas["rate"].pct), "%"),
+        Column("Wall % A", lambda diff: None if diff.verdict == "new" else diff.deltas["busy"].a or 0.0, "number"),
+        Column("Wall % B", lambda diff: None if diff.verdict == "gone" else diff.deltas["busy"].b or 0.0, "number"),
     )
+    return Table(columns, diffs)
 
 
 def _rate_note(diff: BeatDiff) -> list[str]:

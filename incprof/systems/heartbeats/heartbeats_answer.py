@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
+from incprof.model.section import Column, Table
 from incprof.report.files.csv_files import write_rows
+from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
 
 SHOWN = 40
-HEADS = ("ID", "Name", "Count", "Rate /s", "Mean", "5-95 %", "Min", "Max", "Std", "Wall %", "Imb. %", "In progress")
-NAME = 1
 WIDEST_NAME = 60
 DEAR_PCT = 2.0  # percent of the time of a beat's threads: twice its budget
 GAP = 2
@@ -52,7 +52,7 @@ def write_text(
     if not shown:
         out.write("no heartbeats\n")
         return
-    for line in table(run, shown, width):
+    for line in plain_table(beats_table(run, shown), width):
         out.write(line + "\n")
     for line in notes(shown):
         out.write(line + "\n")
@@ -125,40 +125,40 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def table(run: BeatRun, beats: Sequence[BeatSummary], width: int) -> list[str]:
-    """Return the table, a line for each heartbeat under the heads; empty columns are omitted."""
-    cells = [HEADS, *(_cells(run, beat) for beat in beats)]
-    keep = [at for at in range(len(HEADS)) if at <= NAME + 1 or any(row[at] not in ("", "-") for row in cells[1:])]
-    rooms = {at: max(words.cell_len(row[at]) for row in cells) for at in keep}
-    others = sum(rooms[at] + GAP for at in keep if at != NAME)
-    rooms[NAME] = min(rooms[NAME], WIDEST_NAME, max(width - others, 16))
-    lines = []
-    for row in cells:
-        fits = [(shorten_beat if at == NAME else words.fitted)(row[at], rooms[at]) for at in keep]
-        columns = [words.padded(cell, rooms[at], right=at != NAME) for at, cell in zip(keep, fits, strict=True)]
-        lines.append((" " * GAP).join(columns).rstrip())
-    return lines
+def beats_table(run: BeatRun, beats: Sequence[BeatSummary]) -> Table:
+    """Return a row for each heartbeat; empty columns are omitted."""
 
+    def name(beat: BeatSummary, room: int = WIDEST_NAME) -> str:
+        factor = f" /{words.rate(beat.rate_factor)}" if beat.rate_factor > 1 else ""
+        return shorten_beat(_name(beat) + factor, min(room, WIDEST_NAME))
 
-def _cells(run: BeatRun, beat: BeatSummary) -> tuple[str, ...]:
-    """Return the cells of a heartbeat, in the order of HEADS."""
-    spread = "-" if beat.p5_s is None else f"{words.seconds(beat.p5_s)} - {words.seconds(beat.p95_s)}"
-    uneven = [share for share in (beat.imbalance_ranks, beat.imbalance_threads) if share is not None]
-    alone = run.ranks == 1 and beat.threads <= 1
-    return (
-        str(beat.id),
-        _name(beat) + (f" /{words.rate(beat.rate_factor)}" if beat.rate_factor > 1 else ""),
-        _count(beat.pulses, "pulse") if _only_pulses(beat) else str(beat.count),
-        words.rate(beat.rate_hz),
-        words.seconds(beat.mean_s),
-        spread,
-        words.seconds(beat.min_s),
-        words.seconds(beat.max_s),
-        words.seconds(beat.std_s),
-        "-" if _only_pulses(beat) else words.rate(beat.busy_pct) + ("!" if beat.bounded else ""),
-        "-" if alone or not uneven else words.pct(max(uneven)),
-        f"{beat.open} for {words.elapsed(beat.open_s)}" if beat.open else "",
+    def spread(beat: BeatSummary) -> str | None:
+        return None if beat.p5_s is None else f"{words.seconds(beat.p5_s)} - {words.seconds(beat.p95_s)}"
+
+    def wall(beat: BeatSummary) -> str | None:
+        return None if _only_pulses(beat) else words.rate(beat.busy_pct) + ("!" if beat.bounded else "")
+
+    def imbalance(beat: BeatSummary) -> float | None:
+        uneven = [share for share in (beat.imbalance_ranks, beat.imbalance_threads) if share is not None]
+        return None if (run.ranks == 1 and beat.threads <= 1) or not uneven else max(uneven)
+
+    always = (
+        Column("ID", lambda beat: beat.id, "count"),
+        Column("Name", name, fit=name),
+        Column("Count", lambda b: _count(b.pulses, "pulse") if _only_pulses(b) else str(b.count), "count"),
     )
+    others = (
+        Column("Rate /s", lambda beat: beat.rate_hz, "number"),
+        Column("Mean", lambda beat: beat.mean_s, "s"),
+        Column("5-95 %", spread, "s"),
+        Column("Min", lambda beat: beat.min_s, "s"),
+        Column("Max", lambda beat: beat.max_s, "s"),
+        Column("Std", lambda beat: beat.std_s, "s"),
+        Column("Wall %", wall, "%"),
+        Column("Imb. %", imbalance, "percent"),
+        Column("In progress", lambda beat: f"{beat.open} for {words.elapsed(beat.open_s)}" if beat.open else "", "s"),
+    )
+    return Table((*always, *(c for c in others if any(c.get(beat) not in (None, "") for beat in beats))), beats)
 
 
 def _name(beat: BeatSummary) -> str:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
+from incprof.model.section import Column, Table
 from incprof.report.render.json import significant, write
+from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
-from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Past, Slow
 
-HEADS = (
-    "ID",
-    "Name",
-    "Figure",
-    "This run",
-    "Past median",
-    "Spread",
-    "Change",
-    "Deviations",
-    "p",
-    "Worse than",
-    "Verdict",
-)
-NAMES = (1, 2, 10)
-GAP = 2
 SHOWN = 80
 STRETCHES = 5
 
@@ -40,7 +27,7 @@ def write_text(history: History, out: TextIO, *, width: int = 120, every: bool =
     shown = list(history.assessments) if every else most_notable(history.assessments)
     if shown:
         out.write("\n")
-        out.writelines(line + "\n" for line in table(shown, width))
+        out.writelines(line + "\n" for line in plain_table(metrics_table(shown), width))
     if len(shown) < len(history.assessments):
         out.write(f"{len(history.assessments) - len(shown)} more figures, none of them poor: --all or --json\n")
     notable = [line for slow in history.slow if slow.notable for line in slow_lines(slow)]
@@ -87,43 +74,39 @@ def most_notable(assessments: Sequence[Assessment]) -> list[Assessment]:
     return [assessments[at] for at in sorted(order[: max(SHOWN, poor)])]
 
 
-def table(assessments: Sequence[Assessment], width: int) -> list[str]:
-    """Return a line for each metric under the heads."""
-    rows = [HEADS, *(_cells(assessment) for assessment in assessments)]
-    rooms = [max(words.cell_len(row[at]) for row in rows) for at in range(len(HEADS))]
-    rooms[1] = min(rooms[1], max(width - sum(rooms) + rooms[1] - GAP * (len(HEADS) - 1), 16))
-    lines = []
-    for row in rows:
-        cells = [
-            words.padded(
-                (shorten_beat if at == 1 else words.fitted)(row[at], rooms[at]), rooms[at], right=at not in NAMES
-            )
-            for at in range(len(row))
-        ]
-        lines.append((" " * GAP).join(cells).rstrip())
-    return lines
+def metrics_table(assessments: Sequence[Assessment]) -> Table:
+    """Return a row for each metric."""
 
+    def name(assessment: Assessment, room: int | None = None) -> str:
+        text = words.printable(assessment.name or "")
+        return text if room is None else shorten_beat(text, room)
 
-def _cells(assessment: Assessment) -> tuple[str, ...]:
-    """Return the cells of a metric, in the order of HEADS."""
-    past, value = assessment.past, assessment.value
-    name = (str(assessment.id), words.printable(assessment.name or ""))
-    if assessment.verdict == "missing":
-        return (*name, "none", *("-",) * 7, f"missing, in all {assessment.better_runs} past runs")
-    head = (*name, assessment.metric, figure(assessment.metric, value))
-    if past is None or value is None:
-        return (*head, *("-",) * 6, "no past run has it")
-    few = f"too few past runs ({past.runs})"
-    return (
-        *head,
-        figure(assessment.metric, past.median),
-        f"{100 * past.spread:.1f} %",
-        change(assessment),
-        f"{assessment.deviations or 0:+.1f}",
-        p_text(assessment.p_adjusted),
-        f"{assessment.better_runs} of {past.runs}",
-        few if assessment.verdict == "few" else assessment.verdict,
+    def of_past(text: Callable[[Assessment, Past], str]) -> Callable[[Assessment], str | None]:
+        return lambda one: None if one.past is None or one.value is None else text(one, one.past)
+
+    columns = (
+        Column("ID", lambda one: one.id, "count"),
+        Column("Name", name, fit=name),
+        Column("Figure", lambda one: "none" if one.verdict == "missing" else one.metric),
+        Column("This run", lambda one: None if one.verdict == "missing" else figure(one.metric, one.value), "s"),
+        Column("Past median", of_past(lambda one, past: figure(one.metric, past.median)), "s"),
+        Column("Spread", of_past(lambda one, past: f"{100 * past.spread:.1f} %"), "%"),
+        Column("Change", of_past(lambda one, past: change(one)), "%"),
+        Column("Deviations", of_past(lambda one, past: f"{one.deviations or 0:+.1f}"), "number"),
+        Column("p", of_past(lambda one, past: p_text(one.p_adjusted)), "number"),
+        Column("Worse than", of_past(lambda one, past: f"{one.better_runs} of {past.runs}"), "count"),
+        Column("Verdict", _verdict),
     )
+    return Table(columns, assessments)
+
+
+def _verdict(assessment: Assessment) -> str:
+    """Return the verdict on a metric, or the reason why there is none."""
+    if assessment.verdict == "missing":
+        return f"missing, in all {assessment.better_runs} past runs"
+    if assessment.past is None or assessment.value is None:
+        return "no past run has it"
+    return f"too few past runs ({assessment.past.runs})" if assessment.verdict == "few" else assessment.verdict
 
 
 def slow_lines(slow: Slow) -> list[str]:

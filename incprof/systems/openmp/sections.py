@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from incprof.model.section import Column, Table
 from incprof.report.render.json import write
-from incprof.report.text.layout import write_aligned
+from incprof.report.render.plain import write_plain
+from incprof.report.words.formatting import seconds
 from incprof.safe.printable import printable
 from incprof.systems.openmp.analyse import Estimate, Speedup
 from incprof.systems.openmp.loop_answer import Answer, LoopAnswer
-from incprof.systems.openmp.loop_types import Times
+from incprof.systems.openmp.loop_types import Loop, Times
 
 SCHEMA = "incprof.selfanalyze/1"
-
-
-def seconds(value: float) -> str:
-    """Format a time with three digits and a unit: `1.23 ms`."""
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if value < limit:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value:.3g} s" if value < 999.5 else f"{value:.0f} s"
 
 
 def speedup_words(found: Speedup) -> str:
@@ -57,27 +52,38 @@ def write_text(answer: Answer, out: TextIO) -> None:
     out.write(f"{printable(run.app)}, rank {run.rank}, {regions}, {seconds(run.end_s)}\n")
     if answer.loops:
         out.write("\n")
-        rows = [_row(loop) for loop in sorted(answer.loops, key=lambda one: one.loop.depth)]
-        head = ("Region", "Period", "Threads", "Iterations", "Mean", "Min", "Max", "Std", "Total", "Self")
-        write_aligned([head, *rows], {"Region"}, out)
+        write_plain(_regions(sorted(answer.loops, key=lambda one: one.loop.depth)), out)
     said = [line for loop in answer.loops for line in _lines(loop)]
     if said:
         out.write("\n" + "".join(f"{line}\n" for line in said))
 
 
-def _row(answer: LoopAnswer) -> tuple[str, ...]:
-    loop, times = answer.loop, answer.loop.times
-    timed = [seconds(value) for value in (times.mean_s, times.min_s, times.max_s, times.std_s)]
-    threads = str(loop.threads)
-    if 0 < loop.fewest_threads < loop.threads:
-        threads = f"{loop.fewest_threads}-{loop.threads}"
-    period = str(loop.period) if loop.period else "-"
-    if loop.longest_period > loop.period:
-        period += f"-{loop.longest_period}"
-    shown = timed if times.count else ["-"] * 4
-    own = seconds(loop.self_s) if loop.kind == "detected" else "-"
-    name = "  " * loop.depth + printable(answer.name)
-    return (name, period, threads, str(loop.iterations), *shown, seconds(loop.total_s), own)
+def _regions(loops: Sequence[LoopAnswer]) -> Table:
+    """Return a row for each loop."""
+
+    def period(loop: Loop) -> str:
+        text = str(loop.period) if loop.period else "-"
+        return f"{text}-{loop.longest_period}" if loop.longest_period > loop.period else text
+
+    def threads(loop: Loop) -> str:
+        return f"{loop.fewest_threads}-{loop.threads}" if 0 < loop.fewest_threads < loop.threads else str(loop.threads)
+
+    def timed(value: Callable[[Times], float]) -> Callable[[LoopAnswer], float | None]:
+        return lambda one: value(one.loop.times) if one.loop.times.count else None
+
+    columns = (
+        Column("Region", lambda one: "  " * one.loop.depth + one.name),
+        Column("Period", lambda one: period(one.loop), "count"),
+        Column("Threads", lambda one: threads(one.loop), "count"),
+        Column("Iterations", lambda one: one.loop.iterations, "count"),
+        Column("Mean", timed(lambda times: times.mean_s), "s"),
+        Column("Min", timed(lambda times: times.min_s), "s"),
+        Column("Max", timed(lambda times: times.max_s), "s"),
+        Column("Std", timed(lambda times: times.std_s), "s"),
+        Column("Total", lambda one: one.loop.total_s, "s"),
+        Column("Self", lambda one: one.loop.self_s if one.loop.kind == "detected" else None, "s"),
+    )
+    return Table(columns, loops)
 
 
 def _lines(answer: LoopAnswer) -> list[str]:

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from itertools import chain, groupby
 from typing import TextIO
 
-from rich.table import Table
-
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
+from incprof.model.section import Column, Table
 from incprof.readers.series.columns import Wanted, position
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of
+from incprof.report.render.plain import plain_table
 from incprof.report.text.console import console_for
 from incprof.report.words.formatting import cell_len, fitted
 from incprof.safe.printable import printable
@@ -57,11 +57,8 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
     console.print(predicted + "\n", soft_wrap=True)
     most = sorted(found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
     rows = [loop for loop in found.loops if loop in most]
-    table = _table("Loop", "Period", "Episodes", "Iterations", "Share %", "First", "Last", "Whole %")
-    table.columns[0].justify = "left"
-    for loop in rows:
-        table.add_row(*_cells(loop, found))
-    console.print(table)
+    for line in plain_table(_loops(rows, found)):
+        console.print(line, soft_wrap=True)
     console.print()
     for loop in rows:
         number = f"{loop.id:>4}  "
@@ -70,13 +67,19 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
         console.print(f"{count - len(most)} more of fewer events", soft_wrap=True)
 
 
-def _cells(loop: EventLoop, found: EventLoops) -> tuple[str, ...]:
-    """Return the row of a loop."""
-    whole = _percent(loop.whole, loop.starts) if loop.starts else "-"
-    return (
-        "  " * min(loop.depth, 8) + str(loop.id), str(loop.period), str(loop.visits), f"{loop.iterations:.1f}",
-        _percent(loop.events, found.events), str(loop.first), str(loop.last), whole,
-    )  # fmt: skip
+def _loops(rows: Sequence[EventLoop], found: EventLoops) -> Table:
+    """Return a row for each loop."""
+    columns = (
+        Column("Loop", lambda loop: "  " * min(loop.depth, 8) + str(loop.id)),
+        Column("Period", lambda loop: loop.period, "count"),
+        Column("Episodes", lambda loop: loop.visits, "count"),
+        Column("Iterations", lambda loop: f"{loop.iterations:.1f}", "number"),
+        Column("Share %", lambda loop: _percent(loop.events, found.events), "%"),
+        Column("First", lambda loop: loop.first, "count"),
+        Column("Last", lambda loop: loop.last, "count"),
+        Column("Whole %", lambda loop: _percent(loop.whole, loop.starts) if loop.starts else None, "%"),
+    )
+    return Table(columns, rows)
 
 
 def contents(names: Sequence[str], room: int) -> str:
@@ -122,22 +125,24 @@ def write_periods(source: str, name: str, found: SeriesPeriods, out: TextIO, *, 
     console.print(
         f"predicted {share} % of the samples, off by {found.off:.3g} on the mean; they are {samples}\n", soft_wrap=True
     )
-    table = _table("Period", "Segments", "Samples", "Share %", "First", "Last", "Confidence")
-    for each in found.periods[:MOST_ROWS]:
-        table.add_row(
-            str(each.period), str(each.stretches), str(each.samples), _percent(each.samples, found.samples),
-            str(each.first), str(each.last), _confidence(each.confidence),
-        )  # fmt: skip
-    console.print(table)
+    for line in plain_table(_periods(found)):
+        console.print(line, soft_wrap=True)
     if len(found.periods) > MOST_ROWS:
         console.print(f"{len(found.periods) - MOST_ROWS} more of fewer samples", soft_wrap=True)
 
 
-def _table(*names: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+def _periods(found: SeriesPeriods) -> Table:
+    """Return a row for each period."""
+    columns = (
+        Column("Period", lambda each: each.period, "count"),
+        Column("Segments", lambda each: each.stretches, "count"),
+        Column("Samples", lambda each: each.samples, "count"),
+        Column("Share %", lambda each: _percent(each.samples, found.samples), "%"),
+        Column("First", lambda each: each.first, "count"),
+        Column("Last", lambda each: each.last, "count"),
+        Column("Confidence", lambda each: _confidence(each.confidence), "number"),
+    )
+    return Table(columns, found.periods[:MOST_ROWS])
 
 
 def _percent(part: int, whole: int) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TextIO
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.model import IntArray
+from incprof.model.section import Column, Table
+from incprof.report.render.text import text_table
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, percent, sparkline
@@ -53,7 +55,7 @@ def write_text(
     console.print()
     _ribbon(console, found, interval_s)
     console.print()
-    console.print(_table(found, interval_s, paper))
+    console.print(text_table(_table(found, interval_s, paper), console.width))
     console.print()
     for number, pattern in enumerate(found.patterns):
         line, _ = sparkline(_raised(pattern), min(console.width - 30, SHAPE_ROOM), blocks=blocks)
@@ -160,32 +162,30 @@ def labels_of(found: Patterns) -> IntArray:
 
 
 def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
-    """Return a table with a row for each pattern."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    names = ["Pattern", "Length", "Repetitions", "Segments", "In a segment", "Share %"]
-    if paper:
-        names[2:5] = ["Instances", "Regions", "In a region"]
-        names += ["WGSS", "per inst.", "per sample"]
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for number, pattern in enumerate(found.patterns):
-        table.add_row(Text(f" {badge(number)} ", style=style(number)), *_cells(pattern, interval_s)[: len(names) - 1])
-    return table
-
-
-def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
-    """Return the cells of a pattern after its number."""
-    length = str(pattern.length) + (f" ({short_time(interval_s * pattern.length)})" if interval_s is not None else "")
-    return (
-        length,
-        str(len(pattern.instances)),
-        str(len(pattern.regions)),
-        f"{len(pattern.instances) / len(pattern.regions):.1f}",
-        f"{100 * pattern.share:.2f}",
-        f"{pattern.wgss:.4g}",
-        f"{pattern.wgss_per_instance:.3g}",
-        f"{pattern.wgss_per_sample:.3g}",
+    """Return a row for each pattern; as in the paper, or with the terms of this manual."""
+    instances, regions, each = (
+        ("Instances", "Regions", "In a region") if paper else ("Repetitions", "Segments", "In a segment")
     )
+    columns: tuple[Column, ...] = (
+        Column("Pattern", itemgetter(0), "phase"),
+        Column("Length", lambda row: _length_words(row[1].length, interval_s), "s"),
+        Column(instances, lambda row: len(row[1].instances), "count"),
+        Column(regions, lambda row: len(row[1].regions), "count"),
+        Column(each, lambda row: f"{len(row[1].instances) / len(row[1].regions):.1f}", "number"),
+        Column("Share %", lambda row: f"{100 * row[1].share:.2f}", "%"),
+    )
+    if paper:
+        columns += (
+            Column("WGSS", lambda row: f"{row[1].wgss:.4g}", "number"),
+            Column("per inst.", lambda row: f"{row[1].wgss_per_instance:.3g}", "number"),
+            Column("per sample", lambda row: f"{row[1].wgss_per_sample:.3g}", "number"),
+        )
+    return Table(columns, list(enumerate(found.patterns)))
+
+
+def _length_words(samples: int, interval_s: float | None) -> str:
+    """Return a length in samples, and in seconds where the interval is known."""
+    return str(samples) + (f" ({short_time(interval_s * samples)})" if interval_s is not None else "")
 
 
 def state_line(found: Patterns, interval_s: float | None, *, paper: bool = False) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TextIO
 
 import numpy as np
 
-from incprof.report.render.json import significant, write
-from incprof.report.text.layout import write_aligned
+from incprof.model.section import Column, Table
+from incprof.report.render.json import json_rows, significant, write
+from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import pct, rate, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation
+from incprof.systems.mpi.analyse.signature import PhaseTime
 from incprof.systems.mpi.sections.signature_answer import METHODS
+from incprof.systems.mpi.trace_types import SignaturePhase
 
 SCHEMA = "incprof.predict/1"
 
@@ -21,20 +25,6 @@ SCHEMA = "incprof.predict/1"
 def write_json(found: Prediction, out: TextIO) -> None:
     """Write one JSON object and a newline."""
     known, guess = found.signature, found.guess
-    phases = [
-        {
-            "id": phase.id,
-            "weight": phase.weight,
-            "mean_s": significant(time.mean_s),
-            "low_s": significant(time.low_s),
-            "high_s": significant(time.high_s),
-            "base_s": significant(phase.seconds / phase.weight),
-            "seen": seen,
-            "file": phase.file,
-            "line": phase.line,
-        }
-        for phase, time, seen in zip(known.phases, guess.phases, found.seen, strict=True)
-    ]
     answer = {
         "schema": SCHEMA,
         "app": known.app,
@@ -48,7 +38,7 @@ def write_json(found: Prediction, out: TextIO) -> None:
         "coverage": significant(known.coverage),
         "follows": not found.doubts,
         "doubts": list(found.doubts),
-        "phases": phases,
+        "phases": json_rows(_phases(found)),
     }
     write(answer, out)
 
@@ -69,14 +59,37 @@ def write_text(found: Prediction, out: TextIO) -> None:
         off = abs(guess.pet_s - found.aet_s) / found.aet_s if found.aet_s > 0 else 0.0
         out.write(f"it took {seconds(found.aet_s)}: off by {pct(off)} %\n")
     out.write("\n")
-    rows = [("Phase", "Weight", "Seen", "Time of one", "there", "times", "Begins at")]
-    for phase, time, seen in zip(known.phases, guess.phases, found.seen, strict=True):
-        base = phase.seconds / phase.weight
-        ratio = f"{time.mean_s / base:.3g}" if base > 0 and seen else "-"
-        place = f"{os.path.basename(phase.file)}:{phase.line}" if phase.file else "-"
-        shown = seconds(time.mean_s) if seen else "not seen"
-        rows.append((str(phase.id), str(phase.weight), str(seen), shown, seconds(base), ratio, place))
-    write_aligned(rows, {"Begins at"}, out)
+    write_plain(_phases(found), out)
+
+
+PhaseHere = tuple[SignaturePhase, PhaseTime, int, float]
+
+
+def _phases(found: Prediction) -> Table:
+    """Return a row for each phase: its time here, and where the signature is from."""
+
+    def ratio(row: PhaseHere) -> str:
+        _, time, seen, base_s = row
+        return f"{time.mean_s / base_s:.3g}" if base_s > 0 and seen else "-"
+
+    columns = (
+        Column("Phase", lambda row: row[0].id, "count", key="id"),
+        Column("Weight", lambda row: row[0].weight, "count", key="weight"),
+        Column("Seen", lambda row: row[2], "count"),
+        Column("Time of one", lambda row: row[1].mean_s if row[2] else "not seen", "s"),
+        Column(None, lambda row: row[1].mean_s, key="mean_s"),
+        Column(None, lambda row: row[1].low_s, key="low_s"),
+        Column(None, lambda row: row[1].high_s, key="high_s"),
+        Column("there", lambda row: row[3], "s", key="base_s"),
+        Column("times", ratio, "number"),
+        Column(None, lambda row: row[2], key="seen"),
+        Column("Begins at", lambda row: f"{os.path.basename(row[0].file)}:{row[0].line}" if row[0].file else None),
+        Column(None, lambda row: row[0].file, key="file"),
+        Column(None, lambda row: row[0].line, key="line"),
+    )
+    known = found.signature.phases
+    base_s = [phase.seconds / phase.weight for phase in known]
+    return Table(columns, list(zip(known, found.guess.phases, found.seen, base_s, strict=True)))
 
 
 # Runs of a program at several scales: the paper's Tables 3 to 6, and JSON of schema incprof.scales/1.
@@ -136,9 +149,6 @@ def _figure(value: float | None) -> float | None:
     return None if value is None else significant(value)
 
 
-Row = list[str]
-
-
 def write_scales(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
     """Write two tables for each program: the cost of the analysis, and the error of the prediction.
 
@@ -149,16 +159,16 @@ def write_scales(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
         named = " against ".join(f"{method} ({METHODS[method]})" for method in methods)
         count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
         out.write("\n" * (number > 0) + f"{printable(runs[0].app)}, {count}, method {named}\n\n")
-        write_aligned(_analysis(runs), {"Run"}, out)
+        write_plain(_analysis(runs), out)
         out.write("\n")
-        write_aligned(_prediction(runs), {"Run"}, out)
+        write_plain(_prediction(runs), out)
 
 
-def _analysis(runs: Sequence[ScaledRun]) -> list[Row]:
-    """Return the rows on the cost of the analysis (Tables 3 and 4), and the coefficients of variation."""
+def _analysis(runs: Sequence[ScaledRun]) -> Table:
+    """Return the table on the cost of the analysis (Tables 3 and 4), and the coefficients of variation."""
     others = runs[0].analyses[1:]
     head = ["Ranks", "AET", "Events", "Trace size", "TFAT", *(f"TFAT {one.method}" for one in others)]
-    rows = [[*head, *["Speed-up" for _ in others], "Run"]]
+    rows = []
     for run in runs:
         times = [one.seconds for one in run.analyses]
         shown = [str(run.ranks), seconds(run.aet_s), str(run.events), size(run.trace_bytes), *map(seconds, times)]
@@ -172,20 +182,28 @@ def _analysis(runs: Sequence[ScaledRun]) -> list[Row]:
     ]
     varies = [variation([value(run) for run in runs]) for value in columns]
     rows.append(["CoV", *("-" if one is None else f"{pct(one)} %" for one in varies), *["" for _ in others], ""])
-    return rows
+    return _of_runs([*head, *["Speed-up" for _ in others], "Run"], rows)
 
 
-def _prediction(runs: Sequence[ScaledRun]) -> list[Row]:
-    """Return the rows on the error of the prediction (Tables 5 and 6), and the mean errors."""
+def _prediction(runs: Sequence[ScaledRun]) -> Table:
+    """Return the table on the error of the prediction (Tables 5 and 6), and the mean errors."""
     named = [f"{word} {one.method}" for one in runs[0].analyses[1:] for word in ("PET", "PETE", "SET")]
-    rows = [["Ranks", "AET", "PET", "PETE", "SET", *named, "Phases", "Run"]]
+    rows = []
     for run in runs:
         cells = [cell for one in run.analyses for cell in _cells(one, run.aet_s)]
         rows.append([str(run.ranks), seconds(run.aet_s), *cells, str(run.analyses[0].phases), printable(run.directory)])
     mean = ["Mean", ""]
     for number in range(len(runs[0].analyses)):
         mean += ["", f"{pct(float(np.mean([run.analyses[number].error for run in runs])))} %", ""]
-    return [*rows, [*mean, "", ""]]
+    heads = ["Ranks", "AET", "PET", "PETE", "SET", *named, "Phases", "Run"]
+    return _of_runs(heads, [*rows, [*mean, "", ""]])
+
+
+def _of_runs(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table of cells that are texts."""
+    return Table(
+        tuple(Column(head, itemgetter(at), "" if head == "Run" else "s") for at, head in enumerate(heads)), rows
+    )
 
 
 def _cells(one: Analysis, aet_s: float) -> list[str]:

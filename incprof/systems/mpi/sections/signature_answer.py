@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TextIO
 
 import numpy as np
 
 from incprof.analysis.views.tracks import SIGNS, sign, stretched
-from incprof.report.render.json import significant, write
-from incprof.report.text.layout import write_aligned
+from incprof.model.section import Column, Table
+from incprof.report.render.json import json_rows, significant, write
+from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import OF_RUN, pct, seconds
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.event_phases import SIMILAR, EventPhase
@@ -66,9 +68,12 @@ def write_text(
     out.write("\n")
     out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
     if found.phases:
-        write_aligned(_rows(process, within), {"Begins at", "Calls", "Profile phase"}, out)
+        write_plain(_phases(process, within), out)
         out.write("\n")
-    _processes(signature, out)
+    table = _ranks(signature)
+    write_plain(replace(table, rows=table.rows[:MOST_RANKS]), out)
+    if len(table.rows) > MOST_RANKS:
+        out.write(f"and {len(table.rows) - MOST_RANKS} more\n")
 
 
 def _executed(signature: Signature) -> str:
@@ -99,23 +104,28 @@ def _left_or_awaited(signature: Signature) -> Iterator[str]:
         )
 
 
-def _rows(process: ProcessSignature, within: Within | None) -> list[tuple[str, ...]]:
-    """Return the table of phases, its head first."""
-    head = ("Phase", "Weight", "Median", "25-75 %", OF_RUN, "Begins at", "Calls")
-    rows: list[tuple[str, ...]] = [head if within is None else (*head, "Profile phase")]
-    for phase in process.found.phases:
-        low, median, high = (float(value) for value in np.percentile(phase.time_s, QUARTILES))
-        row = (
-            SIGNS[phase.id] if 10 <= phase.id < len(SIGNS) else str(phase.id),
-            str(phase.weight),
-            seconds(median),
-            f"{seconds(low)} - {seconds(high)}",
-            pct(phase.seconds / process.found.aet_s),
-            place_of(process.kinds[phase.kinds[0]]) or "-",
-            calls_of(phase, process),
-        )
-        rows.append(row if within is None else (*row, _within(within[phase.id])))
-    return rows
+def _phases(process: ProcessSignature, within: Within | None) -> Table:
+    """Return a row for each phase."""
+
+    def quartiles(phase: EventPhase) -> list[float]:
+        return [float(value) for value in np.percentile(phase.time_s, QUARTILES)]
+
+    def middle_half(phase: EventPhase) -> str:
+        low, _, high = quartiles(phase)
+        return f"{seconds(low)} - {seconds(high)}"
+
+    columns: tuple[Column, ...] = (
+        Column("Phase", lambda one: SIGNS[one.id] if 10 <= one.id < len(SIGNS) else str(one.id), "count"),
+        Column("Weight", lambda one: one.weight, "count"),
+        Column("Median", lambda one: quartiles(one)[1], "s"),
+        Column("25-75 %", middle_half, "s"),
+        Column(OF_RUN, lambda one: one.seconds / process.found.aet_s, "percent"),
+        Column("Begins at", lambda one: place_of(process.kinds[one.kinds[0]]) or None),
+        Column("Calls", lambda one: calls_of(one, process)),
+    )
+    if within is not None:
+        columns += (Column("Profile phase", lambda one: _within(within[one.id])),)
+    return Table(columns, process.found.phases)
 
 
 def _within(found: tuple[int, float] | None) -> str:
@@ -123,25 +133,25 @@ def _within(found: tuple[int, float] | None) -> str:
     return "-" if found is None else f"{found[0]} ({pct(found[1])} %)"
 
 
-def _processes(signature: Signature, out: TextIO) -> None:
-    """Write a row for each rank."""
-    rows: list[tuple[str, ...]] = [("Rank", "Measured", "Predicted", "Error", "In phases", "Phases", "Calls", "")]
-    for one in signature.processes[:MOST_RANKS]:
-        rows.append(
-            (
-                str(one.rank),
-                seconds(one.found.aet_s),
-                seconds(one.predicted.pet_s),
-                f"{pct(one.error)} %",
-                f"{pct(one.found.coverage)} %",
-                str(len(one.found.phases)),
-                str(one.events),
-                "representative" if one is signature.process else "" if one.clean else "trace incomplete",
-            )
-        )
-    write_aligned(rows, {""}, out)
-    if len(signature.processes) > MOST_RANKS:
-        out.write(f"and {len(signature.processes) - MOST_RANKS} more\n")
+def _ranks(signature: Signature) -> Table:
+    """Return a row for each rank."""
+
+    def remark(one: ProcessSignature) -> str:
+        return "representative" if one is signature.process else "" if one.clean else "trace incomplete"
+
+    columns = (
+        Column("Rank", lambda one: one.rank, "count", key="rank"),
+        Column("Measured", lambda one: one.found.aet_s, "s", key="aet_s"),
+        Column("Predicted", lambda one: one.predicted.pet_s, "s", key="pet_s"),
+        Column("Error", lambda one: f"{pct(one.error)} %", "%"),
+        Column("In phases", lambda one: f"{pct(one.found.coverage)} %", "%"),
+        Column(None, lambda one: one.found.coverage, key="coverage"),
+        Column("Phases", lambda one: len(one.found.phases), "count", key="phases"),
+        Column("Calls", lambda one: one.events, "count", key="events"),
+        Column("", remark),
+        Column(None, lambda one: one.clean, key="clean"),
+    )
+    return Table(columns, signature.processes)
 
 
 def by_modes(signature: Signature) -> bool:
@@ -244,7 +254,7 @@ def write_json(
         "executed_s": significant(ending.executed_s),
         "outside_after_s": significant(outside_after(process, ending.seconds)),
         "phases": [_phase(signature, number, whole, within) for number in range(len(process.found.phases))],
-        "per_rank": [_process(one) for one in signature.processes],
+        "per_rank": json_rows(_ranks(signature)),
     }
     if whole:
         answer["kinds"] = [_kind(*kind) for kind in zip(process.kinds, process.kind_bytes, strict=True)]
@@ -297,18 +307,6 @@ def _phase(signature: Signature, number: int, whole: bool, within: Within | None
             places = zip(phase.starts[:most].tolist(), phase.ends[:most].tolist(), strict=True)
             said["at"] = [list(place) for place in places]
     return said
-
-
-def _process(one: ProcessSignature) -> dict[str, object]:
-    return {
-        "rank": one.rank,
-        "aet_s": significant(one.found.aet_s),
-        "pet_s": significant(one.predicted.pet_s),
-        "coverage": significant(one.found.coverage),
-        "phases": len(one.found.phases),
-        "events": one.events,
-        "clean": one.clean,
-    }
 
 
 def _kind(kind: EventKind, size: float | None) -> dict[str, object]:

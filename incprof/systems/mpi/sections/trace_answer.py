@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TextIO
 
+from incprof.model.section import Column, Table
 from incprof.report.render.json import write
-from incprof.report.text.layout import write_aligned
-from incprof.report.words.formatting import pct, seconds, size
+from incprof.report.render.plain import write_plain
+from incprof.report.words.formatting import seconds
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.mpi_events import SECONDS
 from incprof.systems.mpi.trace_types import CallSum, TraceSummary
@@ -72,16 +73,13 @@ def write_text(summaries: Sequence[TraceSummary], out: TextIO) -> None:
     count = f"{len(summaries)} processes" if len(summaries) > 1 else f"rank {first.rank}"
     out.write(f"{printable(first.app)}, {count}, {printable(first.mpi)}\n")
     out.write(f"{work_unit(next(iter(first.counters), SECONDS), first.counters_missing)}\n\n")
-    counters = [printable(name.capitalize()) for name in first.counters]
-    head = ("Rank", "Time", "In MPI", "%", "Calls", *counters)
-    write_aligned([head, *(_rank_row(one, first.counters) for one in summaries[:MOST_RANKS])], {"Rank"}, out)
+    write_plain(_ranks(summaries[:MOST_RANKS], tuple(first.counters)), out)
     if len(summaries) > MOST_RANKS:
         out.write(f"and {len(summaries) - MOST_RANKS} more\n")
     calls = together(summaries)
     total = sum(call.time_ns for call in calls)
-    head = ("Function", "Calls", "Time", "% of MPI", "Bytes", "Partners", "Place")
     out.write("\n")
-    write_aligned([head, *(_call_row(call, total) for call in calls[:MOST_CALLS])], {"Function", "Place"}, out)
+    write_plain(_calls(calls[:MOST_CALLS], total), out)
     if len(calls) > MOST_CALLS:
         rest = sum(call.time_ns for call in calls[MOST_CALLS:])
         out.write(f"and {len(calls) - MOST_CALLS} more places with {seconds(rest * 1e-9)}\n")
@@ -106,18 +104,35 @@ def together(summaries: Iterable[TraceSummary]) -> list[CallSum]:
     return sorted(found.values(), key=lambda call: (-call.time_ns, call.function, call.site[::2] if call.site else ()))
 
 
-def _rank_row(summary: TraceSummary, counters: Sequence[str]) -> tuple[str, ...]:
-    share = pct(summary.mpi_ns / summary.elapsed_ns) if summary.elapsed_ns else "-"
-    times = (seconds(summary.elapsed_ns * 1e-9), seconds(summary.mpi_ns * 1e-9))
-    counts = (str(summary.counts.get(name, "-")) for name in counters)
-    return (str(summary.metadata.rank), *times, share, str(summary.events), *counts)
+def _ranks(summaries: Sequence[TraceSummary], counters: Sequence[str]) -> Table:
+    """Return a row for each rank; `counters`: what was counted in calls."""
+    columns = (
+        Column("Rank", lambda one: str(one.metadata.rank)),
+        Column("Time", lambda one: one.elapsed_ns * 1e-9, "s"),
+        Column("In MPI", lambda one: one.mpi_ns * 1e-9, "s"),
+        Column("%", lambda one: one.mpi_ns / one.elapsed_ns if one.elapsed_ns else None, "percent"),
+        Column("Calls", lambda one: one.events, "count"),
+        *(Column(printable(name.capitalize()), _count_of(name), "count") for name in counters),
+    )
+    return Table(columns, summaries)
 
 
-def _call_row(call: CallSum, total_ns: int) -> tuple[str, ...]:
-    share = pct(call.time_ns / total_ns) if total_ns else "-"
-    count = size(call.bytes) if call.bytes else "-"
-    partners = str(len(call.peers)) if call.peers else "-"
-    return (call.function, str(call.calls), seconds(call.time_ns * 1e-9), share, count, partners, _place(call))
+def _count_of(counter: str) -> Callable[[TraceSummary], int | None]:
+    return lambda one: one.counts.get(counter)
+
+
+def _calls(calls: Sequence[CallSum], total_ns: int) -> Table:
+    """Return a row for each place that calls MPI."""
+    columns = (
+        Column("Function", lambda call: call.function),
+        Column("Calls", lambda call: call.calls, "count"),
+        Column("Time", lambda call: call.time_ns * 1e-9, "s"),
+        Column("% of MPI", lambda call: call.time_ns / total_ns if total_ns else None, "percent"),
+        Column("Bytes", lambda call: call.bytes or None, "B"),
+        Column("Partners", lambda call: len(call.peers) or None, "count"),
+        Column("Place", _place),
+    )
+    return Table(columns, calls)
 
 
 def _place(call: CallSum) -> str:
