@@ -26,7 +26,7 @@ HEARD = (1, 2, 3, 6, 10, 12, 13, 14, 15, 16, 18, 20, 21, 22, 23, 24, 25, 26, 27,
 DEADLY = (1, 2, 3, 6, 9, 10, 11, 12, 13, 14, 15, 24, 26, 27, 31, 34, 50)
 MOST_SIGNALS = 12
 # What takes longer has hung.
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
