@@ -20,7 +20,7 @@ from tests.integration.conftest import Build, Record
 RATE = 10_000
 AT_ANY_COST = {"INCPROF_OVERHEAD": "100"}
 SECONDS = "0.2"
-# For what a twelfth of the samples, or a tenth, must have met: handling them takes a busy machine so long that it has 200.
+# For what one sample of twelve must have met: on a busy machine, where each takes longer, there are some 200.
 LONGER = "1"
 FEWEST = 500
 START_AND_END = {
