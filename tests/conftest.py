@@ -1,6 +1,8 @@
 """What all tests have in common."""
 
 import contextlib
+import functools
+import gc
 import importlib
 import os
 import signal
@@ -8,6 +10,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis.internal.conjecture import providers
+
+# Importing and collecting thousands of tests creates next to no garbage: see pytest_collection_finish.
+gc.disable()
 
 # No deadline: the time that an example takes depends on the load of the machine. A property that needs more examples
 # than 50, or fewer, has settings of its own. Only a quarter of them is tried, but 25 where there are as many;
@@ -17,6 +23,11 @@ for profile in ("quarter", "all"):
         profile, settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile("quarter")
+
+# Some examples are made of constants in the modules loaded so far: where examples are fixed, other modules must not
+# change them. Reading the constants takes seconds, too.
+if settings().derandomize:
+    providers._get_local_constants = lambda: providers._local_constants
 
 # As the command line does (incprof/cli/main.py), here for what calls the parts of it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -48,6 +59,12 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(name)
 
 
+def pytest_collection_finish() -> None:
+    """Collect garbage as usual while tests run, but never visit what was imported and collected for them."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest file first, so that no processor waits for it at the end, and set the number of examples."""
     items.sort(key=lambda item: item.path.name != "test_realworld_zstd.py")
@@ -58,3 +75,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = function._hypothesis_internal_use_settings
         few = max(min(own.max_examples, 25), own.max_examples // 4)
         function._hypothesis_internal_use_settings = settings(own, max_examples=few)
+
+
+@functools.cache
+def mentions_confidence(path: Path) -> bool:
+    """Return whether tests in a file are of the confidence of phases."""
+    return "confiden" in path.read_text()
+
+
+@pytest.fixture(autouse=True)
+def fewer_resampled_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resample short runs four times only, as long ones are, where a test is not of confidence: it takes most time."""
+    if not mentions_confidence(request.path):
+        monkeypatch.setattr("incprof.analysis.answer.confidence.MOST", 4)
