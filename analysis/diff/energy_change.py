@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.compare.log_mean import MIN_INTERVALS
+from incprof.analysis.diff.compared_seconds import Estimate, observed
 from incprof.analysis.diff.diff_result import EnergyRow, PhaseRow, Row
-from incprof.analysis.diff.estimates import Estimate, observed
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.table import Table, with_verdicts
 from incprof.analysis.energy import PhasePower

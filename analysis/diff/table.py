@@ -10,9 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from incprof.analysis.compare.log_mean import adjusted
-from incprof.analysis.diff.compared_seconds import Estimates
+from incprof.analysis.diff.compared_seconds import Estimate, Estimates, compared
 from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
-from incprof.analysis.diff.estimates import Estimate, compared
 from incprof.analysis.diff.match import Group, Members, done_elsewhere, name_groups
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.phase_result import all_steps

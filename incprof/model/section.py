@@ -16,7 +16,7 @@ nothing else of the system. A table states once what it holds:
     )
     return [Section("counters", "What bounds each phase", (table,), notes=("one note",))]
 
-Values are raw: numbers in the column's unit, and `incprof.report.render.formats` writes them. A text stays as it is, so
+Values are raw: numbers in the column's unit, and `incprof.report.render.plain` writes them. A text stays as it is, so
 that a column of numbers may hold a text where it has no number; None is written as `-`.
 """
 

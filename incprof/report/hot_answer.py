@@ -9,9 +9,8 @@ from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows, rounded
 from incprof.report.render.text import text_table
 from incprof.report.text.console import console_for
-from incprof.report.text.folding import folded
 from incprof.report.words.display_names import Names, counting_words
-from incprof.report.words.formatting import rate
+from incprof.report.words.formatting import folded, rate
 
 
 def hot_table(found: HotAnswer) -> Table:

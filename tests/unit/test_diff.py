@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.diff import compare
-from incprof.analysis.diff.estimates import Estimate, compared
+from incprof.analysis.diff.compared_seconds import Estimate, compared
 from incprof.errors import NoDataError
 from tests.unit.diffruns import Work, recorded, simulate, slower
 

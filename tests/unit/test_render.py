@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model.section import Column, Lane, Section, Table, edges_of
-from incprof.report.files.csv_files import FORMULA
-from incprof.report.render.csv import write_csv
+from incprof.report.render.csv import FORMULA, write_csv
 from incprof.report.render.html import html_section, html_table
 from incprof.report.render.json import json_rows, json_section
 from incprof.report.render.markdown import markdown_table

@@ -100,9 +100,9 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
 
     summary, result = study.summary, study.as_placed(study.phases(), FOUND)
     if args.csv:
-        from incprof.report.files.phases_csv import write_csv
+        from incprof.report.files.csv_files import write_phases_csv
 
-        write_csv(result, sys.stdout)
+        write_phases_csv(result, sys.stdout)
         return
     if args.brief:
         from incprof.report.text.phases_text import write_brief

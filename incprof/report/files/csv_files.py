@@ -1,49 +1,32 @@
-"""Text in the cells of CSV files."""
+"""Tables as CSV and Parquet: phases, an interval profile, and pandas tables for other tools."""
 
 from __future__ import annotations
 
 import csv
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 
+from incprof.analysis.phase_result import PhaseResult
 from incprof.model import IntervalProfile
+from incprof.model.section import Column, Table
+from incprof.report.render.csv import Lines, cell, write_rows
+from incprof.report.render.csv import write_csv as write_table
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
 
-# A formula begins with one of these in a spreadsheet, which ignores a leading tab.
-FORMULA = ("=", "+", "-", "@", "\t")
-
-
-class Lines:
-    """Lines that end with a newline, of a writer that ends them with CR LF, and therefore quotes both."""
-
-    def __init__(self, out: TextIO):
-        self._out = out
-
-    def write(self, row: str) -> int:
-        """Write a row."""
-        return self._out.write(row.removesuffix("\r\n") + "\n")
-
-
-def write_rows(rows: pd.DataFrame, out: TextIO) -> None:
-    """Write the rows of a table below a header line; missing values are empty."""
-    with_text_cells(rows).to_csv(Lines(out), index=False, lineterminator="\r\n")
-
-
-def cell(text: str) -> str:
-    """Return a text as spreadsheets show it: an apostrophe precedes anything that would be read as a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
-def with_text_cells(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in which every text is a cell; numbers and missing values stay as they are."""
-    text = [name for name, kind in rows.dtypes.items() if str(kind) in ("object", "str", "category")]
-    return rows.assign(**{name: rows[name].astype("object").map(cell, na_action="ignore") for name in text})
+def write_phases_csv(result: PhaseResult, out: TextIO) -> None:
+    """Write the columns interval, end_s, phase, cluster; phase -1 is a transition or unclassified."""
+    ends = [f"{end:.6f}" for end in result.end_s.tolist()]
+    rows = list(zip(range(len(ends)), ends, result.labels.tolist(), result.clusters.tolist(), strict=True))
+    names = ("interval", "end_s", "phase", "cluster")
+    columns = tuple(Column(None, itemgetter(place), key=name) for place, name in enumerate(names))
+    write_table(Table(columns, rows), out)
 
 
 # An interval profile as a long table: a row per function and interval.

@@ -15,7 +15,7 @@ from incprof.analysis.views.tracks import Cells, Entries, cells
 from incprof.model import FloatArray, IntArray
 from incprof.model.section import Lane
 from incprof.model.time_use import SPENT
-from incprof.report.page.page_text import count
+from incprof.report.page.page_text import grouped_count
 from incprof.report.render.json import rounded
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
 from incprof.report.words.display_names import UNKNOWN, Names, clean, frame_name, phase_names, where
@@ -89,7 +89,7 @@ def _series(parts: PageParts, names: Names) -> dict[str, Any]:
     series, wall = parts.timed.series, parts.timed.bins.wall_s
     functions = [parts.functions[i] for i in series.functions.tolist()]
     rest = len(parts.functions) - len(functions)
-    others = [count(rest, "other function")] if rest else []
+    others = [grouped_count(rest, "other function")] if rest else []
     return {
         "names": [names(f) for f in functions] + others,
         "full": [clean(f.name) for f in functions] + [""] * len(others),

@@ -24,7 +24,7 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
-def count(number: int, noun: str) -> str:
+def grouped_count(number: int, noun: str) -> str:
     """Return "1 phase", "12 345 phases"."""
     return f"{grouped(number)} {noun}" if number == 1 else f"{grouped(number)} {noun}s"
 
@@ -39,7 +39,7 @@ def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str
     raw = metadata.raw
     out = [("Duration", duration(run.duration_s))]
     out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
-    out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
+    out.append(("Rank", f"{run.rank} of {grouped_count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
     if processes > 1:
         out.append(("Process", f"the busiest of {processes}; the others are not shown"))
     argv = raw.get("argv")
@@ -102,7 +102,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     def add(what: str, value: str, verdict: str = "") -> None:
         rows.append((what, value, verdict))
 
-    samples = count(found.samples, "sample")
+    samples = grouped_count(found.samples, "sample")
     if found.expected:
         share = found.ticks / found.expected
         add(
@@ -112,7 +112,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         )
     else:
         add("Samples", samples)
-    add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
+    add("Dropped", grouped_count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
     if run.overhead_pct is None:
         add("Recording itself", overhead(None))
     else:
@@ -134,7 +134,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         add("Paths that reach main", decimal_percent(found.reach_main))
         complete = found.complete or 0.0
         add("Whole paths", decimal_percent(found.complete), graded(1 - complete, 0.02, 0.2))
-        add("Broken", count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
+        add("Broken", grouped_count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
         add("In libraries", decimal_percent(found.outside))
         # A runtime's own threads are no defect of the recording: waiting OpenMP workers, MPI's helpers.
         threads = ", such as threads of a library" if found.threads > 1 and found.unknown else ""

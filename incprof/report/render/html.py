@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from incprof.model.section import Column, Section, Table
-from incprof.report.render.formats import written
+from incprof.report.render.plain import written
 
 # Columns of a name.
 ROOM = 80

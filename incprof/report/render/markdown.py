@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from incprof.model.section import Column, Table
-from incprof.report.render.formats import written
+from incprof.report.render.plain import written
 
 SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")
 # Columns of a name; the indentation of a nested row, in spaces.

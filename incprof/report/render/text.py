@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from incprof.model.section import Column, Section, Table
-from incprof.report.render.formats import written
+from incprof.report.render.plain import written
 from incprof.report.text.console import console_for
-from incprof.report.text.folding import folded
 from incprof.report.words.colours import style
-from incprof.report.words.formatting import cell_len
+from incprof.report.words.formatting import cell_len, folded
 
 # Names get at least this many columns before other columns are dropped, and always half as many.
 NAME = 16

@@ -10,7 +10,7 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 
-from incprof.report.text.folding import folded
+from incprof.report.words.formatting import folded
 from incprof.safe.printable import printable_lines, unfiltered
 
 # Columns of a table.

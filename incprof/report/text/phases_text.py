@@ -18,7 +18,6 @@ from incprof.model import FloatArray, IntArray, Run
 from incprof.model.names import parse
 from incprof.report.programs_answer import write_programs
 from incprof.report.text.console import console_for, print_folded
-from incprof.report.text.folding import folded
 from incprof.report.text.rank_text import write_ranks, write_ranks_line
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, counting_advice, names_of, without_site
@@ -36,6 +35,7 @@ from incprof.report.words.formatting import (
     count,
     duration,
     fitted,
+    folded,
     overhead,
     plural,
     seconds,

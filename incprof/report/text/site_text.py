@@ -10,9 +10,8 @@ from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.thresholds import Options
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
-from incprof.report.text.folding import folded
 from incprof.report.words.display_names import Names, names_of
-from incprof.report.words.formatting import count, printable
+from incprof.report.words.formatting import count, folded, printable
 from incprof.report.words.phase_words import CHANGE_ROOM, phase_lines, run_lines, stage_lines, told_of
 from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines

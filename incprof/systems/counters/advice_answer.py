@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from incprof.report.render.json import significant, write
-from incprof.report.text.folding import folded
 from incprof.report.words.display_names import clean
-from incprof.report.words.formatting import SIMULATED, signed
+from incprof.report.words.formatting import SIMULATED, folded, signed
 from incprof.systems.counters.advice import Advice, Effect, Rule, Saving, Setting
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
 from incprof.model.section import Column, Table
-from incprof.report.files.csv_files import write_rows
+from incprof.report.render.csv import write_rows
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat

@@ -17,7 +17,7 @@ function startSection(id, lanes) {
   );
 }
 
-// As incprof/report/render/formats.py writes the units that lanes have.
+// As incprof/report/render/plain.py writes the units that lanes have.
 function laneText(lane, value) {
   switch (lane.unit) {
     case "": case "number": return brief(value);
