@@ -66,7 +66,7 @@ def test_fortran(build: Build, record: Record, fast_clock: str, flags: str) -> N
 @pytest.mark.parametrize("flags", ["-O2 -static", "-O2 -static-pie"])
 def test_static_programs_run_as_ever(build: Build, record: Record, alone: Callable[..., Outcome], flags: str) -> None:
     """The loader, and so the collector, takes no part in them: nothing is recorded, nothing is disturbed."""
-    program = build("matrix.c", flags=flags, pg="pie" not in flags)
+    program = build("matrix.c", flags=f"{flags} -DCALLS=4000", pg="pie" not in flags)
     recording = record(program, status=5)
     assert recording.outcome.stdout == alone(program).stdout == "done\n"
     assert recording.outcome.stderr == ""
