@@ -126,6 +126,7 @@ def tab(chromium: Any) -> Iterator[Any]:
     """A phone's tab without a network; what goes wrong in it ends the test."""
     context = chromium.new_context(viewport={"width": 390, "height": 844}, offline=True)
     page, wrong = context.new_page(), []
+    page.set_default_timeout(180_000)
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda request: request.url.startswith("file:") or wrong.append(request.url))
