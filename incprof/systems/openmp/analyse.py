@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scipy import special
-
 from incprof.systems.openmp.loop_types import Loop, LoopRun, Times
 
 # Tolerance between a loop's iterations and an argument of the program, since the first or last few may be unrecorded.
@@ -105,6 +103,8 @@ class Estimate:
 
 
 def _t_quantile(freedom: int) -> float:
+    from scipy import special  # here: few reports estimate the time of a whole run, and it takes as long as all else
+
     return float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2))
 
 
