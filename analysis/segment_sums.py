@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from incprof.analysis.features import Inclusive
-from incprof.analysis.phases.likelihood import ratio, variance
+from incprof.analysis.phases.changepoints import ratio, variance
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

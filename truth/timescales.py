@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.phases.bins import in_bins
+from incprof.analysis.phases.levels import in_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile, pooled
 from truth.play import play
 from truth.schedules import Rng

@@ -10,9 +10,9 @@ import numpy as np
 from incprof.analysis.features import Features
 from incprof.analysis.phase_result import PhaseResult, verdict
 from incprof.analysis.phases.by_samples import phase_of_parts
+from incprof.analysis.phases.changepoints import BLOCK
+from incprof.analysis.phases.kmeans import KMeansRuns
 from incprof.analysis.phases.levels import parts_of
-from incprof.analysis.phases.likelihood import BLOCK
-from incprof.analysis.phases.paper_method import KMeansRuns
 from incprof.analysis.phases.sequence import Sequence, sequence_of
 from incprof.analysis.segment_sums import evenly, visits_of
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile

@@ -16,11 +16,10 @@ from incprof.analysis.answer.describe import describe_phases, mostly
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import ENOUGH, Phase, PhaseResult, SiteCost
-from incprof.analysis.phases.bins import has_times
 from incprof.analysis.phases.by_samples import cluster_by_samples
-from incprof.analysis.phases.kmeans import MAX_K
-from incprof.analysis.phases.paper_method import KMeansRuns, cluster_by_kmeans
-from incprof.analysis.phases.short_parts import named_by_samples
+from incprof.analysis.phases.kmeans import MAX_K, KMeansRuns, cluster_by_kmeans
+from incprof.analysis.phases.levels import has_times
+from incprof.analysis.phases.segments import named_by_samples
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.analysis.thresholds import OPTIONS, Options

@@ -11,14 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.features import Features
-from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
-from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit
-from incprof.analysis.phases.levels import Parts, sequence_and_parts
-from incprof.analysis.phases.scores_of_k import score_cuts, votes_of
+from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit, score_cuts, votes_of
+from incprof.analysis.phases.levels import Parts, sequence_and_parts, stages_of
+from incprof.analysis.phases.segments import borders_of, levels_of, short_stretches
 from incprof.analysis.phases.sequence import Sequence
-from incprof.analysis.phases.short_parts import short_stretches
-from incprof.analysis.phases.stages import stages_of
 from incprof.analysis.segment_sums import Sums, evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile

@@ -6,14 +6,17 @@ long as that exceeds the penalty. n samples, c categories.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import xlogy
 
-from incprof.analysis.phases.likelihood import ratio
 from incprof.analysis.thresholds import PhaseOptions
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 # Fewest samples on each side of a change point.
 FEWEST = 8
@@ -150,3 +153,218 @@ class Evidence:
     scatter: FloatArray
     options: PhaseOptions
     blur: int = 0
+
+
+# Group similar segments: merged by the test that cut them, the longest first; groups that alternate are steps.
+#
+# m segments, g groups, c categories.
+
+
+# Groups that come at least so often, in this share of their episodes one after another, are steps.
+TURNS, INSIDE = 4, 0.8
+# A share that differs by this is significant, however few the samples.
+# A group with this share of waiting is waiting alone.
+ALL = 0.95
+
+Segment = tuple[int, int]
+
+
+@dataclass
+class Group:
+    """Segments with the same profile.
+
+    Attributes:
+        count: (c,) samples of each category.
+        segments: first sample and one past the last of each.
+    """
+
+    count: FloatArray
+    segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Return the number of samples."""
+        return sum(end - first for first, end in self.segments)
+
+
+def alike_groups(evidence: Evidence, segments: Sequence[Segment], named: FloatArray) -> list[Group]:
+    """Return groups of similar segments, the longest first. named: (c,) least difference of each category."""
+    return _alike(evidence, [Group(evidence.counts.between(*segment), [segment]) for segment in segments], named)
+
+
+def without_steps(
+    evidence: Evidence,
+    groups: list[Group],
+    segments: Sequence[Segment],
+    named: FloatArray,
+    is_one: Callable[[Group], bool] | None = None,
+) -> list[Group]:
+    """Return groups in order of their first segments, with steps merged into the group that they alternate with.
+
+    Args:
+        evidence: of the samples.
+        groups: of similar segments.
+        segments: of all groups, in order.
+        named: (c,) least difference of each category.
+        is_one: returns whether a group has one behaviour, where a driver calls functions in turn; None without a
+            driver.
+    """
+    if is_one is not None:
+        while (steps := _in_turn(groups, sorted(segments), is_one)) is not None:
+            loop = Group(np.zeros_like(groups[0].count))
+            for at in steps:
+                loop.count = loop.count + groups[at].count
+                loop.segments += groups[at].segments
+            rest = [group for at, group in enumerate(groups) if at not in steps]
+            groups = _alike(evidence, [loop, *rest], named)
+    return sorted(groups, key=lambda group: min(group.segments))
+
+
+def with_their_waiting(groups: Sequence[Group], waits: BoolArray, waits_inside: BoolArray) -> list[Group]:
+    """Merge a group of waiting into a neighbour that waits for half of its own time.
+
+    Args:
+        groups: of segments.
+        waits: (n,) whether the thread waits outside of all functions of the groups.
+        waits_inside: (n,) whether it waits in a function of a group.
+    """
+    groups = sorted(groups, key=lambda group: min(group.segments))
+    part, inside = ([_mean(group, each) for group in groups] for each in (waits, waits_inside))
+    owner = {segment: at for at, group in enumerate(groups) for segment in group.segments}
+    order = [owner[segment] for segment in sorted(owner)]
+    for at, group in enumerate(groups):
+        if part[at] < ALL:
+            continue
+        beside = [set(order[max(i - 1, 0) : i + 2]) for i, one in enumerate(order) if one == at]
+        for host in sorted(set(order) - {at}, key=lambda one: -groups[one].size):
+            if inside[host] >= HALF and sum(host in each for each in beside) >= INSIDE * len(beside):
+                groups[host].count = groups[host].count + group.count
+                groups[host].segments += group.segments
+                rest = [one for other, one in enumerate(groups) if other != at]
+                return with_their_waiting(rest, waits, waits_inside)
+    return groups
+
+
+def _mean(group: Group, values: BoolArray) -> float:
+    """Return the share of a group's samples with a value. values: (n,)."""
+    return float(np.concatenate([values[first:end] for first, end in group.segments]).mean())
+
+
+def _alike(evidence: Evidence, parts: Sequence[Group], named: FloatArray) -> list[Group]:
+    """Return groups of similar parts, the longest first."""
+    n, groups = len(evidence.category), list[Group]()
+    limit = least_gain(n, len(named), evidence.options.penalty)
+    for part in sorted(parts, key=lambda one: (-one.size, min(one.segments))):
+        apart = [_apart(evidence, group.count, part.count, named) for group in groups]
+        if apart and min(apart) < limit:
+            group = groups[int(np.argmin(apart))]
+            group.count = group.count + part.count
+            group.segments += part.segments
+        else:
+            groups.append(part)
+    return groups
+
+
+def _apart(evidence: Evidence, one: FloatArray, other: FloatArray, named: FloatArray) -> float:
+    """Return the log likelihood ratio of two profiles, over categories whose shares differ significantly."""
+    n1, n2 = one.sum(keepdims=True), other.sum(keepdims=True)
+    scatter, options = evidence.scatter, evidence.options
+    gain = ratio(one, n1, other, n2) / scatter
+    share = (one + other) / (n1 + n2)
+    error = np.sqrt(scatter * variance(share, n1 + n2) * (1.0 / n1 + 1.0 / n2))
+    differ = np.abs(one / n1 - other / n2)
+    surely = differ - options.surely * error >= named
+    # With few samples, no difference can gain much: one as large as HALF is significant by itself.
+    return float(np.where(surely, np.where(differ >= HALF, np.inf, gain), 0.0).max())
+
+
+def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Callable[[Group], bool]) -> list[int] | None:
+    """Return groups that follow one another repeatedly: steps of one loop, however long its iterations are."""
+    owner = {segment: at for at, group in enumerate(groups) for segment in group.segments}
+    order = [at for at, _ in itertools.groupby(owner[segment] for segment in segments if segment in owner)]
+    episodes = Counter(order)
+    links = Counter(
+        pair for pair in map(frozenset, itertools.pairwise(order)) if min(episodes[at] for at in pair) >= TURNS
+    )
+    # Many pairs lead to the same groups.
+    has_one_behaviour = functools.cache(lambda at: is_one(groups[at]))
+    for pair, _ in sorted(links.items(), key=lambda item: (-item[1], sorted(item[0]))):
+        steps = set(pair)
+        while sum(links[each] for each in links if each <= steps) < INSIDE * (sum(episodes[at] for at in steps) - 1):
+            beside = Counter[int]()
+            for each, times in links.items():
+                if len(each & steps) == 1:
+                    beside[next(iter(each - steps))] += times
+            if not beside:
+                break
+            steps.add(max(beside, key=lambda at: (beside[at], -at)))
+        else:
+            if all(map(has_one_behaviour, steps)):
+                return sorted(steps)
+    return None
+
+
+# Likelihood ratio of two binomial shares against one, for each category of two sets of samples.
+#
+# Also estimates how much shares scatter more than counting explains. c categories. Counts are samples.
+
+
+# Half a sample more than observed: a category with all of a segment, or nothing, is not free of noise.
+PRIOR = 0.5
+
+
+def ratio(one: FloatArray, one_total: FloatArray, other: FloatArray, other_total: FloatArray) -> FloatArray:
+    """Return the log likelihood ratio of two shares against one, (..., c). Totals: (..., 1)."""
+    both, total = one + other, one_total + other_total
+    result: FloatArray = _log(one, one_total) + _log(other, other_total) - _log(both, total)
+    return result
+
+
+def _log(count: FloatArray, total: FloatArray) -> FloatArray:
+    result: FloatArray = xlogy(count, count / total) + xlogy(total - count, (total - count) / total)
+    return result
+
+
+def variance(share: FloatArray, total: float | FloatArray) -> FloatArray:
+    """Return the variance of one sample of categories with these shares of `total` samples, (..., c)."""
+    result: FloatArray = np.maximum(share * (1.0 - share), PRIOR / (total + 1.0))
+    return result
+
+
+# Size of a block of samples; fewest blocks; largest distance of two blocks that are compared.
+BLOCK, FEWEST_BLOCKS, LAGS = 24, 8, 8
+# At the best lag, a quarter of the pairs is of one phase; a chi-squared variable is below EXPECTED with that
+# probability.
+QUANTILE, EXPECTED = 0.25, 0.1015
+
+
+def overdispersion(category: IntArray, c: int) -> FloatArray:
+    """Return the factor by which the share of each category scatters more than counting explains, (c,), at least 1.
+
+    The lag at which blocks differ least is used: where phases alternate, most pairs are of one phase at that lag.
+
+    Args:
+        category: (n,) of the samples in order of time.
+        c: number of categories.
+    """
+    blocks = len(category) // BLOCK
+    if blocks < FEWEST_BLOCKS:
+        return np.ones(c)
+    row = np.repeat(np.arange(blocks), BLOCK)
+    count = np.bincount(row * c + category[: blocks * BLOCK], minlength=blocks * c).reshape(blocks, c).astype(float)
+    out = np.full(c, np.inf)
+    for lag in range(1, min(LAGS, blocks // 3) + 1):
+        one, other = count[lag:], count[:-lag]
+        expected = 2.0 * BLOCK * variance((one + other) / (2.0 * BLOCK), 2.0 * BLOCK)
+        out = np.minimum(out, _quantile((one - other) ** 2 / expected) / EXPECTED)
+    result: FloatArray = np.maximum(out, 1.0)
+    return result
+
+
+def _quantile(values: FloatArray) -> FloatArray:
+    """Return the QUANTILE of each column, (c,). On so few values numpy's own takes a tenth of the time of `phases`."""
+    place = QUANTILE * (len(values) - 1)
+    low = int(place)
+    ordered = np.sort(values, axis=0)
+    result: FloatArray = ordered[low] + (place - low) * (ordered[min(low + 1, len(values) - 1)] - ordered[low])
+    return result

@@ -6,16 +6,20 @@ s samples and waiting ticks.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Row
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from incprof.analysis.phases.changepoints import FEWEST
+from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.phases.sequence import WAITING, Sequence, sequence_of
 from incprof.analysis.phases.tree import Node, tree_of
+from incprof.analysis.segment_sums import pooled_by
 from incprof.analysis.thresholds import PHASES, PhaseOptions
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile, pooled
+from incprof.model.intervals import cut
 
 # Number of attempts with smaller changes.
 FINER = 5
@@ -185,3 +189,164 @@ class _Least:
         if options.resolution > 0:
             enough = min(enough, options.resolution / self.period_s)
         return (n >= FEWEST or n == self.n) and (n >= options.least * self.n or longest >= enough)
+
+
+# The hierarchy of a run as reported: from the whole run down to small parts.
+#
+# s samples and waiting ticks.
+
+
+# A smaller part of the run is left out, unless it is a phase.
+LEAST = 0.01
+
+
+def stages_of(
+    root: Node, parts: Parts, sequence: Sequence, functions: Row[Function], phases: Mapping[int, int], start_s: float
+) -> Stage:
+    """Return the hierarchy of a run.
+
+    Args:
+        root: of the tree.
+        parts: the level of the tree that is shown.
+        sequence: its samples.
+        functions: of the profile.
+        phases: phase by number of part, for parts that are phases.
+        start_s: start of the run.
+    """
+    length = np.diff(sequence.time_s, prepend=start_s)
+    phase = {id(node): phases.get(at) for at, node in enumerate(parts.nodes)}
+    return _stage(root, sequence, length, functions, phase, None)
+
+
+def _stage(
+    node: Node,
+    sequence: Sequence,
+    length: FloatArray,
+    functions: Row[Function],
+    phase: Mapping[int, int | None],
+    above: int | None,
+) -> Stage:
+    function = _named(node, functions, above)
+    seconds = float(length[node.samples].sum())
+    times = sequence.time_s[node.samples]
+    below = (
+        _stage(child, sequence, length, functions, phase, function)
+        for child in node.children
+        if len(child.samples) >= LEAST * len(sequence) or phase.get(id(child)) is not None
+    )
+    return Stage(
+        function=None if function is None else functions[function],
+        start_s=float(times[0] - length[node.samples[0]]),
+        end_s=float(times[-1]),
+        seconds=seconds,
+        app_pct=100.0 * seconds / max(float(length.sum()), 1e-9),
+        episodes=1 + int(np.count_nonzero(np.diff(node.samples) > 1)),
+        phase=phase.get(id(node)),
+        stages=tuple(below),
+    )
+
+
+def _named(node: Node, functions: Row[Function], above: int | None) -> int | None:
+    """Return the function that names a node: its innermost shared one of its own code, else the one with most of it."""
+    own = [function for function in node.shared if not functions[function].is_library]
+    if own:
+        return own[-1]
+    if node.shared:
+        return node.shared[-1]
+    share = {function: part for function, part in node.share.items() if function >= 0}
+    most = max(share, key=lambda function: (share[function], -function), default=None)
+    if most is not None and share[most] > sum(node.share.values()) / 2:
+        return most
+    return None if node.share.get(WAITING, 0.0) > 1 / 2 else above
+
+
+# Intervals of the analysis: recorded ones, joined or cut so that each holds enough samples and no change of phase.
+#
+# b bins.
+
+
+# A heartbeat is read about once a second. A short run has as many bins as USUAL, as far as it was recorded so finely; a
+# long one has at most MOST.
+LONGEST_S, USUAL, MOST = 1.0, 200, 100_000
+# An edge that is no boundary is dropped if nearer to a boundary than this share of a bin.
+NEAR = 0.25
+LEAST_S = 1e-6
+
+
+def in_bins(profile: IntervalProfile, options: PhaseOptions = PHASES, k: int | None = None) -> IntervalProfile:
+    """Return a profile in intervals, none of which lies in two phases.
+
+    Args:
+        profile: as recorded, with call paths or without.
+        options: thresholds.
+        k: least number of phases wanted.
+    """
+    if not profile.n_intervals or not float(profile.self_s.sum()) > 0:
+        return profile
+    if not has_times(profile):
+        return pooled(profile, pooled_by(profile, options))
+    sequence, parts = sequence_and_parts(profile, options, k)
+    recorded_s = profile.metadata.interval_s
+    width_s = _width_s(sequence)
+    by = max(pooled_by(profile, options), _whole_number(width_s / recorded_s))
+    grid = pooled(profile, by)
+    cuts = 1 if by > 1 else max(1, round(recorded_s / max(LONGEST_S, width_s)))
+    edges = _edges(grid, cuts)
+    borders = borders_s(sequence, parts.part)
+    edges = _with_borders(edges, borders, sequence.period_s, NEAR * recorded_s * by / cuts)
+    start_s, end_s = _without_holes(profile, edges)
+    metadata = replace(profile.metadata, interval_s=recorded_s * by / cuts, pooled=by)
+    if len(start_s) == profile.n_intervals and np.array_equal(end_s, profile.end_s):
+        return profile
+    return replace(cut(profile, start_s, end_s), metadata=metadata)
+
+
+def has_times(profile: IntervalProfile) -> bool:
+    """Return whether the times of samples are known, rather than their intervals alone."""
+    return bool(len(profile.samples.time_s)) and profile.metadata.ordered
+
+
+def _width_s(sequence: Sequence) -> float:
+    """Return the least length of a bin, seconds."""
+    whole_s = len(sequence) * sequence.period_s
+    return max(min(LONGEST_S, whole_s / USUAL), whole_s / MOST)
+
+
+def _whole_number(times: float) -> int:
+    """Return the largest of 1, 2, 5, 10, 20, ... up to a number; 1 at least."""
+    power = 10 ** max(int(np.floor(np.log10(max(times, 1.0)) + LEAST_S)), 0)
+    return int(max(step * power for step in (1, 2, 5) if step * power <= max(times, 1.0) * (1.0 + LEAST_S)))
+
+
+def _edges(grid: IntervalProfile, parts: int) -> FloatArray:
+    """Return the edges of intervals, each cut into the given number of parts."""
+    step = (grid.end_s - grid.start_s) / parts
+    inner = grid.start_s[:, None] + step[:, None] * np.arange(1, parts)
+    return np.unique(np.concatenate([grid.start_s, inner.ravel(), grid.end_s]))
+
+
+def _with_borders(edges: FloatArray, borders: FloatArray, period_s: float, near_s: float) -> FloatArray:
+    """Add boundaries to edges, except those within a sample of an edge."""
+    nearest = np.clip(np.searchsorted(edges, borders), 1, len(edges) - 1)
+    nearest -= borders - edges[nearest - 1] < edges[nearest] - borders
+    new = borders[np.abs(edges[nearest] - borders) > period_s]
+    if not len(new):
+        return edges
+    at = np.clip(np.searchsorted(new, edges), 1, len(new)) - 1
+    apart = np.abs(new[at] - edges)
+    apart = np.minimum(apart, np.abs(new[np.minimum(at + 1, len(new) - 1)] - edges))
+    kept = apart > near_s
+    kept[nearest] |= np.abs(edges[nearest] - borders) <= period_s
+    kept[[0, -1]] = True
+    return np.unique(np.concatenate([edges[kept], new]))
+
+
+def _without_holes(profile: IntervalProfile, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return start and end of the intervals between edges, without the times that no recorded interval covers."""
+    hole = np.flatnonzero(profile.start_s[1:] > profile.end_s[:-1] + LEAST_S)
+    edges = np.unique(np.concatenate([edges, profile.end_s[hole], profile.start_s[hole + 1]]))
+    start_s, end_s = edges[:-1], edges[1:]
+    middle = (start_s + end_s) / 2.0
+    at = np.minimum(np.searchsorted(profile.end_s, middle), profile.n_intervals - 1)
+    there = (middle >= profile.start_s[at] - LEAST_S) & (end_s - start_s > LEAST_S)
+    return start_s[there], end_s[there]

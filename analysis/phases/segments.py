@@ -7,13 +7,19 @@ differs after a while, but never from one sample to the next. n samples, c categ
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from incprof.analysis.phases.changepoints import FEWEST, Evidence
-from incprof.analysis.phases.likelihood import variance
-from incprof.model import FloatArray, IntArray
+from incprof.analysis.features import Inclusive
+from incprof.analysis.phases.changepoints import FEWEST, Evidence, variance
+from incprof.analysis.phases.clustering import Border, Level, ShortStretch
+from incprof.analysis.segment_sums import Sums, differences, visits_of
+from incprof.analysis.thresholds import PHASES, PhaseOptions
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile
+from incprof.model.time_use import tree_ticks, working
 
 # Most segments that a transition may be cut into, and its largest length relative to either end.
 PIECES, SHORTER = 4, 0.6
@@ -185,3 +191,156 @@ def _without_drifts(
             break
         segments[at : at + 2] = [(segments[at][0], segments[at + 1][1])]
     return segments
+
+
+# Explain each change of phase: the function whose share changes most, and by how much.
+#
+# n intervals, k phases, c functions.
+
+
+BEGINS = 0.95
+
+
+def borders_of(
+    sums: Sums, labels: IntArray, intervals: IntArray, functions: Sequence[Function], options: PhaseOptions = PHASES
+) -> tuple[Border, ...]:
+    """Explain each change between episodes. labels: (m,) phases of some intervals (m,) of the run, ascending."""
+    visits = visits_of(labels)
+    if len(visits.group) < 2:
+        return ()
+    counts, total = sums.counts(visits.first, visits.end), sums.total(visits.first, visits.end)
+    score, apart = differences(counts[:-1], total[:-1], counts[1:], total[1:], sums.scatter)
+    share = counts / total[:, None]
+    # Of functions that change equally, prefer one that begins.
+    begins = np.where(share[1:] > share[:-1], 1.0, BEGINS)
+    column = np.argmax(begins * np.minimum(score / options.beyond, apart / options.named), axis=1)
+    return tuple(
+        Border(
+            int(intervals[visits.first[at + 1]]),
+            int(visits.group[at]),
+            int(visits.group[at + 1]),
+            _named(functions, int(sums.ticks.function[c])),
+            float(share[at, c]),
+            float(share[at + 1, c]),
+            float(score[at, c]),
+        )
+        for at, c in enumerate(column.tolist())
+    )
+
+
+def levels_of(
+    sums: Sums, labels: IntArray, functions: Sequence[Function], places: Mapping[int, Sequence[int]]
+) -> tuple[Level, ...]:
+    """Merge phases two by two until one is left: the levels from k - 1 phases to one.
+
+    Phases whose call paths diverge last are merged first; of these, the two whose largest difference is smallest.
+
+    Args:
+        sums: of m intervals.
+        labels: (m,) phases, -1 for none.
+        functions: of the profile.
+        places: nodes of the tree from the root to each phase.
+    """
+    groups = np.unique(labels[labels >= 0]).tolist()
+    counts = [sums.ticks.counts[labels == g].sum(axis=0) for g in groups]
+    total = [float(sums.ticks.total[labels == g].sum()) for g in groups]
+    members: list[tuple[int, ...]] = [(int(g),) for g in groups]
+    place = [tuple(places[g]) for g in groups]
+    out = []
+    while len(members) > 1:
+        share = np.stack([count / all_ for count, all_ in zip(counts, total, strict=True)])
+        one, other, column, apart = _nearest(share, place)
+        place[one] = place[one][: _common(place[one], place.pop(other))]
+        members[one] = tuple(sorted(members[one] + members.pop(other)))
+        counts[one] = counts[one] + counts.pop(other)
+        total[one] += total.pop(other)
+        out.append(
+            Level(len(members), tuple(sorted(members)), _named(functions, int(sums.ticks.function[column])), apart)
+        )
+    return tuple(out)
+
+
+def _named(functions: Sequence[Function], index: int) -> Function | None:
+    return functions[index] if index >= 0 else None
+
+
+def _nearest(share: FloatArray, place: Sequence[tuple[int, ...]]) -> tuple[int, int, int, float]:
+    """Return the two rows (g, c) to be merged first, the column that differs most, and the difference."""
+    apart = np.abs(share[:, None, :] - share[None, :, :])
+    most = apart.max(axis=2)
+    shared = np.array([[_common(one, other) for other in place] for one in place], dtype=np.float64)
+    # A difference of shares is at most 1.
+    order = most - 2.0 * shared
+    order[np.tril_indices(len(share))] = np.inf
+    one, other = (int(i) for i in np.unravel_index(np.argmin(order), order.shape))
+    return one, other, int(np.argmax(apart[one, other])), float(most[one, other])
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the number of nodes from the root that two places have in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+# Parts that are too short for a phase: they are named, but not instrumented.
+#
+# A program reads its input, sets something up, writes: each may be a sharp change, and none is worth a heartbeat. m
+# intervals, c functions.
+
+
+def short_stretches(
+    ticks: Inclusive, groups: IntArray, intervals: IntArray, functions: Sequence[Function]
+) -> tuple[ShortStretch, ...]:
+    """Name the parts that are too short, each by the function whose share most exceeds that of the rest of the run.
+
+    Args:
+        ticks: of m intervals.
+        groups: (m,) parts that are too short, -1 for all else.
+        intervals: (m,) of the run, ascending.
+        functions: of the profile.
+
+    Returns:
+        In order of time; a part that occurs several times is one.
+    """
+    found, out = groups[groups >= 0], []
+    for group in found[np.sort(np.unique(found, return_index=True)[1])].tolist():
+        mine = groups == group
+        share = ticks.counts[mine].sum(axis=0) / ticks.total[mine].sum()
+        rest = ticks.counts[~mine].sum(axis=0) / max(float(ticks.total[~mine].sum()), 1.0)
+        most = int(np.argmax(share - rest))
+        function = int(ticks.function[most])
+        here = intervals[mine]
+        spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(here, np.flatnonzero(np.diff(here) > 1) + 1)]
+        out.append(ShortStretch(functions[function] if function >= 0 else None, float(share[most]), tuple(spans)))
+    return tuple(out)
+
+
+def named_by_samples(profile: IntervalProfile, stretches: Sequence[ShortStretch]) -> tuple[ShortStretch, ...]:
+    """Name parts by the outermost function of their samples, where there are any.
+
+    Ticks that were filled into intervals of few ticks show which are alike, not what they do; and a function that
+    hardly matters in the run may have all of a short part. Samples without a function of the program give the name
+    None.
+    """
+    samples, tree = profile.samples, profile.tree
+    if not stretches or not len(samples.time_s):
+        return tuple(stretches)
+    inside = np.zeros((len(stretches), profile.n_intervals), dtype=np.float64)
+    for row, stretch in zip(inside, stretches, strict=True):
+        for first, end in stretch.spans:
+            row[first:end] = 1.0
+    counted = np.bincount(profile.interval_of_samples(), weights=working(profile), minlength=profile.n_intervals)
+    ticks = tree_ticks(profile, tree)
+    whole = np.asarray(ticks.sum(axis=0)).reshape(1, -1)
+    below = tree.inclusive(np.vstack([(csr_array(inside) @ ticks).toarray(), whole]))
+    out = []
+    for stretch, mine, seen in zip(stretches, below[:-1], (inside @ counted).tolist(), strict=True):
+        rest = below[-1] - mine
+        more = mine / max(mine[0], 1.0) - rest / max(rest[0], 1.0)
+        most = int(np.argmax(np.where(tree.function >= 0, more, -1.0)))
+        if mine[0] > 0:
+            function = profile.functions[int(tree.function[most])]
+            stretch = replace(stretch, function=function, share=float(mine[most] / mine[0]))
+        elif seen > 0:
+            stretch = replace(stretch, function=None, share=1.0)
+        out.append(stretch)
+    return tuple(out)

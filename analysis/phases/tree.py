@@ -11,9 +11,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from incprof.analysis.phases.changepoints import FEWEST, Counts, Evidence, change_points
-from incprof.analysis.phases.grouping import Group, Segment, alike_groups, with_their_waiting, without_steps
-from incprof.analysis.phases.likelihood import overdispersion
+from incprof.analysis.phases.changepoints import (
+    FEWEST,
+    Counts,
+    Evidence,
+    Group,
+    Segment,
+    alike_groups,
+    change_points,
+    overdispersion,
+    with_their_waiting,
+    without_steps,
+)
 from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import SELF, WAITING, Sequence
 from incprof.analysis.thresholds import PHASES, PhaseOptions

@@ -12,9 +12,9 @@ from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step
-from incprof.analysis.phases.bins import has_times
-from incprof.analysis.phases.borders import borders_of
 from incprof.analysis.phases.clustering import Border, ShortStretch
+from incprof.analysis.phases.levels import has_times
+from incprof.analysis.phases.segments import borders_of
 from incprof.analysis.ranks.ranks_result import Modes, RankLabels
 from incprof.analysis.segment_sums import Sums
 from incprof.analysis.sites.site_cover import activity

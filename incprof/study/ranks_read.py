@@ -18,8 +18,8 @@ import numpy as np
 
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.phase_result import ENOUGH
-from incprof.analysis.phases.bins import in_bins
-from incprof.analysis.phases.paper_method import KMeansRuns
+from incprof.analysis.phases.kmeans import KMeansRuns
+from incprof.analysis.phases.levels import in_bins
 from incprof.analysis.ranks.ranks_result import RanksResult, RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.segment_sums import pooled_by, ticks_of

@@ -5,9 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
-from incprof.analysis.phases.paper_method import chord_elbow, elbow
-from incprof.analysis.phases.scores_of_k import judge, score_cuts, votes_of
+from incprof.analysis.phases.kmeans import (
+    by_first_appearance,
+    chord_elbow,
+    elbow,
+    fit_range,
+    judge,
+    score_cuts,
+    votes_of,
+)
 from incprof.analysis.segment_sums import calinski_harabasz, distances, silhouette
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from incprof.analysis.phases.kmeans import STARTS, fit_k, fit_range, make_fit
-from incprof.analysis.phases.paper_method import KMeansRuns
+from incprof.analysis.phases.kmeans import STARTS, KMeansRuns, fit_k, fit_range, make_fit
 
 
 def ticks_of(groups, n, d, seed, ticks=100):

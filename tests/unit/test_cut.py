@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.bins import in_bins
+from incprof.analysis.phases.levels import in_bins
 from incprof.model.intervals import cut
 from incprof.model.time_use import tree_ticks
 from incprof.study import Study

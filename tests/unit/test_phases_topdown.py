@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.bins import in_bins
-from incprof.analysis.phases.changepoints import FEWEST, Counts, Evidence, change_points
-from incprof.analysis.phases.grouping import alike_groups, without_steps
-from incprof.analysis.phases.levels import parts_of, sequence_and_parts
-from incprof.analysis.phases.likelihood import overdispersion
+from incprof.analysis.phases.changepoints import (
+    FEWEST,
+    Counts,
+    Evidence,
+    alike_groups,
+    change_points,
+    overdispersion,
+    without_steps,
+)
+from incprof.analysis.phases.levels import in_bins, parts_of, sequence_and_parts
 from incprof.analysis.phases.segments import segments_of
 from incprof.analysis.phases.sequence import WAITING, sequence_of
 from incprof.analysis.phases.tree import tree_of
