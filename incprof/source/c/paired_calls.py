@@ -17,6 +17,7 @@ from tree_sitter import Node
 
 from incprof.errors import IncprofError
 from incprof.source.c.exits import (
+    RESULT,
     SETJMP,
     WORD,
     Exit,
@@ -27,11 +28,11 @@ from incprof.source.c.exits import (
     leaving_macros,
     leaving_macros_of,
     macros_of,
+    result_declaration,
     unseen,
 )
 from incprof.source.c.loops import SPLIT
 from incprof.source.c.marks import strip_c, within
-from incprof.source.c.result import RESULT, result_declaration
 from incprof.source.c.scope import announcement_calls, include_insertion
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction, by_function, removable
 
