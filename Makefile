@@ -47,18 +47,12 @@ $(VENV)/.packages: pyproject.toml | tools
 	@$(PIP) install --no-compile -r $(VENV)/requirements.txt
 	@touch $@
 
-# All workers of the tests begin with these: each would compile them.
-COMPILED_FIRST := dtaidistance.dtw_barycenter, elftools.dwarf.dwarfinfo, elftools.elf.elffile, jinja2, matplotlib.pyplot, \
-	pyarrow.parquet, pytest, rich.table, scipy.optimize, scipy.signal, scipy.stats, sklearn.cluster, sklearn.metrics, xdist.remote
-
 # And what developers need: tools, test frameworks, other implementations to compare with.
 $(VENV)/.deps: $(VENV)/.packages
 	@echo "adding developer tools to $(VENV)"
 	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 	print(*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements-dev.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements-dev.txt
-	@$(BIN)/python -W ignore -c 'import $(COMPILED_FIRST)'
-	@$(BIN)/python -m compileall -q incprof incprof/analysis appekg soak truth
 	@touch $@
 
 # Editable: Python is used where it lies, the C library is built again when its sources change.
