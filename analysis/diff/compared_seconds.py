@@ -108,7 +108,7 @@ class Estimates:
 
     def _visits(self, group: int) -> tuple[Estimate, Estimate] | None:
         """Return how even the lengths of a phase's episodes are."""
-        lengths = [_visit_lengths(r, p) for r, p in zip(self.runs, self.groups[group].members, strict=True)]
+        lengths = [_episode_lengths(r, p) for r, p in zip(self.runs, self.groups[group].members, strict=True)]
         one, other = lengths
         return pace(np.ones(len(one)), one, np.ones(len(other)), other)
 
@@ -174,7 +174,7 @@ def _unevenness(calls: FloatArray, clock_s: FloatArray) -> float:
     return float(np.abs(np.diff(rate)).mean() / rate.mean()) if len(rate) > 1 and rate.mean() > 0 else np.inf
 
 
-def _visit_lengths(run: Measured, phases: Sequence[int]) -> FloatArray:
+def _episode_lengths(run: Measured, phases: Sequence[int]) -> FloatArray:
     """Return the length of each episode of some phases in seconds, whole intervals."""
     labels = np.where(np.isin(run.result.labels, np.array(phases, dtype=np.int64)), 0, 1)
     visits = visits_of(np.where(run.result.labels < 0, -1, labels))

@@ -56,7 +56,7 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[tuple[str
         others of that name; and for each run its functions' numbers, (f,). Functions with the same number are clones of
         one.
     """
-    keys = _told_apart(profiles)
+    keys = _made_unique(profiles)
     again = _renamed(profiles, keys)
     number: dict[Key, int] = {}
     names: list[str] = []
@@ -90,7 +90,7 @@ def _numbered(shown: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
-def _told_apart(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:
+def _made_unique(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:
     """Return the keys of the functions of each run."""
     keys = [[key_of(f, profile.metadata) for f in profile.functions] for profile in profiles]
     behind: list[dict[int, str]] = [{} for _ in profiles]

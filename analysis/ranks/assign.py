@@ -53,7 +53,7 @@ def assigned(
             continue
         best, explained = nearest(summary, columns, of_modes, total, options)
         explained &= ~_too_long(summary, modes, best, options.least)
-        labels.append(_by_stretch(summary, modes, np.where(explained, best, -1), options.short_visit))
+        labels.append(_by_segment(summary, modes, np.where(explained, best, -1), options.short_visit))
         strange.append(~explained & ~_mixed(summary, columns, of_modes, total, options))
     return tuple(labels), tuple(strange)
 
@@ -120,7 +120,7 @@ def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) 
     return long[best] if len(long) else np.zeros(len(best), dtype=np.bool_)
 
 
-def _by_stretch(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:
+def _by_segment(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:
     """Give the pieces of a rank the phases of their segments. mode: (s,) of each segment, -1 for none."""
     pieces = summary.pieces
     of_piece = np.where(pieces.stretch >= 0, np.append(mode, -1)[np.maximum(pieces.stretch, -1)], -1)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.thresholds import SITES
-from incprof.analysis.uncounted.call_estimates import Bursts, pairs_of_looks
+from incprof.analysis.uncounted.call_estimates import Bursts, pairs_of_dense_samples
 from incprof.analysis.uncounted.loop_run import LoopPeriods
-from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, seen_in_loops, told_by_code
+from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, properties_of_code, seen_in_loops
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
@@ -89,11 +89,11 @@ def _told(
     profile: IntervalProfile, chains: CallTree, calls: FloatArray, unsure: BoolArray
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Return calls, unsure and again where calls were not counted, from code, dense samples and periods of loops."""
-    told, found = told_by_code(profile, chains), seen_in_loops(profile, chains)
+    told, found = properties_of_code(profile, chains), seen_in_loops(profile, chains)
     known, least = found.most, found.least
     bursts = Bursts.of(profile, chains)
     if bursts is not None:
-        looked = seen_in_loops(profile, chains, pairs_of_looks(profile))
+        looked = seen_in_loops(profile, chains, pairs_of_dense_samples(profile))
         calls, least = np.maximum(calls, bursts.at_least()), np.maximum(least, looked.least)
     for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
         known[chain] = max(known[chain], float(each.visits.calls))

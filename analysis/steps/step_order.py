@@ -195,7 +195,7 @@ def find_recurrence(
     """
     in_phase = counts[members].sum(axis=0)
     total = np.cumsum(counts, axis=0)
-    totals = [total[members], _since_visit(total, members)]
+    totals = [total[members], _since_entry(total, members)]
     reference = _reference(totals, in_phase, share, lanes, holds, options)
     if reference is None:
         return None
@@ -215,7 +215,7 @@ def find_recurrence(
     return Recurrence(reference, every, times, per_iteration, lead[members], lead[-1], low)
 
 
-def _since_visit(total: IntArray, members: IntArray) -> IntArray:
+def _since_entry(total: IntArray, members: IntArray) -> IntArray:
     """Return the calls since the last entry into the phase, (s, m), from those since the run began, (n, m)."""
     new = np.diff(members, prepend=-2) > 1
     entered = members[np.flatnonzero(new)[np.cumsum(new) - 1]]

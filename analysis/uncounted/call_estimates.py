@@ -59,14 +59,14 @@ class CallsSeen:
             calls = calls_of(np.flatnonzero(self._chains.function == function).tolist(), ticks, repeated)
             if calls is not None and calls.visits.is_closer_than(found):
                 return calls.visits
-            if found.is_known or judge is None or not self._bounded_by_looks[function]:
+            if found.is_known or judge is None or not self._bounded_by_dense_samples[function]:
                 return found
             return judge(self._on_stack(function)) or found
 
         return judged
 
     @cached_property
-    def _bounded_by_looks(self) -> BoolArray:
+    def _bounded_by_dense_samples(self) -> BoolArray:
         """Whether the calls of each function are bounded by dense samples, (f,)."""
         assert self._bursts is not None
         return _of_functions(self._profile, self._bursts.bounded)
@@ -129,7 +129,7 @@ class Bursts:
     @classmethod
     def of(cls, profile: IntervalProfile, tree: CallTree) -> Bursts | None:
         """Return the pairs of a profile; None if there are none."""
-        first, second = pairs_of_looks(profile)
+        first, second = pairs_of_dense_samples(profile)
         if not len(first):
             return None
         samples, at = profile.samples, tree.of_node[profile.samples.node]
@@ -141,7 +141,7 @@ class Bursts:
     @cached_property
     def bounded(self) -> BoolArray:
         """Whether at most few calls of a call path can lie between two dense samples, (q,), by its code."""
-        return calls_are_bounded(self.profile, self.tree, pairs_of_looks(self.profile))
+        return calls_are_bounded(self.profile, self.tree, pairs_of_dense_samples(self.profile))
 
     def at_least(self) -> FloatArray:
         """Return lower bounds of the calls of each call path in the run, (q,), wrong with one chance in 40.
@@ -201,10 +201,10 @@ class Bursts:
         return np.where(here, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
 
 
-def pairs_of_looks(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
+def pairs_of_dense_samples(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
     """Return pairs of neighbouring dense samples of threads, (m,) each: indices of samples."""
     samples = profile.samples
-    use = np.flatnonzero(samples.is_look)
+    use = np.flatnonzero(samples.is_dense)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
     first, second = use[:-1], use[1:]
     near = samples.time_s[second] - samples.time_s[first] <= LONGEST_GAP_S

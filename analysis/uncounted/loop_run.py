@@ -87,7 +87,7 @@ def _on_cpu(profile: IntervalProfile) -> tuple[IntArray, FloatArray]:
     before, then = ticks[np.maximum(after - 1, 0)], ticks[np.minimum(after, len(ticks) - 1)]
     between = (thread[before] == thread) & (thread[then] == thread) & (before < then)
     between &= time[then] - time[before] <= cpu_s[then] - cpu_s[before] + LATE / rate
-    look = samples.is_look[order]
+    look = samples.is_dense[order]
     cpu_s[look] = np.minimum(cpu_s[before] + time - time[before], cpu_s[then])[look]
     use = np.flatnonzero(np.where(look, between, samples.kind[order] != PROFILER))
     return order[use], cpu_s[use]
@@ -159,7 +159,7 @@ class LoopRun:
         new = np.concatenate([[True], (np.diff(first) != 1) | (np.diff(execution) != 0)])
         new[1:] |= np.diff(samples.thread[asked]) != 0
         rate = profile.metadata.rate_hz
-        shortest = SHORTEST_S if bool(samples.is_look[asked].any()) else TICKS / rate
+        shortest = SHORTEST_S if bool(samples.is_dense[asked].any()) else TICKS / rate
         found = period_of(cpu_s[first], state, np.cumsum(new), once, shortest)
         if found is not None and SURE * found.error > EXACT:
             found = None

@@ -34,7 +34,7 @@ def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | N
     """Return the properties; None if calls were counted, or if there are no samples."""
     if profile.counted or not len(profile.samples.time_s):
         return None
-    told = told_by_code(profile, chains)
+    told = properties_of_code(profile, chains)
     return Uncounted(calls_are_bounded(profile, chains), told.again, told.brief)
 
 
@@ -53,7 +53,7 @@ def calls_are_bounded(
         return np.zeros(size, dtype=np.bool_)
     if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
-    told = told_by_code(profile, chains)
+    told = properties_of_code(profile, chains)
     seen = seen_in_loops(profile, chains).again >= SEEN_AGAIN
     if looks is not None:
         seen |= seen_in_loops(profile, chains, looks).again >= SEEN_AGAIN
@@ -336,7 +336,7 @@ class Told:
     brief: BoolArray
 
 
-def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
+def properties_of_code(profile: IntervalProfile, chains: CallTree) -> Told:
     """Return the properties that the code shows; none for call paths without data on their code."""
     size = len(chains.parent)
     nothing = np.zeros(size, dtype=np.bool_)
@@ -369,7 +369,7 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
 def called_again(profile: IntervalProfile) -> set[int]:
     """Return the functions that are called repeatedly by the code: from a loop, or by a function called from one."""
     chains, _ = profile.own_tree.without_recursion()
-    told = told_by_code(profile, chains)
+    told = properties_of_code(profile, chains)
     again = told.again.copy()
     for chain in range(1, len(again)):
         again[chain] |= told.once[chain] & again[chains.parent[chain]]

@@ -36,7 +36,7 @@ class Curve:
     end_s: float
 
 
-def phase_stretches(
+def phase_segments(
     profile: IntervalProfile, labels: IntArray, most: int = MOST_POINTS
 ) -> list[tuple[float, float, int]]:
     """Return (start_s, end_s, phase) of each episode; time in no phase (-1) is left out.

@@ -46,7 +46,7 @@ def answer(args: Namespace) -> int:
     known = _load(args.directory)
     for one in known:
         if one["question"] == question and all(state_of(path) == state for path, state in one["files"]):
-            return _say_again(one)
+            return _repeat(one)
     began, said = time.time_ns(), Said()
     with noticing() as noticed, _heard(said):
         status = int(args.run(args))
@@ -105,7 +105,7 @@ def _checked(one: dict[str, Any], directory: str) -> dict[str, Any]:
     return {"question": str(one["question"]), "status": int(one["status"]), "said": said, "files": files}
 
 
-def _say_again(one: dict[str, Any]) -> int:
+def _repeat(one: dict[str, Any]) -> int:
     for which, text in one["said"]:
         if which == OUT:
             unfiltered(sys.stdout).write(text)

@@ -72,7 +72,7 @@ def _opened(target: str) -> Iterator[BinaryIO]:
         OSError: names the target, whichever file could not be written.
     """
     try:
-        with _opened_beside(Path(target)) as raw:
+        with _opened_temporary(Path(target)) as raw:
             yield raw
     except OSError as error:
         if error.filename is None or Path(error.filename).name.startswith(temporary_prefix(Path(target))):
@@ -81,7 +81,7 @@ def _opened(target: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _opened_beside(path: Path) -> Iterator[BinaryIO]:
+def _opened_temporary(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file, or a pipe or device, which must not be replaced."""
     if path.exists() and not path.is_file():
         with path.open("wb") as raw:

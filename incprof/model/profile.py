@@ -316,7 +316,7 @@ class Samples:
     library: IntArray
 
     @property
-    def is_look(self) -> BoolArray:
+    def is_dense(self) -> BoolArray:
         """Return whether samples belong to dense sampling windows, (s,)."""
         looks: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
         return looks

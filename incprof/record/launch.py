@@ -60,12 +60,12 @@ def find_library(environ: Mapping[str, str]) -> Path:
 
 def find_loop_library(environ: Mapping[str, str]) -> Path:
     """Return the path of libincprof_omp.so: beside libincprof.so if that was found, else of this installation."""
-    return _find_beside(LOOP_LIBRARY, environ)
+    return _find_library(LOOP_LIBRARY, environ)
 
 
 def find_mpi_library(environ: Mapping[str, str]) -> Path:
     """Return the path of libincprof_mpi.so, likewise."""
-    return _find_beside(MPI_LIBRARY, environ)
+    return _find_library(MPI_LIBRARY, environ)
 
 
 def wrapper_sources(library: Path) -> Path:
@@ -79,7 +79,7 @@ def wrapper_sources(library: Path) -> Path:
     raise IncprofError(f"{place} was not found; install incprof again")
 
 
-def _find_beside(library: str, environ: Mapping[str, str]) -> Path:
+def _find_library(library: str, environ: Mapping[str, str]) -> Path:
     beside = [Path(environ["INCPROF_LIB"]).absolute().parent / library] if environ.get("INCPROF_LIB") else []
     for path in [*beside, *candidates(library)]:
         if path.is_file():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from incprof import __version__
 from incprof.analysis.views.stacks import ThreadSlices, stack_series, thread_slices
-from incprof.analysis.views.tracks import MOST_POINTS, Curve, RankTracks, beat_curves, phase_stretches, profile_curves
+from incprof.analysis.views.tracks import MOST_POINTS, Curve, RankTracks, beat_curves, phase_segments, profile_curves
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.study.heartbeat_files import load_beats, offset_s, summaries
 
@@ -38,7 +38,7 @@ class Trace:
         self._ranks = every if all_ranks else (self._own,)
         self._most = max(MOST_SLICES // len(self._ranks), 100), max(MOST_POINTS // len(self._ranks), 100)
         profile, result = study.profile, study.phases(confidence=False)
-        self._first = self._tracks(profile, phase_stretches(profile, result.labels, self._most[1]))
+        self._first = self._tracks(profile, phase_segments(profile, result.labels, self._most[1]))
 
     @property
     def about(self) -> dict[str, object]:
@@ -70,7 +70,7 @@ class Trace:
             study.listener.warn([f"rank {rank} is left out: {error}"])
             return None
         self.damaged |= profile.damaged
-        return self._tracks(profile, phase_stretches(profile, result.labels, self._most[1]))
+        return self._tracks(profile, phase_segments(profile, result.labels, self._most[1]))
 
     def _tracks(self, profile: IntervalProfile, phases: list[tuple[float, float, int]]) -> RankTracks:
         """Return the tracks of a rank with known phases."""

@@ -301,14 +301,14 @@ def always_run(
     ends: dict[frozenset[int], dict[int, set[int]]] = {}
     for (source, target), body in loops:
         ends.setdefault(frozenset(blocks.within(body)), {}).setdefault(target, set()).add(blocks.at(source))
-    always = _on_all_ways(blocks, 0, leaving, frozenset(range(len(blocks.ranges))))
+    always = _on_all_paths(blocks, 0, leaving, frozenset(range(len(blocks.ranges))))
     for inside, jumps in sorted(ends.items(), key=lambda loop: (-len(loop[0]), min(loop[1]))):
-        ways = [_on_all_ways(blocks, blocks.at(target), last, inside) for target, last in jumps.items()]
+        ways = [_on_all_paths(blocks, blocks.at(target), last, inside) for target, last in jumps.items()]
         always = (always - inside) | set.intersection(*ways)
     return blocks.joined(sorted(always))
 
 
-def _on_all_ways(blocks: Blocks, first: int, last: set[int], inside: frozenset[int]) -> set[int]:
+def _on_all_paths(blocks: Blocks, first: int, last: set[int], inside: frozenset[int]) -> set[int]:
     """Return the blocks on all paths from `first` to the last ones that stay inside and do not return to the first."""
     if len(inside) > MOST_BLOCKS:
         return set()

@@ -383,11 +383,11 @@ def test_bursts_of_looks_take_no_time(tmp_path: Path) -> None:
     done = record(tmp_path, tmp_path / "spin")
     assert (done.status, len(done.lines)) == (3, 1)
     samples, counters = done.profile.samples, done.profile.counters
-    assert samples.is_look.any()
-    assert int(counters.samples.sum()) == int((~samples.is_look).sum())
-    assert (samples.weight[~samples.is_look] > 0).all()
+    assert samples.is_dense.any()
+    assert int(counters.samples.sum()) == int((~samples.is_dense).sum())
+    assert (samples.weight[~samples.is_dense] > 0).all()
     # As many bursts as there are half seconds of the run, at most.
-    assert int(samples.is_look.sum()) <= 24 * (2 * float(done.profile.end_s[-1]) + 1)
+    assert int(samples.is_dense.sum()) <= 24 * (2 * float(done.profile.end_s[-1]) + 1)
 
 
 DRIVEN = r"""

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from incprof.systems.heartbeats.history import QUANTILES, limit, quantiles, slow_stretches
+from incprof.systems.heartbeats.history import QUANTILES, limit, quantiles, slow_segments
 from tests.unit.beatmaker import series
 
 
 def found(counts, means, limit_s=1.5, interval_s=1.0, **more):
-    return slow_stretches(1, "s", series(counts, np.asarray(means), interval_s=interval_s, **more), limit_s, interval_s)
+    return slow_segments(1, "s", series(counts, np.asarray(means), interval_s=interval_s, **more), limit_s, interval_s)
 
 
 def spans(slow):

@@ -230,8 +230,8 @@ def test_looks_of_bursts_take_no_time(tmp_path):
         (tmp_path / str(len(looks))).mkdir()
         found.append(profile_of(writer, tmp_path / str(len(looks))))
     without, profile = found
-    assert profile.samples.is_look.tolist() == [False, True, True, False]
-    assert not without.samples.is_look.any()
+    assert profile.samples.is_dense.tolist() == [False, True, True, False]
+    assert not without.samples.is_dense.any()
     assert profile.inclusive_s().sum(axis=1).tolist() == without.inclusive_s().sum(axis=1).tolist()
     own = dict(zip((f.name for f in profile.functions), np.ravel(profile.self_s.sum(axis=0)), strict=True))
     assert {name: s for name, s in own.items() if s} == {"solve": pytest.approx(0.02)}

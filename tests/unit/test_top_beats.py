@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.readers.stream.collect import parse_metadata
-from incprof.systems.live.session import BeatsWatch, found_beside
+from incprof.systems.live.session import BeatsWatch, heartbeats_of_process
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 
 MS = 10**6
@@ -87,15 +87,15 @@ def test_the_heartbeats_of_the_process_are_found_beside_its_run(tmp_path):
     def saved(folder: str, **more: object) -> Path:
         return EkgFile(metadata={"host": "node1", **more}).save(tmp_path / folder / "rank-00000.ekg")
 
-    assert found_beside(str(run), metadata) is None
+    assert heartbeats_of_process(str(run), metadata) is None
     saved("ekg-app", pid=4712)
     saved("ekg-app.1", host="node2")
     saved("ekg-app.2", start_unix_ns=start - 10**15)
-    assert found_beside(str(run), metadata) is None
+    assert heartbeats_of_process(str(run), metadata) is None
     saved("ekg-app.3")
-    assert found_beside(str(run), metadata) == str(tmp_path / "ekg-app.3")
+    assert heartbeats_of_process(str(run), metadata) == str(tmp_path / "ekg-app.3")
     saved("gmon-app")
-    assert found_beside(str(run), metadata) == str(run)
+    assert heartbeats_of_process(str(run), metadata) == str(run)
 
 
 def test_what_was_skipped_counts_as_well(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.sites.times import chain_times
-from incprof.analysis.uncounted.sampled_calls import at_least_as_often, told_by_code
+from incprof.analysis.uncounted.sampled_calls import at_least_as_often, properties_of_code
 from incprof.model import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops, IntervalProfile, Module
 from truth.record import Recorder
 
@@ -42,7 +42,7 @@ def named(profile: IntervalProfile, values: np.ndarray) -> dict[str, object]:
 
 
 def test_loops_tell_who_is_called_again_and_who_is_brief(profile: IntervalProfile) -> None:
-    told = told_by_code(profile, profile.own_tree.without_recursion()[0])
+    told = properties_of_code(profile, profile.own_tree.without_recursion()[0])
     assert {name for name, is_so in named(profile, told.again).items() if is_so} == {"step", "tiny", "once"}
     assert {name for name, is_so in named(profile, told.once).items() if is_so} == {"driver"}
     assert {name for name, is_so in named(profile, told.brief).items() if is_so} == {"tiny"}
@@ -61,13 +61,13 @@ def test_sites_see_a_call_in_a_loop_as_one_of_many(profile: IntervalProfile) -> 
 def test_nothing_is_told_without_code(profile: IntervalProfile) -> None:
     nothing = np.full(len(profile.paths.parent), UNKNOWN_CODE)
     for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64), nothing > 0)):
-        told = told_by_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
+        told = properties_of_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
         assert not np.any([told.again, told.once, told.brief])
 
 
 def test_who_calls_something_once_is_called_as_often(profile: IntervalProfile) -> None:
     chains = profile.own_tree.without_recursion()[0]
-    told = told_by_code(profile, chains)
+    told = properties_of_code(profile, chains)
     function = [profile.functions[f].name if f >= 0 else "" for f in chains.function.tolist()]
     calls = np.array([7.0 if name == "driver" else 1.0 for name in function])
     found = named(profile, at_least_as_often(chains, told, calls, np.zeros(len(calls), dtype=np.bool_)))

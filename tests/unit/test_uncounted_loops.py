@@ -143,9 +143,9 @@ def with_looks(step_s: float) -> IntervalProfile:
     looks = np.concatenate([second + 0.377 * (second % 2) + 0.001 * np.arange(24) for second in range(60)])
     time = np.concatenate([ticks, looks])
     node = np.where(np.floor(time / step_s) % 2 == 0, leaf["a"], leaf["b"])
-    is_look = np.arange(len(time)) >= len(ticks)
+    is_dense = np.arange(len(time)) >= len(ticks)
     order, zero = np.argsort(time, kind="stable"), np.zeros(len(time), dtype=np.int64)
-    kind, weight = np.where(is_look, PROFILER, OWN), np.where(is_look, 0, 1)
+    kind, weight = np.where(is_dense, PROFILER, OWN), np.where(is_dense, 0, 1)
     return replace(profile, samples=Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1))
 
 

@@ -99,19 +99,19 @@ def run(args: argparse.Namespace) -> int:
         from incprof.report.words.diff_words import broken_line
 
         sys.stdout.flush()
-        STDERR.warn(_untold_lines(sides))
+        STDERR.warn(_undecided_lines(sides))
         raise GateError(*(broken_line(condition, row) for condition, row in sides.failed))
     if sides.untold:
         sys.stdout.flush()
-        STDERR.warn(_untold_lines(sides))
+        STDERR.warn(_undecided_lines(sides))
         return NoDataError.exit_code
     return PartialDataError.exit_code if sides.damaged else 0
 
 
-def _untold_lines(sides: Sides) -> list[str]:
-    from incprof.report.words.diff_words import untold_lines
+def _undecided_lines(sides: Sides) -> list[str]:
+    from incprof.report.words.diff_words import undecided_lines
 
-    return untold_lines(sides.untold)
+    return undecided_lines(sides.untold)
 
 
 def directories(args: argparse.Namespace) -> tuple[list[str], list[str]]:

@@ -249,7 +249,7 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
     fell = grown < 0
     if fell.any():
         fastest = float((grown[~fell] / spans[~fell]).max()) if (~fell).any() else 0.0
-        turned = _turned(values[known], grown, spans, fastest)
+        turned = _wrapped_growth(values[known], grown, spans, fastest)
         round_ = int((fell & np.isfinite(turned)).sum())
         anew = int(fell.sum()) - round_
         grown = np.where(fell, turned, grown)
@@ -263,7 +263,7 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
     return rates
 
 
-def _turned(values: FloatArray, grown: FloatArray, spans: FloatArray, fastest: float) -> FloatArray:
+def _wrapped_growth(values: FloatArray, grown: FloatArray, spans: FloatArray, fastest: float) -> FloatArray:
     """Return the growth of each step if the counter wrapped, NaN where that is impossible."""
     found = np.full(len(grown), np.nan)
     for turn in TURNS:

@@ -58,7 +58,7 @@ def read_text(path: str) -> list[Table]:
         raise NoDataError(f"{path}: empty")
     if is_perf(_of_all_processors(head)):
         return [_perf(path, head, lines, comments)]
-    if number(form_of(head).fields(head)[0]) is not None and (names := _names_beside(path)) is not None:
+    if number(form_of(head).fields(head)[0]) is not None and (names := _header_of_separate_file(path)) is not None:
         lines, head = _again(head, lines), names
     if comments and OWN.match(comments[0]):
         return [_own(path, head, lines, comments)]
@@ -81,7 +81,7 @@ def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
     yield from lines
 
 
-def _names_beside(path: str) -> str | None:
+def _header_of_separate_file(path: str) -> str | None:
     """Return the header line that LDMS wrote into a separate file."""
     place = Path(path)
     for beside in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):

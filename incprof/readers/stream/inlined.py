@@ -344,7 +344,7 @@ def with_code_loops(
             always[nodes] = np.any([(at >= first) & (at <= last) for first, last in known.always], axis=0)
     sources = KeptLoops(stores(run.directory, "symbols/python-loops.json", VERSION))
     for function in matter:
-        _look_into_source(profile, function, sources, out, around)
+        _read_source(profile, function, sources, out, around)
     sources.save()
     return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64), always))
 
@@ -359,9 +359,7 @@ def _enter(
     out[nodes] = np.where(position >= 0, first + position, OUTSIDE_LOOPS)
 
 
-def _look_into_source(
-    profile: IntervalProfile, function: int, sources: KeptLoops, out: IntArray, around: list[int]
-) -> None:
+def _read_source(profile: IntervalProfile, function: int, sources: KeptLoops, out: IntArray, around: list[int]) -> None:
     """Do the same for a Python function: addresses are lines."""
     one = profile.functions[function]
     loops = sources.of(one.file, one.code) if one.code is not None and one.file is not None else None

@@ -313,7 +313,7 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
     return out
 
 
-def untold_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
+def undecided_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
     """Return the gates that one run of each side cannot decide, a line each."""
     rows: dict[str, Row] = {}
     for condition, row in untold:

@@ -123,10 +123,10 @@ class Names:
         if key not in self._known:
             return shorten(key[0], room)
         if room not in self._texts:
-            self._texts[room] = self._told_apart(room)
+            self._texts[room] = self._made_unique(room)
         return self._texts[room][key]
 
-    def _told_apart(self, room: int) -> dict[_Key, str]:
+    def _made_unique(self, room: int) -> dict[_Key, str]:
         """Return all names in that many columns, no two of them equal."""
         texts = {key: shorten(key[0], room) for key in sorted(self._known)}
         for form in FORMS:

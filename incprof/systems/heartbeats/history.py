@@ -145,7 +145,7 @@ def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow,
                 if (p99 := positive(row.q99)) is not None:
                     limits.setdefault(key, []).append(p99)
     return [
-        slow_stretches(beat.id, beat.name, beat.series, limit(limits[key]), own.interval_s)
+        slow_segments(beat.id, beat.name, beat.series, limit(limits[key]), own.interval_s)
         for key, beat in zip(keys([(beat.id, beat.name) for beat in beats]), beats, strict=True)
         if len(limits.get(key, ())) >= MIN_PAST and beat.count
     ]
@@ -412,7 +412,7 @@ def limit(p99: Sequence[float]) -> float:
     return float(np.median(p99))
 
 
-def slow_stretches(number: int, name: str | None, series: BeatSeries, limit_s: float, interval_s: float) -> Slow:
+def slow_segments(number: int, name: str | None, series: BeatSeries, limit_s: float, interval_s: float) -> Slow:
     """Return the intervals whose mean is above a limit, merged to segments.
 
     Args:

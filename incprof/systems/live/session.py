@@ -86,7 +86,7 @@ class Session:
         """Read new heartbeats."""
         if self._beats is None and time.monotonic() - self._beside >= BESIDE_EVERY_S:
             self._beside = time.monotonic()
-            folder = found_beside(self.watch.directory, view.front.metadata)
+            folder = heartbeats_of_process(self.watch.directory, view.front.metadata)
             self._beats = BeatsWatch(folder, self.watch.rank) if folder is not None else None
         self.beats = self._beats.look() if self._beats is not None else []
 
@@ -248,7 +248,7 @@ def _line(number: int, name: str | None, tails: list[_Tail]) -> BeatLine:
     return BeatLine(number, name, rate, mean, busy, sum(tail.counts.get(number, 0) for tail in tails), still)
 
 
-def found_beside(directory: str, metadata: Metadata) -> str | None:
+def heartbeats_of_process(directory: str, metadata: Metadata) -> str | None:
     """Return the directory of a recorded process' heartbeats: the run directory, or an ekg-* directory next to it."""
     parent = Path(directory).absolute().parent
     for folder in [Path(directory), *sorted(parent.glob("ekg-*"))[:MOST_BESIDE]]:

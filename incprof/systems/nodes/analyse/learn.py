@@ -27,7 +27,14 @@ from incprof.systems.nodes.analyse.comparable_rates import (
     whitening_of,
 )
 from incprof.systems.nodes.analyse.live import ENDED
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, State, stretches_of, without_idle
+from incprof.systems.nodes.analyse.node_states import (
+    Alphabet,
+    KnownRun,
+    NodeStates,
+    State,
+    segments_of_states,
+    without_idle,
+)
 from incprof.systems.nodes.analyse.paper import HELD, OF_PROCESSOR, TWINS, letter_of
 from incprof.systems.nodes.analyse.power import fit, is_idle, lag_of, moved
 
@@ -178,7 +185,7 @@ def _node_states(series: NodeSeries, table: FloatArray, labels: IntArray) -> Nod
     if watts is not None:
         lag = lag_of(table, watts)
         watts = moved(watts, lag)
-    stretches = stretches_of(series.times, labels, watts, series.period_s)
+    stretches = segments_of_states(series.times, labels, watts, series.period_s)
     return NodeStates(
         series.node, series.times, labels, stretches, watts, lag * series.period_s, series.period_s, series.simulated,
         series.notes, crowded(series),
@@ -236,7 +243,7 @@ def _described(
     most = np.quantile(rows, 0.995, axis=0)
     own = [label == state for state in range(len(emissions.means))]
     rates = np.array([np.median(rows[each], axis=0) for each in own])
-    called = told_apart([name_by_rates(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
+    called = made_unique([name_by_rates(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
     states = [
         State(
             state, called[state], is_idle(scale.names, rates[state], most), rates[state],
@@ -347,7 +354,7 @@ def name_by_rates(names: Sequence[str], rates: FloatArray, most: FloatArray) -> 
     return ", ".join(said[:2])
 
 
-def told_apart(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
+def made_unique(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
     """Return unique names of states: equal names get the counter in which their states differ most.
 
     Args:

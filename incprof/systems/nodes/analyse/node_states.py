@@ -133,7 +133,9 @@ class NodeStates:
 PAUSE_S = 10.0
 
 
-def stretches_of(times: FloatArray, labels: IntArray, watts: FloatArray | None, period_s: float) -> tuple[Stretch, ...]:
+def segments_of_states(
+    times: FloatArray, labels: IntArray, watts: FloatArray | None, period_s: float
+) -> tuple[Stretch, ...]:
     """Join neighbouring rows of one state. Gaps between rows belong to the segment before.
 
     Args:
