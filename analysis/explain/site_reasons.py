@@ -75,9 +75,7 @@ class _Explainer:
             calls=calls,
             counted=bool(csr_array(profile.calls)[:, [site.index]].sum() > 0),
             call_s=_mean_s(times, chains),
-            longest_s=longest_s(
-                profile.metadata.interval_s, float(profile.end_s[-1] - profile.start_s[0]), self._options
-            ),
+            longest_s=longest_s(float(profile.end_s[-1] - profile.start_s[0]), self._options),
             caller=self._caller(chosen),
             callee=self._callee(chosen),
             runner_up=self._runner_up(phase, site),

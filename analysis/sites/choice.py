@@ -29,7 +29,6 @@ class SiteChooser:
         self.times = chain_times(profile) if features.by_path else None
         marks = [number for number, function in enumerate(profile.functions) if function.is_mark]
         self._never = frozenset((number, kind) for number in marks for kind in ("body", "loop"))
-        self._cuts: dict[frozenset[tuple[int, str]], list[CutSite]] = {}
 
     def of_all(
         self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
@@ -68,11 +67,9 @@ class SiteChooser:
             excluded: (function, kind) of sites that are not available.
         """
         wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
-        limit = limits(times, self.profile.metadata.interval_s, wall_s, self._options)
-        found, key = by_phase(times, limit, labels, k), self._never | excluded
-        if key not in self._cuts:
-            self._cuts[key] = run_cut(times, limit, key, self._options)
-        return found, sites_of_phases(found, self._cuts[key], key, self._options)
+        limit = limits(times, wall_s, self._options)
+        found = by_phase(times, limit, labels, k, self.profile.end_s - self.profile.start_s)
+        return found, sites_of_phases(found, self._never | excluded, self._options)
 
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
@@ -132,16 +129,16 @@ class Limits:
     tiny: BoolArray
 
 
-def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
-    """Determine which calls are not observed. interval_s, wall_s: of the recording."""
+def limits(times: ChainTimes, wall_s: float, options: SiteOptions = SITES) -> Limits:
+    """Determine which calls are not observed. wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
-    last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options) * ROUNDED)
+    last_on = ~(times.seconds <= longest_s(wall_s, options) * ROUNDED)
     return Limits(last_on & ~times.again, short, tiny)
 
 
-def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:
-    """Return the longest duration of observed calls: in a run of many intervals, independent of their length."""
-    return max(interval_s, min(options.longest_s, wall_s / options.in_run))
+def longest_s(wall_s: float, options: SiteOptions = SITES) -> float:
+    """Return the longest duration of observed calls, which does not depend on the intervals of the recording."""
+    return min(options.longest_s, wall_s / options.in_run)
 
 
 def cut(
@@ -236,7 +233,7 @@ class PhaseShares:
         limit: call paths whose calls are not observed.
         inclusive: (k, q) inclusive ticks of each call path.
         share: (k, q) the same as a share of the phase.
-        of_run: (k,) share of the run's intervals in each phase.
+        of_run: (k,) share of each phase in the run's time.
     """
 
     times: ChainTimes
@@ -253,13 +250,14 @@ class PhaseShares:
         return np.array(rows, dtype=np.float64).reshape(len(phases), -1)
 
 
-def by_phase(times: ChainTimes, limit: Limits, labels: IntArray, k: int) -> PhaseShares:
-    """Sum a run's call paths by phase. labels: (n,), -1 for none."""
+def by_phase(times: ChainTimes, limit: Limits, labels: IntArray, k: int, seconds: FloatArray) -> PhaseShares:
+    """Sum a run's call paths by phase. labels: (n,), -1 for none. seconds: (n,) duration of each interval."""
     use = np.flatnonzero(labels >= 0)
     gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))
     inclusive = times.chains.inclusive((gather @ times.ticks).toarray())
     share = inclusive / np.maximum(inclusive[:, :1], 1e-12)
-    return PhaseShares(times, limit, inclusive, share, np.bincount(labels[use], minlength=k) / max(len(labels), 1))
+    of_run = np.bincount(labels[use], weights=seconds[use], minlength=k) / max(float(seconds.sum()), 1e-12)
+    return PhaseShares(times, limit, inclusive, share, of_run)
 
 
 def at_least(share: float, ticks: float) -> float:
@@ -271,32 +269,24 @@ def at_least(share: float, ticks: float) -> float:
     return max((share + square / 2 - spread) / (1 + square), 0.0)
 
 
-def run_cut(
-    times: ChainTimes, limit: Limits, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
-) -> list[CutSite]:
-    """Return the sites of a run, regardless of its phases."""
-    whole = np.asarray(times.inclusive[:, [0]].toarray()).ravel()
-    part = csr_array(times.inclusive.multiply(1.0 / np.maximum(whole, 1e-12)[:, None]))
-    often = np.asarray((part >= options.much).sum(axis=0)).ravel() >= options.several
-    wanted = often | (times.total >= options.noticed * options.least * times.total[0])
+def run_cut(found: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES) -> list[CutSite]:
+    """Return the sites of a run: from the call paths that have enough of a phase, however short that is."""
+    times, limit = found.times, found.limit
+    wanted = (found.share >= options.noticed * options.least).any(axis=0)
     return cut(times, limit.long, limit.short, times.total, wanted, None, excluded, options)
 
 
 def sites_of_phases(
-    found: PhaseShares,
-    sites: Sequence[CutSite],
-    excluded: Set[tuple[int, str]] = NONE,
-    options: SiteOptions = SITES,
+    found: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
 ) -> list[list[PhaseSite]]:
     """Return the sites of each phase, largest first.
 
     Args:
         found: k phases.
-        sites: of the run's cut.
         excluded: (function, kind) of sites that are not available.
         options: thresholds.
     """
-    k = len(found.inclusive)
+    k, sites = len(found.inclusive), run_cut(found, excluded, options)
     chosen = [_enough(found, p, sites, "run", options) for p in range(k)]
     for p in range(k):
         if held(chosen[p]) < options.half:

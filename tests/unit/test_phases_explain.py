@@ -22,7 +22,7 @@ def run(tmp_path):
     for i in range(24):
         if i < 12:
             samples = [Sample("main;build;hash", weight=59 + i % 3), Sample("main;build", weight=40)]
-            writer.interval(samples, arcs={("main", "build"): 3, ("build", "hash"): 9000})
+            writer.interval(samples, arcs={("main", "build"): 30, ("build", "hash"): 9000})
         else:
             samples = [Sample("main;solve;step", weight=69 + i % 3), Sample("main;solve", weight=30)]
             arcs = {("solve", "step"): 1_000_000} | ({("main", "solve"): 1} if i == 12 else {})
@@ -49,15 +49,15 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
     assert "holds 100 % of the phase, and 100 % of its share in all phases is here" in build
     flat = " ".join(build.split())
     assert (
-        "not its caller main: a call of it lasts 24.1 s, and a function whose calls last longer than 1 s is a driver"
+        "not its caller main: a call of it lasts 24.1 s, and a function whose calls last longer than 240 ms is a driver"
         in flat
     )
     assert "not hash, which it calls: it holds 60 % of its time, and of two possible sites, the higher one is" in flat
-    assert "body: 36 calls, 334 ms a call, not longer than 1 s" in build
+    assert "body: 360 calls, 33.4 ms a call, not longer than 240 ms" in build
     assert "runner-up: hash (body), 60 % of the phase" in build
     assert "Site solve (loop)" in solve
     assert "calls of 702 ns are too short for a beat" in " ".join(solve.split())
-    assert "loop: one call, 12 s a call, longer than 1 s" in solve
+    assert "loop: one call, 12 s a call, longer than 240 ms" in solve
 
 
 def test_the_run_says_why_this_k_and_what_others_would_leave(run):
@@ -122,8 +122,8 @@ def test_without_the_option_nothing_is_explained(run, capsys):
     assert answer["verdict"] == "phases"
     assert all(0 < phase["confidence"] < 1 for phase in answer["phases"])
     build = answer["phases"][0]["sites"][0]
-    assert (build["beats_hz"], build["rate_factor"]) == (3.0, 1)
-    assert np.isclose(build["overhead_pct"], 3 * 30e-9 * 100, rtol=0.1)
+    assert (build["beats_hz"], build["rate_factor"]) == (30.0, 1)
+    assert np.isclose(build["overhead_pct"], 30 * 30e-9 * 100, rtol=0.1)
 
 
 def test_a_budget_must_be_a_percentage(run, capsys):

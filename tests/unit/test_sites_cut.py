@@ -43,7 +43,7 @@ def chosen(profile, phases, excluded=()):
 def test_the_highest_function_that_does_not_last_on_is_the_site(tmp_path):
     build = (
         {"main;build;hash": 40, "main;build;copy": 60},
-        {("main", "build"): 3, ("build", "hash"): 9000, ("build", "copy"): 90},
+        {("main", "build"): 30, ("build", "hash"): 9000, ("build", "copy"): 90},
     )
     query = ({"main;query;hash": 90, "main": 10}, {("main", "query"): 5, ("query", "hash"): 9000})
     profile = recorded(tmp_path, ["main", "build", "query", "hash", "copy"], build, query)
@@ -64,7 +64,7 @@ def test_the_steps_of_a_driver_that_lasts_on_are_its_sites(tmp_path):
         {"main;evolve;drift": 40, "main;evolve;force;walk": 50, "main;evolve": 10},
         {("main", "evolve"): 0, ("evolve", "drift"): 20, ("evolve", "force"): 20, ("force", "walk"): 9000},
     )
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", "evolve", "drift", "force", "walk", "write"], evolve, other)
     assert chosen(profile, 2) == [[("force", "body"), ("drift", "body")], [("write", "body")]]
 
@@ -72,7 +72,7 @@ def test_the_steps_of_a_driver_that_lasts_on_are_its_sites(tmp_path):
 @pytest.mark.parametrize(("calls", "own"), [(10_000_000, 5), (20, 60)], ids=["tiny calls", "own work"])
 def test_a_driver_that_works_itself_or_calls_what_is_tiny_is_a_loop(tmp_path, calls, own):
     solve = ({"main;solve;cell": 100 - own, "main;solve": own}, {("main", "solve"): 0, ("solve", "cell"): calls})
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", "solve", "cell", "write"], solve, other)
     assert chosen(profile, 2)[0] == [("solve", "loop")]
 
@@ -80,7 +80,7 @@ def test_a_driver_that_works_itself_or_calls_what_is_tiny_is_a_loop(tmp_path, ca
 @pytest.mark.parametrize(("calls", "sites"), [(30_000, [("place", "body")]), (30_000_000, [("main", "loop")])])
 def test_short_calls_stand_for_a_phase_that_has_nothing_else_unless_they_are_tiny(tmp_path, calls, sites):
     place = ({"main;place": 100}, {("main", "place"): calls})
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     assert chosen(recorded(tmp_path, ["main", "place", "write"], place, other, other), 3)[0] == sites
 
 
@@ -117,14 +117,14 @@ def test_one_sample_is_no_site_and_small_ones_need_a_part_of_the_run(tmp_path):
 
 def test_recursion_counts_once_and_goes_as_deep_as_it_likes(tmp_path):
     deep = ";".join(["main", *["descend"] * 400])
-    first = ({deep: 50, "main;descend": 50}, {("main", "descend"): 2, ("descend", "descend"): 900})
-    second = ({"main;write": 100}, {("main", "write"): 4})
+    first = ({deep: 50, "main;descend": 50}, {("main", "descend"): 20, ("descend", "descend"): 900})
+    second = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", "descend", "write"], first, second)
     assert chosen(profile, 2)[0] == [("descend", "body")]
 
 
 def test_a_phase_of_waiting_threads_alone_has_no_site(tmp_path):
-    profile = recorded(tmp_path, ["main", "work"], ({"main;work": 10}, {("main", "work"): 1}), ({"": 10}, {}))
+    profile = recorded(tmp_path, ["main", "work"], ({"main;work": 10}, {("main", "work"): 20}), ({"": 10}, {}))
     assert chosen(profile, 2) == [[("work", "body")], []]
 
 
@@ -228,16 +228,16 @@ LOOP = "_ZSt16__introsort_loopIPilEvT_S1_T0_"
 
 
 def test_the_standard_library_is_no_site_where_its_caller_can_be(tmp_path):
-    order = ({f"main;order;{SORT};{LOOP};{LOOP};less": 70, f"main;order;{SORT};{LOOP}": 30}, {("main", "order"): 3})
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    order = ({f"main;order;{SORT};{LOOP};{LOOP};less": 70, f"main;order;{SORT};{LOOP}": 30}, {("main", "order"): 30})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", "order", SORT, LOOP, "less", "write"], order, other)
     assert chosen(profile, 2)[0] == [("order", "body")]
 
 
 def test_a_thread_that_begins_in_the_standard_library_has_its_own_sites(tmp_path):
     start = "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEE6_M_runEv"
-    crew = ({f"{start};crew;work": 100}, {("crew", "work"): 3})
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    crew = ({f"{start};crew;work": 100}, {("crew", "work"): 30})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", start, "crew", "work", "write"], crew, other)
     assert chosen(profile, 2)[0] == [("work", "body")]
 
@@ -256,8 +256,8 @@ def test_a_thread_lives_as_long_as_its_samples_go_however_few_they_are(tmp_path)
 @pytest.mark.parametrize("kind", ["<listcomp>", "<genexpr>", "<lambda>"])
 def test_a_part_of_a_statement_is_no_site(tmp_path, kind):
     inner = f"load.{kind}"
-    load = ({f"main;load;{inner};parse": 20, f"main;load;{inner}": 60, "main;load": 20}, {("main", "load"): 3})
-    other = ({"main;write": 100}, {("main", "write"): 4})
+    load = ({f"main;load;{inner};parse": 20, f"main;load;{inner}": 60, "main;load": 20}, {("main", "load"): 30})
+    other = ({"main;write": 100}, {("main", "write"): 40})
     profile = recorded(tmp_path, ["main", "load", inner, "parse", "write"], load, other)
     assert chosen(profile, 2)[0] == [("load", "body")]
 
@@ -281,4 +281,4 @@ def test_calls_that_differ_in_their_last_digit_are_of_one_kind():
     seconds = np.array([np.inf, 1.0, np.nextafter(1.0, 2.0)])
     own, no = np.array([[0.0, 1000.0, 1000.0]]), np.zeros(3, dtype=np.bool_)
     times = ChainTimes(chains, csr_array(own), np.full(3, 10.0), seconds, seconds, no, no, ~no)
-    assert limits(times, 1.0, 20.0).long.tolist() == [True, False, False]
+    assert limits(times, 100.0).long.tolist() == [True, False, False]
