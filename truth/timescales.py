@@ -87,13 +87,17 @@ def _work(rng: Rng, i: int, seconds: float) -> Work:
 def answers(split: str | None = None, number: int = NUMBER) -> Iterator[list[Answer]]:
     """Iterate over the runs of a half, or of both: the answers to all recordings of each."""
     for run in range(number):
-        half = half_of(FAMILY, run)
-        if split in (None, half):
-            rng = np.random.default_rng(seed_of(FAMILY, run))
-            story = draw(rng)
-            edges = edges_of(story, rng)
-            profile = play(story, edges, rng).profile(story.interval_s, story.rate_hz, _NONE, _NONE, rng)
-            yield list(_of_run(run, half, story, profile))
+        if split in (None, half_of(FAMILY, run)):
+            yield answers_to(run)
+
+
+def answers_to(run: int) -> list[Answer]:
+    """Return the answers to all recordings of a run, by its number."""
+    rng = np.random.default_rng(seed_of(FAMILY, run))
+    story = draw(rng)
+    edges = edges_of(story, rng)
+    profile = play(story, edges, rng).profile(story.interval_s, story.rate_hz, _NONE, _NONE, rng)
+    return list(_of_run(run, half_of(FAMILY, run), story, profile))
 
 
 _NONE = np.zeros(0, dtype=np.int64)
