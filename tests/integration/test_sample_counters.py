@@ -126,7 +126,7 @@ def test_nothing_to_sample_starts_no_program(machine: Machine) -> None:
 
 def test_one_counter_for_each_processor_of_the_machine(machine: Machine) -> None:
     processors = os.sysconf("SC_NPROCESSORS_CONF")
-    done = machine.sample([f"{CYCLES} 10:1:1 110:2:2"], "-e", "cycles", "--system", "-i", "20ms", "--for", "1")
+    done = machine.sample([f"{CYCLES} 10:1:1 110:2:2"], "-e", "cycles", "--system", *REST)
     assert done.returncode == 0, done.stderr
     assert machine.recording["cycles"][:2] == [100 * processors, 0]
     assert [(each["pid"], each["cpu"]) for each in machine.opened] == [(-1, cpu) for cpu in range(processors)]
