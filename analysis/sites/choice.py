@@ -272,7 +272,7 @@ def at_least(share: float, ticks: float) -> float:
 def run_cut(found: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES) -> list[CutSite]:
     """Return the sites of a run: from the call paths that have enough of a phase, however short that is."""
     times, limit = found.times, found.limit
-    wanted = (found.share >= options.noticed * options.least).any(axis=0)
+    wanted: BoolArray = np.any(found.share >= options.noticed * options.least, axis=0)
     return cut(times, limit.long, limit.short, times.total, wanted, None, excluded, options)
 
 
