@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from incprof.analysis.views.tracks import TimeBins
+    from incprof.model.card import CardPart
     from incprof.model.section import Section
     from incprof.study import Study
 
@@ -28,3 +29,20 @@ def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
         of_node = sections(study, args.node)
         found.append(lambda bins: of_node)
     return found
+
+
+def card_parts(study: Study, args: argparse.Namespace, bins: TimeBins | None) -> list[CardPart]:
+    """Return the parts of the phases' cards for which something was recorded, in the order of their columns."""
+    found: list[CardPart | None] = []
+    if args.counters is not None:
+        from incprof.systems.counters.card import cards
+
+        found += cards(study, args.counters)
+    return [part for part in found if part is not None]
+
+
+def cards_of(study: Study, args: argparse.Namespace) -> OfSystem:
+    """Return the function of the section on the phases' cards."""
+    from incprof.report.card_answer import card_section
+
+    return lambda bins: [card_section(study.phases(), card_parts(study, args, bins))]

@@ -255,3 +255,13 @@ def test_a_resolution_joins_what_is_shorter(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
     assert answer(capsys, run, "--resolution", 1)[1].splitlines()[1] == "2 phases"
     assert answer(capsys, run, "--resolution", 15)[1].splitlines()[1] != "2 phases"
+
+
+def test_a_card_has_only_what_was_recorded(tmp_path, capsys, monkeypatch):
+    run = two_phase_run(tmp_path / "run")
+    first, second = json.loads(answer(capsys, run, "--card", "--json")[1])["phases"]
+    # All ticks are the program's: 100, 101 and 102 in turn, at 100 per second.
+    assert (first["card"], second["card"]) == ({"cpu_s": 10.09}, {"cpu_s": 10.1})
+    assert "card" not in json.loads(answer(capsys, run, "--json")[1])["phases"][0]
+    assert "cards\nPhase  Time" in answer(capsys, run, "--card")[1]
+    assert answer(capsys, run, "--card", "--brief")[0] == 2

@@ -84,6 +84,7 @@ def test_the_page_lies_beside_the_directory(run, tmp_path, capsys):
     wanted = [
         "Over time",
         "Phases",
+        "What each phase uses and waits for",
         "What next",
         "Flame graph",
         "Step tree",

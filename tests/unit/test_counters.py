@@ -191,3 +191,18 @@ def test_bins_shorter_than_rows_have_the_value_of_their_row(tmp_path, capsys):
     data = json.loads(capsys.readouterr().out.split('id="data">')[1].split("</script>")[0])
     values = data["lanes"]["counters"][0]["values"]
     assert set(values) == {1.0, 3.0, None}
+
+
+def test_cards_have_figures_and_energy_as_far_as_they_were_counted(tmp_path, capsys):
+    run, path = run_with_counters(tmp_path)
+    status, answer, _ = phases(capsys, run, "--counters", path, "--card")
+    assert status == 0
+    first, second = answer["phases"]
+    assert first["card"]["cpu_s"] > 0
+    assert first["card"]["metrics"].items() >= answer["counters"]["phases"][0]["figures"].items()
+    assert first["card"]["metrics"]["bound_by"] != second["card"]["metrics"]["bound_by"]
+    assert "energy_j" not in first["card"]
+    assert main(["phases", str(run), "--counters", str(path), "--card", "--csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "id,seconds,cpu_s,bound_by"
+    assert [line.split(",")[0] for line in lines[1:]] == ["0", "1"]

@@ -73,7 +73,7 @@ def test_expert_options_are_behind_help_all(verb: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("verb", "hidden", "there"),
     [
-        ("phases", ["--seed", "--jobs", "--method", "--set"], ["--rank", "--k", "--explain", "--json"]),
+        ("phases", ["--seed", "--jobs", "--method", "--set"], ["--rank", "--level", "--card", "--json"]),
         ("periods", ["--window", "--theta", "--shuffles", "--exact", "--events"], ["--column", "--follow"]),
         ("record", ["--clock", "--format"], ["--interval", "--rate", "--output", "--log"]),
     ],

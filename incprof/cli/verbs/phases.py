@@ -13,7 +13,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.cli.sections import sections_of
+from incprof.cli.sections import card_parts, sections_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import (
     add_counters_argument,
@@ -29,6 +29,7 @@ from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
+    from incprof.model.card import CardPart
     from incprof.model.section import Section
     from incprof.study import Study
 
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_phase_arguments(parser)
     parser.add_argument("--details", action="store_true", help="functions and steps of each phase, ranks")
+    parser.add_argument("--card", action="store_true", help="what each phase uses and waits for, as far as recorded")
     parser.add_argument("--explain", action="store_true", help="why these phases and sites: evidence and runners-up")
     add_counters_argument(parser)
     parser.add_argument(
@@ -51,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--brief", action="store_true", help="to paste: head, ribbon, a line for each phase; 80 columns")
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
-    form.add_argument("--csv", action="store_true", help="one row per interval: interval, end_s, phase, cluster")
-    expert_flags(parser, "--threads", "--per-rank", "--force", "--brief")
+    form.add_argument("--csv", action="store_true", help="one row per interval; with --card per phase")
+    expert_flags(parser, "--k", "--threads", "--per-rank", "--force", "--brief")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     warn(study.phases().warnings)
     if args.plot is not None:
         plot(study, args)
-    write(study, args, [section for of_system in sections_of(study, args) for section in of_system(None)])
+    sections = [section for of_system in sections_of(study, args) for section in of_system(None)]
+    write(study, args, sections, card_parts(study, args, None) if args.card else None)
     return exit_status(study)
 
 
@@ -75,9 +78,14 @@ def check_form(args: argparse.Namespace) -> None:
         UsageError: the line names the option to leave out.
     """
     form = "--csv" if args.csv else "--brief" if args.brief else None
-    added = {"--counters": args.counters is not None, "--threads": args.threads}
+    added = {"--counters": args.counters is not None and not (args.csv and args.card), "--threads": args.threads}
     if args.brief:
-        added |= {"--details": args.details, "--explain": args.explain, "--per-rank": args.per_rank}
+        added |= {
+            "--card": args.card,
+            "--details": args.details,
+            "--explain": args.explain,
+            "--per-rank": args.per_rank,
+        }
     extra = next((option for option, given in added.items() if given), None)
     if form is not None and extra is not None:
         raise UsageError(f"{extra}: {form} cannot show it: leave out one of them")
@@ -93,12 +101,18 @@ def plot(study: Study, args: argparse.Namespace) -> None:
     draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 
 
-def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> None:
-    """Print the answer in the requested form."""
+def write(study: Study, args: argparse.Namespace, sections: list[Section], parts: list[CardPart] | None) -> None:
+    """Print the answer in the requested form. parts: of the cards of phases; None if they were not requested."""
+    from incprof.report.card_answer import card_section, cards_json
     from incprof.study.sites.store import FOUND
     from incprof.study.views import threads_of
 
     summary, result = study.summary, study.as_placed(study.phases(), FOUND)
+    if args.csv and parts is not None:
+        from incprof.report.render.csv import write_csv
+
+        write_csv(card_section(result, parts).tables[0], sys.stdout)
+        return
     if args.csv:
         from incprof.report.files.csv_files import write_phases_csv
 
@@ -124,7 +138,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
         programs = programs_dict(study.run)
         write_json(
             summary, result, sys.stdout, ranks=study.ranks, sections=sections, programs=programs, explain=explanation,
-            threads=told,
+            threads=told, cards=None if parts is None else cards_json(result, parts),
         )  # fmt: skip
     else:
         from incprof.report.text.phases_text import write_text
@@ -134,6 +148,8 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section]) -> No
             ranks=study.ranks, per_rank=args.per_rank, job=study.run, details=args.details,
             suspensions=study.suspensions,
         )  # fmt: skip
+        if parts is not None:
+            sections = [card_section(result, parts), *sections]
         if sections:
             from incprof.report.render.text import write_sections
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from incprof.cli.sections import sections_of
+from incprof.cli.sections import cards_of, sections_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import (
     add_counters_argument,
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from incprof.study.page import page_parts
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
-    sections = sections_of(study, args)
+    sections = [cards_of(study, args), *sections_of(study, args)]
     from incprof.systems.mpi.sections.mpi_page import page_parts as mpi_parts
 
     mpi, untraced = mpi_parts(study, args.trace)

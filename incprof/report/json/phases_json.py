@@ -30,13 +30,16 @@ def write_json(
     *,
     ranks: RanksResult | None = None,
     sections: Sequence[Section] = (),
+    cards: Mapping[int, Mapping[str, object]] | None = None,
     **more: Mapping[str, object] | Sequence[object] | None,
 ) -> None:
     """Write one JSON object and a newline.
 
-    ranks: all ranks. more, sections: each is written under its name, unless it is None.
+    ranks: all ranks. cards: by phase. more, sections: each is written under its name, unless it is None.
     """
-    answer = as_dict(run, result)
+    answer: dict[str, Any] = as_dict(run, result)
+    if cards is not None:
+        answer["phases"] = [phase | {"card": cards[phase["id"]]} for phase in answer["phases"]]
     if ranks is not None:
         answer = with_ranks(answer, ranks)
     answer |= {key: value for key, value in more.items() if value is not None}
