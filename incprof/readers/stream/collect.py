@@ -37,6 +37,7 @@ class Collected:
         nodes: payloads of node images in file order, and None where some may be missing.
         lost: number of intervals without a usable interval image.
         before_ns: end of the last interval before these, if they are a part of the stream.
+        kinds: of the images that have places.
     """
 
     source: Source
@@ -48,6 +49,7 @@ class Collected:
     lost: int = 0
     ended: bool = False
     before_ns: int = 0
+    kinds: tuple[int, ...] = DATA
     _counters: array[int] = field(default_factory=lambda: array("Q"))
     _places: array[int] = field(default_factory=lambda: array("q"))
 
@@ -68,7 +70,7 @@ class Collected:
 
     @property
     def places(self) -> npt.NDArray[np.void]:
-        """Return the places of images of kinds 3, 4 and 7 of complete intervals, in file order; PLACE, shape (m,)."""
+        """Return the places of the images of complete intervals, in file order; PLACE, shape (m,)."""
         return np.frombuffer(self._places.tobytes(), dtype=PLACE)
 
     def add(self, counters: tuple[int, ...], members: list[Image]) -> None:
@@ -78,12 +80,12 @@ class Collected:
         self._counters.extend(counters)
 
 
-def collect(source: Source) -> Collected:
-    """Sort the images of a stream.
+def collect(source: Source, kinds: tuple[int, ...] = DATA) -> Collected:
+    """Sort the images of a stream; those of `kinds` get places.
 
     Raises: NoDataError if it is not a stream or has no metadata.
     """
-    found = Collected(source, first_metadata(source), {})
+    found = Collected(source, first_metadata(source), {}, kinds=kinds)
     found.modules = {module.id: module for module in found.metadata.modules}
     found.damage = Damage(source.holes, source.torn)
     sorter = Sorter(found)
@@ -117,7 +119,7 @@ class Sorter:
             if image.interval > self._last + 1:
                 found.nodes.append(None)
             found.nodes.append(found.source.array_at(image.offset, image.length).copy())
-        elif image.kind in DATA:
+        elif image.kind in found.kinds:
             self.pending.append(image)
         else:
             _take_object(found, image)
