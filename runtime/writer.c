@@ -265,8 +265,13 @@ void writer_forget(void)
     error = 0;
 }
 
+pid_t writer_tid(void)
+{
+    return spawn_tid(&thread);
+}
+
 uint64_t writer_cpu_ns(void)
 {
-    pid_t tid = spawn_tid(&thread);
+    pid_t tid = writer_tid();
     return tid > 0 ? sys_clock_ns(sys_thread_clock(tid)) : 0;
 }

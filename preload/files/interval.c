@@ -25,6 +25,8 @@ void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals
     interval->sample_count = 0;
     interval->totals = (struct thread_counters){0};
     interval->profiler_ticks = interval->thread_ns = interval->shortened = 0;
+    interval->io.length = 0;
+    interval->io.failed = false;
     if (!keep_totals) {
         table_clear(&interval->blocks);
         table_clear(&interval->calls);
@@ -36,6 +38,7 @@ void interval_free(struct interval *interval)
     table_free(&interval->paths);
     table_free(&interval->blocks);
     table_free(&interval->calls);
+    buffer_free(&interval->io);
     sys_free(interval->samples, interval->sample_capacity * sizeof *interval->samples);
     sys_free(interval->spare, interval->sample_capacity * sizeof *interval->spare);
     *interval = (struct interval){0};

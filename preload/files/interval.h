@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "buffer.h"
 #include "ring.h"
 #include "table.h"
 #include "thread.h"
@@ -62,6 +63,7 @@ struct interval {
     uint64_t thread_ns;
     uint32_t threads;
     uint64_t shortened; /* samples with a truncated path */
+    struct buffer io;   /* payload of kind 11 */
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);

@@ -207,6 +207,15 @@ static void put_samples(struct buffer *out, struct interval *interval)
     stream_end_image(out, start);
 }
 
+static void put_io(struct buffer *out, const struct interval *interval)
+{
+    if (interval->io.length == 0 || interval->io.failed)
+        return;
+    size_t start = stream_begin_image(out, IMAGE_IO, 0, interval->number);
+    buffer_bytes(out, interval->io.data, interval->io.length);
+    stream_end_image(out, start);
+}
+
 void stream_interval(struct buffer *out, struct interval *interval, const struct interval_record *record,
                      uint64_t rate_hz, size_t first_module)
 {
@@ -214,6 +223,7 @@ void stream_interval(struct buffer *out, struct interval *interval, const struct
     put_nodes(out, interval);
     put_profiles(out, interval, rate_hz);
     put_samples(out, interval);
+    put_io(out, interval);
     size_t start = stream_begin_image(out, IMAGE_INTERVAL, 0, interval->number);
     buffer_bytes(out, record, sizeof *record);
     stream_end_image(out, start);

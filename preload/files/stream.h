@@ -16,7 +16,8 @@ enum image_kind {
     IMAGE_MODULES,
     IMAGE_NODES,
     IMAGE_SAMPLES,
-    IMAGE_END
+    IMAGE_END,
+    IMAGE_IO = 11
 };
 
 /* The counters of an interval, in the order of the format. */

@@ -32,6 +32,7 @@ EXPORT void moncontrol(int mode)
 
 EXPORT void _mcleanup(void)
 {
+    collector_note_buffers();
     collector_stop();
 }
 

@@ -63,6 +63,7 @@ static bool is_chosen(enum start *start)
 static void on_end(int status, void *unused)
 {
     (void)status, (void)unused;
+    collector_note_buffers();
     collector_stop();
 }
 

@@ -7,6 +7,7 @@
 #include "closing_line.h"
 #include "interval.h"
 #include "module_scan.h"
+#include "procio.h"
 #include "recording.h"
 #include "sampler.h"
 #include "switch.h"
@@ -34,6 +35,8 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     module_scan_begin();
     recording_begin(&recording, config, launch, run_start_ns, forked, opening);
     interval_begin(&interval, run_start_ns, false);
+    if (config->format == FORMAT_STREAM)
+        procio_begin(forked);
 }
 
 uint64_t collection_start_ns(void)
@@ -144,9 +147,11 @@ static bool has_place(void)
 }
 
 /* Close the interval at `end_ns`; its data has been taken. The next interval begins at `next_ns`. */
-static void close_interval(uint64_t end_ns, uint64_t next_ns)
+static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
 {
     look_up_new_calls();
+    if (config->format == FORMAT_STREAM)
+        procio_put(&interval.io, thread_count() > interval.threads, end_ns, is_last);
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t collector_ns = worker_cpu_ns();
     const struct interval_record record = {
@@ -177,12 +182,17 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns)
     thread_settle(take_all_of);
 }
 
-void collection_close_interval(void)
+static void close_now(bool is_last)
 {
     take_calls();
     collection_drain();
     uint64_t now_ns = monotonic_ns();
-    close_interval(now_ns, now_ns);
+    close_interval(now_ns, now_ns, is_last);
+}
+
+void collection_close_interval(void)
+{
+    close_now(false);
 }
 
 /* Return whether samples in between show that the process has run, and only this thread was late. */
@@ -202,13 +212,13 @@ bool collection_leave_out(uint64_t from_ns, uint64_t until_ns)
     if (from_ns <= interval.start_ns || has_run(from_ns, until_ns))
         return false;
     interval.thread_ns -= thread_life_leave_out(from_ns, until_ns - from_ns);
-    close_interval(from_ns, until_ns);
+    close_interval(from_ns, until_ns, false);
     return true;
 }
 
 void collection_close(void)
 {
-    collection_close_interval();
+    close_now(true);
     recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
 
@@ -244,6 +254,7 @@ void collection_park(void)
         ticker_park(thread);
     burst_park();
     recording_park(&recording);
+    procio_park();
 }
 
 int collection_file(void)

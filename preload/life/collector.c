@@ -18,6 +18,7 @@
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
+#include "procio.h"
 #include "requests.h"
 #include "sampler.h"
 #include "switch.h"
@@ -218,6 +219,12 @@ void collector_stop(void)
     if (__atomic_load_n(&is_left, __ATOMIC_RELAXED) && !vfork_is_child() &&
         __atomic_exchange_n(&is_left, false, __ATOMIC_RELAXED))
         collection_tell_late();
+}
+
+void collector_note_buffers(void)
+{
+    if (is_under_way())
+        procio_note_buffers();
 }
 
 void collector_end(const char *why)

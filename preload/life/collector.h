@@ -19,7 +19,10 @@ void collector_start(enum start start);
  * than two seconds, after which the open interval is discarded. Does nothing in a vfork child. */
 void collector_stop(void);
 
-/* The same while the program continues, with one line on stderr that gives the reason. */
+/* Note the output that libc writes after that. At exit, not async-signal-safe. */
+void collector_note_buffers(void);
+
+/* The same as collector_stop while the program continues, with one line on stderr that gives the reason. */
 void collector_end(const char *why);
 
 /* The same before an exec, with the signals set as the new program is to inherit them; the recording continues if the

@@ -161,6 +161,11 @@ void thread_sign(struct thread *thread)
     __atomic_store_n(&thread->number, __atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
 }
 
+uint32_t thread_count(void)
+{
+    return __atomic_load_n(&next_number, __ATOMIC_RELAXED);
+}
+
 struct thread *thread_first(void)
 {
     return __atomic_load_n(&records, __ATOMIC_ACQUIRE);

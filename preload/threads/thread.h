@@ -109,6 +109,9 @@ bool thread_is_gone(pid_t tid);
 /* Make the record the calling thread's: set its tid and the next number. Thread-safe and async-signal-safe. */
 void thread_sign(struct thread *thread);
 
+/* Return the number of threads so far, in a forked child since the fork. Thread-safe. */
+uint32_t thread_count(void);
+
 /* Return the list of all records, newest first. Thread-safe. */
 struct thread *thread_first(void);
 

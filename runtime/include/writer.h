@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "buffer.h"
 #include "output.h"
@@ -42,6 +43,9 @@ bool writer_end(void);
 
 /* Forget the thread, in a forked child. */
 void writer_forget(void);
+
+/* Return the thread's id, or 0 without a thread. Async-signal-safe and thread-safe. */
+pid_t writer_tid(void);
 
 /* Return the thread's CPU time, or 0 without a thread. Async-signal-safe and thread-safe. */
 uint64_t writer_cpu_ns(void);

@@ -1,0 +1,167 @@
+"""Input and output by phase: the records of kind 11, their division among phases, and what is said of them."""
+
+from __future__ import annotations
+
+import errno
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.model.series import FloatArray
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.systems.io.analyse import PhaseIo, divided, rates_over_time
+from incprof.systems.io.card import notes, sentence
+from incprof.systems.io.read import (
+    BUFFERED,
+    CHILDREN,
+    PROCESS,
+    READ,
+    REFUSED,
+    VALUES,
+    WRITES,
+    WRITTEN,
+    Totals,
+    numbers_of,
+    records_of,
+    totals_of,
+)
+
+SECOND = 10**9
+
+
+def varint(value: int) -> bytes:
+    """A number as it is written."""
+    more = value >> 7
+    return bytes([value & 127 | 128 * bool(more)]) + (varint(more) if more else b"")
+
+
+def record(kind: int, *numbers: int) -> bytes:
+    """A record of an image."""
+    text = b"".join(map(varint, numbers))
+    return varint(kind) + varint(len(text)) + text
+
+
+def images(*payloads: bytes) -> list[IntervalImage]:
+    """Images of one interval of a second each."""
+    return [IntervalImage(at, at * SECOND, (at + 1) * SECOND, payload) for at, payload in enumerate(payloads)]
+
+
+def made(*payloads: bytes) -> Totals:
+    found = totals_of(images(*payloads))
+    assert found is not None
+    return found
+
+
+def test_totals_become_what_each_row_has() -> None:
+    found = made(
+        record(PROCESS, 10, 20, 1, 2, 0, 4096, 0, 0),
+        record(77, 1, 2, 3) + record(PROCESS, 10, 50, 1, 3, 0, 4096, 0, 0) + record(CHILDREN, 5, 6, 1, 1, 0, 0, 0),
+        record(PROCESS, 15, 50, 2, 3, 0, 4096, 0, 0) + record(BUFFERED, 100, 2),
+    )
+    assert found.values[:, READ].tolist() == [10, 0, 5]
+    assert found.values[:, WRITTEN].tolist() == [20, 30, 100]
+    assert found.values[:, WRITES].tolist() == [2, 1, 2]
+    assert found.start_s.tolist() == [0, 1, 2]
+    assert found.end_s.tolist() == [1, 2, 3]
+    assert found.children[WRITTEN] == 6
+    assert found.buffered == (100, 2)
+
+
+def test_a_lost_interval_costs_no_bytes() -> None:
+    whole = images(*(record(PROCESS, 10 * (at + 1), 0, at + 1, 0, 0, 0, 0, 0) for at in range(4)))
+    found = totals_of([whole[0], whole[3]])
+    assert found is not None
+    assert found.values[:, READ].tolist() == [10, 30]
+    assert found.end_s.tolist() == [1, 4]
+
+
+def test_damaged_records_are_counted_and_left_out() -> None:
+    good = record(PROCESS, 10, 0, 1, 0, 0, 0, 0, 0)
+    found = made(good, good[:-1], b"\xff" * 12, record(PROCESS, 1 << 60, 0, 1, 0, 0, 0, 0), record(PROCESS, 3), good)
+    assert found.damaged == 3
+    assert found.values[:, READ].sum() == 10
+    assert totals_of(images()) is None
+    assert totals_of(images(record(PROCESS, 3))) is None
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6))
+def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
+    found = totals_of(images(*payloads))
+    if found is not None:
+        assert found.values.shape == (len(found.end_s), VALUES)
+        assert (found.values >= 0).all()
+        assert all(isinstance(note, str) for note in notes(found))
+
+
+@given(st.lists(st.integers(0, 2**53), max_size=9))
+def test_numbers_are_read_as_written(numbers: list[int]) -> None:
+    assert numbers_of(b"".join(map(varint, numbers))) == numbers
+    assert list(records_of(record(PROCESS, *numbers))) == [(PROCESS, numbers)]
+
+
+@given(
+    st.integers(1, 4), st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**6)), min_size=1, max_size=12),
+    st.randoms(use_true_random=False),
+)  # fmt: skip
+def test_all_of_a_row_is_divided_and_none_twice(phases: int, rows: list[tuple[int, int]], random: object) -> None:
+    draw = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
+    amounts = np.array(rows, dtype=np.float64)
+    inside: FloatArray = draw.random((phases, len(rows))) * (draw.random((phases, len(rows))) < 0.5)
+    found, shared = divided(amounts, np.ones(len(rows)), inside)
+    there = inside.sum(axis=0) > 0
+    assert found.sum(axis=0) == pytest.approx(amounts[there].sum(axis=0))
+    assert (found >= 0).all()
+    assert (shared <= found * (1 + 1e-9) + 1e-9).all()
+
+
+def test_a_mixed_row_is_divided_by_each_phases_own_rate() -> None:
+    inside = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    found, shared = divided(np.array([[300.0], [100.0], [200.0]]), np.ones(3), inside)
+    assert found.ravel().tolist() == [450, 150]
+    assert shared.ravel().tolist() == [150, 50]
+    # A phase that does nothing has no part in what others do.
+    found, _ = divided(np.array([[300.0], [0.0], [200.0]]), np.ones(3), inside)
+    assert found.ravel().tolist() == [500, 0]
+
+
+def test_rates_over_time_add_up_to_all_bytes() -> None:
+    found = made(*(record(PROCESS, *(at * at,) * 2, 1, 1, 0, 0, 0, 0) for at in range(1, 6)))
+    start, end = np.linspace(0, 6, 13)[:-1], np.linspace(0, 6, 13)[1:]
+    read, written = rates_over_time(found, start, end)
+    assert np.nansum(read * (end - start)) == 25
+    assert np.isnan(read[-1])
+    assert (read[:10] == written[:10]).all()
+
+
+def test_sentences() -> None:
+    def one(**given: float) -> str | None:
+        nothing = dict.fromkeys(
+            ("read_b", "written_b", "reads", "writes", "from_storage_b", "to_storage_b", "divided"), 0.0
+        )
+        return sentence(PhaseIo(id=0, seconds=2.0, **(nothing | given)))
+
+    assert one() is None
+    assert one(read_b=4e6, reads=1000, from_storage_b=1e6) == (
+        "reads 4 MB in 1000 calls of 4 kB (2 MB/s), 1 MB from storage"
+    )
+    assert one(written_b=10, writes=1, divided=0.25) == (
+        "writes 10 B in 1 call (5 B/s); 25 % of it divided among phases of the same interval"
+    )
+    assert one(from_storage_b=5e7) == "reads 50 MB from storage, by mapped files"
+    assert one(to_storage_b=500) is None
+
+
+def test_notes() -> None:
+    assert notes(made(record(REFUSED, errno.EACCES))) == [
+        "What the process read and wrote is not available: /proc/self/io: Permission denied"
+    ]
+    process = record(PROCESS, 1000, 5000, 1, 5, 0, 0, 0, 0)
+    assert notes(made(process)) == ["The process read 1 kB and wrote 5 kB in 6 calls, as the kernel counted"]
+    with_child = made(process + record(CHILDREN, 7, 0, 1, 0, 0, 0, 0), b"\x01")
+    assert notes(with_child)[1:] == [
+        "Child processes that it waited for read 7 B and wrote 0 B more, in no phase",
+        "1 record of input and output could not be read",
+    ]
+    assert "some of its threads had ended" in notes(made(record(PROCESS, 1000, 5000, 1, 5, 0, 0, 0, 1)))[1]
