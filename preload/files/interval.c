@@ -27,6 +27,8 @@ void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals
     interval->profiler_ticks = interval->thread_ns = interval->shortened = 0;
     interval->io.length = 0;
     interval->io.failed = false;
+    interval->images.length = 0;
+    interval->images.failed = false;
     if (!keep_totals) {
         table_clear(&interval->blocks);
         table_clear(&interval->calls);
@@ -39,6 +41,7 @@ void interval_free(struct interval *interval)
     table_free(&interval->blocks);
     table_free(&interval->calls);
     buffer_free(&interval->io);
+    buffer_free(&interval->images);
     sys_free(interval->samples, interval->sample_capacity * sizeof *interval->samples);
     sys_free(interval->spare, interval->sample_capacity * sizeof *interval->spare);
     *interval = (struct interval){0};
@@ -111,6 +114,11 @@ static uint32_t add_path(struct interval *interval, const uint16_t *functions, c
             node = add_node(interval, node, module->id, address);
     }
     return node;
+}
+
+uint32_t interval_node(struct interval *interval, const uint16_t *functions, const struct sample *path)
+{
+    return add_path(interval, functions, path);
 }
 
 static bool more_samples(struct interval *interval)

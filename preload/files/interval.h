@@ -62,13 +62,16 @@ struct interval {
     uint64_t profiler_ticks;
     uint64_t thread_ns;
     uint32_t threads;
-    uint64_t shortened; /* samples with a truncated path */
-    struct buffer io;   /* payload of kind 11 */
+    uint64_t shortened;   /* samples with a truncated path */
+    struct buffer io;     /* payload of kind 11 */
+    struct buffer images; /* whole images of other folders, which the interval's write contains */
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
 /* Add a sample. `functions`: the modules of its Python frames, or NULL if there are none. */
 void interval_add_sample(struct interval *interval, const uint16_t *functions, const struct sample *sample);
+/* Return the node of a path of application frames, as that of a sample; only the frames and flags are used. */
+uint32_t interval_node(struct interval *interval, const uint16_t *functions, const struct sample *path);
 /* Add calls of an arc: the return addresses of the function (`from`) and of its hook (`self`). */
 void interval_add_calls(struct interval *interval, uint64_t from, uint64_t self, uint64_t calls);
 

@@ -224,6 +224,8 @@ void stream_interval(struct buffer *out, struct interval *interval, const struct
     put_profiles(out, interval, rate_hz);
     put_samples(out, interval);
     put_io(out, interval);
+    if (!interval->images.failed)
+        buffer_bytes(out, interval->images.data, interval->images.length);
     size_t start = stream_begin_image(out, IMAGE_INTERVAL, 0, interval->number);
     buffer_bytes(out, record, sizeof *record);
     stream_end_image(out, start);

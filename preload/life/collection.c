@@ -5,6 +5,7 @@
 #include "collection.h"
 
 #include "closing_line.h"
+#include "extensions.h"
 #include "interval.h"
 #include "module_scan.h"
 #include "procio.h"
@@ -37,6 +38,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     interval_begin(&interval, run_start_ns, false);
     if (config->format == FORMAT_STREAM)
         procio_begin(forked);
+    extensions_begin(forked, config->format == FORMAT_STREAM);
 }
 
 uint64_t collection_start_ns(void)
@@ -172,6 +174,8 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
         .dropped = recording.dropped,
         .suspended = suspended_ns + suspension_slept_ns(),
     };
+    if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
+        extensions_put(&interval, run_start_ns, end_ns, is_last);
     if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "extensions.h"
 #include "interval.h"
 
 #include "arcs.h"
@@ -20,6 +21,8 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
     while (ring_take(thread, &sample, &interval->totals.lost)) {
         if (sample.kind == KIND_CODE)
             python_learn(&thread->python, sample.frames, sample.frame_count);
+        else if (sample.kind == KIND_EVENT)
+            extensions_take(&sample, interval_node(interval, thread->python.functions, &sample));
         else
             interval_add_sample(interval, thread->python.functions, &sample);
     }

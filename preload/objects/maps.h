@@ -23,7 +23,9 @@ size_t maps_line_read(const char *line, struct mapping *mapping, bool *is_code);
 /* Read /proc/self/maps, NUL-terminated. The caller frees the buffer. */
 bool own_maps_read(struct buffer *text);
 
-/* Return whether the mapping, in this process, is this library's code. */
+/* Return whether the mapping, in this process, is code of this library, or of one preloaded beside it that has given an
+ * address (extension.h). */
 bool own_maps_hold_profiler(const struct mapping *mapping);
+void own_maps_add_profiler(uint64_t address);
 
 #endif

@@ -16,22 +16,19 @@ static void put_words(struct thread *thread, uint64_t *head, const uint64_t *wor
 static bool has_room(const struct thread *thread)
 {
     uint64_t tail = __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE);
-    return RING_WORDS - (thread->head - tail) >= SAMPLE_WORDS + INNER_FRAMES + OUTER_FRAMES;
+    return RING_WORDS - (thread->head - tail) >= SAMPLE_WORDS + INNER_FRAMES + OUTER_FRAMES + EXTENSION_WORDS;
 }
 
-void ring_put(struct thread *thread, const struct sample *sample)
+/* Put a record with the frames of thread->path, and `more` words behind them. `first`: its first word without the
+ * number of frames. */
+static void put_path(struct thread *thread, uint64_t first, uint64_t time_ns, uint64_t leaf_pc, const uint64_t *more,
+                     size_t more_count)
 {
     const struct path *path = &thread->path;
-    if (!has_room(thread)) {
-        thread_add(&thread->counters.lost, 1);
-        return;
-    }
     size_t outer = path_outer_count(path);
     size_t inner = path->frames < INNER_FRAMES ? (size_t)path->frames : INNER_FRAMES;
-    uint8_t flags = sample->flags | (path->frames > (int64_t)(inner + outer) ? SAMPLE_ELIDED : 0);
-    uint64_t words[SAMPLE_WORDS] = {(uint64_t)sample->weight << 32 | (uint64_t)(inner + outer) << 16 |
-                                        (uint64_t)sample->kind << 8 | flags,
-                                    sample->time_ns, sample->leaf_pc, thread->number};
+    uint64_t flags = path->frames > (int64_t)(inner + outer) ? SAMPLE_ELIDED : 0;
+    uint64_t words[SAMPLE_WORDS] = {first | (uint64_t)(inner + outer) << 16 | flags, time_ns, leaf_pc, thread->number};
     uint64_t head = thread->head;
     put_words(thread, &head, words, SAMPLE_WORDS);
     put_words(thread, &head, path->inner, inner);
@@ -39,9 +36,33 @@ void ring_put(struct thread *thread, const struct sample *sample)
         uint64_t frame = path_outer(path, &thread->memory, i);
         put_words(thread, &head, &frame, 1);
     }
+    put_words(thread, &head, more, more_count);
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
     if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
         worker_nudge(REQUEST_DRAIN);
+}
+
+static uint64_t first_word(uint32_t weight, enum sample_kind kind, uint8_t flags)
+{
+    return (uint64_t)weight << 32 | (uint64_t)kind << 8 | flags;
+}
+
+void ring_put(struct thread *thread, const struct sample *sample)
+{
+    uint64_t first = first_word(sample->weight, sample->kind, sample->flags);
+    if (has_room(thread))
+        put_path(thread, first, sample->time_ns, sample->leaf_pc, NULL, 0);
+    else
+        thread_add(&thread->counters.lost, 1);
+}
+
+bool ring_put_event(struct thread *thread, uint32_t extension, uint64_t time_ns, uint8_t flags,
+                    const uint64_t words[EXTENSION_WORDS])
+{
+    if (!has_room(thread))
+        return false;
+    put_path(thread, first_word(extension, KIND_EVENT, flags), time_ns, 0, words, EXTENSION_WORDS);
+    return true;
 }
 
 bool python_tell(struct python_thread *mine, const uint64_t *record, size_t count)
@@ -70,9 +91,10 @@ bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
     sample->frame_count = (uint16_t)(words[0] >> 16);
     sample->kind = (uint8_t)(words[0] >> 8);
     sample->flags = (uint8_t)words[0];
-    if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_CODE ||
+    size_t more = sample->kind == KIND_EVENT ? EXTENSION_WORDS : 0;
+    if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_EVENT ||
         words[3] > __atomic_load_n(&thread->number, __ATOMIC_RELAXED) ||
-        head - tail < SAMPLE_WORDS + (uint64_t)sample->frame_count) {
+        head - tail < SAMPLE_WORDS + (uint64_t)sample->frame_count + more) {
         (*lost)++;
         __atomic_store_n(&thread->tail, head, __ATOMIC_RELEASE);
         return false;
@@ -83,6 +105,8 @@ bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
     tail += SAMPLE_WORDS;
     for (size_t i = 0; i < sample->frame_count; i++)
         sample->frames[i] = thread->ring[tail++ & (RING_WORDS - 1)];
+    for (size_t i = 0; i < more; i++)
+        sample->words[i] = thread->ring[tail++ & (RING_WORDS - 1)];
     __atomic_store_n(&thread->tail, tail, __ATOMIC_RELEASE);
     return true;
 }

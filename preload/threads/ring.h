@@ -6,10 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extension.h"
 #include "thread.h"
 
 /* docs/reference/formats.md, kind 7 */
-enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN, KIND_CODE /* in a ring: no sample */ };
+enum sample_kind {
+    KIND_OWN,
+    KIND_LIBRARY,
+    KIND_PROFILER,
+    KIND_UNKNOWN,
+    KIND_CODE,
+    KIND_EVENT /* in a ring: no samples */
+};
 
 /* A sample in a thread's ring: four words and the frames. */
 enum { SAMPLE_WORDS = 4 };
@@ -19,16 +27,22 @@ struct sample {
     uint64_t time_ns;
     uint64_t leaf_pc;
     uint32_t thread; /* its number, because the record may belong to another thread by now */
-    uint32_t weight; /* in ticks; 0 in a dense sampling window (sampler.h) */
+    uint32_t weight; /* in ticks; 0 in a dense sampling window (sampler.h). Of an event: the extension's number */
     uint16_t frame_count;
     uint8_t kind; /* enum sample_kind */
     uint8_t flags;
     uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
+    uint64_t words[EXTENSION_WORDS];              /* of an event */
 };
 
 /* Put a sample with the frames of thread->path into the thread's ring; if the ring is full, count it as lost. By the
  * thread itself, async-signal-safe. */
 void ring_put(struct thread *thread, const struct sample *sample);
+
+/* Put an event of an extension there, with the frames of thread->path; false if the ring is full. By the thread itself,
+ * with signals blocked. */
+bool ring_put_event(struct thread *thread, uint32_t extension, uint64_t time_ns, uint8_t flags,
+                    const uint64_t words[EXTENSION_WORDS]);
 
 /* python_tell (python.h) puts a record of a code object into the ring, of at most as many words as a sample has frames;
  * false if the ring is full. */

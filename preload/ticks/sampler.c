@@ -15,10 +15,9 @@
 #include "vfork.h"
 
 /* The handler may use one fiftieth of the thread's CPU time. It accumulates up to one millisecond of credit and uses up
- * to 50 us at a time: a longer walk is cut (path.h), and ticks without credit are added to the next sample. It is
- * charged by the thread's CPU clock, whatever the time was used for. */
+ * to 50 us (SAMPLER_LONGEST_NS) at a time: a longer walk is cut (path.h), and ticks without credit are added to the
+ * next sample. It is charged by the thread's CPU clock, whatever the time was used for. */
 #define SHARE 50
-#define LONGEST_NS 50000
 
 static enum sample_kind kind_of_leaf(const struct cursor *cursor)
 {
@@ -37,6 +36,19 @@ static void set_home(struct sample *sample, const struct path *path, bool was_st
     sample->leaf_pc = path->home;
 }
 
+void sampler_walk(struct thread *thread, struct cursor *cursor, uint64_t deadline_ns)
+{
+    const struct python *python = python_current();
+    struct python_walk frames;
+    const struct python_stack stack = {.low = cursor->sp,
+                                       .high = cursor->sp >= thread->stack_low ? thread->stack_high : 0,
+                                       .bytes = (const uint8_t *)cursor->sp,
+                                       .self = (uint64_t)pthread_self()};
+    if (python != NULL)
+        python_begin(&frames, python, &thread->python, &stack);
+    path_walk(&thread->path, &thread->memory, cursor, python != NULL ? &frames : NULL, deadline_ns);
+}
+
 static void take_sample(struct thread *thread, const struct code_map *map, const ucontext_t *context, uint64_t weight,
                         uint64_t now_ns)
 {
@@ -47,15 +59,7 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
     bool is_unknown = cursor.range == NULL; /* although a search may find its caller */
-    const struct python *python = python_current();
-    struct python_walk frames;
-    const struct python_stack stack = {.low = cursor.sp,
-                                       .high = cursor.sp >= thread->stack_low ? thread->stack_high : 0,
-                                       .bytes = (const uint8_t *)cursor.sp,
-                                       .self = (uint64_t)pthread_self()};
-    if (python != NULL)
-        python_begin(&frames, python, &thread->python, &stack);
-    path_walk(path, &thread->memory, &cursor, python != NULL ? &frames : NULL, now_ns + LONGEST_NS);
+    sampler_walk(thread, &cursor, now_ns + SAMPLER_LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
         if (weight > 0)

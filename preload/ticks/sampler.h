@@ -16,6 +16,13 @@ bool sampler_start(void);
 /* Take the thread's last sample and delete its timer. Async-signal-safe; called by the thread itself. */
 void sampler_end_thread(struct thread *thread);
 
+/* The longest time that a walk may take. */
+#define SAMPLER_LONGEST_NS 50000
+
+/* Walk the calling thread's stack from the cursor outwards, through Python's frames too, into thread->path. In the tick
+ * handler, or with signals blocked. */
+void sampler_walk(struct thread *thread, struct cursor *cursor, uint64_t deadline_ns);
+
 /* Dense sampling windows: from time to time a thread is sampled every millisecond, to show steps shorter than its tick
  * period. These samples stand for no time (weight 0); ticks continue unchanged. Only where calls are not counted, and
  * where perf's clock is permitted. */

@@ -1,4 +1,5 @@
-/* The interrupted registers, for unwind.c and return_search.c alone (_GNU_SOURCE). Async-signal-safe. */
+/* The interrupted registers, for unwind.c, return_search.c and extension_events.c alone (_GNU_SOURCE).
+ * Async-signal-safe. */
 #ifndef INCPROF_REGISTERS_H
 #define INCPROF_REGISTERS_H
 
@@ -29,6 +30,14 @@ static inline uint64_t machine_link(const ucontext_t *context)
     return 0;
 }
 
+/* Set what a walk that starts at this instruction needs. The function must not return before the walk has ended. */
+static inline __attribute__((always_inline)) void machine_set_here(ucontext_t *context)
+{
+    greg_t *registers = context->uc_mcontext.gregs;
+    __asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
+                     : "=&r"(registers[REG_RIP]), "=&r"(registers[REG_RSP]), "=&r"(registers[REG_RBP]));
+}
+
 #elif defined(__aarch64__)
 
 /* Return a register of the interrupted thread by its DWARF number. */
@@ -46,6 +55,15 @@ static inline uint64_t machine_pc(const ucontext_t *context)
 static inline uint64_t machine_link(const ucontext_t *context)
 {
     return machine_address(context->uc_mcontext.regs[30]);
+}
+
+/* Set what a walk that starts at this instruction needs. The function must not return before the walk has ended. */
+static inline __attribute__((always_inline)) void machine_set_here(ucontext_t *context)
+{
+    mcontext_t *registers = &context->uc_mcontext;
+    __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
+                     : "=&r"(registers->pc), "=&r"(registers->sp), "=&r"(registers->regs[29]),
+                       "=&r"(registers->regs[30]));
 }
 
 #endif
