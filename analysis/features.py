@@ -55,14 +55,13 @@ def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mix
     ticks, unseen = filled_by_calls(profile, chains, ticks, options)
     inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
     in_interval = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
-    often = matters(inclusive, in_interval, float(np.asarray(inclusive.sum(axis=0)).ravel()[0]), options)
     keep = np.zeros(len(chains.parent), dtype=np.bool_)
-    keep[often] = True
+    keep[most_varied(shares(inclusive, in_interval))] = True
     keep[0] = True
     own = _nearest_kept(keep, chains.parent)
     own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])
     gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(own.max()) + 1))
-    above = from_chains(profile, chains, inclusive, in_interval, np.flatnonzero(keep), options)
+    above = from_chains(profile, chains, inclusive, in_interval, np.flatnonzero(keep))
     if len(unseen):
         above = with_functions(above, ticks[:, len(chains.parent) :].toarray(), unseen)
     own_ticks = csr_array(ticks @ gather)
@@ -77,8 +76,9 @@ def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:
     return place.astype(np.int64)
 
 
-# Columns that hold the last bit of the variance only add cost.
+# The columns that vary most are kept; more would only cost memory.
 MAX_COLUMNS = 256
+ROUNDED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def interval_seconds(profile: IntervalProfile) -> FloatArray:
     return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
 
 
-def shares(matrix: csr_array) -> csr_array:
-    """Divide rows by their sums: sparse (n, f). Empty rows stay empty."""
+def shares(matrix: csr_array, totals: FloatArray | None = None) -> csr_array:
+    """Divide rows by their sums, or by `totals`, (n,): sparse (n, f). Empty rows stay empty."""
     out = csr_array(matrix, dtype=np.float64, copy=True)
-    totals = np.asarray(out.sum(axis=1)).ravel()
+    totals = np.asarray(out.sum(axis=1)).ravel() if totals is None else np.maximum(totals, 1e-9)
     out.data /= np.repeat(totals, np.diff(out.indptr))
     return out
 
@@ -133,21 +133,31 @@ def idle_intervals(ticks: FloatArray, expected: float, idle: float = PHASES.idle
     return (ticks <= 0) | (ticks < idle * yardstick)
 
 
-def energetic_columns(matrix: csr_array, energy: float = PHASES.kept_energy, cap: int = MAX_COLUMNS) -> IntArray:
-    """Return the fewest columns that hold `energy` of the sum of squared deviations, ascending, at most `cap`.
+def most_varied(matrix: csr_array, most: int = MAX_COLUMNS) -> IntArray:
+    """Return the columns of a sparse matrix that vary most, ascending, at most `most`."""
+    variance = _variance(matrix)
+    return np.sort(np.lexsort((np.arange(len(variance)), -variance))[:most]).astype(np.int64)
+
+
+def varying_columns(matrix: csr_array) -> IntArray:
+    """Return the columns that vary most, ascending.
 
     Constant columns add no distance and are dropped; if all are constant, the largest one stays.
     """
-    n = matrix.shape[0]
+    columns = most_varied(matrix)
+    varies = columns[_variance(matrix)[columns] > 0]
+    if len(varies) or not len(columns):
+        return varies
+    return np.array([int(np.argmax(np.asarray(matrix.sum(axis=0)).ravel()))], dtype=np.int64)
+
+
+def _variance(matrix: csr_array) -> FloatArray:
+    """Return the sum of squared deviations of each column of a sparse matrix, (c,)."""
+    n = max(matrix.shape[0], 1)
     total = np.asarray(matrix.sum(axis=0)).ravel()
     squares = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
-    variance = np.maximum(squares - total**2 / max(n, 1), 0.0)
-    order = np.lexsort((np.arange(len(variance)), -variance))
-    if not variance.sum() > 0:
-        return np.array([int(np.argmax(total))] if len(total) else [], dtype=np.int64)
-    cumulated = np.cumsum(variance[order])
-    count = int(np.searchsorted(cumulated, energy * cumulated[-1])) + 1
-    return np.sort(order[: min(count, cap)]).astype(np.int64)
+    # Rounding leaves a little of a constant column.
+    return np.where(squares * n > total**2 * (1.0 + ROUNDED), squares - total**2 / n, 0.0)
 
 
 def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptions = PHASES) -> Features:
@@ -160,13 +170,13 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
     if mixes is None:
         matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
         ticks = interval_seconds(profile) * rate
-        above = from_functions(csr_array(matrix * rate), options) if share else None
+        above = from_functions(csr_array(matrix * rate)) if share else None
     else:
         matrix, functions, above = mixes.own, mixes.functions, mixes.above
         ticks = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     if share:
         matrix = shares(matrix)
-    columns = energetic_columns(matrix, options.kept_energy)
+    columns = varying_columns(matrix)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
     idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
     return Features(x, functions[columns], ticks, idle, above, mixes)
@@ -178,8 +188,6 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
 # name. n intervals, c call paths.
 
 
-# Keep the call paths that change most; more would only cost memory.
-MAX_CHAINS = 192
 # A wrapper has the same share as what it calls, up to this mean and largest difference.
 SAME_MEAN, SAME_MOST = 0.003, 0.08
 
@@ -204,37 +212,20 @@ class Inclusive:
 
 
 def from_chains(
-    profile: IntervalProfile,
-    chains: CallTree,
-    inclusive: csr_array,
-    total: FloatArray,
-    keep: IntArray,
-    options: PhaseOptions = PHASES,
+    profile: IntervalProfile, chains: CallTree, inclusive: csr_array, total: FloatArray, keep: IntArray
 ) -> Inclusive:
-    """Build it from inclusive ticks, sparse (n, q), keeping the call paths `keep`. total: (n,) all ticks."""
+    """Build it from inclusive ticks, sparse (n, q), of the call paths `keep`. total: (n,) all ticks."""
     keep = keep[keep > 0]
     counts = np.ascontiguousarray(inclusive.tocsc()[:, keep].toarray())
     own, named = _not_only_wrapped(counts, total, chains, keep, [function.is_library for function in profile.functions])
-    own = own[np.sort(np.argsort(-_variance(counts[:, own], total), kind="stable")[:MAX_CHAINS])]
     return Inclusive(counts[:, own], total, named[own])
 
 
-def from_functions(ticks: csr_array, options: PhaseOptions = PHASES) -> Inclusive:
+def from_functions(ticks: csr_array) -> Inclusive:
     """Build it without call paths, from ticks by function, sparse (n, f): the calls between functions are unknown."""
     total = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
-    keep = matters(ticks, total, float(total.sum()), options)
-    counts = np.ascontiguousarray(ticks.tocsc()[:, keep].toarray())
-    own = np.sort(np.argsort(-_variance(counts, total), kind="stable")[:MAX_CHAINS])
-    return Inclusive(counts[:, own], total, keep[own])
-
-
-def matters(ticks: csr_array, total: FloatArray, whole: float, options: PhaseOptions) -> IntArray:
-    """Return the columns with enough of the run, or much of several intervals, ascending. ticks: sparse (n, q)."""
-    part = csr_array(ticks, dtype=np.float64, copy=True)
-    part.data /= np.repeat(np.maximum(total, 1e-9), np.diff(part.indptr))
-    often = np.asarray((part >= options.much).sum(axis=0)).ravel()
-    column = np.asarray(ticks.sum(axis=0)).ravel()
-    return np.flatnonzero(((column >= options.least_chain * whole) & (column > 0)) | (often >= options.several))
+    keep = most_varied(shares(ticks))
+    return Inclusive(np.ascontiguousarray(ticks.tocsc()[:, keep].toarray()), total, keep)
 
 
 def _not_only_wrapped(
@@ -271,11 +262,6 @@ def _nearest(place: dict[int, int], chains: CallTree, chain: int) -> int | None:
         if chain in place:
             return place[chain]
     return None
-
-
-def _variance(counts: FloatArray, total: FloatArray) -> FloatArray:
-    """Return the variance of the share of each column, (c,)."""
-    return np.asarray((counts / np.maximum(total, 1e-9)[:, None]).var(axis=0), dtype=np.float64)
 
 
 def with_functions(inclusive: Inclusive, counts: FloatArray, functions: Sequence[int] | IntArray) -> Inclusive:

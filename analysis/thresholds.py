@@ -75,7 +75,7 @@ def with_value(group: Group, name: str, text: str) -> Group:
 # Thresholds that decide which intervals form a phase. thresholds.md lists all thresholds with their evidence.
 
 
-PART_OF_INTERVAL, PART_OF_RUN = "part of an interval", "part of the run"
+PART_OF_RUN = "part of the run"
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,6 @@ class PhaseOptions:
     samples: float = threshold(
         5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
-    least_chain: float = threshold(
-        0.02, PART_OF_RUN, "a call path with less inclusive time counts for its caller", without=0.0
-    )
-    much: float = threshold(
-        0.25, PART_OF_INTERVAL, "unless it has this much of several intervals: phases may be short", without=1.0
-    )
-    several: int = threshold(2, "intervals", "one may be an accident", low=1, high=1000)
-    kept_energy: float = threshold(0.999, "part of the variance", "columns with the rest only add noise", without=1.0)
     fill: float = threshold(
         0.25, "part of a busy thread's ticks", "if fewer ticks were sampled, counted calls fill the rest", without=0.0
     )
