@@ -25,6 +25,7 @@ struct config {
     enum output_format format;
     enum gathering gather;
     bool charge_libraries; /* gmon format: library time is charged to its caller */
+    bool counters;         /* INCPROF_COUNTERS: hardware events are counted */
     bool follow;           /* forked children are recorded */
     bool disabled;
 };

@@ -17,7 +17,8 @@ enum image_kind {
     IMAGE_NODES,
     IMAGE_SAMPLES,
     IMAGE_END,
-    IMAGE_IO = 11
+    IMAGE_IO = 11,
+    IMAGE_COUNTERS = 12
 };
 
 /* The counters of an interval, in the order of the format. */

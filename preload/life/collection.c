@@ -5,12 +5,14 @@
 #include "collection.h"
 
 #include "closing_line.h"
+#include "counters.h"
 #include "extensions.h"
 #include "interval.h"
 #include "module_scan.h"
 #include "procio.h"
 #include "recording.h"
 #include "sampler.h"
+#include "stream.h"
 #include "switch.h"
 #include "sys.h"
 #include "thread_life.h"
@@ -33,6 +35,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     last_cpu_ns = start_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = suspended_ns = 0;
     suspension_slept_ns();
+    counters_begin(config);
     module_scan_begin();
     recording_begin(&recording, config, launch, run_start_ns, forked, opening);
     interval_begin(&interval, run_start_ns, false);
@@ -69,6 +72,7 @@ static void take_samples_of(struct thread *thread, uint64_t now_ns)
 {
     interval.thread_ns += thread_life_ns(thread, now_ns);
     interval_take_thread(&interval, thread);
+    counters_take_thread(thread);
 }
 
 void collection_drain(void)
@@ -148,6 +152,15 @@ static bool has_place(void)
     return !is_needed || launch_claim_directory(launch, config->directory, "gmon");
 }
 
+static void put_counters(void)
+{
+    if (config->format != FORMAT_STREAM)
+        return;
+    size_t start = stream_begin_image(&interval.images, IMAGE_COUNTERS, 0, interval.number);
+    counters_put(&interval.images);
+    stream_end_image(&interval.images, start);
+}
+
 /* Close the interval at `end_ns`; its data has been taken. The next interval begins at `next_ns`. */
 static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
 {
@@ -176,6 +189,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
     };
     if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
+    put_counters();
     if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;
@@ -257,6 +271,7 @@ void collection_park(void)
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         ticker_park(thread);
     burst_park();
+    counters_park();
     recording_park(&recording);
     procio_park();
 }

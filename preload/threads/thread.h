@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "arcs.h"
+#include "counter_values.h"
 #include "path.h"
 #include "python.h"
 #include "unwind.h"
@@ -57,6 +58,7 @@ struct thread {
     uint64_t burst_ticks; /* ticks delivered when that began (collector) */
     pid_t perf_tid;       /* thread of the perf event: the running one, or one before it (collector) */
     bool wants_ticker;    /* from the interval thread */
+    struct thread_events events; /* hardware events (collector) */
     uint64_t period_ns, first_due_ns, delivered;
     int64_t credit_ns; /* the handler's time budget; below 0 it skips ticks (sampler.c) */
     uint64_t held;     /* skipped ticks, added to the next sample's weight */

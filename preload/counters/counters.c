@@ -1,0 +1,124 @@
+/* Thread safety: the collector's, under its lock; the state is reset when there is no interval thread. */
+#define _GNU_SOURCE
+#include "counters.h"
+
+#include <sys/auxv.h>
+#include <sys/resource.h>
+
+#include "sys.h"
+
+#define STATM "/proc/self/statm"
+
+static bool is_on;             /* hardware events were requested */
+static int statm = -1;         /* opened by each interval thread; -2: it cannot be */
+static struct rusage previous; /* of the application's threads at the end of the last interval */
+static struct counter_values of_threads;
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+void counters_begin(const struct config *config)
+{
+    is_on = config->counters;
+    statm = -1;
+    of_threads = (struct counter_values){0};
+    SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
+}
+
+void counters_take_thread(struct thread *thread)
+{
+    struct thread_events *events = &thread->events;
+    if (!is_on)
+        return;
+    thread_events_take(events, &of_threads);
+    if (events->tid == thread->tid && __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_LIVE)
+        return;
+    thread_events_close(events);
+    if (__atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_LIVE)
+        thread_events_open(events, thread->tid);
+    thread_events_report();
+}
+
+static void put(struct counter_values *values, enum counter counter, uint64_t value)
+{
+    values->value[counter] = value;
+    values->known |= (uint64_t)1 << counter;
+}
+
+/* The interval thread is one of the process's threads: its part is subtracted, as far as it is one of whole numbers. */
+static void take_usage(struct counter_values *values)
+{
+    struct rusage all, own;
+    static struct rusage own_before;
+    if (SYS2(SYS_getrusage, RUSAGE_THREAD, &own) != 0 || SYS2(SYS_getrusage, RUSAGE_SELF, &all) != 0)
+        return;
+    if (own.ru_minflt < own_before.ru_minflt || own.ru_nvcsw < own_before.ru_nvcsw)
+        own_before = (struct rusage){0}; /* another interval thread */
+    const struct {
+        enum counter counter;
+        int64_t all, own;
+    } grown[] = {
+        {COUNTER_MINOR_FAULTS, all.ru_minflt - previous.ru_minflt, own.ru_minflt - own_before.ru_minflt},
+        {COUNTER_MAJOR_FAULTS, all.ru_majflt - previous.ru_majflt, own.ru_majflt - own_before.ru_majflt},
+        {COUNTER_VOLUNTARY_SWITCHES, all.ru_nvcsw - previous.ru_nvcsw, own.ru_nvcsw - own_before.ru_nvcsw},
+        {COUNTER_INVOLUNTARY_SWITCHES, all.ru_nivcsw - previous.ru_nivcsw, own.ru_nivcsw - own_before.ru_nivcsw},
+        {COUNTER_USER_NS, (int64_t)(ns_of(&all.ru_utime) - ns_of(&previous.ru_utime)),
+         (int64_t)(ns_of(&own.ru_utime) - ns_of(&own_before.ru_utime))},
+        {COUNTER_SYSTEM_NS, (int64_t)(ns_of(&all.ru_stime) - ns_of(&previous.ru_stime)),
+         (int64_t)(ns_of(&own.ru_stime) - ns_of(&own_before.ru_stime))},
+    };
+    for (size_t i = 0; i < sizeof grown / sizeof *grown; i++) {
+        int64_t rest = grown[i].all - grown[i].own;
+        put(values, grown[i].counter, rest > 0 ? (uint64_t)rest : 0);
+    }
+    put(values, COUNTER_PEAK, (uint64_t)all.ru_maxrss * 1024u);
+    previous = all;
+    own_before = own;
+}
+
+/* The second number of /proc/self/statm. */
+static void take_resident(struct counter_values *values)
+{
+    char text[128];
+    if (statm == -1) {
+        int fd = sys_open(STATM, O_RDONLY, 0);
+        statm = fd >= 0 ? fd : -2;
+    }
+    long got = statm >= 0 ? SYS4(SYS_pread64, statm, text, sizeof text - 1, 0) : -1;
+    const char *at = text, *end = text + (got > 0 ? got : 0);
+    uint64_t pages = 0;
+    while (at < end && *at != ' ')
+        at++;
+    if (at == end)
+        return;
+    for (at++; at < end && *at >= '0' && *at <= '9'; at++)
+        pages = pages * 10 + (uint64_t)(*at - '0');
+    put(values, COUNTER_RESIDENT, pages * getauxval(AT_PAGESZ));
+}
+
+void counters_put(struct buffer *out)
+{
+    struct counter_values values = of_threads;
+    of_threads = (struct counter_values){0};
+    take_usage(&values);
+    take_resident(&values);
+    for (int i = 0; i < COUNTER_NUMBERS; i++) {
+        if ((values.known >> i & 1) == 0)
+            continue;
+        buffer_varint(out, (uint64_t)i);
+        buffer_varint(out, values.value[i]);
+    }
+}
+
+void counters_park(void)
+{
+    if (statm >= 0)
+        sys_close(statm);
+    statm = -1;
+    for (struct thread *thread = thread_first(); is_on && thread != NULL; thread = thread->next) {
+        thread_events_take(&thread->events, &of_threads);
+        thread_events_close(&thread->events);
+    }
+}

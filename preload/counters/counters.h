@@ -1,0 +1,43 @@
+/* Counters of the open interval: page faults, context switches, CPU time in user and kernel mode, resident memory;
+ * with INCPROF_COUNTERS, hardware events of the application's threads.
+ *
+ * Everything here is for the collector, under its lock. Descriptors are in the interval thread's own table. Nothing is
+ * opened in a vfork child, which has no interval thread.
+ */
+#ifndef INCPROF_COUNTERS_H
+#define INCPROF_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "config.h"
+#include "counter_values.h"
+#include "thread.h"
+
+/* Before the first thread starts, of the process or of a forked child. */
+void counters_begin(const struct config *config);
+
+/* Add what a thread's events have counted since the last time. Opens them for a new thread, which is not counted until
+ * then, and closes those of the record's last thread. */
+void counters_take_thread(struct thread *thread);
+
+/* Append the counters since the last time, as the payload of their image. */
+void counters_put(struct buffer *out);
+
+/* Close all descriptors: this interval thread ends, and another one will continue. */
+void counters_park(void);
+
+/* Hardware events of one thread, a group that the kernel counts together. */
+
+/* Open the group. `events` counts nothing where that is not permitted. */
+void thread_events_open(struct thread_events *events, pid_t tid);
+void thread_events_close(struct thread_events *events);
+
+/* Add what the group has counted since the last time. */
+void thread_events_take(struct thread_events *events, struct counter_values *values);
+
+/* Print one line on stderr, once, if some event could not be counted. */
+void thread_events_report(void);
+
+#endif
