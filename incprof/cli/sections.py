@@ -33,13 +33,11 @@ def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
 
 def card_parts(study: Study, args: argparse.Namespace, bins: TimeBins | None) -> list[CardPart]:
     """Return the parts of the phases' cards for which something was recorded, in the order of their columns."""
+    from incprof.systems.counters.card import cards
     from incprof.systems.io.card import card as io_card
 
-    found: list[CardPart | None] = [io_card(study, bins)]
-    if args.counters is not None:
-        from incprof.systems.counters.card import cards
 
-        found += cards(study, args.counters)
+    found: list[CardPart | None] = [io_card(study, bins), *cards(study, args.counters, bins)]
     return [part for part in found if part is not None]
 
 

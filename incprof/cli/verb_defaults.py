@@ -125,6 +125,11 @@ def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = (
         if setting.name in leave_out:
             continue
         text = f"{setting.help} (default: {setting.default})"
-        action = group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
+        if setting.alone is not None:
+            action: argparse.Action = group.add_argument(
+                *setting.flags, dest=setting.name, action="store_const", const=setting.alone, help=setting.help
+            )
+        else:
+            action = group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
         if setting.expert:
             expert(action)

@@ -29,6 +29,7 @@ class Setting(NamedTuple):
         parse: returns the value in the collector's format; its ValueError describes the expected one.
         default: the collector's behaviour without a value.
         expert: --help omits it.
+        alone: value of the flag, which is then given without one; None: it takes a value.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Setting(NamedTuple):
     help: str
     parse: Callable[[str], str]
     expert: bool = False
+    alone: str | None = None
 
     @property
     def variable(self) -> str:
@@ -137,10 +139,11 @@ SETTINGS = (
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
-    Setting("ranks", ("--ranks",), "LIST", "all", "these ranks only, such as 0,8-15 or every:64", ranks),
-    Setting("exe", ("--exe",), "GLOB", "the command", "record programs of this name or path only", programs),
+    Setting("ranks", ("--ranks",), "LIST", "all", "these ranks only, such as 0,8-15 or every:64", ranks, True),
+    Setting("exe", ("--exe",), "GLOB", "the command", "record programs of this name or path only", programs, True),
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
+    Setting("counters", ("--counters",), "1|0", "0", "count hardware events of all threads", switch, True, "1"),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
 

@@ -161,8 +161,12 @@ class StreamWriter:
         arcs: Mapping[tuple[str, str], int] | None = None,
         duration_s: float | None = None,
         counters: Mapping[int, int] | None = None,
+        images: Mapping[int, bytes] | None = None,
     ) -> bytes:
-        """Append an interval and return its bytes. counters: by index, over what follows from the samples."""
+        """Append an interval and return its bytes.
+
+        counters: by index, over what follows from the samples. images: payloads of further kinds.
+        """
         samples = list(samples)
         length = round((self.interval_s if duration_s is None else duration_s) * 1e9)
         numbers = [self.node(s.path) for s in samples]
@@ -177,6 +181,8 @@ class StreamWriter:
         if library := self._ticks(samples, LIBRARY):
             out += image(LIBRARY_TIME, blocks(library, self.rate_hz), interval=self._count)
         out += image(SAMPLES, self._sample_payload(samples, numbers, length), interval=self._count)
+        for kind, payload in (images or {}).items():
+            out += image(kind, payload, interval=self._count)
         out += image(INTERVAL, self._counter_payload(samples, length, counters or {}), interval=self._count)
         self._now_ns += length
         self._count += 1

@@ -204,5 +204,5 @@ def test_cards_have_figures_and_energy_as_far_as_they_were_counted(tmp_path, cap
     assert "energy_j" not in first["card"]
     assert main(["phases", str(run), "--counters", str(path), "--card", "--csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "id,seconds,cpu_s,bound_by"
+    assert lines[0] == "id,seconds,cpu_s,ipc,bound_by"
     assert [line.split(",")[0] for line in lines[1:]] == ["0", "1"]

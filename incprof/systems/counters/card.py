@@ -1,33 +1,100 @@
-"""Counters on the cards of phases: figures, what bounds each phase, energy."""
+"""Counters on the cards of phases: figures, resident memory, what bounds each phase, energy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from incprof.analysis.energy import overlaps
+from incprof.analysis.views.tracks import TimeBins
 from incprof.model.card import CardPart
-from incprof.model.section import Column
+from incprof.model.section import Column, Lane
 from incprof.study.power import SampledCounters
 from incprof.study.study import Study
+from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase, lanes_of
 from incprof.systems.counters.read import read_by_phase
-from incprof.systems.counters.sections import BOUND
+from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
+from incprof.systems.counters.sections import BOUND, lane
 
-# Figures that have a place of their own on a card.
+# A figure that has a place of its own on a card.
 ENERGY = "energy_j"
 
 
-def cards(study: Study, path: str) -> list[CardPart]:
-    """Return the parts on the counters in a file: figures and, where power was sampled, energy.
+def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPart]:
+    """Return the parts on counters in the recording, and on those in a file if one is given; its figures go first.
 
-    Lanes are those of the file's section.
+    The lanes of a file's counters are in its own section.
     """
-    found = read_by_phase(SampledCounters(study, path))
-    figures = {phase.id: dict(phase.figures) for phase in found.phases}
-    bounds = {phase.id: BOUND[phase.bound.by] for phase in found.phases if phase.bound is not None}
-    metrics = {
-        phase: {name: value for name, value in each.items() if name != ENERGY}
-        | ({"bound_by": bounds[phase]} if phase in bounds else {})
-        for phase, each in figures.items()
-    }
-    energy = {phase: each[ENERGY] for phase, each in figures.items() if ENERGY in each}
-    parts = [CardPart("metrics", metrics, (Column("Bound by", bounds.get, "", drop=2, key="bound_by"),))]
+    recorded = None if study.process.series else recorded_counters(study.process.path)
+    found = [] if recorded is None else [_by_phase(study, recorded)]
+    found += [] if path is None else [read_by_phase(SampledCounters(study, path))]
+    if not found:
+        return []
+    figures: dict[int, dict[str, object]] = {phase.id: {} for phase in study.phases().present}
+    bounds = dict[int, str]()
+    for one in found:
+        for phase in one.phases:
+            figures[phase.id] |= phase.figures
+            if phase.bound is not None:
+                bounds[phase.id] = BOUND[phase.bound.by]
+    energy = {phase: float(str(each.pop(ENERGY))) for phase, each in figures.items() if ENERGY in each}
+    if recorded is not None:
+        for number, memory in _resident(study, recorded).items():
+            figures[number] |= memory
+    for number, bound in bounds.items():
+        figures[number]["bound_by"] = bound
+    metrics = {phase: each for phase, each in figures.items() if each}
+    parts = [CardPart("metrics", metrics, _columns(metrics), () if bins is None else _lanes(found[0], recorded, bins))]
     if energy:
         parts.append(CardPart(ENERGY, energy, (Column("Energy", energy.get, "J", drop=1, key=ENERGY),)))
     return parts
+
+
+def _by_phase(study: Study, recorded: RecordedCounters) -> CountersByPhase:
+    """Return the recorded counters by phase; rows in which the phase changes are left out."""
+    return counters_by_phase(
+        recorded.series, study.profile, study.phases(), offset_s=0.0, by_clock=True, path=study.process.path
+    )
+
+
+def _resident(study: Study, recorded: RecordedCounters) -> dict[int, dict[str, float]]:
+    """Return the resident memory of each phase, bytes: before its first row, after its last one, and its peak.
+
+    A row belongs to the phase that has most of it.
+    """
+    series, result, profile = recorded.series, study.phases(), study.profile
+    inside = overlaps(series.start_s, series.end_s, profile.start_s, profile.end_s, result.labels, result.k)
+    out = {}
+    for phase in result.present:
+        own = (inside[phase.id] > 0) & (inside[phase.id] == inside.max(axis=0))
+        rows = np.flatnonzero(own & np.isfinite(recorded.peak_b))
+        if len(rows):
+            before = recorded.resident_b[max(int(rows[0]) - 1, 0)]
+            values = {
+                "resident_begin_b": before,
+                "resident_end_b": recorded.resident_b[rows[-1]],
+                "resident_peak_b": recorded.peak_b[rows].max(),
+            }
+            out[phase.id] = {name: float(value) for name, value in values.items() if np.isfinite(value)}
+    return out
+
+
+def _columns(metrics: Mapping[int, Mapping[str, object]]) -> tuple[Column, ...]:
+    """Return the columns of which some phase has a value."""
+    shown = (
+        Column("IPC", lambda phase: metrics.get(phase, {}).get("ipc"), "number", drop=4, key="ipc"),
+        Column(
+            "Resident", lambda phase: metrics.get(phase, {}).get("resident_peak_b"), "kB", drop=3, key="resident_peak_b"
+        ),
+        Column("Bound by", lambda phase: metrics.get(phase, {}).get("bound_by"), "", drop=2, key="bound_by"),
+    )
+    return tuple(column for column in shown if any(column.get(phase) is not None for phase in metrics))
+
+
+def _lanes(found: CountersByPhase, recorded: RecordedCounters | None, bins: TimeBins) -> tuple[Lane, ...]:
+    """Return the recorded figures over time."""
+    if recorded is None:
+        return ()
+    values = lanes_of(recorded.series, 0.0, bins.start_s, bins.end_s)
+    return tuple(lane(found, key, each, bins) for key, each in values.items())

@@ -47,7 +47,7 @@ def _section(
     found: CountersByPhase, values: Mapping[str, FloatArray] | None = None, bins: TimeBins | None = None
 ) -> Section:
     """Return counters by phase, and the values of figures over the bins of a page."""
-    drawn = () if bins is None else tuple(_lane(found, key, each, bins) for key, each in (values or {}).items())
+    drawn = () if bins is None else tuple(lane(found, key, each, bins) for key, each in (values or {}).items())
     power = found.power
     facts: dict[str, object] = {
         "file": found.path,
@@ -95,7 +95,7 @@ def _value(name: str) -> Callable[[PhaseCounters], float | None]:
     return lambda phase: phase.figures.get(name)
 
 
-def _lane(found: CountersByPhase, key: str, values: FloatArray, bins: TimeBins) -> Lane:
+def lane(found: CountersByPhase, key: str, values: FloatArray, bins: TimeBins) -> Lane:
     """Return a figure over the bins of a page."""
     figure = next(each for each in FIGURES if each.key == key)
     mark = _mark(found, key)

@@ -1,0 +1,75 @@
+"""Counters in a recording: any bytes can be read, and memory is that of the interval."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.cli.main import main
+from incprof.systems.counters.recorded import NUMBERS, PEAK, RESIDENT, _values, recorded_counters
+from tests.unit.streamwriter import Sample, StreamWriter, varint
+
+COUNTERS = 12
+
+
+def payload(**values: int) -> bytes:
+    return b"".join(varint(int(number[1:])) + varint(value) for number, value in values.items())
+
+
+def run_with(directory: Path, *rows: bytes) -> Path:
+    writer = StreamWriter(["main", "solve", "write_out"])
+    for at, row in enumerate(rows):
+        writer.interval(
+            [Sample("main;" + ("solve" if 2 * at < len(rows) else "write_out"), weight=100)], images={COUNTERS: row}
+        )
+    writer.end()
+    writer.save(directory)
+    return directory
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_read(data: bytes) -> None:
+    assert _values(data).shape == (NUMBERS,)
+
+
+@given(st.dictionaries(st.integers(1, 40), st.integers(0, 2**64 - 1)))
+def test_what_was_written_is_read(values: dict[int, int]) -> None:
+    found = _values(payload(**{f"n{number}": value for number, value in values.items()}))
+    known = {number: float(found[number]) for number in range(NUMBERS) if found[number] == found[number]}
+    assert known == {number: float(value) for number, value in values.items() if number < NUMBERS}
+
+
+def test_a_peak_counts_in_the_row_in_which_it_grew(tmp_path: Path) -> None:
+    rows = [{RESIDENT: 10, PEAK: 900}, {RESIDENT: 20, PEAK: 900}, {RESIDENT: 15, PEAK: 950}, {RESIDENT: 15, PEAK: 950}]
+    run = run_with(tmp_path / "run", *(payload(**{f"n{k}": v for k, v in row.items()}) for row in rows))
+    found = recorded_counters(str(run / "rank-00000.gmon"))
+    assert found is not None
+    assert found.resident_b.tolist() == [10, 20, 15, 15]
+    assert found.peak_b.tolist() == [10, 20, 950, 15]
+
+
+def test_the_card_has_figures_of_each_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half = [payload(n1=1000, n3=5, n5=10**9, n6=0, n7=1 << 20, n8=1 << 20, n11=10**9, n12=2 * 10**9)] * 10
+    rest = [payload(n1=0, n3=5, n5=5 * 10**8, n6=5 * 10**8, n7=2 << 20, n8=2 << 20, n11=10**9, n12=5 * 10**8)] * 10
+    run = run_with(tmp_path / "run", *half, *rest)
+    assert main(["phases", str(run), "--card", "--json"]) == 0
+    first, second = (phase["card"]["metrics"] for phase in json.loads(capsys.readouterr().out)["phases"])
+    assert (first["ipc"], second["ipc"]) == (2.0, 0.5)
+    assert (first["page_faults_s"], second["page_faults_s"]) == (1000.0, 0.0)
+    assert (first["system_share"], second["system_share"]) == (0.0, 0.5)
+    assert (first["bound_by"], second["bound_by"]) == ("the number of instructions", "the kernel")
+    assert (first["resident_peak_b"], second["resident_end_b"]) == (1 << 20, 2 << 20)
+    assert main(["phases", str(run), "--card"]) == 0
+    out = capsys.readouterr().out
+    assert "IPC  Resident  Bound by" in out
+
+
+def test_a_recording_without_counters_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_with(tmp_path / "run", *[b""] * 4)
+    assert recorded_counters(str(run / "rank-00000.gmon")) is None
+    assert main(["phases", str(run), "--card", "--json"]) == 0
+    assert "metrics" not in json.loads(capsys.readouterr().out)["phases"][0]["card"]
