@@ -11,6 +11,8 @@ import pytest
 from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
 from tests.integration.conftest import Record
 
+# The program is not linked with -pg.
+NAMED = {"INCPROF_EXE": "program"}
 ROOT = Path(__file__).parents[2]
 # Touches megabytes that are given, sleeps that often, uses as much CPU time; prints what the kernel counted meanwhile.
 PROGRAM = r"""
@@ -62,7 +64,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_faults_switches_and_memory_are_those_of_the_program(record: Record, program: Path) -> None:
-    recording = record([program, "64", "100", "0.3"], interval=0.05)
+    recording = record([program, "64", "100", "0.3"], interval=0.05, env=NAMED)
     faults, switches = map(int, recording.outcome.stdout.split())
     found = counters_of(recording.directory)
     assert faults >= 64 * 256
@@ -78,7 +80,7 @@ def test_faults_switches_and_memory_are_those_of_the_program(record: Record, pro
 
 
 def test_cpu_time_of_threads_is_counted_by_events_that_exist_everywhere(record: Record, program: Path) -> None:
-    recording = record([program, "1", "1", "1.5"], env={"INCPROF_COUNTERS": "1"})
+    recording = record([program, "1", "1", "1.5"], env={**NAMED, "INCPROF_COUNTERS": "1"})
     if "not permitted" in recording.outcome.stderr:
         pytest.skip("perf events are not permitted here")
     found = counters_of(recording.directory)
