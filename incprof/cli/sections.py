@@ -36,7 +36,6 @@ def card_parts(study: Study, args: argparse.Namespace, bins: TimeBins | None) ->
     from incprof.systems.counters.card import cards
     from incprof.systems.io.card import card as io_card
 
-
     found: list[CardPart | None] = [io_card(study, bins), *cards(study, args.counters, bins)]
     return [part for part in found if part is not None]
 

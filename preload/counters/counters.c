@@ -2,15 +2,13 @@
 #define _GNU_SOURCE
 #include "counters.h"
 
-#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include "sys.h"
-
-#define STATM "/proc/self/statm"
+#include "tasks.h"
 
 static bool is_on;             /* hardware events were requested */
-static int statm = -1;         /* opened by each interval thread; -2: it cannot be */
+static int status = -1;        /* of the process; opened by each interval thread; -2: it cannot be */
 static struct rusage previous; /* of the application's threads at the end of the last interval */
 static struct counter_values of_threads;
 
@@ -22,7 +20,7 @@ static uint64_t ns_of(const struct timeval *time)
 void counters_begin(const struct config *config)
 {
     is_on = config->counters;
-    statm = -1;
+    status = -1;
     of_threads = (struct counter_values){0};
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
 }
@@ -73,29 +71,36 @@ static void take_usage(struct counter_values *values)
         int64_t rest = grown[i].all - grown[i].own;
         put(values, grown[i].counter, rest > 0 ? (uint64_t)rest : 0);
     }
-    put(values, COUNTER_PEAK, (uint64_t)all.ru_maxrss * 1024u);
     previous = all;
     own_before = own;
 }
 
-/* The second number of /proc/self/statm. */
-static void take_resident(struct counter_values *values)
+/* Return the number behind a word at the beginning of a line, in kB; 0 if there is none. */
+static uint64_t field_kb(const char *text, const char *word)
 {
-    char text[128];
-    if (statm == -1) {
-        int fd = sys_open(STATM, O_RDONLY, 0);
-        statm = fd >= 0 ? fd : -2;
+    const char *at = task_field(text, word);
+    uint64_t number = 0;
+    for (; *at == ' ' || *at == '\t'; at++)
+        ;
+    for (; *at >= '0' && *at <= '9'; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
+    return number;
+}
+
+static void take_memory(struct counter_values *values)
+{
+    char text[4096];
+    if (status == -1) {
+        int fd = sys_open("/proc/self/status", O_RDONLY, 0);
+        status = fd >= 0 ? fd : -2;
     }
-    long got = statm >= 0 ? SYS4(SYS_pread64, statm, text, sizeof text - 1, 0) : -1;
-    const char *at = text, *end = text + (got > 0 ? got : 0);
-    uint64_t pages = 0;
-    while (at < end && *at != ' ')
-        at++;
-    if (at == end)
+    long got = status >= 0 ? SYS4(SYS_pread64, status, text, sizeof text - 1, 0) : -1;
+    text[got > 0 ? got : 0] = '\0';
+    uint64_t resident = field_kb(text, "VmRSS:"), peak = field_kb(text, "VmHWM:");
+    if (resident == 0)
         return;
-    for (at++; at < end && *at >= '0' && *at <= '9'; at++)
-        pages = pages * 10 + (uint64_t)(*at - '0');
-    put(values, COUNTER_RESIDENT, pages * getauxval(AT_PAGESZ));
+    put(values, COUNTER_RESIDENT, resident * 1024);
+    put(values, COUNTER_PEAK, (peak > resident ? peak : resident) * 1024);
 }
 
 void counters_put(struct buffer *out)
@@ -103,7 +108,7 @@ void counters_put(struct buffer *out)
     struct counter_values values = of_threads;
     of_threads = (struct counter_values){0};
     take_usage(&values);
-    take_resident(&values);
+    take_memory(&values);
     for (int i = 0; i < COUNTER_NUMBERS; i++) {
         if ((values.known >> i & 1) == 0)
             continue;
@@ -114,9 +119,9 @@ void counters_put(struct buffer *out)
 
 void counters_park(void)
 {
-    if (statm >= 0)
-        sys_close(statm);
-    statm = -1;
+    if (status >= 0)
+        sys_close(status);
+    status = -1;
     for (struct thread *thread = thread_first(); is_on && thread != NULL; thread = thread->next) {
         thread_events_take(&thread->events, &of_threads);
         thread_events_close(&thread->events);

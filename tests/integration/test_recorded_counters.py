@@ -67,9 +67,8 @@ def test_faults_switches_and_memory_are_those_of_the_program(record: Record, pro
     recording = record([program, "64", "100", "0.3"], interval=0.05, env=NAMED)
     faults, switches = map(int, recording.outcome.stdout.split())
     found = counters_of(recording.directory)
-    assert faults >= 64 * 256
-    # Before main, and at exit; the interval thread is left out, but not all that it makes the kernel do.
-    assert faults <= total(found, "minor-faults") <= faults + 2000
+    # The program's own number includes the interval thread's; before main, and at exit, there are more.
+    assert 64 * 256 <= total(found, "minor-faults") <= faults + 2000
     assert switches >= 100
     assert total(found, "context-switches") >= switches
     assert float(np.nanmax(found.peak_b)) >= 64 << 20

@@ -65,12 +65,9 @@ def recorded_counters(path: str) -> RecordedCounters | None:
 
 
 def _peaks(resident_b: FloatArray, peak_b: FloatArray) -> FloatArray:
-    """Return the largest resident memory of each row: the run's peak where that grew, else that of its ends.
-
-    The kernel's peak of the run includes that of the program that was executed before.
-    """
+    """Return the largest resident memory of each row: the run's peak where that grew, else that of its ends."""
     before = np.concatenate([resident_b[:1], resident_b[:-1]])
-    grew = np.diff(peak_b, prepend=peak_b[0]) > 0
+    grew = np.diff(peak_b, prepend=0.0) > 0
     ends: FloatArray = np.fmax(before, resident_b)
     return np.where(grew, np.fmax(peak_b, ends), ends)
 
