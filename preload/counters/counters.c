@@ -7,10 +7,14 @@
 #include "sys.h"
 #include "tasks.h"
 
+#define ROWS 500 /* no row is longer than this part of the run so far */
+
 static bool is_on;             /* hardware events were requested */
 static int status = -1;        /* of the process; opened by each interval thread; -2: it cannot be */
 static struct rusage previous; /* of the application's threads at the end of the last interval */
 static struct counter_values of_threads;
+static struct buffer rows; /* of the open interval */
+static uint64_t start_ns, last_row_ns, row_us;
 
 static uint64_t ns_of(const struct timeval *time)
 {
@@ -22,6 +26,8 @@ void counters_begin(const struct config *config)
     is_on = config->counters;
     status = -1;
     of_threads = (struct counter_values){0};
+    rows.length = row_us = last_row_ns = 0;
+    start_ns = monotonic_ns();
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
 }
 
@@ -103,18 +109,40 @@ static void take_memory(struct counter_values *values)
     put(values, COUNTER_PEAK, (peak > resident ? peak : resident) * 1024);
 }
 
-void counters_put(struct buffer *out)
+static void put_row(uint64_t since_ns, uint64_t now_ns)
 {
     struct counter_values values = of_threads;
     of_threads = (struct counter_values){0};
     take_usage(&values);
     take_memory(&values);
-    for (int i = 0; i < COUNTER_NUMBERS; i++) {
-        if ((values.known >> i & 1) == 0)
-            continue;
-        buffer_varint(out, (uint64_t)i);
-        buffer_varint(out, values.value[i]);
-    }
+    uint64_t now_us = (now_ns - since_ns) / 1000;
+    buffer_varint(&rows, now_us - row_us);
+    buffer_varint(&rows, values.known);
+    for (int i = 0; i < COUNTER_NUMBERS; i++)
+        if (values.known >> i & 1)
+            buffer_varint(&rows, values.value[i]);
+    row_us = now_us;
+    last_row_ns = now_ns;
+}
+
+/* Rows grow with the run, so that a run of any length has a few thousand of them. */
+void counters_row(uint64_t since_ns, uint64_t now_ns)
+{
+    if (last_row_ns == 0)
+        last_row_ns = since_ns;
+    if (now_ns > since_ns && (now_ns - last_row_ns) * ROWS >= now_ns - start_ns)
+        put_row(since_ns, now_ns);
+}
+
+void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns)
+{
+    put_row(since_ns, now_ns > since_ns ? now_ns : since_ns);
+    if (rows.failed)
+        out->failed = true;
+    else
+        buffer_bytes(out, rows.data, rows.length);
+    rows.length = row_us = 0;
+    rows.failed = false;
 }
 
 void counters_park(void)

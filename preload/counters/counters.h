@@ -22,8 +22,12 @@ void counters_begin(const struct config *config);
  * then, and closes those of the record's last thread. */
 void counters_take_thread(struct thread *thread);
 
-/* Append the counters since the last time, as the payload of their image. */
-void counters_put(struct buffer *out);
+/* Note the counters since the last row, if that is long ago. `since_ns`: start of the open interval; both on
+ * CLOCK_MONOTONIC. */
+void counters_row(uint64_t since_ns, uint64_t now_ns);
+
+/* Append the rows of the interval that ends now, as the payload of their image. */
+void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns);
 
 /* Close all descriptors: this interval thread ends, and another one will continue. */
 void counters_park(void);

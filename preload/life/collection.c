@@ -87,6 +87,7 @@ void collection_drain(void)
         if (!thread_is_settled(thread))
             take_samples_of(thread, now_ns);
     }
+    counters_row(interval.start_ns, now_ns);
 }
 
 /* Take a thread's calls; discard those made while moncontrol(3) had turned counting off. */
@@ -152,12 +153,12 @@ static bool has_place(void)
     return !is_needed || launch_claim_directory(launch, config->directory, "gmon");
 }
 
-static void put_counters(void)
+static void put_counters(uint64_t end_ns)
 {
     if (config->format != FORMAT_STREAM)
         return;
     size_t start = stream_begin_image(&interval.images, IMAGE_COUNTERS, 0, interval.number);
-    counters_put(&interval.images);
+    counters_put(&interval.images, interval.start_ns, end_ns);
     stream_end_image(&interval.images, start);
 }
 
@@ -189,7 +190,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
     };
     if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
-    put_counters();
+    put_counters(end_ns);
     if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;

@@ -10,14 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.cli.main import main
-from incprof.systems.counters.recorded import NUMBERS, PEAK, RESIDENT, _values, recorded_counters
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.systems.counters.recorded import NUMBERS, PEAK, RESIDENT, _rows, recorded_counters
 from tests.unit.streamwriter import Sample, StreamWriter, varint
 
 COUNTERS = 12
 
 
-def payload(**values: int) -> bytes:
-    return b"".join(varint(int(number[1:])) + varint(value) for number, value in values.items())
+def row(us: int = 0, **values: int) -> bytes:
+    """A row of counters, given as n1=..., in the order of their numbers."""
+    numbers = {int(name[1:]): value for name, value in values.items()}
+    mask = sum(1 << number for number in numbers)
+    return varint(us) + varint(mask) + b"".join(varint(numbers[number]) for number in sorted(numbers))
 
 
 def run_with(directory: Path, *rows: bytes) -> Path:
@@ -33,19 +37,30 @@ def run_with(directory: Path, *rows: bytes) -> Path:
 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_read(data: bytes) -> None:
-    assert _values(data).shape == (NUMBERS,)
+    for one in _rows(IntervalImage(0, 10, 10**9, data)):
+        assert 10 <= one.start_ns < one.end_ns <= 10**9
 
 
-@given(st.dictionaries(st.integers(1, 40), st.integers(0, 2**64 - 1)))
-def test_what_was_written_is_read(values: dict[int, int]) -> None:
-    found = _values(payload(**{f"n{number}": value for number, value in values.items()}))
-    known = {number: float(found[number]) for number in range(NUMBERS) if found[number] == found[number]}
-    assert known == {number: float(value) for number, value in values.items() if number < NUMBERS}
+@given(
+    st.lists(st.dictionaries(st.integers(1, 40), st.integers(0, 2**64 - 1)), min_size=1, max_size=9),
+    st.integers(0, 200),
+)
+def test_what_was_written_is_read_as_far_as_it_is_there(rows: list[dict[int, int]], cut: int) -> None:
+    parts = [row(1000, **{f"n{number}": value for number, value in values.items()}) for values in rows]
+    found = list(_rows(IntervalImage(0, 0, 10**9, b"".join(parts)[: len(b"".join(parts)) - cut])))
+    if cut == 0:
+        assert len(found) == len(rows)
+        assert [one.end_ns for one in found] == [*range(1_000_000, 1_000_000 * len(rows), 1_000_000), 10**9]
+    for one, values in zip(found, rows[: len(found) - 1] if cut else rows, strict=False):
+        known = {
+            number: float(one.values[number]) for number in range(NUMBERS) if one.values[number] == one.values[number]
+        }
+        assert known == {number: float(value) for number, value in values.items() if number < NUMBERS}
 
 
 def test_a_peak_counts_in_the_row_in_which_it_grew(tmp_path: Path) -> None:
     rows = [{RESIDENT: 10, PEAK: 900}, {RESIDENT: 20, PEAK: 900}, {RESIDENT: 15, PEAK: 950}, {RESIDENT: 15, PEAK: 950}]
-    run = run_with(tmp_path / "run", *(payload(**{f"n{k}": v for k, v in row.items()}) for row in rows))
+    run = run_with(tmp_path / "run", *(row(**{f"n{k}": v for k, v in values.items()}) for values in rows))
     found = recorded_counters(str(run / "rank-00000.gmon"))
     assert found is not None
     assert found.resident_b.tolist() == [10, 20, 15, 15]
@@ -53,8 +68,8 @@ def test_a_peak_counts_in_the_row_in_which_it_grew(tmp_path: Path) -> None:
 
 
 def test_the_card_has_figures_of_each_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    half = [payload(n1=1000, n3=5, n5=10**9, n6=0, n7=1 << 20, n8=1 << 20, n11=10**9, n12=2 * 10**9)] * 10
-    rest = [payload(n1=0, n3=5, n5=5 * 10**8, n6=5 * 10**8, n7=2 << 20, n8=2 << 20, n11=10**9, n12=5 * 10**8)] * 10
+    half = [row(n1=1000, n3=5, n5=10**9, n6=0, n7=1 << 20, n8=1 << 20, n11=10**9, n12=2 * 10**9)] * 10
+    rest = [row(n1=0, n3=5, n5=5 * 10**8, n6=5 * 10**8, n7=2 << 20, n8=2 << 20, n11=10**9, n12=5 * 10**8)] * 10
     run = run_with(tmp_path / "run", *half, *rest)
     assert main(["phases", str(run), "--card", "--json"]) == 0
     first, second = (phase["card"]["metrics"] for phase in json.loads(capsys.readouterr().out)["phases"])

@@ -1,14 +1,15 @@
-"""Counters that the recording itself holds, kind 12 of its stream: a row for each interval."""
+"""Counters that the recording itself holds, kind 12 of its stream: a row for each interval, or for parts of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
-from incprof.readers.stream.interval_images import COUNTERS, interval_images
+from incprof.readers.stream.interval_images import COUNTERS, IntervalImage, interval_images
 
 # Numbers of the format.
 MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, USER_NS, SYSTEM_NS, RESIDENT, PEAK, TASK_CLOCK, MIGRATIONS = range(1, 11)
@@ -32,7 +33,7 @@ class RecordedCounters(NamedTuple):
     """Counters of a process. r rows.
 
     Attributes:
-        series: its rows are intervals.
+        series: its rows are parts of intervals.
         resident_b: (r,) resident memory at the end of each row, bytes; NaN: unknown.
         peak_b: (r,) the largest resident memory during the row, as far as known, bytes; NaN: unknown.
     """
@@ -47,12 +48,12 @@ def recorded_counters(path: str) -> RecordedCounters | None:
 
     Raises: NoDataError if it is not a stream or cannot be read.
     """
-    images = [image for image in interval_images(path, COUNTERS) if image.end_ns > image.start_ns]
-    if not images:
+    found = [row for image in interval_images(path, COUNTERS) for row in _rows(image)]
+    if not found:
         return None
-    table = np.array([_values(image.payload) for image in images])
-    start_s = np.array([image.start_ns for image in images]) / 1e9
-    end_s = np.array([image.end_ns for image in images]) / 1e9
+    table = np.array([row.values for row in found])
+    start_s = np.array([row.start_ns for row in found]) / 1e9
+    end_s = np.array([row.end_ns for row in found]) / 1e9
     columns = {name: sum(table[:, at] for at in numbers) for name, numbers in COUNTS.items()}
     row_ns = (end_s - start_s) * 1e9
     columns |= {name: sum(table[:, at] for at in numbers) / row_ns for name, numbers in SHARES.items()}
@@ -72,9 +73,37 @@ def _peaks(resident_b: FloatArray, peak_b: FloatArray) -> FloatArray:
     return np.where(grew, np.fmax(peak_b, ends), ends)
 
 
-def _values(payload: bytes) -> FloatArray:
-    """Return the counters of an image by their numbers, (NUMBERS,); NaN: not in it. A torn rest is left out."""
-    out = np.full(NUMBERS, np.nan)
+class Row(NamedTuple):
+    """Counters of a part of an interval; NaN in `values`, (NUMBERS,): not in it."""
+
+    start_ns: int
+    end_ns: int
+    values: FloatArray
+
+
+def _rows(image: IntervalImage) -> Iterator[Row]:
+    """Yield the rows of an image, as far as they are whole and inside of the interval. The last one ends with it."""
+    numbers, at, start_ns = _varints(image.payload), 0, image.start_ns
+    while at + 2 <= len(numbers):
+        known = [number for number in range(64) if numbers[at + 1] >> number & 1]
+        values = numbers[at + 2 : at + 2 + len(known)]
+        end_ns = start_ns + 1000 * numbers[at]
+        at += 2 + len(known)
+        if at >= len(numbers):
+            end_ns = image.end_ns
+        if len(values) < len(known) or not start_ns <= end_ns <= image.end_ns:
+            return
+        out = np.full(NUMBERS, np.nan)
+        for number, value in zip(known, values, strict=True):
+            if number < NUMBERS:
+                out[number] = value
+        if end_ns > start_ns:
+            yield Row(start_ns, end_ns, out)
+        start_ns = end_ns
+
+
+def _varints(payload: bytes) -> list[int]:
+    """Return the numbers of a payload, up to the first invalid one."""
     numbers, value, shift = list[int](), 0, 0
     for byte in payload:
         value |= (byte & 127) << shift
@@ -84,7 +113,4 @@ def _values(payload: bytes) -> FloatArray:
         if byte < 128:
             numbers.append(value)
             value = shift = 0
-    for number, count in zip(numbers[::2], numbers[1::2], strict=False):
-        if number < NUMBERS:
-            out[number] = count
-    return out
+    return numbers
