@@ -22,7 +22,7 @@ UNITS: dict[str, dict[str, float]] = {
     "busy": {"": 1.0, "points": 1.0},
 }
 SHAPE = re.compile(
-    r"\s*(?:(?P<selector>.+):)?\s*(?P<metric>[A-Za-z0-9]+)\s*(?P<operator>[<>])\s*"
+    r"\s*(?:(?P<selector>.+):)?\s*(?P<metric>[A-Za-z0-9]+(?:\.[A-Za-z0-9-]+)*)\s*(?P<operator>[<>])\s*"
     r"(?P<number>[+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})(?:e[+-]?[0-9]{1,2})?)\s*(?P<unit>[^\s0-9]*)\s*",
     re.DOTALL,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -12,10 +12,12 @@ from incprof.analysis.diff.diff_result import Comparison, Side, alike, notes
 from incprof.analysis.diff.energy_change import NodePower, with_energy
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
+from incprof.analysis.diff.reasons import recorded_once, with_reasons
 from incprof.analysis.diff.table import Table
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError
 from incprof.model import IntArray, IntervalProfile
+from incprof.model.card import Amount
 
 # Time that phases and the run are measured in.
 Clock = Literal["both", "wall", "cpu"]
@@ -30,6 +32,7 @@ def compare(
     run_noise: float | None = None,
     clock: Clock = "wall",
     nodes: Sequence[NodePower] = (),
+    amounts: Sequence[Mapping[str, Amount]] = (),
 ) -> Comparison:
     """Compare side b with side a, the baseline.
 
@@ -39,6 +42,7 @@ def compare(
         run_noise: relative standard deviation from run to run, where each side has one run; None for the usual one.
         clock: time that phases and the run are measured in.
         nodes: the power recorded with each run, those of A first; empty to leave energy out.
+        amounts: by metric, of the phases of each run, those of A first; empty to leave reasons out.
 
     Raises:
         NoDataError: a run took no time.
@@ -61,6 +65,8 @@ def compare(
             table if clock != "cpu" else Table(names, [run.by_wall() for run in runs], groups, len(a), noise, False)
         )
         whole, phases = with_energy(by_wall, nodes, whole, phases)
+    if amounts:
+        phases = with_reasons(table, amounts, phases)
     # Phases that occur in other ranks only get no row.
     phases = tuple(row for row, group in zip(phases, groups, strict=True) if _is_present(group, runs))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
@@ -81,8 +87,14 @@ def compare(
         run_noise=noise if len(both) == 2 else None,
         is_noise_assumed=len(both) == 2 and run_noise is None,
         clock=clock,
-        notes=(*notes(sides, runs, len(a)), *alike(phases)),
+        notes=(*notes(sides, runs, len(a)), *alike(phases), *_one_sided(amounts)),
     )
+
+
+def _one_sided(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
+    """Return a note on amounts that cannot be compared."""
+    missing = recorded_once(amounts)
+    return [f"not recorded in all runs, so no reason for a change: {', '.join(missing)}"] if missing else []
 
 
 def _is_present(group: Group, runs: Sequence[Measured]) -> bool:

@@ -107,6 +107,23 @@ class EnergyRow(Row):
 
 
 @dataclass(frozen=True)
+class AmountRow(Row):
+    """An amount of a phase on both sides: the fields named seconds hold it, and slower means more.
+
+    Attributes:
+        metric: name in a condition, after `phase.`.
+        what: its name.
+        unit: "s", "B" or "count".
+        phase_s: duration of the phase in A, seconds.
+    """
+
+    metric: str = ""
+    what: str = ""
+    unit: str = "s"
+    phase_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class PhaseRow(Row):
     """A phase on both sides.
 
@@ -117,6 +134,7 @@ class PhaseRow(Row):
         steps: its steps, largest first.
         waits: whether it is a phase of waiting.
         elsewhere: only one side has it as a phase, and the other does as much of the work in other phases.
+        reasons: amounts of its card that both sides have, which may explain its change.
     """
 
     members: tuple[tuple[int, ...], ...] = ()
@@ -125,6 +143,7 @@ class PhaseRow(Row):
     steps: tuple[Row, ...] = ()
     waits: bool = False
     elsewhere: bool = False
+    reasons: tuple[AmountRow, ...] = ()
 
 
 @dataclass(frozen=True)

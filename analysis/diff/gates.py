@@ -5,17 +5,21 @@
 `waiting>10%` fails if a phase is slower beyond noise, and off the CPU for longer by 10 % of its time. `phase>10%` fails
 if a phase is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
 
+`phase.wait>10%` fails if a phase waits longer beyond noise, by 10 % of its duration in A; `phase.read>1GB` if it reads
+a gigabyte more. The words after `phase.` are the metrics of the amounts on the phases' cards.
+
 Where wall and CPU time were compared, both must agree. A phase that is gone breaks a limit on what phases may take.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from incprof.analysis.compare.conditions import TIMES, Condition
 from incprof.analysis.compare.conditions import parse as parse_with
-from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
+from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row
 from incprof.errors import UsageError
 from incprof.model.names import parse as taken_apart
 
@@ -25,6 +29,9 @@ UNITS: dict[str, dict[str, float]] = {
     "calls": {"": 1.0},
     "energy": {"J": 1.0, "kJ": 1e3, "Wh": 3.6e3, "kWh": 3.6e6},
 }
+# Of an amount on a card: its name begins so.
+AMOUNT = "phase."
+AMOUNT_UNITS = {**TIMES, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 # For a share: the normal quantile of the interval at LEVEL.
 NORMAL = 1.959964
 # Conditions on a duration or an energy.
@@ -39,7 +46,8 @@ def parse(text: str) -> Condition:
     Raises:
         UsageError: the text is no condition, or one that would fail or pass in every case.
     """
-    found = parse_with(text, UNITS, "NAME", "phase>10%")
+    amounts = dict.fromkeys(re.findall(r"phase\.[A-Za-z0-9.-]+", text), AMOUNT_UNITS)
+    found = parse_with(text, UNITS | amounts, "NAME", "phase>10%")
     if found.limit < 0 if found.more else found.limit > 0:
         raise UsageError(f"--fail-on {text!r}: the limit of > is 0 or more, that of < is 0 or less")
     if found.selector is not None and found.metric == "run":
@@ -87,9 +95,13 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
     for condition in conditions:
         rows = _rows(condition, found)
         meant = [row for row in rows if condition.selector is None or _means(condition.selector, row)]
+        if not rows and condition.metric.startswith(AMOUNT):
+            there = sorted({f"{AMOUNT}{row.metric}" for phase in found.phases for row in phase.reasons})
+            which = f"there are {', '.join(there)}" if there else "record both again to have some"
+            raise UsageError(f"--fail-on {condition.text!r}: not recorded in all runs; {which}")
         if not meant and condition.selector is not None:
             what = {"share": "phase", "waiting": "phase", "energy": "phase", "calls": "function"}.get(
-                condition.metric, condition.metric
+                condition.metric, condition.metric.partition(".")[0]
             )
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
         if condition.metric == "waiting" and any(row.off_cpu_s is None for row in meant):
@@ -107,6 +119,8 @@ def _rows(condition: Condition, found: Comparison) -> list[Row]:
     metric = condition.metric
     if metric == "run" or (metric == "energy" and condition.selector is None):
         return [found.run]
+    if metric.startswith(AMOUNT):
+        return [row for phase in found.phases for row in phase.reasons if f"{AMOUNT}{row.metric}" == metric]
     if metric == "step":
         return [step for phase in found.phases for step in phase.steps]
     return list(found.functions) if metric in ("function", "calls") else list(found.phases)
@@ -173,6 +187,8 @@ def change(condition: Condition, row: Row) -> float | None:
         # In percent of the phase's duration: where there is next to no waiting, a little more is a large factor.
         a, b = row.off_cpu_s or (0.0, 0.0)
         a, b = (row.a.seconds, row.a.seconds + b - a) if condition.relative else (a, b)
+    elif isinstance(row, AmountRow) and row.unit == "s" and condition.relative:
+        a, b = row.phase_s, row.phase_s + row.change_s
     else:
         a, b = row.a.seconds, row.b.seconds
     if not condition.relative:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from incprof.analysis.views.tracks import TimeBins
-    from incprof.model.card import CardPart
+    from incprof.model.card import Amount, CardPart
     from incprof.model.section import Section
     from incprof.study import Study
 
@@ -31,12 +31,15 @@ def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
     return found
 
 
-def card_parts(study: Study, args: argparse.Namespace, bins: TimeBins | None) -> list[CardPart]:
-    """Return the parts of the phases' cards for which something was recorded, in the order of their columns."""
+def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> list[CardPart]:
+    """Return the parts of the phases' cards for which something was recorded, in the order of their columns.
+
+    counters: path of a file of counters.
+    """
     from incprof.systems.counters.card import cards
     from incprof.systems.io.card import card as io_card
 
-    found: list[CardPart | None] = [io_card(study, bins), *cards(study, args.counters, bins)]
+    found: list[CardPart | None] = [io_card(study, bins), *cards(study, counters, bins)]
     return [part for part in found if part is not None]
 
 
@@ -44,4 +47,12 @@ def cards_of(study: Study, args: argparse.Namespace) -> OfSystem:
     """Return the function of the section on the phases' cards."""
     from incprof.report.card_answer import card_section
 
-    return lambda bins: [card_section(study.phases(), card_parts(study, args, bins))]
+    return lambda bins: [card_section(study.phases(), card_parts(study, args.counters, bins))]
+
+
+def amounts_of(study: Study) -> Mapping[str, Amount]:
+    """Return the amounts on the cards of a run's phases, by metric."""
+    from incprof.report.card_answer import time_part
+
+    parts = [time_part(study.phases(confidence=False)), *card_parts(study, None, None)]
+    return {amount.metric: amount for part in parts for amount in part.amounts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incprof.analysis.phase_result import Phase, PhaseResult
-from incprof.model.card import CardPart
+from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Section, Table
 from incprof.model.time_use import SPENT
 from incprof.report.render.json import json_value, rounded
@@ -15,7 +15,7 @@ NAME = "cards"
 
 def card_section(result: PhaseResult, parts: Sequence[CardPart]) -> Section:
     """Return a section with a row for each phase; the columns of the last parts are dropped first."""
-    every = [_time_part(result), *parts]
+    every = [time_part(result), *parts]
     table = Table(
         (
             Column("Phase", lambda phase: phase, "phase", key="id"),
@@ -35,20 +35,21 @@ def cards_json(result: PhaseResult, parts: Sequence[CardPart]) -> dict[int, dict
     return {
         phase.id: {
             part.key: json_value(part.values[phase.id])
-            for part in [_time_part(result), *parts]
+            for part in [time_part(result), *parts]
             if phase.id in part.values
         }
         for phase in result.present
     }
 
 
-def _time_part(result: PhaseResult) -> CardPart:
+def time_part(result: PhaseResult) -> CardPart:
     """Return the CPU time of each phase."""
     cpu_s = {phase.id: _cpu_s(phase) for phase in result.present if phase.spent}
     return CardPart(
         "cpu_s",
         {phase: rounded(seconds) for phase, seconds in cpu_s.items()},
         (Column("CPU", cpu_s.get, "duration", key="cpu_s"),) if cpu_s else (),
+        amounts=(Amount("cpu", "CPU time", "s", cpu_s),),
     )
 
 

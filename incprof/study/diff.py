@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incprof.analysis.compare.conditions import Condition
 from incprof.analysis.diff import Clock, Recorded, compare
 from incprof.analysis.diff.diff_result import Comparison, Row
-from incprof.analysis.diff.gates import ON_TIME, broken, not_by_one_run, parse, unsure
+from incprof.analysis.diff.gates import AMOUNT, ON_TIME, broken, not_by_one_run, parse, unsure
 from incprof.analysis.diff.same_functions import several_of_a_name
+from incprof.model.card import Amount
 from incprof.study.power import node_power
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
@@ -55,6 +56,7 @@ def compare_sides(
     noise: float | None,
     clock: Clock,
     counters: Sequence[str] = (),
+    amounts: Callable[[Study], Mapping[str, Amount]] | None = None,
 ) -> Sides:
     """Read all runs, find the phases of each, compare, and judge.
 
@@ -65,6 +67,7 @@ def compare_sides(
         noise: scatter from run to run, a share, with one run on each side; None for the usual scatter.
         clock: the clock by which phases and the run are measured.
         counters: files with power beside each run, those of A first; none: no energy is reported.
+        amounts: returns what may explain the change of a run's phases, by metric.
     """
     read: tuple[list[Recorded], list[Recorded]] = ([], [])
     warnings, damaged = [], False
@@ -79,13 +82,14 @@ def compare_sides(
         node, said = node_power(study, path)
         nodes.append(node)
         warnings += said
-    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes)
+    of_cards = [] if amounts is None else [amounts(study) for study in (*a, *b)]
+    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes, amounts=of_cards)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
         warnings.append(NOTHING_COMMON)
     failed, untold = list[tuple[Condition, Row]](), list[tuple[Condition, Row]]()
     for condition, row in broken(conditions, found):
-        untells = condition.metric in ON_TIME and not_by_one_run(found, row)
+        untells = (condition.metric in ON_TIME or condition.metric.startswith(AMOUNT)) and not_by_one_run(found, row)
         (untold if untells else failed).append((condition, row))
     return Sides(found, failed, unsure(conditions, found), untold, warnings, damaged)
 

@@ -179,7 +179,7 @@ def test_page(runs, tmp_path, capsys):
     assert page.open == []
     tags = [tag for tag, _ in page.tags]
     assert "script" not in tags
-    assert tags.count("table") == 2
+    assert tags.count("table") == 3
     policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv"))
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert not any(key in ("style", "src", "href") or key.startswith("on") for _, attrs in page.tags for key in attrs)

@@ -14,6 +14,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from incprof.cli.sections import amounts_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, chosen_libs, phase_options
 from incprof.command.output import check_target
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     sides = compare_sides(
         studies(a, args.exe, args), studies(b, args.exe_b or args.exe, args), conditions,
         noise=None if args.noise is None else args.noise / 100, clock=args.time,
-        counters=(*args.counters, *args.counters_b),
+        counters=(*args.counters, *args.counters_b), amounts=amounts_of,
     )  # fmt: skip
     STDERR.warn(sides.warnings)
     write(sides, args)

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         plot(study, args)
     sections = [section for of_system in sections_of(study, args) for section in of_system(None)]
-    write(study, args, sections, card_parts(study, args, None) if args.card else None)
+    write(study, args, sections, card_parts(study, args.counters, None) if args.card else None)
     return exit_status(study)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.compare.conditions import Condition
-from incprof.analysis.diff.diff_result import LEVEL, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.diff_result import LEVEL, AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.render.json import run_json, significant, write
 from incprof.report.words.diff_words import AS_ENERGY, broken_line
 
@@ -61,6 +61,7 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         "share_points": _rounded(100 * (row.b.share - row.a.share)),
         "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
+        "reasons": [_amount(reason) for reason in row.reasons],
     }
 
 
@@ -98,6 +99,23 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
         "p_adjusted": _rounded(energy.p_adjusted),
         "verdict": AS_ENERGY.get(energy.verdict, energy.verdict),
         "simulated": energy.simulated,
+    }
+
+
+def _amount(row: AmountRow) -> dict[str, object]:
+    """Return an amount of a phase on both sides, in its unit."""
+    ci = row.ci
+    return {
+        "metric": row.metric,
+        "name": row.what,
+        "unit": row.unit,
+        "a": _rounded(row.a.seconds),
+        "b": _rounded(row.b.seconds),
+        "runs": [[_rounded(value) for value in side.runs] for side in (row.a, row.b)],
+        "change_pct": None if row.ratio is None else _rounded(100 * (row.ratio - 1)),
+        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        "p_adjusted": _rounded(row.p_adjusted),
+        "verdict": AS_ENERGY.get(row.verdict, row.verdict),
     }
 
 

@@ -39,7 +39,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
     phases = {row.group: say.named(row, called) for row in found.phases if row.group is not None}
     shown = say.shown_functions(found, every=False)
     rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=False))]
-    energy = say.energy_table(found)
+    energy, reasons = say.energy_table(found), say.reason_table(found)
     return environment.get_template("diff.html.j2").render(
         style=style,
         policy=style_policy(style),
@@ -57,6 +57,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         end=words.elapsed(longest),
         noise=say.noise_line(found),
         phases=html_table(say.phase_table(found, rows).without("By CPU"), _chip, style="changes"),
+        reasons=reasons and html_table(reasons, _chip, style="changes"),
         energy=energy and html_table(energy.without(""), _chip),
         energy_head=say.energy_head(found),
         functions=html_table(say.function_table(found, shown).without("Phase"), _chip, style="changes"),

@@ -41,6 +41,9 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
     console.print()
     phases = [row for phase in found.phases for row in (phase, *say.steps(phase, every=every))]
     console.print(text_table(say.phase_table(found, phases), console.width))
+    if reasons := say.reason_table(found):
+        console.print()
+        console.print(text_table(reasons, console.width))
     if energy := say.energy_table(found):
         console.print()
         console.print(text_table(energy, console.width))
@@ -108,6 +111,8 @@ def write_markdown(
     phases = [row for phase in found.phases for row in (phase, *(s for s in phase.steps if s.verdict != "same"))]
     table = say.phase_table(found, phases, between=False)
     out.write(markdown_table(table.without("", "By CPU", "Alike")))
+    if reasons := say.reason_table(found):
+        out.write("\n" + markdown_table(reasons))
     if energy := say.energy_table(found):
         out.write("\n" + markdown_table(energy.without("")))
     changed = [row for row in found.functions if row.verdict != "same"]

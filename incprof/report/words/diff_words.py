@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from incprof.analysis.compare.conditions import Condition
-from incprof.analysis.diff.diff_result import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.analysis.views.tracks import badge
 from incprof.model.section import Column, Table
 from incprof.report.words import formatting as words
@@ -107,6 +107,49 @@ def energy_table(found: Comparison) -> Table | None:
         Column("Power B", cell(6), "number", drop=1),
     )
     return Table(columns, rows) if rows else None
+
+
+AMOUNTS: dict[str, Callable[[float], str]] = {
+    "s": words.seconds,
+    "B": words.decimal_size,
+    "count": lambda value: f"{value:.4g}" if value < 1e6 else words.decimal_size(value).removesuffix("B"),
+}
+# An amount in seconds is listed with the phase if it makes up this part of the phase's change.
+WORTH = 0.1
+
+
+def reason_table(found: Comparison) -> Table | None:
+    """Return why phases changed: amounts that changed beyond noise, or make up a tenth of a phase's change."""
+    names = row_names(found)
+    rows = [(phase, reason) for phase in found.phases for reason in _reasons(phase)]
+    columns = (
+        Column("", lambda row: row[0].group, "phase"),
+        Column("Why", lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
+        Column("", lambda row: row[1].what),
+        Column("A", lambda row: AMOUNTS[row[1].unit](row[1].a.seconds), "number"),
+        Column("B", lambda row: AMOUNTS[row[1].unit](row[1].b.seconds), "number"),
+        Column("Change", lambda row: amount_change(row[1]), "number"),
+        Column("95 % interval", lambda row: interval(row[1]), "number"),
+        Column("Verdict", lambda row: AS_ENERGY.get(row[1].verdict, verdict(row[1])), mark=lambda row: sure(row[1])),
+    )
+    return Table(columns, rows) if rows else None
+
+
+def _reasons(phase: PhaseRow) -> list[AmountRow]:
+    """Return the amounts to list with a phase: none where it did not change."""
+    if phase.verdict not in ("slower", "faster") and (phase.cpu is None or phase.cpu.verdict == "same"):
+        return []
+    part = WORTH * abs(phase.change_s)
+    return [
+        row for row in phase.reasons if row.verdict != "same" or (row.unit == "s" and abs(row.change_s) >= part > 0)
+    ]
+
+
+def amount_change(row: AmountRow) -> str:
+    """Return the change of an amount in percent of A, or as a factor; in its unit where only one side has any."""
+    if min(row.a.seconds, row.b.seconds) > 0:
+        return change(row)
+    return ("-" if row.change_s < 0 else "+") + AMOUNTS[row.unit](abs(row.change_s))
 
 
 def verdict(row: Row) -> str:
@@ -341,7 +384,7 @@ def _both_changes(row: Row) -> str:
 def broken_line(condition: Condition, row: Row) -> str:
     """Return the row that fails a gate, with the evidence, in one line."""
     head = f"fails {words.printable(condition.text.strip())!r}: "
-    head += row.name if row.kind == "run" else f"{row.kind} {named(row)}"
+    head += row.name if row.kind == "run" else f"{'phase' if row.kind == 'amount' else row.kind} {named(row)}"
     if condition.metric == "share":
         return (
             f"{head}: {share(row.a)} % of A, {share(row.b)} % of B, {signed(100 * (row.b.share - row.a.share))} points"
@@ -354,6 +397,9 @@ def broken_line(condition: Condition, row: Row) -> str:
         a, b, moved, within, *_ = energy_cells(row, row.energy)
         mark = f" ({SIMULATED})" if row.energy.simulated else ""
         return f"{head}: {a} in A, {b} in B{mark}, {moved} (95 % interval {within})"
+    if isinstance(row, AmountRow):
+        a, b = (AMOUNTS[row.unit](side.seconds) for side in (row.a, row.b))
+        return f"{head}: {row.what} {a} in A, {b} in B, {amount_change(row)} (95 % interval {interval(row)})"
     if row.verdict == "gone" and row.kind == "phase":
         return f"{head}: {seconds(row.a)} in A, not in B: if intended, make B the new baseline"
     if row.verdict in ("gone", "new"):

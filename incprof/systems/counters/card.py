@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.energy import overlaps
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model.card import CardPart
+from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Lane
 from incprof.study.power import SampledCounters
 from incprof.study.study import Study
@@ -17,6 +17,14 @@ from incprof.systems.counters.read import read_by_phase
 from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
 from incprof.systems.counters.sections import BOUND, lane
 
+# Metric in conditions, name, unit, columns.
+COMPARED = (
+    ("kernel", "CPU time in the kernel", "s", ("system",)),
+    ("faults", "page faults", "count", ("minor-faults", "major-faults")),
+    ("switches", "context switches", "count", ("context-switches",)),
+    ("instructions", "instructions", "count", ("instructions",)),
+    ("cycles", "cycles", "count", ("cycles",)),
+)
 # A figure that has a place of its own on a card.
 ENERGY = "energy_j"
 
@@ -45,7 +53,9 @@ def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPar
     for number, bound in bounds.items():
         figures[number]["bound_by"] = bound
     metrics = {phase: each for phase, each in figures.items() if each}
-    parts = [CardPart("metrics", metrics, _columns(metrics), () if bins is None else _lanes(found[0], recorded, bins))]
+    lanes = () if bins is None else _lanes(found[0], recorded, bins)
+    amounts = () if recorded is None else _amounts(study, recorded)
+    parts = [CardPart("metrics", metrics, _columns(metrics), lanes, amounts=amounts)]
     if energy:
         parts.append(CardPart(ENERGY, energy, (Column("Energy", energy.get, "J", drop=1, key=ENERGY),)))
     return parts
@@ -78,6 +88,22 @@ def _resident(study: Study, recorded: RecordedCounters) -> dict[int, dict[str, f
             }
             out[phase.id] = {name: float(value) for name, value in values.items() if np.isfinite(value)}
     return out
+
+
+def _amounts(study: Study, recorded: RecordedCounters) -> tuple[Amount, ...]:
+    """Return the recorded counts of each phase; a row in which the phase changes is divided by time."""
+    series, result, profile = recorded.series, study.phases(), study.profile
+    inside = overlaps(series.start_s, series.end_s, profile.start_s, profile.end_s, result.labels, result.k)
+    row_s = series.end_s - series.start_s
+    out = []
+    for metric, name, unit, columns in COMPARED:
+        mine = [series.names.index(column) for column in columns if column in series.names]
+        if mine:
+            counts = series.values[:, mine].sum(axis=1)
+            # Shares of processors become seconds.
+            each = inside @ np.nan_to_num(counts if unit == "s" else counts / row_s)
+            out.append(Amount(metric, name, unit, {phase.id: float(each[phase.id]) for phase in result.present}))
+    return tuple(out)
 
 
 def _columns(metrics: Mapping[int, Mapping[str, object]]) -> tuple[Column, ...]:
