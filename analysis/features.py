@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.names import is_entry
-from incprof.model.time_use import in_runtime, tree_ticks
+from incprof.model.time_use import tree_ticks
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,7 @@ class Mixes:
         functions: (d,) innermost function of each.
         above: inclusive ticks of the same.
         chains: all call paths, without recursion.
-        ticks: sparse (n, q + u), of each call path, and of the functions `unseen`.
-        unseen: (u,) functions that were called but never sampled.
+        ticks: sparse (n, q), of each call path.
     """
 
     own: csr_array
@@ -36,7 +34,6 @@ class Mixes:
     above: Inclusive
     chains: CallTree
     ticks: csr_array
-    unseen: IntArray
 
 
 def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mixes | None:
@@ -52,20 +49,15 @@ def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mix
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
     if not told > options.known * float(ticks.sum()):
         return None
-    ticks, unseen = filled_by_calls(profile, chains, ticks, options)
-    inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
+    inclusive = csr_array(ticks @ chains.ancestors())
     in_interval = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
     keep = np.zeros(len(chains.parent), dtype=np.bool_)
     keep[most_varied(shares(inclusive, in_interval))] = True
     keep[0] = True
     own = _nearest_kept(keep, chains.parent)
-    own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])
-    gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(own.max()) + 1))
+    gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(keep.sum())))
     above = from_chains(profile, chains, inclusive, in_interval, np.flatnonzero(keep))
-    if len(unseen):
-        above = with_functions(above, ticks[:, len(chains.parent) :].toarray(), unseen)
-    own_ticks = csr_array(ticks @ gather)
-    return Mixes(own_ticks, np.concatenate([chains.function[keep], unseen]), above, chains, ticks, unseen)
+    return Mixes(csr_array(ticks @ gather), chains.function[keep].astype(np.int64), above, chains, ticks)
 
 
 def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:
@@ -264,49 +256,7 @@ def _nearest(place: dict[int, int], chains: CallTree, chain: int) -> int | None:
     return None
 
 
-def with_functions(inclusive: Inclusive, counts: FloatArray, functions: Sequence[int] | IntArray) -> Inclusive:
-    """Add columns for functions that are never sampled. counts: (n, u)."""
-    function = np.concatenate([inclusive.function, np.asarray(functions, dtype=np.int64)])
-    return Inclusive(np.column_stack([inclusive.counts, counts]), inclusive.total, function)
-
-
-# Intervals in which the program mostly waited: they hold few ticks, so calls are used as well.
-#
-# A thread that waits has no ticks, but what it waits for was called. So an interval with hardly any ticks is filled
-# up with the ticks that the functions called in it usually have. Where calls were not counted, functions that were
-# sampled waiting take their place. n intervals, q call paths, f functions.
-
-
-def filled_by_calls(
-    profile: IntervalProfile, chains: CallTree, ticks: csr_array, options: PhaseOptions = PHASES
-) -> tuple[csr_array, IntArray]:
-    """Fill up intervals of few ticks.
-
-    Args:
-        profile: its calls and arcs are used, or samples in the OpenMP runtime; without them nothing is filled.
-        chains: call paths of the profile.
-        ticks: sparse (n, q).
-        options: thresholds.
-
-    Returns:
-        Ticks, sparse (n, q + u), and the functions (u,) of the last u columns: those that are called where the program
-        waits and never have a tick themselves.
-    """
-    level = options.fill * profile.metadata.interval_s * profile.metadata.rate_hz
-    missing = np.maximum(level - np.asarray(ticks.sum(axis=1)).ravel(), 0.0)
-    entered = entered_calls(profile, missing > 0) if profile.counted else seen_waiting(profile, missing > 0)
-    if not entered.nnz:
-        return ticks, np.zeros(0, dtype=np.int64)
-    below = _mix_below(chains, ticks, len(profile.functions))
-    seen = np.asarray(below.sum(axis=1)).ravel()
-    counts = profile.calls if profile.counted else seen_waiting(profile, missing >= 0)
-    calls = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
-    weight = csr_array(entered * (np.maximum(seen, options.unseen) / np.maximum(calls, 1.0))[None, :])
-    whole = np.asarray(weight.sum(axis=1)).ravel()
-    weight.data *= np.repeat(missing / np.maximum(whole, 1e-300), np.diff(weight.indptr))
-    unseen = np.flatnonzero((seen <= 0) & (np.asarray(weight.sum(axis=0)).ravel() > 0))
-    mix = csr_array(below.multiply(1.0 / np.maximum(seen, 1e-300)[:, None]))
-    return csr_array(hstack([ticks + weight @ mix, weight[:, unseen]])), unseen
+# Functions that are called in some intervals. n intervals, f functions.
 
 
 def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
@@ -321,20 +271,6 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
     return csr_array((count[outside], place), shape=size)
 
 
-def seen_waiting(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
-    """Return how often functions were sampled in the OpenMP runtime, in the intervals wanted (n,): (n, f).
-
-    The program's entry functions are left out: everything is below them.
-    """
-    row = profile.interval_of_samples()
-    function = profile.paths.function[profile.own_node[profile.samples.node]].astype(np.int64)
-    begins = np.array([*(is_entry(f.mangled) for f in profile.functions), True], dtype=np.bool_)
-    use = in_runtime(profile) & wanted[row] & (function >= 0)
-    use &= ~begins[np.maximum(function, -1)]
-    place = (row[use], function[use])
-    return csr_array((np.ones(int(use.sum())), place), shape=(profile.n_intervals, len(profile.functions)))
-
-
 def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
     """Return the functions entered in at least this share of some intervals, with that share; most frequent first.
 
@@ -345,13 +281,3 @@ def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> 
     often = np.asarray((entered_calls(profile, wanted) > 0).sum(axis=0)).ravel() / max(len(members), 1)
     order = np.lexsort((np.arange(len(often)), -often))
     return [(int(f), float(often[f])) for f in order if often[f] >= part]
-
-
-def _mix_below(chains: CallTree, ticks: csr_array, functions: int) -> csr_array:
-    """Return the ticks of each call path that has a function on its stack, sparse (f, q)."""
-    chain = np.flatnonzero(chains.function >= 0)
-    shape = (len(chains.parent), functions)
-    is_function = csr_array((np.ones(len(chain)), (chain, chains.function[chain])), shape=shape)
-    on_stack = ((chains.ancestors() @ is_function) > 0).astype(np.float64)
-    own: FloatArray = np.asarray(ticks.sum(axis=0)).ravel()
-    return csr_array(on_stack.multiply(own[:, None]).T.tocsr())

@@ -119,10 +119,6 @@ class PhaseOptions:
     samples: float = threshold(
         5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
-    fill: float = threshold(
-        0.25, "part of a busy thread's ticks", "if fewer ticks were sampled, counted calls fill the rest", without=0.0
-    )
-    unseen: float = threshold(0.5, "ticks", "assumed for a function that was never sampled: between none and one")
     idle: float = threshold(0.03, "part of the usual ticks", "fewer ticks show nothing about functions", without=0.0)
     beyond: float = threshold(
         5.0,

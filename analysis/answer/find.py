@@ -19,7 +19,6 @@ from incprof.analysis.phase_result import ENOUGH, Phase, PhaseResult, SiteCost
 from incprof.analysis.phases.by_samples import cluster_by_samples
 from incprof.analysis.phases.kmeans import MAX_K, KMeansRuns, cluster_by_kmeans
 from incprof.analysis.phases.levels import has_times
-from incprof.analysis.phases.segments import named_by_samples
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.analysis.thresholds import OPTIONS, Options
@@ -124,7 +123,7 @@ def find_phases(
         options=options,
         borders=found.borders,
         levels=found.levels,
-        short=named_by_samples(profile, found.short),
+        short=found.short,
         stages=found.stages,
         spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
         paths_estimated=estimated,

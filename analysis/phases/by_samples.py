@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.features import Features
+from incprof.analysis.features import Features, entered_calls
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit, score_cuts, votes_of
 from incprof.analysis.phases.levels import Parts, sequence_and_parts, stages_of
@@ -39,13 +39,13 @@ def cluster_by_samples(
     labels = by_first_appearance(phase_of_parts(parts)[clusters])
     waits = np.isin(clusters, _waiting(parts))
     # A phase that waits in functions that were called has something to instrument.
-    off_cpu = int(labels[waits][0]) if features.idle[waits].sum() * 2 > waits.sum() else None
+    called = np.diff(entered_calls(profile, waits).indptr)[waits] > 0
+    off_cpu = int(labels[waits][0]) if waits.any() and 2 * called.sum() < len(called) else None
     use = np.flatnonzero(features.inclusive.total > 0)
     x, ticks, own = features.x[use], features.ticks[use], np.where(labels == off_cpu, -1, labels)[use]
     sums = Sums.of(features.inclusive.rows(use), labels[use])
     levels = levels_of(sums, own, profile.functions, _places(parts, clusters, labels))
     is_short = np.array([*(not phase for phase in parts.is_phase), False])
-    short = np.where(is_short[clusters], clusters, -1)[use]
     dispersion = overdispersion(x, ticks)
     found = Clustering(
         by_first_appearance(clusters),
@@ -56,7 +56,7 @@ def cluster_by_samples(
         scatter=usual_scatter(x, own, ticks),
         borders=borders_of(sums, labels[use], use, profile.functions, options),
         levels=levels,
-        short=short_stretches(sums.ticks, short, use, profile.functions),
+        short=short_stretches(profile, np.where(is_short[clusters], clusters, -1)),
     )
     wanted = k or level
     found = found if wanted is None else found.at_level(wanted)

@@ -116,23 +116,17 @@ def mix_of(profile: IntervalProfile, features: Features, stretch: IntArray) -> M
 def _by_function(ticks: csr_array, features: Features, light: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return self ticks of functions, inclusive ticks, and all ticks: (s, f), (s, f) and (s,).
 
-    ticks: sparse (s, q + u) as in Mixes. light: (f,) weight of a tick of each function.
+    ticks: sparse (s, q) as in Mixes. light: (f,) weight of a tick of each function.
     """
     assert features.mixes is not None
-    chains, unseen = features.mixes.chains, features.mixes.unseen
-    function = np.concatenate([chains.function, unseen])
-    named = np.flatnonzero(function >= 0)
-    weight = np.ones(len(function))
-    weight[named] = light[function[named]]
+    chains = features.mixes.chains
+    named = np.flatnonzero(chains.function >= 0)
+    weight = np.ones(len(chains.function))
+    weight[named] = light[chains.function[named]]
     weighted = csr_array(ticks.multiply(weight[None, :]))
-    size = len(light)
-    member = csr_array((np.ones(len(named)), (named, function[named])), shape=(len(function), size))
+    member = csr_array((np.ones(len(named)), (named, chains.function[named])), shape=(len(weight), len(light)))
     own = (weighted @ member).toarray()
-    q = len(chains.parent)
-    known = named[named < q]
-    on_chain = csr_array((np.ones(len(known)), (known, function[known])), shape=(q, size))
-    stack = (weighted[:, :q] @ (chains.ancestors() @ on_chain)).toarray()
-    stack[:, unseen] += own[:, unseen]
+    stack = (weighted @ (chains.ancestors() @ member)).toarray()
     return own, stack, np.asarray(weighted.sum(axis=1), dtype=np.float64).ravel()
 
 

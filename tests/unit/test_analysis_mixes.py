@@ -1,4 +1,4 @@
-"""Intervals as mixes of call chains, and those in which the program waits as what it called."""
+"""Intervals as mixes of call chains, and the sites of those in which it waits."""
 
 from dataclasses import replace
 
@@ -49,15 +49,6 @@ def test_recursion_is_one_column_however_deep(tmp_path):
 def test_a_call_path_of_a_short_phase_has_a_column(tmp_path):
     rare = recorded(tmp_path, *[({"main;solve": 100}, {})] * 300, *[({"main;build": 100}, {})] * 4)
     assert mix(rare)[-1] == {"build": 100.0}
-
-
-def test_an_interval_of_waiting_looks_like_what_it_called(tmp_path):
-    busy = ({"main;solve": 60, "main;solve;dot": 40}, {("main", "solve"): 10})
-    silent = ({}, {("main", "solve"): 1})
-    unseen = ({}, {("main", "save"): 2, ("save", "push"): 50})
-    found = mix(recorded(tmp_path, busy, busy, silent, unseen))
-    assert found[2] == {"solve": pytest.approx(15.0), "dot": pytest.approx(10.0)}
-    assert found[3] == {"save": pytest.approx(25.0)}, "not what save() calls"
 
 
 def test_a_phase_without_a_tick_has_the_function_that_it_calls(tmp_path):
