@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.time_use import tree_ticks
@@ -36,7 +35,7 @@ class Mixes:
     ticks: csr_array
 
 
-def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mixes | None:
+def chain_mixes(profile: IntervalProfile) -> Mixes | None:
     """Return the composition of the intervals of a profile, by call paths.
 
     None without call paths (gmon directories), or if less than half of the ticks have one (damaged files).
@@ -47,7 +46,7 @@ def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mix
     chains, move = plain.without_recursion()
     ticks = csr_array(tree_ticks(profile, plain) @ move)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if not told > options.known * float(ticks.sum()):
+    if not 2.0 * told > float(ticks.sum()):
         return None
     inclusive = csr_array(ticks @ chains.ancestors())
     in_interval = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
@@ -112,7 +111,11 @@ def shares(matrix: csr_array, totals: FloatArray | None = None) -> csr_array:
     return out
 
 
-def idle_intervals(ticks: FloatArray, expected: float, idle: float = PHASES.idle) -> BoolArray:
+# With a smaller share of the usual ticks, a thread waits: so do parts, intervals and phases.
+WORKS = 0.05
+
+
+def idle_intervals(ticks: FloatArray, expected: float) -> BoolArray:
     """Return which intervals hold (nearly) no samples, shape (n,).
 
     The yardstick is the smaller of a fully busy thread's ticks and the median busy interval, so that a program that
@@ -122,7 +125,7 @@ def idle_intervals(ticks: FloatArray, expected: float, idle: float = PHASES.idle
     if not len(busy):
         return np.ones(len(ticks), dtype=np.bool_)
     yardstick = min(expected, float(np.median(busy)))
-    return (ticks <= 0) | (ticks < idle * yardstick)
+    return (ticks <= 0) | (ticks < WORKS * yardstick)
 
 
 def most_varied(matrix: csr_array, most: int = MAX_COLUMNS) -> IntArray:
@@ -152,13 +155,13 @@ def _variance(matrix: csr_array) -> FloatArray:
     return np.where(squares * n > total**2 * (1.0 + ROUNDED), squares - total**2 / n, 0.0)
 
 
-def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptions = PHASES) -> Features:
+def build_features(profile: IntervalProfile, *, share: bool) -> Features:
     """Build the vectors of a profile: seconds by function as in the paper (section V-A), or shares of the interval.
 
     Shares are those of call paths where the recording has them, else of functions.
     """
     rate = profile.metadata.rate_hz
-    mixes = chain_mixes(profile, options) if share else None
+    mixes = chain_mixes(profile) if share else None
     if mixes is None:
         matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
         ticks = interval_seconds(profile) * rate
@@ -170,7 +173,7 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
         matrix = shares(matrix)
     columns = varying_columns(matrix)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
-    idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
+    idle = idle_intervals(ticks, profile.metadata.interval_s * rate)
     return Features(x, functions[columns], ticks, idle, above, mixes)
 
 

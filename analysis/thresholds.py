@@ -82,9 +82,6 @@ PART_OF_RUN = "part of the run"
 class PhaseOptions:
     """Thresholds of finding phases, in the order of docs/understand/phase-detection.md."""
 
-    known: float = threshold(
-        0.5, "part of the ticks", "if call paths with main cover less, functions alone represent the run", without=0.0
-    )
     penalty: float = threshold(
         3.0,
         "times log(samples)",
@@ -119,7 +116,6 @@ class PhaseOptions:
     samples: float = threshold(
         5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
-    idle: float = threshold(0.03, "part of the usual ticks", "fewer ticks show nothing about functions", without=0.0)
     beyond: float = threshold(
         5.0,
         "standard errors",

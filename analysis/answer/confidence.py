@@ -124,7 +124,7 @@ def with_confidence(
         labels, segment, row = result.labels[use], np.zeros(len(use), dtype=np.int64), IN_A_ROW
         find = _by_kmeans(features, result, use, random_state, runs or KMeansRuns())
     else:
-        sequence = sequence_of(profile, result.options.phases)
+        sequence = sequence_of(profile)
         sequence = sequence.taken(evenly(len(sequence), SAMPLES))
         at = np.minimum(np.searchsorted(profile.end_s, sequence.time_s, side="left"), profile.n_intervals - 1)
         labels, row = result.labels[at], BLOCK

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.phase_result import Counted, Counting, FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.sites.site_cover import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
-from incprof.analysis.thresholds import PHASES, STEPS, StepOptions
+from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.analysis.uncounted.call_estimates import CallsSeen, calls_seen
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import SPENT, WAITING, WORK, Visits, spent_s
@@ -200,7 +201,7 @@ def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
     found = np.argmax(seconds, axis=-1)
     most = np.take_along_axis(seconds, np.expand_dims(found, -1), axis=-1)[..., 0]
     found = np.where(most > MOSTLY * total, found, WORK)
-    return np.where(total < PHASES.idle * np.asarray(wall_s), WAITING, found).astype(np.int64)
+    return np.where(total < WORKS * np.asarray(wall_s), WAITING, found).astype(np.int64)
 
 
 def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:

@@ -149,7 +149,7 @@ def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIO
     refuse(profile)
     if method == "robust":
         profile = with_estimated_paths(profile)
-    features = build_features(profile, share=method == "robust", options=options.phases)
+    features = build_features(profile, share=method == "robust")
     return SiteChooser(profile, features, literal=method == "paper", options=options.sites)
 
 

@@ -142,8 +142,7 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
     f = len(place)
     move = csr_array((np.ones(f), (np.arange(f), place)), shape=(f, m))
     clock_s = cpu_seconds(profile) if cpu else np.maximum(profile.end_s - profile.start_s, 0.0)
-    options = result.options.phases
-    features = build_features(profile, share=True, options=options)
+    features = build_features(profile, share=True)
     return Measured(
         profile=profile,
         result=result,
@@ -151,7 +150,7 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
         clock_s=clock_s,
         self_s=csr_array(csr_array(profile.self_s) @ move),
         calls=csr_array(csr_array(profile.calls, dtype=np.float64) @ move),
-        stack_s=_stack_seconds(profile, move, options.known),
+        stack_s=_stack_seconds(profile, move),
         members=share_borders(features, result, clock_s),
         tick_s=1.0 / profile.metadata.rate_hz,
         features=features,
@@ -166,14 +165,14 @@ def cpu_seconds(profile: IntervalProfile) -> FloatArray:
     return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _stack_seconds(profile: IntervalProfile, move: csr_array, known: float) -> csr_array | None:
-    """Return the CPU time with each function on the stack, sparse (n, m); None if paths cover less than `known`."""
+def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | None:
+    """Return the CPU time with each function on the stack, sparse (n, m); None if paths cover less than half."""
     if not len(profile.samples.time_s):
         return None
     chains, _ = profile.tree.without_recursion()
     ticks = tree_ticks(profile, chains)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if told < known * float(profile.self_s.sum()) * profile.metadata.rate_hz:
+    if 2.0 * told < float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None
     named = np.flatnonzero(chains.function >= 0)
     shape = (len(chains.parent), move.shape[0])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import xlogy
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.thresholds import PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 
@@ -162,9 +163,6 @@ class Evidence:
 
 # Groups that come at least so often, in this share of their episodes one after another, are steps.
 TURNS, INSIDE = 4, 0.8
-# A share that differs by this is significant, however few the samples.
-# A group with this share of waiting is waiting alone.
-ALL = 0.95
 
 Segment = tuple[int, int]
 
@@ -233,7 +231,7 @@ def with_their_waiting(groups: Sequence[Group], waits: BoolArray, waits_inside: 
     owner = {segment: at for at, group in enumerate(groups) for segment in group.segments}
     order = [owner[segment] for segment in sorted(owner)]
     for at, group in enumerate(groups):
-        if part[at] < ALL:
+        if part[at] < 1.0 - WORKS:
             continue
         beside = [set(order[max(i - 1, 0) : i + 2]) for i, one in enumerate(order) if one == at]
         for host in sorted(set(order) - {at}, key=lambda one: -groups[one].size):

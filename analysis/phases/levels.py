@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.features import WORKS
 from incprof.analysis.phases.changepoints import FEWEST
 from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.phases.sequence import WAITING, Sequence, sequence_of
@@ -27,8 +28,6 @@ FINER = 5
 COVERED = 0.7
 # Nodes with this share of their time in the same functions differ only in their mixture.
 SAME = 0.5
-# A part with more than this share of waiting ticks is waiting.
-WAITS = 0.95
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ def sequence_and_parts(
     profile: IntervalProfile, options: PhaseOptions = PHASES, k: int | None = None
 ) -> tuple[Sequence, Parts]:
     """Return the samples of a run, and its parts. Where the leading thread waits, the other threads stand for it."""
-    sequence = sequence_of(profile, options)
+    sequence = sequence_of(profile)
     parts = parts_of(sequence, options, k)
     waits = _waits(sequence, parts)
     if not waits or not len(profile.samples.thread) or profile.samples.thread.max() == profile.samples.thread.min():
         return sequence, parts
-    more = sequence_of(profile, options, waits)
+    more = sequence_of(profile, waits)
     return more, parts_of(more, options, k)
 
 
@@ -90,7 +89,7 @@ def parts_of(sequence: Sequence, options: PhaseOptions = PHASES, k: int | None =
     part = np.full(len(sequence), -1, dtype=np.int64)
     for number, node in enumerate(shown):
         part[node.samples] = number
-    waits = tuple(node.share.get(WAITING, 0.0) > WAITS for node in shown)
+    waits = tuple(node.share.get(WAITING, 0.0) >= 1.0 - WORKS for node in shown)
     places = _places(root)
     return Parts(
         tuple(shown), part, tuple(map(least.is_phase, shown)), waits, tuple(places[id(node)] for node in shown), root
@@ -181,7 +180,7 @@ class _Least:
     def is_phase(self, node: Node) -> bool:
         """Return whether a node has enough of the run, or one of its episodes is long enough."""
         n, options = len(node.samples), self.options
-        if node.share.get(WAITING, 0.0) > WAITS:
+        if node.share.get(WAITING, 0.0) >= 1.0 - WORKS:
             return n >= options.waiting * self.n
         edge = np.flatnonzero(np.diff(node.samples, prepend=-2, append=node.samples[-1] + 2) > 1)
         longest = int(np.diff(edge).max())

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry
@@ -92,16 +91,13 @@ class _Ticks:
     node: IntArray
 
 
-def sequence_of(
-    profile: IntervalProfile, options: PhaseOptions = PHASES, waits: Row[tuple[float, float]] = ()
-) -> Sequence:
+def sequence_of(profile: IntervalProfile, waits: Row[tuple[float, float]] = ()) -> Sequence:
     """Return the samples of the leading thread (of all, where none leads), with waiting ticks between them.
 
     Functions replace call paths if the recording has none, or less than half of the time in them.
 
     Args:
         profile: n intervals.
-        options: thresholds.
         waits: begin and end in seconds, ascending, of times in which the other threads' samples are taken too.
     """
     chains, _ = profile.tree.without_recursion()
@@ -109,7 +105,7 @@ def sequence_of(
     total = float(profile.self_s.sum()) * profile.metadata.rate_hz
     scale = min(1.0, MOST / max(total, 1.0))
     period_s = 1.0 / (profile.metadata.rate_hz * scale)
-    if not float(known[:, np.flatnonzero(chains.function >= 0)].sum()) > options.known * total:
+    if not float(known[:, np.flatnonzero(chains.function >= 0)].sum()) > total / 2.0:
         ticks = _spread(profile, csc_array(profile.self_s) * (scale * profile.metadata.rate_hz))
         return _with_waiting(profile, ticks, _flat, period_s)
     ticks = _sampled(profile, chains, scale, waits)

@@ -91,7 +91,7 @@ def told_of(
 
 def _borders(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Border, ...]:
     """Explain the changes of phase of a rank by its own samples."""
-    ticks = build_features(profile, share=True, options=options.phases).inclusive
+    ticks = build_features(profile, share=True).inclusive
     assert ticks is not None
     use = np.flatnonzero(ticks.total > 0)
     if not len(use) or not ticks.counts.shape[1]:

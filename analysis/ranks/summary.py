@@ -53,8 +53,8 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
         k: number of phases requested, if any.
         options: thresholds.
     """
-    features = build_features(profile, share=True, options=options.phases)
-    sequence = sequence_of(profile, options.phases)
+    features = build_features(profile, share=True)
+    sequence = sequence_of(profile)
     parts = parts_of(sequence, options.phases, k)
     stretch = _segments(parts, part_of_intervals(profile, sequence, parts))
     mix = mix_of(profile, features, stretch)
@@ -289,7 +289,7 @@ def modes_of(profile: IntervalProfile, features: Features, result: PhaseResult, 
     """
     groups = result.clusters
     if features.inclusive is None:
-        features = build_features(profile, share=True, options=options.phases)
+        features = build_features(profile, share=True)
         groups = _parts(profile, options)
     short = np.full(profile.n_intervals, -1, dtype=np.int64)
     for number, stretch in enumerate(result.short):
@@ -309,5 +309,5 @@ def modes_of(profile: IntervalProfile, features: Features, result: PhaseResult, 
 
 def _parts(profile: IntervalProfile, options: Options) -> IntArray:
     """Return groups of equal behaviour, (n,): k-means may put very different intervals into one phase."""
-    sequence = sequence_of(profile, options.phases)
+    sequence = sequence_of(profile)
     return part_of_intervals(profile, sequence, parts_of(sequence, options.phases))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.features import shares
+from incprof.analysis.features import WORKS, shares
 from incprof.analysis.phase_result import Phase
-from incprof.analysis.thresholds import PHASES
 from incprof.model import PROFILER, FloatArray, Function, Inlined, IntArray, IntervalProfile, Metadata
 
 
@@ -142,7 +141,7 @@ class PhaseModel:
 
     def label(self, mix: Mix) -> int:
         """Return the id of an interval's phase, BETWEEN or NEW."""
-        if mix.ticks <= 0 or mix.ticks < PHASES.idle * self.yardstick:
+        if mix.ticks <= 0 or mix.ticks < WORKS * self.yardstick:
             return BETWEEN if self.off_cpu is None else self.off_cpu
         if not len(self.ids):
             return NEW
