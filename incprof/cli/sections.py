@@ -47,7 +47,11 @@ def cards_of(study: Study, args: argparse.Namespace) -> OfSystem:
     """Return the function of the section on the phases' cards."""
     from incprof.report.card_answer import card_section
 
-    return lambda bins: [card_section(study.phases(), card_parts(study, args.counters, bins))]
+    def of(bins: TimeBins | None) -> list[Section]:
+        ranks = study.ranks if getattr(args, "all_ranks", True) else None
+        return [card_section(study.phases(), card_parts(study, args.counters, bins), ranks)]
+
+    return of
 
 
 def amounts_of(study: Study) -> Mapping[str, Amount]:

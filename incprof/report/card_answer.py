@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incprof.analysis.phase_result import Phase, PhaseResult
+from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Section, Table
 from incprof.model.time_use import SPENT
@@ -13,9 +14,9 @@ from incprof.report.render.json import json_value, rounded
 NAME = "cards"
 
 
-def card_section(result: PhaseResult, parts: Sequence[CardPart]) -> Section:
-    """Return a section with a row for each phase; the columns of the last parts are dropped first."""
-    every = [time_part(result), *parts]
+def card_section(result: PhaseResult, parts: Sequence[CardPart], ranks: RanksResult | None = None) -> Section:
+    """Return a section with a row for each phase. ranks: all ranks, if there are several."""
+    every = _with_core(result, parts, ranks)
     table = Table(
         (
             Column("Phase", lambda phase: phase, "phase", key="id"),
@@ -30,16 +31,46 @@ def card_section(result: PhaseResult, parts: Sequence[CardPart]) -> Section:
     return Section(NAME, "What each phase uses and waits for", (table,), lanes, notes)
 
 
-def cards_json(result: PhaseResult, parts: Sequence[CardPart]) -> dict[int, dict[str, object]]:
-    """Return the card of each phase, by its number."""
+def cards_json(
+    result: PhaseResult, parts: Sequence[CardPart], ranks: RanksResult | None = None
+) -> dict[int, dict[str, object]]:
+    """Return the card of each phase, by its number. ranks: all ranks, if there are several."""
+    every = _with_core(result, parts, ranks)
     return {
-        phase.id: {
-            part.key: json_value(part.values[phase.id])
-            for part in [time_part(result), *parts]
-            if phase.id in part.values
-        }
+        phase.id: {part.key: json_value(part.values[phase.id]) for part in every if phase.id in part.values}
         for phase in result.present
     }
+
+
+def _with_core(result: PhaseResult, parts: Sequence[CardPart], ranks: RanksResult | None) -> list[CardPart]:
+    """Return the parts that every recording has, and those of the systems."""
+    return [time_part(result), *([] if ranks is None else [_rank_part(ranks)]), *parts]
+
+
+def _rank_part(ranks: RanksResult) -> CardPart:
+    """Return how well the ranks share each phase, by the efficiencies of the POP project.
+
+    Load balance is the mean work over the largest, communication efficiency the largest work over the wall time; their
+    product is the parallel efficiency. Work is time on the CPU that is not waiting, nor in MPI.
+    """
+    values: dict[int, dict[str, object]] = {}
+    for phase in ranks.phases:
+        if phase.ranks > 1 and phase.work.mean > 0 and phase.wall.mean > 0:
+            values[phase.id] = {
+                "ranks": phase.ranks,
+                "parallel_efficiency": phase.work.mean / phase.wall.mean,
+                "load_balance": phase.work.mean / phase.work.most,
+                "communication_efficiency": phase.work.most / phase.wall.mean,
+                "mpi_s": phase.mpi.mean,
+                "slowest": phase.slowest,
+            }
+    columns = (
+        Column(
+            "Parallel", lambda phase: values.get(phase, {}).get("parallel_efficiency"), "%", key="parallel_efficiency"
+        ),
+        Column("Balance", lambda phase: values.get(phase, {}).get("load_balance"), "%", drop=5, key="load_balance"),
+    )
+    return CardPart("mpi", values, columns if values else ())
 
 
 def time_part(result: PhaseResult) -> CardPart:

@@ -265,3 +265,12 @@ def test_a_card_has_only_what_was_recorded(tmp_path, capsys, monkeypatch):
     assert "card" not in json.loads(answer(capsys, run, "--json")[1])["phases"][0]
     assert "cards\nPhase  Time" in answer(capsys, run, "--card")[1]
     assert answer(capsys, run, "--card", "--brief")[0] == 2
+
+
+def test_cards_of_ranks_have_their_efficiency(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run", ranks=(0, 1, 2))
+    found = json.loads(answer(capsys, run, "--card", "--json")[1])["phases"][0]["card"]["mpi"]
+    # Three ranks that do the same, and nothing in MPI.
+    assert (found["ranks"], found["load_balance"], found["mpi_s"]) == (3, 1.0, 0.0)
+    assert found["parallel_efficiency"] == pytest.approx(found["communication_efficiency"])
+    assert "Parallel  Balance" in answer(capsys, run, "--card")[1]

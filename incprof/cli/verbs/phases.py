@@ -111,7 +111,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
     if args.csv and parts is not None:
         from incprof.report.render.csv import write_csv
 
-        write_csv(card_section(result, parts).tables[0], sys.stdout)
+        write_csv(card_section(result, parts, study.ranks).tables[0], sys.stdout)
         return
     if args.csv:
         from incprof.report.files.csv_files import write_phases_csv
@@ -138,7 +138,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
         programs = programs_dict(study.run)
         write_json(
             summary, result, sys.stdout, ranks=study.ranks, sections=sections, programs=programs, explain=explanation,
-            threads=told, cards=None if parts is None else cards_json(result, parts),
+            threads=told, cards=None if parts is None else cards_json(result, parts, study.ranks),
         )  # fmt: skip
     else:
         from incprof.report.text.phases_text import write_text
@@ -149,7 +149,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
             suspensions=study.suspensions,
         )  # fmt: skip
         if parts is not None:
-            sections = [card_section(result, parts), *sections]
+            sections = [card_section(result, parts, study.ranks), *sections]
         if sections:
             from incprof.report.render.text import write_sections
 
