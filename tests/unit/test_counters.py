@@ -206,3 +206,59 @@ def test_cards_have_figures_and_energy_as_far_as_they_were_counted(tmp_path, cap
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "id,seconds,cpu_s,ipc,bound_by"
     assert [line.split(",")[0] for line in lines[1:]] == ["0", "1"]
+
+
+def perf_line(time_s, event, count):
+    return f"{time_s:.9f},{count},,{event},1000000,100.00,,\n"
+
+
+PERF_TOPDOWN = {
+    "intel": (
+        "slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound", "topdown-mem-bound",
+    ),
+    "amd": (
+        "cycles", "ex_ret_ops", "de_src_op_disp.all", "de_no_dispatch_per_slot.no_ops_from_frontend",
+        "de_no_dispatch_per_slot.backend_stalls",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "counts", "by"),
+    [
+        ("intel", (1000, 300, 50, 100, 550, 400), "memory"),
+        ("intel", (1000, 300, 50, 100, 550, 100), "stalls"),
+        ("intel", (1000, 300, 350, 100, 250, 200), "branches"),
+        ("intel", (1000, 300, 10, 450, 240, 200), "frontend"),
+        ("intel", (1000, 700, 20, 80, 200, 100), "instructions"),
+        ("amd", (1000, 1800, 2100, 600, 3300), "memory"),
+        ("amd", (1000, 1800, 3900, 600, 1500), "branches"),
+    ],
+)
+def test_the_top_down_method_on_output_of_perf(tmp_path, events, counts, by):
+    path = tmp_path / "perf.csv"
+    lines = [
+        perf_line(1 + row, event, count)
+        for row in range(3)
+        for event, count in zip(PERF_TOPDOWN[events], counts, strict=True)
+    ]
+    path.write_text("".join(lines))
+    series = read_counters(str(path))
+    figures = figures_of(Events(series.names, series.values, series.end_s - series.start_s))
+    parts = [figures[name] for name in ("retiring", "bad_speculation", "frontend_bound", "backend_bound")]
+    assert sum(parts) == pytest.approx(1.0)
+    assert bound_by(Phase(0, 10, 100.0, 3.0, (), ()), figures, 3.0).by == by
+
+
+def test_operations_are_counted_by_the_width_of_their_registers(tmp_path):
+    path = tmp_path / "perf.csv"
+    counted = {
+        "fp_arith_inst_retired.scalar_double": 100, "fp_arith_inst_retired.256b_packed_double": 75,
+        "fp_arith_inst_retired.512b_packed_single": 25, "cache-misses": 25,
+    }  # fmt: skip
+    path.write_text("".join(perf_line(1.0, event, count) for event, count in counted.items()))
+    series = read_counters(str(path))
+    figures = figures_of(Events(series.names, series.values, series.end_s - series.start_s))
+    assert figures["gflops_s"] == pytest.approx((100 + 75 * 4 + 25 * 16) / 1e9)
+    assert figures["scalar_share"] == pytest.approx(100 / 800)
+    assert figures["intensity"] == pytest.approx(800 / (25 * 64))

@@ -24,7 +24,7 @@ MOST_STEPS = 4
 # The first lanes that are available are drawn.
 MOST_LANES = 8
 
-By = Literal["waiting", "mpi", "openmp", "io", "memory", "branches", "kernel", "stalls", "instructions"]
+By = Literal["waiting", "mpi", "openmp", "io", "memory", "branches", "frontend", "kernel", "stalls", "instructions"]
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,8 @@ MISS_CYCLES, BRANCH_CYCLES, WORTH = 180, 20, 0.2
 KERNEL = 0.2
 # Instructions per cycle below which a processor stalls more than it works (B. Gregg, CPU utilization is wrong).
 STALLED = 1.0
+# Shares of slots that are usual in well-tuned programs (Intel VTune Profiler cookbook, top-down method, HPC column).
+USUAL_SPECULATION, USUAL_FRONTEND, USUAL_BACKEND = 0.05, 0.1, 0.4
 # With less than half a processor busy, the program waits more than it runs.
 IDLE = 0.5
 # A phase with hardly any sampled time is inconclusive.
@@ -227,6 +229,8 @@ def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Boun
         return Bound(phase.mostly, phase.spent.get(phase.mostly, 0.0) / total if total > 0 else None)
     if (idle := 1.0 - figures.get("cpu", 1.0)) > IDLE:
         return Bound("waiting", idle)
+    if (slots := _by_slots(figures)) is not None:
+        return slots
     if (lost := MISS_CYCLES * figures.get("misses_per_cycle", 0.0)) >= WORTH:
         return Bound("memory", lost)
     if (lost := BRANCH_CYCLES * figures.get("branch_misses_per_cycle", 0.0)) >= WORTH:
@@ -236,6 +240,24 @@ def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Boun
     if (ipc := figures.get("ipc")) is None or ipc <= 0:
         return None
     return Bound("stalls" if ipc < STALLED else "instructions")
+
+
+def _by_slots(figures: Mapping[str, float]) -> Bound | None:
+    """Return what most slots of the pipeline are lost to, if it is more than usual; None where slots were not counted.
+
+    The kernel goes first, as without slots.
+    """
+    if "retiring" not in figures or figures.get("system_share", 0.0) >= KERNEL:
+        return None
+    memory = figures.get("memory_bound")
+    backend: By = "stalls" if memory is not None and memory < figures.get("backend_bound", 0.0) / 2 else "memory"
+    lost: list[tuple[float, float, By]] = [
+        (figures.get("bad_speculation", 0.0), USUAL_SPECULATION, "branches"),
+        (figures.get("frontend_bound", 0.0), USUAL_FRONTEND, "frontend"),
+        (figures.get("backend_bound", 0.0), USUAL_BACKEND, backend),
+    ]
+    share, usual, by = max(lost)
+    return Bound(by, share) if share > usual else Bound("instructions")
 
 
 def _energy_figures(phase: Phase, watts: float, measured_s: float) -> dict[str, float]:

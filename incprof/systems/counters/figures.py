@@ -5,7 +5,7 @@ A new figure is a row of FIGURES: text, JSON and page show it where its events w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ ALIKE = {"bus-cycles": "ref-cycles"}
 
 def plain(name: str) -> str:
     """Return the canonical name of an event, without kind of core and mode."""
-    word = canonical(name) or event_of(name).lower()
+    word = canonical(name) or event_of(name).lower().replace("_", "-")
     return ALIKE.get(word, word)
 
 
@@ -151,6 +151,53 @@ def misses(below: str, factor: float = 1.0) -> Formula:
     return first(ratio("cache-misses", below, factor), ratio("llc-load-misses", below, factor))
 
 
+# Slots of the pipeline in a cycle of AMD's Zen 4 (Software Optimization Guide for the Zen4 Microarchitecture, 2.1).
+ZEN_SLOTS = 6
+# Operations of an instruction, by how many values it holds (Intel SDM, volume 3B, FP_ARITH_INST_RETIRED).
+FLOPS = {
+    "fp-arith-inst-retired.scalar-double": 1, "fp-arith-inst-retired.scalar-single": 1,
+    "fp-arith-inst-retired.128b-packed-double": 2, "fp-arith-inst-retired.128b-packed-single": 4,
+    "fp-arith-inst-retired.256b-packed-double": 4, "fp-arith-inst-retired.256b-packed-single": 8,
+    "fp-arith-inst-retired.512b-packed-double": 8, "fp-arith-inst-retired.512b-packed-single": 16,
+    # AMD counts operations.
+    "fp-ret-sse-avx-ops.all": 1,
+}  # fmt: skip
+SCALAR = ("fp-arith-inst-retired.scalar-double", "fp-arith-inst-retired.scalar-single")
+
+
+def slots(intel: str, *amd: str) -> Formula:
+    """Return a part of the pipeline's slots: by Intel's events, else by AMD's (the first less the others)."""
+    return first(ratio(f"topdown-{intel}", "slots"), *([_of_zen(amd)] if amd else []))
+
+
+def _of_zen(events: tuple[str, ...]) -> Formula:
+    """Return the first event less the others over the slots of Zen 4, which are cycles times six."""
+
+    def of(found: Events) -> float | None:
+        parts = [found.ratio(event, "cycles") for event in events]
+        if any(part is None for part in parts):
+            return None
+        head, *rest = (part or 0.0 for part in parts)
+        return max(head - sum(rest), 0.0) / ZEN_SLOTS
+
+    return Formula((*events, "cycles"), of)
+
+
+def flops(events: Iterable[str], factor: float = 1.0) -> Formula:
+    """Return the floating-point operations per second of those events that were counted, times a factor."""
+    return total(*(per_second(event, factor * FLOPS[event]) for event in events))
+
+
+def quotient(above: Formula, below: Formula) -> Formula:
+    """Return the quotient of two formulas; None where one has no value, or the second is 0."""
+
+    def of(events: Events) -> float | None:
+        one, other = above.of(events), below.of(events)
+        return None if one is None or not other else one / other
+
+    return Formula((*above.events, *below.events), of)
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure of a period of time.
@@ -180,6 +227,7 @@ class Figure:
 POWER = "power-watts"
 # Size of a line of the last-level cache, on x86-64 and most other processors.
 LINE_BYTES = 64
+MEMORY = (per_second("cache-misses", LINE_BYTES), per_second("llc-load-misses", LINE_BYTES))
 # In the order of the columns, of which the last are dropped first where space is short.
 FIGURES = (
     Figure("power_w", mean(POWER), "power", "power of the node", "W", lane=1),
@@ -195,13 +243,30 @@ FIGURES = (
     Figure("miss_share", ratio("cache-misses", "cache-references")),
     Figure(
         "memory_bytes_s",
-        first(per_second("cache-misses", LINE_BYTES), per_second("llc-load-misses", LINE_BYTES)),
+        first(*MEMORY),
         "memory", "memory, about", "kB/s", lane=4,
     ),
     Figure(
         "branch_misses_per_1000", ratio("branch-misses", "instructions", 1000),
         "branch misses/1000", "branch misses per 1000 instructions", lane=5,
     ),
+    Figure("retiring", slots("retiring", "ex-ret-ops"), "retiring", "slots that retire instructions", "%"),
+    Figure(
+        "bad_speculation", slots("bad-spec", "de-src-op-disp.all", "ex-ret-ops"),
+        "bad speculation", "slots lost to bad speculation", "%",
+    ),
+    Figure(
+        "frontend_bound", slots("fe-bound", "de-no-dispatch-per-slot.no-ops-from-frontend"),
+        "frontend", "slots in which no instruction was there", "%",
+    ),
+    Figure(
+        "backend_bound", slots("be-bound", "de-no-dispatch-per-slot.backend-stalls"),
+        "backend", "slots in which data or units were missing", "%",
+    ),
+    Figure("memory_bound", slots("mem-bound"), "memory bound", "slots in which data was missing", "%"),
+    Figure("gflops_s", flops(FLOPS, 1e-9), "Gflop/s", "floating-point operations per second, in billions"),
+    Figure("scalar_share", quotient(flops(SCALAR), flops(FLOPS))),
+    Figure("intensity", quotient(flops(FLOPS), first(*MEMORY)), "flop/B", "operations per byte from memory, about"),
     Figure("branch_misses_per_cycle", ratio("branch-misses", "cycles")),
     Figure("system_share", share("system", "user"), "kernel", "kernel's part of CPU time", "%", lane=7),
     Figure("context_switches_s", per_second("context-switches"), "switches/s", "context switches per second", lane=8),

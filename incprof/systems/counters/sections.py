@@ -129,10 +129,15 @@ BOUND: dict[By, str] = {
     "io": "input and output",
     "memory": "memory",
     "branches": "mispredicted branches",
+    "frontend": "the supply of instructions",
     "kernel": "the kernel",
     "stalls": "stalls of the processor",
     "instructions": "the number of instructions",
 }
+
+
+# What the slots of the pipeline show.
+BY_SLOTS: tuple[By, ...] = ("memory", "branches", "frontend", "stalls", "instructions")
 
 
 def bound_line(phase: PhaseCounters) -> str | None:
@@ -148,6 +153,10 @@ def _why(phase: PhaseCounters) -> str:
     """Return the reason for a bound; empty where its name already is one."""
     figures, bound = phase.figures, phase.bound
     share = 0.0 if bound is None or bound.share is None else bound.share
+    if bound is not None and "retiring" in figures and bound.by in BY_SLOTS:
+        if bound.by == "instructions":
+            return f"{percent(figures['retiring'])} of the pipeline's slots retire one"
+        return f"{percent(share)} of the pipeline's slots are lost to it"
     match None if bound is None else bound.by:
         case "waiting":
             waits = f", {rate(figures['iowait'])} wait for storage" if figures.get("iowait", 0.0) >= SOME_WAIT else ""
