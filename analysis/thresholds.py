@@ -109,7 +109,6 @@ class PhaseOptions:
     resolution: float = threshold(
         0.0, "seconds", "length of the smallest part; 0: 8 samples, and the limits least and episode", high=1e9
     )
-    waiting: float = threshold(0.05, PART_OF_RUN, "more time spent waiting is a phase of its own", without=1.0)
     steady: float = threshold(
         4.0, "times what counting explains", "intervals of a steady real program scatter 1 to 3 times", low=1, high=1000
     )

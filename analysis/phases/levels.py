@@ -85,7 +85,7 @@ def parts_of(sequence: Sequence, options: PhaseOptions = PHASES, k: int | None =
             options, penalty=options.penalty / 4.0, named=options.named / 4.0, surely=options.surely / 4.0, abrupt=0.0
         )
     if not any(map(least.is_phase, shown)):
-        shown, least = [root], replace(least, options=replace(options, least=0.0, waiting=0.0))
+        shown, least = [root], replace(least, options=replace(options, least=0.0))
     part = np.full(len(sequence), -1, dtype=np.int64)
     for number, node in enumerate(shown):
         part[node.samples] = number
@@ -181,7 +181,7 @@ class _Least:
         """Return whether a node has enough of the run, or one of its episodes is long enough."""
         n, options = len(node.samples), self.options
         if node.share.get(WAITING, 0.0) >= 1.0 - WORKS:
-            return n >= options.waiting * self.n
+            return n >= options.least * self.n
         edge = np.flatnonzero(np.diff(node.samples, prepend=-2, append=node.samples[-1] + 2) > 1)
         longest = int(np.diff(edge).max())
         enough = options.episode * self.n

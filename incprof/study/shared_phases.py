@@ -165,10 +165,7 @@ class Shared:
             profile = with_code_loops(self._asked.run, profile, exe=self._asked.exe)
         # A phase is long enough if it is long enough in one rank's run.
         part, phases = first.n_intervals / profile.n_intervals, thresholds.phases
-        phases = replace(
-            phases, least=part * phases.least, waiting=part * phases.waiting, episode=part * phases.episode,
-            large=part * phases.large,
-        )  # fmt: skip
+        phases = replace(phases, least=part * phases.least, episode=part * phases.episode, large=part * phases.large)
         thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
         with kmeans_runs(self._asked.run.directory, options.method) as runs:
