@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from incprof.analysis.features import Inclusive
-from incprof.analysis.phases.changepoints import ratio, variance
+from incprof.analysis.phases.changepoints import least_gain, ratio, variance
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -181,50 +181,48 @@ def how_different(
     b_total: FloatArray,
     scatter: FloatArray,
     options: PhaseOptions = PHASES,
-    times: FloatArray | float = 1.0,
 ) -> FloatArray:
     """Return how different pairs of segments are, (m,): from 1 on, some function's share differs between them.
 
-    It must differ by `options.named` (for short segments `times` as much) of the time and by `options.beyond` standard
-    errors. The arguments are those of `differences`, with one row for each of m pairs.
+    It must differ by `options.named` of the time or more, less `options.surely` standard errors, and pass the test of a
+    change point. The arguments are those of `differences`, with one row for each of m pairs.
     """
-    wide = np.broadcast_to(np.asarray(times, dtype=np.float64), (len(a),))
     out = np.zeros(len(a))
     for first in range(0, len(a) if a.shape[1] else 0, AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        limit = options.named * wide[part]
-        out[part] = _most(a[part], a_total[part], b[part], b_total[part], scatter, options, limit)
+        out[part] = _most(a[part], a_total[part], b[part], b_total[part], scatter, options)
+    return out
+
+
+def surely_apart(score: FloatArray, apart: FloatArray, options: PhaseOptions) -> FloatArray:
+    """Return the lower bound of differences. score: in standard errors; apart: of the shares."""
+    # Only a difference of zero scores zero.
+    out: FloatArray = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
     return out
 
 
 def _most(
-    a: FloatArray,
-    a_total: FloatArray,
-    b: FloatArray,
-    b_total: FloatArray,
-    scatter: FloatArray,
-    options: PhaseOptions,
-    limit: FloatArray,
+    a: FloatArray, a_total: FloatArray, b: FloatArray, b_total: FloatArray, scatter: FloatArray, options: PhaseOptions
 ) -> FloatArray:
     """Return how_different for at least one function, skipping functions that cannot be the most different.
 
     A function scores at most the difference of its share. So the function whose share differs most is scored first,
-    then all whose difference exceeds that score. limit: (m,).
+    then all whose difference exceeds that score.
     """
+    least = np.sqrt(2.0 * least_gain(np.maximum(a_total + b_total, 1.0), a.shape[1], options.penalty))
 
     def told(row: IntArray, column: IntArray) -> FloatArray:
         counts = a[row, column][:, None], b[row, column][:, None]
         score, apart = differences(counts[0], a_total[row], counts[1], b_total[row], scatter[column][:, None])
-        # Only a difference of zero scores zero.
-        surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
-        result: FloatArray = np.minimum(score[:, 0] / options.beyond, surely[:, 0] / limit[row])
+        surely = surely_apart(score, apart, options)
+        result: FloatArray = np.minimum(score[:, 0] / np.maximum(least[row], LEAST), surely[:, 0] / options.named)
         return result
 
     apart = np.abs(a / a_total[:, None] - b / b_total[:, None])
     rows, first = np.arange(len(a)), apart.argmax(axis=1)
     most = told(rows, first)
     apart[rows, first] = 0.0  # already scored
-    row, column = np.nonzero(apart / limit[:, None] > most[:, None])
+    row, column = np.nonzero(apart / options.named > most[:, None])
     if len(row):
         np.maximum.at(most, row, told(row, column))
     return most

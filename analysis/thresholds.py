@@ -115,12 +115,6 @@ class PhaseOptions:
     samples: float = threshold(
         5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
-    beyond: float = threshold(
-        5.0,
-        "standard errors",
-        "of 2 000 change points of 200 functions, chance makes one in 1 of 5 runs at 5, in every run at 4",
-        high=100,
-    )
     short_visit: int = threshold(2, "intervals", "a shorter episode is a transition or a step", low=1, high=1000)
 
 
@@ -269,7 +263,7 @@ class Options:
     steps: StepOptions = STEPS
 
     def with_settings(self, settings: Iterable[str]) -> Options:
-        """Return the options with some thresholds changed: "phases.beyond=4".
+        """Return the options with some thresholds changed: "phases.penalty=4".
 
         Raises:
             UsageError: there is no threshold of that name, or it cannot have that value.
@@ -278,7 +272,7 @@ class Options:
         for setting in settings:
             name, given, text = setting.partition("=")
             if not given:
-                raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.beyond=4")
+                raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.penalty=4")
             if name not in names:
                 near = get_close_matches(name, names, 1)
                 hint = f"did you mean {near[0]}?" if near else "incprof help thresholds lists them"

@@ -76,7 +76,7 @@ class Recording:
             method: as in docs/understand/phase-detection.md.
             k: number of phases; chosen by the method unless given.
             seed: of k-means. Same profile and seed, same phases.
-            settings: thresholds to change, such as "phases.beyond=4"; docs/reference/thresholds.md has them all.
+            settings: thresholds to change, such as "phases.penalty=4"; docs/reference/thresholds.md has them all.
 
         Raises:
             incprof.errors.IncprofError: as `profile`, there is nothing to find phases in, or no such threshold.

@@ -46,9 +46,10 @@ class Counts:
         return self._sums[first:end, category]
 
 
-def least_gain(n: int, c: int, penalty: float) -> float:
-    """Return the least gain in log likelihood of a difference between two parts of a sequence."""
-    return penalty * float(np.log(n)) + float(np.log(c))
+def least_gain(n: int | FloatArray, c: int, penalty: float) -> FloatArray:
+    """Return the least gain in log likelihood of a difference between two parts of sequences of n samples, (...)."""
+    result: FloatArray = penalty * np.log(n) + np.log(c)
+    return result
 
 
 def change_points(counts: Counts, n: int, scatter: FloatArray, penalty: float, fewest: int = FEWEST) -> list[int]:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.phases.changepoints import FEWEST, Evidence, variance
 from incprof.analysis.phases.clustering import Border, Level, ShortStretch
-from incprof.analysis.segment_sums import Sums, differences, visits_of
+from incprof.analysis.segment_sums import Sums, differences, surely_apart, visits_of
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import tree_ticks, working
@@ -211,7 +211,7 @@ def borders_of(
     share = counts / total[:, None]
     # Of functions that change equally, prefer one that begins.
     begins = np.where(share[1:] > share[:-1], 1.0, BEGINS)
-    column = np.argmax(begins * np.minimum(score / options.beyond, apart / options.named), axis=1)
+    column = np.argmax(begins * surely_apart(score, apart, options), axis=1)
     return tuple(
         Border(
             int(intervals[visits.first[at + 1]]),

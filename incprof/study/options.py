@@ -24,7 +24,7 @@ class StudyOptions:
         jobs: number of processes that read ranks, and of k-means threads; 0: one per processor. Does not affect the
             result.
         overhead_pct: limit of the cost of all sites' heartbeats, percent of the CPU time.
-        settings: thresholds to change, "phases.beyond=4".
+        settings: thresholds to change, "phases.penalty=4".
         level: the most phases; the most similar ones are merged.
         dask: the address of a scheduler whose workers read ranks instead.
         resolution_s: the shortest part that is a phase, in seconds; 0: the limits of the method.

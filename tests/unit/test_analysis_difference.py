@@ -56,11 +56,12 @@ def test_functions_that_are_not_asked_would_not_have_been_the_most_different(see
     rng = np.random.default_rng(seed)
     a, b = (rng.poisson(usual * rng.gamma(0.3, 1, (50, columns))).astype(np.float64) for _ in range(2))
     totals = a.sum(axis=1) + 1, b.sum(axis=1) + rng.integers(1, 9, 50)
-    scatter, times = 1 + rng.exponential(1, columns), rng.uniform(0.5, 2, 50)
+    scatter = 1 + rng.exponential(1, columns)
     score, apart = differences(a, totals[0], b, totals[1], scatter)
     surely = apart * np.maximum(1 - PHASES.surely / np.maximum(score, 1e-9), 1e-6)
-    each = np.minimum(score / PHASES.beyond, surely / (PHASES.named * times[:, None]))
-    assert (how_different(a, totals[0], b, totals[1], scatter, times=times) == each.max(axis=1)).all()
+    least = np.sqrt(2 * (PHASES.penalty * np.log(totals[0] + totals[1]) + np.log(columns)))
+    each = np.minimum(score / least[:, None], surely / PHASES.named)
+    assert (how_different(a, totals[0], b, totals[1], scatter) == each.max(axis=1)).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
