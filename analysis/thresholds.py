@@ -115,7 +115,6 @@ class PhaseOptions:
     samples: float = threshold(
         5.0, "samples", "fewer samples show little: intervals of the analysis usually hold twice as many", high=1000
     )
-    short_visit: int = threshold(2, "intervals", "a shorter episode is a transition or a step", low=1, high=1000)
 
 
 PHASES = PhaseOptions()

@@ -224,7 +224,8 @@ def share_borders(features: Features, result: PhaseResult, length: FloatArray) -
     for at in range(len(visits.group) - 1):
         one, other = int(visits.group[at]), int(visits.group[at + 1])
         gap = np.arange(visits.end[at], visits.first[at + 1])
-        if one == other or len(gap) > result.options.phases.short_visit:
+        # A part that is too short for a phase is none of its neighbours.
+        if one == other or (result.clusters[gap] >= 0).any():
             continue
         last, first = int(visits.end[at]) - 1, int(visits.first[at + 1])
         ends = [end for end, visit in ((last, at), (first, at + 1)) if visits.size[visit] >= CORE]

@@ -53,7 +53,7 @@ def assigned(
             continue
         best, explained = nearest(summary, columns, of_modes, total, options)
         explained &= ~_too_long(summary, modes, best, options.least)
-        labels.append(_by_segment(summary, modes, np.where(explained, best, -1), options.short_visit))
+        labels.append(_by_segment(summary, modes, np.where(explained, best, -1), options.episode))
         strange.append(~explained & ~_mixed(summary, columns, of_modes, total, options))
     return tuple(labels), tuple(strange)
 
@@ -120,11 +120,11 @@ def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) 
     return long[best] if len(long) else np.zeros(len(best), dtype=np.bool_)
 
 
-def _by_segment(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:
+def _by_segment(summary: RankSummary, modes: Modes, mode: IntArray, episode: float) -> RankLabels:
     """Give the pieces of a rank the phases of their segments. mode: (s,) of each segment, -1 for none."""
     pieces = summary.pieces
     of_piece = np.where(pieces.stretch >= 0, np.append(mode, -1)[np.maximum(pieces.stretch, -1)], -1)
-    label = _filled(np.append(modes.label, -1)[of_piece], pieces.stretch, pieces.end - pieces.first, short)
+    label = _filled(np.append(modes.label, -1)[of_piece], pieces.stretch, pieces.end - pieces.first, episode)
     if modes.off_cpu is not None:
         label[pieces.stretch == IDLE] = modes.off_cpu
     return _labels(summary, label, of_piece)
@@ -167,9 +167,9 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
     )
 
 
-def _filled(label: IntArray, stretch: IntArray, length: IntArray, short: int) -> IntArray:
-    """Assign short gaps, and short steps that interrupt a phase, to the phase around them."""
-    out = label.copy()
+def _filled(label: IntArray, stretch: IntArray, length: IntArray, episode: float) -> IntArray:
+    """Assign gaps that are too short for an episode, and steps that interrupt a phase, to the phase around them."""
+    out, short = label.copy(), max(episode * length.sum(), 1.0)
     known = np.flatnonzero(label >= 0)
     for left, right in zip(known[:-1].tolist(), known[1:].tolist(), strict=True):
         between = slice(left + 1, right)
