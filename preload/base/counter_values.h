@@ -15,7 +15,7 @@ enum counter {
     COUNTER_SYSTEM_NS,
     COUNTER_RESIDENT, /* bytes at the end of the interval */
     COUNTER_PEAK,     /* largest number of resident bytes of the run so far */
-    /* Of a group of events. */
+    /* Of groups of events. */
     COUNTER_TASK_CLOCK, /* ns of CPU time during which the group was open */
     COUNTER_MIGRATIONS,
     COUNTER_CYCLES,
@@ -23,6 +23,28 @@ enum counter {
     COUNTER_CACHE_REFERENCES,
     COUNTER_CACHE_MISSES,
     COUNTER_BRANCH_MISSES,
+    /* Intel's top-down method. */
+    COUNTER_SLOTS,
+    COUNTER_RETIRING,
+    COUNTER_BAD_SPECULATION,
+    COUNTER_FRONTEND,
+    COUNTER_BACKEND,
+    COUNTER_MEMORY,
+    /* Intel's floating-point instructions, by the values in a register. */
+    COUNTER_DOUBLE_1,
+    COUNTER_DOUBLE_2,
+    COUNTER_DOUBLE_4,
+    COUNTER_DOUBLE_8,
+    COUNTER_SINGLE_1,
+    COUNTER_SINGLE_4,
+    COUNTER_SINGLE_8,
+    COUNTER_SINGLE_16,
+    /* AMD: operations, and Zen 4's top-down method. */
+    COUNTER_OPERATIONS,
+    COUNTER_RETIRED,
+    COUNTER_DISPATCHED,
+    COUNTER_NO_INSTRUCTIONS,
+    COUNTER_BACKEND_STALLS,
     COUNTER_NUMBERS
 };
 
@@ -31,13 +53,13 @@ struct counter_values {
     uint64_t known; /* bit n: value n is known */
 };
 
-enum { GROUP_EVENTS = COUNTER_NUMBERS - COUNTER_TASK_CLOCK };
+enum { EVENTS = COUNTER_NUMBERS - COUNTER_TASK_CLOCK, EVENT_GROUPS = 4 };
 
 struct thread_events {
-    pid_t tid;            /* the thread they count, or 0 */
-    int fd[GROUP_EVENTS]; /* the first one leads the group; -1: not counted */
-    uint64_t value[GROUP_EVENTS];
-    uint64_t enabled, running;
+    pid_t tid;      /* the thread they count, or 0 */
+    int fd[EVENTS]; /* the first one of a group leads it; -1: not counted */
+    uint64_t value[EVENTS];
+    uint64_t enabled[EVENT_GROUPS], running[EVENT_GROUPS];
 };
 
 #endif

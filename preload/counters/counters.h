@@ -32,13 +32,13 @@ void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns);
 /* Close all descriptors: this interval thread ends, and another one will continue. */
 void counters_park(void);
 
-/* Hardware events of one thread, a group that the kernel counts together. */
+/* Hardware events of one thread, in groups that the kernel counts together. */
 
-/* Open the group. `events` counts nothing where that is not permitted. */
+/* Open the groups that this processor has. `events` counts nothing where that is not permitted. */
 void thread_events_open(struct thread_events *events, pid_t tid);
 void thread_events_close(struct thread_events *events);
 
-/* Add what the group has counted since the last time. */
+/* Add what the groups have counted since the last time. */
 void thread_events_take(struct thread_events *events, struct counter_values *values);
 
 /* Print one line on stderr, once, if some event could not be counted. */

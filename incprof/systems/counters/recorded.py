@@ -13,17 +13,21 @@ from incprof.readers.stream.interval_images import COUNTERS, IntervalImage, inte
 
 # Numbers of the format.
 MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, USER_NS, SYSTEM_NS, RESIDENT, PEAK, TASK_CLOCK, MIGRATIONS = range(1, 11)
-CYCLES, INSTRUCTIONS, CACHE_REFERENCES, CACHE_MISSES, BRANCH_MISSES, NUMBERS = range(11, 17)
+# Events of groups, from number 10 on.
+EVENTS = (
+    "cpu-migrations", "cycles", "instructions", "cache-references", "cache-misses", "branch-misses",
+    "slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound", "topdown-mem-bound",
+    *(f"fp-arith-inst-retired.{width}-double" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
+    *(f"fp-arith-inst-retired.{width}-single" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
+    "fp-ret-sse-avx-ops.all", "ex-ret-ops", "de-src-op-disp.all",
+    "de-no-dispatch-per-slot.no-ops-from-frontend", "de-no-dispatch-per-slot.backend-stalls",
+)  # fmt: skip
+NUMBERS = MIGRATIONS + len(EVENTS)
 COUNTS = {
     "minor-faults": (MINOR,),
     "major-faults": (MAJOR,),
     "context-switches": (VOLUNTARY, INVOLUNTARY),
-    "cpu-migrations": (MIGRATIONS,),
-    "cycles": (CYCLES,),
-    "instructions": (INSTRUCTIONS,),
-    "cache-references": (CACHE_REFERENCES,),
-    "cache-misses": (CACHE_MISSES,),
-    "branch-misses": (BRANCH_MISSES,),
+    **{name: (number,) for number, name in enumerate(EVENTS, start=MIGRATIONS)},
 }
 # Processors busy, by the time that was counted.
 SHARES = {"cpu": (USER_NS, SYSTEM_NS), "user": (USER_NS,), "system": (SYSTEM_NS,)}

@@ -9,51 +9,98 @@
 #include "sys.h"
 
 static const char *machine;
-static int opened, order[16], members;
-static uint64_t reads;
+static int opened, members[16], order[16][16];
+static uint64_t reads[16];
+static const char *asked; /* the last file */
 
-static long fake_open(const struct perf_event_attr *attr, long tid)
+static int is(const char *name)
 {
-    if (strcmp(machine, "forbidden") == 0)
+    return strcmp(machine, name) == 0;
+}
+
+/* The descriptor of a group is 100 times its number, and those of its members follow. */
+static long fake_open(const struct perf_event_attr *attr, long tid, long leader)
+{
+    static int groups;
+    if (is("forbidden"))
         return -EACCES;
     if (tid != 42)
         return -ESRCH;
-    if (strcmp(machine, "user-only") == 0 && !attr->exclude_kernel)
+    if (is("user-only") && !attr->exclude_kernel)
         return -EACCES;
-    if (attr->type == PERF_TYPE_HARDWARE && strcmp(machine, "virtual") == 0)
+    if (attr->type != PERF_TYPE_SOFTWARE && is("virtual"))
         return -ENOENT;
     if (attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CACHE_REFERENCES)
         return -EINVAL; /* no free counter is left for this one */
-    if (opened == (strcmp(machine, "full") == 0 ? 0 : 8))
+    if (is("full"))
         return -EMFILE;
-    order[members++] = attr->type == PERF_TYPE_SOFTWARE ? (int)attr->config : 100 + (int)attr->config;
+    int group = leader < 0 ? ++groups : (int)leader / 100;
+    if (members[group] == 8)
+        return -EINVAL;
+    int number = attr->type == PERF_TYPE_SOFTWARE   ? (int)attr->config
+                 : attr->type == PERF_TYPE_HARDWARE ? 100 + (int)attr->config
+                                                    : 1000 + (int)(attr->config & 0xffff);
+    order[group][members[group]] = number;
     opened++;
-    return 100 + members;
+    return group * 100 + members[group]++;
 }
 
-/* Event e grows by 1000 (e + 1) a read; half of the time the group has no counters from the second read on. */
-static long fake_read(uint64_t *into)
+/* Event e grows by 1000 (e + 1) a read; half of the time a group has no counters from the second read on. */
+static long fake_read(long fd, uint64_t *into)
 {
-    reads++;
-    into[0] = (uint64_t)members;
-    into[1] = reads * 1000;
-    into[2] = reads < 2 ? reads * 1000 : 1000 + (reads - 1) * 500;
-    for (int i = 0; i < members; i++)
-        into[3 + i] = (reads < 2 ? reads * 1000 : 1000 + (reads - 1) * 500) * (uint64_t)(order[i] + 1);
-    return (3 + members) * (long)sizeof *into;
+    int group = (int)fd / 100;
+    uint64_t count = ++reads[group], running = count < 2 ? count * 1000 : 1000 + (count - 1) * 500;
+    into[0] = (uint64_t)members[group];
+    into[1] = count * 1000;
+    into[2] = running;
+    for (int i = 0; i < members[group]; i++)
+        into[3 + i] = running * (uint64_t)(order[group][i] + 1);
+    return (3 + members[group]) * (long)sizeof *into;
+}
+
+static int fake_sys_open(const char *path)
+{
+    asked = strrchr(path, '/') + 1;
+    return is("intel") && strcmp(asked, "topdown-mem-bound") != 0 ? 7 : -ENOENT;
+}
+
+/* A number for each of the files: its length. */
+static long fake_pread(char *into)
+{
+    return sprintf(into, "event=0x00,umask=0x%02x\n", (unsigned int)strlen(asked));
+}
+
+static int fake_cpuid(unsigned int leaf, unsigned int *a, unsigned int *b, unsigned int *c, unsigned int *d)
+{
+    const char *vendor = is("intel") ? "GenuineIntel" : is("zen4") || is("zen2") ? "AuthenticAMD" : "another12345";
+    if (leaf == 1) {
+        *a = is("zen4") ? 0x00a10f11 : 0x00870f10;
+        return 1;
+    }
+    memcpy(b, vendor, 4);
+    memcpy(d, vendor + 4, 4);
+    memcpy(c, vendor + 8, 4);
+    return 1;
 }
 
 static void fake_close(int fd)
 {
-    (void)fd;
-    opened--;
+    opened -= fd != 7;
 }
 
 #undef SYS5
-#define SYS5(number, attr, tid, cpu, group, flags) fake_open(attr, tid)
+#define SYS5(number, attr, tid, cpu, group, flags) fake_open(attr, tid, group)
 #undef SYS3
-#define SYS3(number, fd, into, bytes) fake_read((void *)(into))
+#define SYS3(number, fd, into, bytes) fake_read(fd, (void *)(into))
+#undef SYS4
+#define SYS4(number, fd, into, bytes, at) fake_pread(into)
 #define sys_close fake_close
+#define sys_open(path, flags, mode) fake_sys_open(path)
+#include "fixed_text.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#define __get_cpuid fake_cpuid
+#endif
 #include "thread_events.c"
 
 bool log_warn(const char *what, const char *detail)
@@ -71,7 +118,7 @@ int main(int count, char **words)
     thread_events_open(&events, 42);
     for (int i = 0; i < 3; i++)
         thread_events_take(&events, &values);
-    for (int i = COUNTER_TASK_CLOCK; i < COUNTER_NUMBERS; i++)
+    for (int i = COUNTER_TASK_CLOCK; i < COUNTER_NUMBERS; i++) /* 9 to 34 */
         if (values.known >> i & 1)
             printf("%d=%llu ", i, (unsigned long long)values.value[i]);
     thread_events_close(&events);
