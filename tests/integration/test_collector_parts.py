@@ -36,6 +36,8 @@ STANDINS = """
 #include "worker.h"
 void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 void worker_nudge(uint32_t request) { (void)request; }
+#include "extensions.h"
+void extensions_take(const struct sample *event, uint32_t node) { (void)event, (void)node; }
 """
 
 # With records of threads as they are: what those ask for.
@@ -48,6 +50,8 @@ void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 #include "ticker.h"
 #include "worker.h"
 void worker_nudge(uint32_t request) { (void)request; }
+#include "extensions.h"
+void extensions_take(const struct sample *event, uint32_t node) { (void)event, (void)node; }
 void ticker_start_thread(struct thread *thread) { (void)thread; }
 void ticker_forget_thread(struct thread *thread) { (void)thread; }
 void ticker_close_event(struct thread *thread) { (void)thread; }
