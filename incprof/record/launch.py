@@ -21,11 +21,12 @@ from incprof.record.settings import resolve
 LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
 MPI_LIBRARY = "libincprof_mpi.so"
+IO_LIBRARY = "libincprof_io.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
-    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "outside", ATTACHER: "outside",
+    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", SAMPLER: "outside", ATTACHER: "outside",
 }  # fmt: skip
 
 
@@ -148,11 +149,18 @@ PROGRAM = "INCPROF_PROGRAM"
 CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 
 
+# Libraries preloaded beside libincprof.so, by the variable that asks for each.
+BESIDE = {"INCPROF_IO": IO_LIBRARY}
+
+
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables, name to value, that make a program record itself."""
-    library = find_library(environ)
-    preload = preload_value(library, environ.get("LD_PRELOAD", ""))
-    return {"LD_PRELOAD": preload, **resolve(flags, environ)}
+    variables = resolve(flags, environ)
+    preload = environ.get("LD_PRELOAD", "")
+    for name, library in BESIDE.items():
+        if variables.get(name, "0") != "0":
+            preload = preload_value(_find_library(library, environ), preload)
+    return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}
 
 
 JOB_NAMES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "LSB_JOBID", "PBS_JOBID")  # as in runtime/launch.c

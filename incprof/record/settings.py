@@ -144,6 +144,7 @@ SETTINGS = (
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
     Setting("counters", ("--counters",), "1|0", "0", "count hardware events of all threads", switch, True, "1"),
+    Setting("io", ("--io",), "1|0", "0", "count calls that read and write, by file", switch, False, "1"),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Totals, read_totals
+from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Totals, read_io
 from tests.integration import strace_log
 from tests.integration.collector import Recording, variables
 from tests.integration.conftest import Build, Record
@@ -26,7 +26,7 @@ def script(build: Build) -> Path:
 
 
 def totals_in(directory: Path) -> Totals:
-    found = read_totals(str(directory / "rank-00000.gmon"))
+    found = read_io(str(directory / "rank-00000.gmon")).totals
     assert found is not None
     assert (found.refusal, found.damaged) == (None, 0)
     return found

@@ -16,6 +16,7 @@ ROOMS = {
     "selfanalyze": ("selfanalyze", "selfanalyze/include"),
     "outside": ("outside", "outside/include"),
     "trace": ("trace", "trace/include"),
+    "io": ("io", "io/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.model.series import FloatArray
+from incprof.model import FloatArray
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.io.analyse import PhaseIo, divided, rates_over_time
 from incprof.systems.io.card import notes, sentence
@@ -19,13 +19,13 @@ from incprof.systems.io.read import (
     PROCESS,
     READ,
     REFUSED,
+    TO_STORAGE,
     VALUES,
     WRITES,
     WRITTEN,
     Totals,
-    numbers_of,
+    decoded,
     records_of,
-    totals_of,
 )
 
 SECOND = 10**9
@@ -49,7 +49,7 @@ def images(*payloads: bytes) -> list[IntervalImage]:
 
 
 def made(*payloads: bytes) -> Totals:
-    found = totals_of(images(*payloads))
+    found = decoded(images(*payloads)).totals
     assert found is not None
     return found
 
@@ -71,7 +71,7 @@ def test_totals_become_what_each_row_has() -> None:
 
 def test_a_lost_interval_costs_no_bytes() -> None:
     whole = images(*(record(PROCESS, 10 * (at + 1), 0, at + 1, 0, 0, 0, 0, 0) for at in range(4)))
-    found = totals_of([whole[0], whole[3]])
+    found = decoded([whole[0], whole[3]]).totals
     assert found is not None
     assert found.values[:, READ].tolist() == [10, 30]
     assert found.end_s.tolist() == [1, 4]
@@ -80,15 +80,15 @@ def test_a_lost_interval_costs_no_bytes() -> None:
 def test_damaged_records_are_counted_and_left_out() -> None:
     good = record(PROCESS, 10, 0, 1, 0, 0, 0, 0, 0)
     found = made(good, good[:-1], b"\xff" * 12, record(PROCESS, 1 << 60, 0, 1, 0, 0, 0, 0), record(PROCESS, 3), good)
-    assert found.damaged == 3
+    assert found.damaged == 4
     assert found.values[:, READ].sum() == 10
-    assert totals_of(images()) is None
-    assert totals_of(images(record(PROCESS, 3))) is None
+    assert decoded(images()).totals is None
+    assert decoded(images(record(PROCESS, 3))).totals is None
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6))
 def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
-    found = totals_of(images(*payloads))
+    found = decoded(images(*payloads)).totals
     if found is not None:
         assert found.values.shape == (len(found.end_s), VALUES)
         assert (found.values >= 0).all()
@@ -97,33 +97,51 @@ def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
 
 @given(st.lists(st.integers(0, 2**53), max_size=9))
 def test_numbers_are_read_as_written(numbers: list[int]) -> None:
-    assert numbers_of(b"".join(map(varint, numbers))) == numbers
-    assert list(records_of(record(PROCESS, *numbers))) == [(PROCESS, numbers)]
+    assert list(records_of(record(PROCESS, *numbers))) == [(PROCESS, b"".join(map(varint, numbers)))]
 
 
-@given(
-    st.integers(1, 4), st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**6)), min_size=1, max_size=12),
-    st.randoms(use_true_random=False),
-)  # fmt: skip
-def test_all_of_a_row_is_divided_and_none_twice(phases: int, rows: list[tuple[int, int]], random: object) -> None:
-    draw = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
-    amounts = np.array(rows, dtype=np.float64)
-    inside: FloatArray = draw.random((phases, len(rows))) * (draw.random((phases, len(rows))) < 0.5)
-    found, shared = divided(amounts, np.ones(len(rows)), inside)
+@given(st.integers(1, 4), st.integers(1, 12), st.integers(0, 2**32 - 1), st.booleans())
+def test_all_of_a_row_is_divided_and_none_twice(phases: int, rows: int, seed: int, sampled: bool) -> None:
+    draw = np.random.default_rng(seed)
+    amounts = np.floor(draw.random((rows, VALUES)) * draw.choice([0.0, 1e3, 1e9], (rows, VALUES)))
+    inside: FloatArray = draw.random((phases, rows)) * (draw.random((phases, rows)) < 0.5)
+    seen = draw.random((2, phases, rows)) * (draw.random((2, phases, rows)) < 0.3) if sampled else None
+    found, shared = divided(amounts, inside, seen)
     there = inside.sum(axis=0) > 0
     assert found.sum(axis=0) == pytest.approx(amounts[there].sum(axis=0))
     assert (found >= 0).all()
-    assert (shared <= found * (1 + 1e-9) + 1e-9).all()
+    assert (shared <= found * (1 + 1e-9) + 1e-6).all()
+
+
+def amounts_of(*rows: tuple[float, float]) -> FloatArray:
+    """Rows of what is written, and of what of it goes to storage."""
+    found = np.zeros((len(rows), VALUES))
+    found[:, [WRITTEN, TO_STORAGE]] = rows
+    return found
 
 
 def test_a_mixed_row_is_divided_by_each_phases_own_rate() -> None:
     inside = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
-    found, shared = divided(np.array([[300.0], [100.0], [200.0]]), np.ones(3), inside)
-    assert found.ravel().tolist() == [450, 150]
-    assert shared.ravel().tolist() == [150, 50]
-    # A phase that does nothing has no part in what others do.
-    found, _ = divided(np.array([[300.0], [0.0], [200.0]]), np.ones(3), inside)
-    assert found.ravel().tolist() == [500, 0]
+    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside)
+    assert found[:, WRITTEN].tolist() == [450, 150]
+    assert shared[:, WRITTEN].tolist() == [150, 50]
+    # A phase that does nothing has no part in what others do, nor in what storage does for them.
+    found, _ = divided(amounts_of((300, 0), (0, 0), (200, 200)), inside)
+    assert found[:, WRITTEN].tolist() == [500, 0]
+    assert found[:, TO_STORAGE].tolist() == [200, 0]
+
+
+def test_sampled_calls_divide_a_mixed_row() -> None:
+    inside = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    seen = np.zeros((2, 2, 3))
+    seen[1, :, 2] = 30, 10
+    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside, seen)
+    assert found[:, WRITTEN].tolist() == [450, 150]
+    seen[1, :, 2] = 0, 10
+    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 80)), inside, seen)
+    assert found[:, WRITTEN].tolist() == [300, 300]
+    assert found[:, TO_STORAGE].tolist() == [0, 80]
+    assert not shared.any()
 
 
 def test_rates_over_time_add_up_to_all_bytes() -> None:

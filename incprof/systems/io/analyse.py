@@ -1,18 +1,95 @@
-"""What each phase reads and writes. r rows, n intervals, k phases, b bins, m amounts."""
+"""What each phase reads and writes. r rows, c counts, e events, n intervals, k phases, b bins, m amounts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from incprof.analysis.energy import overlaps
 from incprof.analysis.phase_result import PhaseResult
-from incprof.model import FloatArray, IntervalProfile
-from incprof.systems.io.read import CANCELLED, FROM_STORAGE, READ, READS, TO_STORAGE, WRITES, WRITTEN, Totals
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.systems.io.read import (
+    BYTES,
+    CALLS,
+    CANCELLED,
+    FROM_STORAGE,
+    METADATA,
+    NO_FILE,
+    OF_READING,
+    OF_WRITING,
+    OPERATIONS,
+    OTHER_FILES,
+    READ,
+    READS,
+    RECEIVE,
+    SECONDS,
+    SEND,
+    SMALL,
+    SYNC,
+    TO_STORAGE,
+    WRITES,
+    WRITTEN,
+    Calls,
+    Totals,
+)
 
 # Rows with next to nothing else in them show a phase's own rate.
 ALONE = 0.999
+# The values of what is read, and of what is written.
+READING, WRITING = (READ, READS, FROM_STORAGE), (WRITTEN, WRITES, TO_STORAGE, CANCELLED)
+MOST_FILES = 5
+
+
+@dataclass(frozen=True)
+class FileIo:
+    """What a phase reads from a file and writes to it.
+
+    Attributes:
+        name: of the file; None: of all files beyond the number of names that are kept.
+        read_b: bytes.
+        written_b: bytes.
+        calls: that read, write, seek or synchronise.
+        seconds: estimated time in these.
+    """
+
+    name: str | None
+    read_b: float
+    written_b: float
+    calls: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PhaseCalls:
+    """The calls of a phase that read and write, of all threads.
+
+    Attributes:
+        seconds: estimated time in all of them.
+        sync_s: of this, waiting until storage has the data.
+        metadata_s: of this, in calls that move no data, without sync_s.
+        by_operation: number of calls, by their names in OPERATIONS.
+        transfers: number of calls that move data.
+        small: of these, calls that moved less than 4 KiB.
+        received_b: bytes from the network.
+        sent_b: bytes to the network.
+        files: with the most time, at most MOST_FILES.
+        file_count: number of files that data was moved from or to.
+        sampled: indices of the events in this phase.
+    """
+
+    seconds: float
+    sync_s: float
+    metadata_s: float
+    by_operation: dict[str, float]
+    transfers: float
+    small: float
+    received_b: float
+    sent_b: float
+    files: tuple[FileIo, ...]
+    file_count: int
+    sampled: IntArray
 
 
 @dataclass(frozen=True)
@@ -29,6 +106,7 @@ class PhaseIo:
         from_storage_b: bytes fetched from storage, by page faults too.
         to_storage_b: bytes of pages made dirty, without those deleted before they were written.
         divided: share of the bytes in rows of several phases, divided among these.
+        calls: what was recorded with --io; None: nothing.
     """
 
     id: int
@@ -40,6 +118,7 @@ class PhaseIo:
     from_storage_b: float
     to_storage_b: float
     divided: float
+    calls: PhaseCalls | None = None
 
     @property
     def operations(self) -> float:
@@ -47,11 +126,17 @@ class PhaseIo:
         return self.reads + self.writes
 
 
-def io_by_phase(totals: Totals, profile: IntervalProfile, result: PhaseResult) -> list[PhaseIo]:
+def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, result: PhaseResult) -> list[PhaseIo]:
     """Return what each phase has read and written."""
     labels = np.where(result.labels < 0, result.k, result.labels)
     inside = overlaps(totals.start_s, totals.end_s, profile.start_s, profile.end_s, labels, result.k + 1)
-    amounts, shared = divided(totals.values, totals.end_s - totals.start_s, inside)
+    seen = (
+        None
+        if calls is None
+        else bytes_seen(totals, calls, phase_at(calls.event_s, profile, labels, result.k), result.k)
+    )
+    amounts, shared = divided(totals.values, inside, seen)
+    each = {} if calls is None else calls_by_phase(calls, profile, labels, result.k)
     found = []
     for phase in result.present:
         own, part = amounts[phase.id], shared[phase.id]
@@ -67,44 +152,192 @@ def io_by_phase(totals: Totals, profile: IntervalProfile, result: PhaseResult) -
                 from_storage_b=float(own[FROM_STORAGE]),
                 to_storage_b=float(max(own[TO_STORAGE] - own[CANCELLED], 0.0)),
                 divided=float(both_shared / both) if both > 0 else 0.0,
+                calls=each.get(phase.id),
             )
         )
     return found
 
 
-def divided(amounts: FloatArray, row_s: FloatArray, inside: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Divide the amounts of rows among phases; all of a row with some time in phases is assigned, and none twice.
+def divided(amounts: FloatArray, inside: FloatArray, seen: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Divide the totals of rows among phases; all of a row with some time in phases is assigned, and none twice.
 
-    In a row of several phases, each has its time at the rate of its own rows, in proportion: a row may be longer than
-    a phase. Phases without a row of their own are assumed to have the row's rate.
+    In a row of several phases, sampled calls decide where there are any. Else each phase has its time at the rate of
+    its own rows, in proportion: a row may be longer than a phase. Phases without a row of their own are assumed to
+    have the row's rate. What storage has to do is divided as the bytes of calls are, if there are any.
 
     Args:
-        amounts: (r, m).
-        row_s: (r,) lengths.
+        amounts: (r, VALUES) of a process.
         inside: (k, r) seconds of each row in each phase.
+        seen: (2, k, r) bytes of sampled calls that read, and that write.
 
     Returns:
-        The amounts of each phase (k, m), and the part of these in rows of several phases.
+        The amounts of each phase (k, VALUES), and the part of these in rows of several phases that only time divides.
     """
-    seconds = inside.sum(axis=0)
-    whole = np.maximum(seconds, 1e-12)
+    whole = np.maximum(inside.sum(axis=0), 1e-12)
     alone = inside >= ALONE * whole
-    rates = amounts / whole[:, None]
+    there = inside.sum(axis=0) > 0
     found = np.zeros((len(inside), amounts.shape[1]))
     shared = np.zeros_like(found)
-    for column in range(amounts.shape[1]):
-        usual = [
-            float(amounts[own, column].sum() / inside[phase, own].sum()) if inside[phase, own].sum() > 0 else np.nan
-            for phase, own in enumerate(alone & (inside > 0))
-        ]
-        expected = inside * np.where(np.isfinite(usual)[:, None], np.array(usual)[:, None], rates[:, column])
-        total = expected.sum(axis=0)
-        # Where no phase is known to read or write, time decides.
-        weight = np.where(total > 0, expected / np.where(total > 0, total, 1.0), inside / whole)
-        part = weight * np.where(seconds > 0, amounts[:, column], 0.0)
-        found[:, column] = part.sum(axis=1)
-        shared[:, column] = np.where(alone, 0.0, part).sum(axis=1)
+    for at, columns in enumerate((READING, WRITING)):
+        sampled = np.zeros_like(inside) if seen is None else np.where(inside > 0, seen[at], 0.0)
+        is_sampled = (sampled.sum(axis=0) > 0) & ~alone.any(axis=0)
+        first = None
+        for column in columns:
+            weight = _weights(amounts[:, column], whole, inside, alone)
+            if first is not None and column >= FROM_STORAGE:
+                weight = np.where(amounts[:, columns[0]] > 0, first, weight)
+            weight = np.where(is_sampled, sampled / np.maximum(sampled.sum(axis=0), 1e-12), weight)
+            first = weight if first is None else first
+            part = weight * np.where(there, amounts[:, column], 0.0)
+            found[:, column] = part.sum(axis=1)
+            shared[:, column] = np.where(alone | is_sampled, 0.0, part).sum(axis=1)
     return found, shared
+
+
+def _weights(amounts: FloatArray, whole: FloatArray, inside: FloatArray, alone: BoolArray) -> FloatArray:
+    """Return the share of each phase in each row, (k, r), by the rates of rows that lie in one phase."""
+    own = alone & (inside > 0)
+    seconds = np.where(own, inside, 0.0).sum(axis=1)
+    usual = np.divide((own * amounts).sum(axis=1), seconds, out=np.full(len(inside), np.nan), where=seconds > 0)
+    expected = inside * np.where(np.isfinite(usual)[:, None], usual[:, None], amounts / whole)
+    total = expected.sum(axis=0)
+    # Where no phase is known to read or write, time decides.
+    return np.where(total > 0, expected / np.where(total > 0, total, 1.0), inside / whole)
+
+
+def phase_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> IntArray:
+    """Return the phase at each of some times, k for none.
+
+    Args:
+        time_s: (e,) seconds since the start of the run.
+        profile: n intervals.
+        labels: (n,) their phases, k for none.
+        k: number of phases.
+    """
+    at = np.searchsorted(profile.end_s, time_s, side="left")
+    inside = (at < len(labels)) & (time_s >= profile.start_s[np.minimum(at, len(labels) - 1)])
+    found: IntArray = np.where(inside, labels[np.minimum(at, len(labels) - 1)], k).astype(np.int64)
+    return found
+
+
+def bytes_seen(totals: Totals, calls: Calls, phase: IntArray, k: int) -> FloatArray:
+    """Return the bytes that sampled calls stand for in each row, (2, k + 1, r): read, and written. phase: (e,)."""
+    found = np.zeros((2, k + 1, len(totals.end_s)))
+    row = np.searchsorted(totals.end_s, calls.event_s, side="left")
+    for at, operations in enumerate((OF_READING, OF_WRITING)):
+        use = np.isin(calls.event_operation, operations) & (row < len(totals.end_s))
+        np.add.at(found[at], (phase[use], row[use]), (calls.weight * calls.event_bytes)[use])
+    return found
+
+
+def calls_by_phase(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int) -> dict[int, PhaseCalls]:
+    """Return the calls of each phase, by its number.
+
+    Counts are of an interval; its sampled calls of the same kind decide what part of them is in which phase, and time
+    where there are none.
+
+    Args:
+        calls: what was recorded.
+        profile: n intervals.
+        labels: (n,) their phases, k for none.
+        k: number of phases.
+    """
+    phase = phase_at(calls.event_s, profile, labels, k)
+    shares = _shares(calls, profile, labels, k, phase)
+    keys, which = np.unique(calls.file * len(OPERATIONS) + calls.operation, return_inverse=True)
+    sums = np.zeros((k + 1, len(keys), calls.values.shape[1]))
+    for number in range(k + 1):
+        np.add.at(sums[number], which.ravel(), calls.values * shares[:, :, number])
+    file, operation = keys // len(OPERATIONS), keys % len(OPERATIONS)
+    return {
+        number: _phase_calls(calls.names, file, operation, sums[number], np.flatnonzero(phase == number))
+        for number in range(k)
+    }
+
+
+def _shares(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int, phase: IntArray) -> FloatArray:
+    """Return the share of each value of each count in each phase, (c, 5, k + 1)."""
+    start_s, first, interval = np.unique(calls.start_s, return_index=True, return_inverse=True)
+    end_s = calls.end_s[first]
+    inside = overlaps(start_s, end_s, profile.start_s, profile.end_s, labels, k + 1).T
+    by_time = (inside / np.maximum(inside.sum(axis=1, keepdims=True), 1e-12))[interval.ravel()]
+    size = (int(calls.file.max()) + 1) * len(OPERATIONS)
+    keys = interval.ravel() * size + calls.file * len(OPERATIONS) + calls.operation
+    order, place = np.unique(keys, return_inverse=True)
+    at = np.minimum(np.searchsorted(end_s, calls.event_s, side="left"), len(end_s) - 1)
+    wanted = at * size + calls.event_file * len(OPERATIONS) + calls.event_operation
+    found = np.minimum(np.searchsorted(order, wanted), len(order) - 1)
+    use = (order[found] == wanted) & (calls.event_file * len(OPERATIONS) < size)
+    amounts = (calls.weight, calls.weight * calls.event_bytes, calls.weight * calls.event_took_s)
+    tables = [_summed(found[use], phase[use], amount[use], (len(order), k + 1))[place.ravel()] for amount in amounts]
+    by_calls = _normalised(tables[0], by_time)
+    by_value = {BYTES: _normalised(tables[1], by_calls), SECONDS: _normalised(tables[2], by_calls)}
+    return np.stack([by_value.get(value, by_calls) for value in range(calls.values.shape[1])], axis=1)
+
+
+def _summed(row: IntArray, column: IntArray, amount: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Return a table of sums of amounts."""
+    table = np.zeros(shape)
+    np.add.at(table, (row, column), amount)
+    return table
+
+
+def _normalised(table: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Return the rows of a table with a sum of 1; those of another one where they are empty."""
+    total = table.sum(axis=1, keepdims=True)
+    found: FloatArray = np.where(total > 0, table / np.where(total > 0, total, 1.0), otherwise)
+    return found
+
+
+def _phase_calls(
+    names: dict[int, str], file: IntArray, operation: IntArray, sums: FloatArray, sampled: IntArray
+) -> PhaseCalls:
+    """Return the calls of a phase, from sums by file and operation."""
+    transfer, moves = operation < METADATA, np.isin(operation, (*OF_READING, *OF_WRITING, RECEIVE, SEND))
+    sync = operation == SYNC
+    counted = np.bincount(operation, weights=sums[:, CALLS], minlength=len(OPERATIONS))
+    moved = sorted(set(file[moves & (sums[:, BYTES] > 0) & (file != NO_FILE)].tolist()))
+    files = [_file_io(names, number, operation, sums, file == number) for number in moved]
+    files.sort(key=lambda one: (-one.seconds, one.name or ""))
+    return PhaseCalls(
+        seconds=float(sums[:, SECONDS].sum()),
+        sync_s=float(sums[sync, SECONDS].sum()),
+        metadata_s=float(sums[~transfer & ~sync, SECONDS].sum()),
+        by_operation={name: float(n) for name, n in zip(OPERATIONS, counted, strict=True) if n >= 0.5},
+        transfers=float(sums[transfer, CALLS].sum()),
+        small=float(sums[transfer, SMALL].sum()),
+        received_b=float(sums[operation == RECEIVE, BYTES].sum()),
+        sent_b=float(sums[operation == SEND, BYTES].sum()),
+        files=tuple(files[:MOST_FILES]),
+        file_count=len(files),
+        sampled=sampled,
+    )
+
+
+def _file_io(names: dict[int, str], number: int, operation: IntArray, sums: FloatArray, mine: BoolArray) -> FileIo:
+    """Return what a phase does with a file."""
+    reading, writing = np.isin(operation, (*OF_READING, RECEIVE)), np.isin(operation, (*OF_WRITING, SEND))
+    name = None if number == OTHER_FILES else names.get(number, f"file {number}")
+    return FileIo(
+        name,
+        read_b=float(sums[mine & reading, BYTES].sum()),
+        written_b=float(sums[mine & writing, BYTES].sum()),
+        calls=float(sums[mine, CALLS].sum()),
+        seconds=float(sums[mine, SECONDS].sum()),
+    )
+
+
+def explained(totals: Totals, calls: Calls) -> float:
+    """Return the share of the bytes that the kernel counted which wrapped calls have moved.
+
+    The two layers, calls by descriptors and by streams, are disjoint: libc's calls for a stream are not wrapped.
+    """
+    whole = part = 0.0
+    for column, operations in ((READ, OF_READING), (WRITTEN, OF_WRITING)):
+        counted = float(totals.values[:, column].sum())
+        moved = float(calls.values[np.isin(calls.operation, operations), BYTES].sum())
+        whole, part = whole + counted, part + min(moved, counted)
+    return part / whole if whole > 0 else 1.0
 
 
 def rates_over_time(totals: Totals, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
@@ -125,3 +358,14 @@ def rates_over_time(totals: Totals, start_s: FloatArray, end_s: FloatArray) -> F
         so_far = np.concatenate([[0.0], np.cumsum(totals.values[:, column])])
         found[at, known] = ((np.interp(end_s, edges, so_far) - np.interp(start_s, edges, so_far)) / length)[known]
     return found
+
+
+def weighted_shares(keys: Sequence[object], weights: FloatArray) -> list[tuple[object, float]]:
+    """Return the share of each key in the sum of weights, largest first. Keys and weights: (e,)."""
+    sums = dict[object, float]()
+    for key, weight in zip(keys, weights.tolist(), strict=True):
+        sums[key] = sums.get(key, 0.0) + weight
+    whole = sum(sums.values())
+    if whole <= 0:
+        return []
+    return [(key, value / whole) for key, value in sorted(sums.items(), key=lambda each: -each[1])]

@@ -7,34 +7,43 @@ import os
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.card import CardPart
 from incprof.model.section import Column, Lane, edges_of
-from incprof.report.words.formatting import count, decimal_size, percent
+from incprof.report.words.formatting import count, decimal_size, percent, seconds
+from incprof.safe.printable import printable
 from incprof.study.study import Study
-from incprof.systems.io.analyse import PhaseIo, io_by_phase, rates_over_time
-from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Totals, read_totals
+from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
+from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
 
 # Below this share, bytes of rows of several phases are not worth a word.
 WORTH = 0.01
 # Bytes from or to storage without a call, from which they are worth one: the division of rows leaves some everywhere.
 MAPPED_B = 1e6
+# The part of a phase's time from which the time in calls is mentioned, and of transfers from which small ones are.
+MUCH_TIME, MANY_SMALL = 0.01, 0.5
+LEAST_TRANSFERS = 1000
+MOST_NAMED = 3
+OTHER = "other files"
+# Number of files whose names the library keeps.
+MOST_NAMES = 4096
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     """Return what each phase reads and writes; None if it was not recorded."""
     if study.process.series:
         return None
-    totals = read_totals(study.process.path)
+    recorded = read_io(study.process.path)
+    totals, calls = recorded.totals, recorded.calls
     if totals is None:
         return None
-    phases = {each.id: each for each in io_by_phase(totals, study.profile, study.phases())}
-    if totals.refusal is not None:
-        phases = {}
+    found = [] if totals.refusal is not None else io_by_phase(totals, calls, study.profile, study.phases())
+    phases = {each.id: each for each in found}
     columns = (
         Column("Read", lambda phase: _shown(phases, phase, "read_b"), "kB", drop=3, key="read_b"),
         Column("Written", lambda phase: _shown(phases, phase, "written_b"), "kB", drop=3, key="written_b"),
         Column("Input and output", lambda phase: sentence(phases[phase]) if phase in phases else None, sentence=True),
+        Column("Files", lambda phase: of_calls(phases[phase]) if phase in phases else None, sentence=True),
     )
     lanes = () if bins is None or not phases else _lanes(totals, bins)
-    return CardPart("io", {each.id: _value(each) for each in phases.values()}, columns, lanes, tuple(notes(totals)))
+    return CardPart("io", {each.id: value(each) for each in found}, columns, lanes, tuple(notes(totals, calls)))
 
 
 def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
@@ -42,9 +51,9 @@ def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
     return round(getattr(phases[phase], name)) if phase in phases else None
 
 
-def _value(one: PhaseIo) -> dict[str, object]:
+def value(one: PhaseIo) -> dict[str, object]:
     """Return the JSON value of a phase."""
-    return {
+    found: dict[str, object] = {
         "read_b": round(one.read_b),
         "written_b": round(one.written_b),
         "operations": round(one.reads) + round(one.writes),
@@ -53,6 +62,30 @@ def _value(one: PhaseIo) -> dict[str, object]:
         "from_storage_b": round(one.from_storage_b),
         "to_storage_b": round(one.to_storage_b),
         "divided": round(one.divided, 4),
+    }
+    return found if one.calls is None else found | _calls_value(one.calls)
+
+
+def _calls_value(calls: PhaseCalls) -> dict[str, object]:
+    """Return the JSON values of what was recorded with --io."""
+    return {
+        "seconds": calls.seconds,
+        "sync_s": calls.sync_s,
+        "metadata_s": calls.metadata_s,
+        "calls": {name: round(number) for name, number in calls.by_operation.items()},
+        "small": calls.small / calls.transfers if calls.transfers >= 0.5 else None,
+        "received_b": round(calls.received_b),
+        "sent_b": round(calls.sent_b),
+        "files": [
+            {
+                "name": one.name,
+                "read_b": round(one.read_b),
+                "written_b": round(one.written_b),
+                "calls": round(one.calls),
+                "seconds": one.seconds,
+            }
+            for one in calls.files
+        ],
     }
 
 
@@ -80,25 +113,67 @@ def _part(verb: str, amount: float, calls: float, seconds: float, storage: float
     return f"{verb} {decimal_size(round(amount))} in {count(made, 'call')}{each}{speed}{stored}"
 
 
+def of_calls(one: PhaseIo) -> str | None:
+    """Return what the calls of a phase show: their time, files, small transfers; None for nothing."""
+    calls = one.calls
+    if calls is None:
+        return None
+    found = []
+    if calls.seconds >= MUCH_TIME * one.seconds:
+        parts = [("synchronising", calls.sync_s), ("without moving data", calls.metadata_s)]
+        of_these = [f"{seconds(took)} {what}" for what, took in parts if took >= MUCH_TIME * one.seconds]
+        found.append(f"{seconds(calls.seconds)} in calls that read and write" + _listed(of_these, ", of this "))
+    least_b = max(WORTH * (one.read_b + one.written_b), 0.5)
+    named = [
+        each for each in calls.files
+        if each.read_b + each.written_b >= least_b or each.seconds >= MUCH_TIME * one.seconds
+    ]  # fmt: skip
+    files = [_file(each) for each in named[:MOST_NAMED]]
+    if files:
+        more = calls.file_count - len(files)
+        found.append("files: " + ", ".join(files) + (f" and {count(more, 'other')}" if more > 0 else ""))
+    if calls.transfers >= LEAST_TRANSFERS and calls.small >= MANY_SMALL * calls.transfers:
+        found.append(f"{percent(calls.small / calls.transfers)} of the transfers are below 4 KiB")
+    return "; ".join(found) or None
+
+
+def _listed(parts: list[str], start: str) -> str:
+    """Return parts with a start, or nothing."""
+    return start + " and ".join(parts) if parts else ""
+
+
+def _file(one: FileIo) -> str:
+    """Return "/data/in.nc (3 GB read in 2 s)"."""
+    amounts = ((one.read_b, "read"), (one.written_b, "written"))
+    moved = [f"{decimal_size(round(amount))} {verb}" for amount, verb in amounts if amount >= 0.5]
+    name = OTHER if one.name is None else printable(one.name)
+    return f"{name} ({', '.join(moved)} in {seconds(one.seconds)})"
+
+
 def _lanes(totals: Totals, bins: TimeBins) -> tuple[Lane, ...]:
     """Return bytes read and written per second over the bins of a page, if there are any."""
     read, written = rates_over_time(totals, bins.start_s, bins.end_s)
     found = []
-    for name, key, values, column in (("read", "read", read, READ), ("written", "written", written, WRITTEN)):
+    for name, values, column in (("read", read, READ), ("written", written, WRITTEN)):
         if totals.values[:, column].sum() > 0:
             edges, drawn = edges_of(bins.start_s, bins.end_s, values)
-            found.append(Lane(name, "kB/s", edges, drawn, f"bytes {name} by calls of the process", key))
+            found.append(Lane(name, "kB/s", edges, drawn, f"bytes {name} by calls of the process", name))
     return tuple(found)
 
 
-def notes(totals: Totals) -> list[str]:
+def notes(totals: Totals, calls: Calls | None = None) -> list[str]:
     """Return sentences about all phases."""
     if totals.refusal is not None:
         why = os.strerror(totals.refusal)
         return [f"What the process read and wrote is not available: /proc/self/io: {why}"]
     read, written = (decimal_size(float(totals.values[:, column].sum())) for column in (READ, WRITTEN))
-    calls = count(round(float(totals.values[:, (READS, WRITES)].sum())), "call")
-    found = [f"The process read {read} and wrote {written} in {calls}, as the kernel counted"]
+    made = count(round(float(totals.values[:, (READS, WRITES)].sum())), "call")
+    found = [f"The process read {read} and wrote {written} in {made}, as the kernel counted"]
+    if calls is not None:
+        share = percent(explained(totals, calls))
+        found[0] += f"; files and calls are known of {share} of these bytes"
+        if len(calls.names) >= MOST_NAMES:
+            found.append(f"Names of {MOST_NAMES} files are kept: the rest are {OTHER}")
     if totals.with_children:
         found.append("This includes what its child processes read and wrote: some of its threads had ended")
     elif totals.children[[READ, WRITTEN]].any():

@@ -1,24 +1,38 @@
-"""Decode the images of kind 11 of a stream (docs/reference/formats.md). r rows."""
+"""Decode the images of kind 11 of a stream (docs/reference/formats.md). r rows, c counts, e events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.model import FloatArray
+from incprof.model import FloatArray, IntArray
+from incprof.readers.stream.coded_records import decode_rows
 from incprof.readers.stream.interval_images import IO, IntervalImage, interval_images
 
 # Values of a record of totals, in their order.
 READ, WRITTEN, READS, WRITES, FROM_STORAGE, TO_STORAGE, CANCELLED = range(7)
 VALUES = 7
-PROCESS, CHILDREN, REFUSED, BUFFERED = range(1, 5)
+PROCESS, CHILDREN, REFUSED, BUFFERED, NAMES, COUNTS, PATHS = range(1, 8)
 WITH_CHILDREN = 1
+# Numbers of a count and of an event.
+COUNT, EVENT = 7, 7
 
-NS = 1e-9
-# Bytes of the longest varint, and the largest number of which a float holds all digits.
-MOST_DIGITS, MOST = 10, 2**53
+# Operations, in the order of the format.
+OPERATIONS = (
+    "read", "write", "stream read", "stream write", "receive", "send",
+    "open", "close", "seek", "sync", "stat", "directory", "change", "map", "flush",
+)  # fmt: skip
+OF_READING, OF_WRITING = (0, 2), (1, 3)
+RECEIVE, SEND, SYNC = 4, 5, 9
+# From here on, calls move no data.
+METADATA = 6
+NO_FILE, OTHER_FILES, FIRST_NAME = range(3)
+
+NS, US, MILLI = 1e-9, 1e-6, 1e-3
+# Bytes of the longest varint, the largest number of which a float holds all digits, and the longest name.
+MOST_DIGITS, MOST, MOST_NAME = 10, 2**53, 4096
 
 
 @dataclass(frozen=True)
@@ -46,67 +60,195 @@ class Totals:
     damaged: int = 0
 
 
-def read_totals(path: str) -> Totals | None:
-    """Return the totals in one process's stream; None if it has none.
+@dataclass(frozen=True)
+class Calls:
+    """Calls that a process has made to read and write, by the library that wraps them.
+
+    Attributes:
+        names: of files, by number.
+        start_s: (c,) of the interval of each count, seconds since the start of the run.
+        end_s: (c,) likewise.
+        file: (c,) number of the file.
+        operation: (c,) index of OPERATIONS.
+        values: (c, 5) calls, bytes, estimated seconds, failed calls, transfers below 4 KiB.
+        event_s: (e,) times of sampled calls, seconds since the start of the run.
+        event_file: (e,) number of the file.
+        event_operation: (e,) index of OPERATIONS.
+        node: (e,) of the call path, as recorded; 0 for none.
+        weight: (e,) number of calls that it stands for.
+        event_bytes: (e,) of the call itself.
+        event_took_s: (e,) likewise, seconds.
+    """
+
+    names: dict[int, str]
+    start_s: FloatArray
+    end_s: FloatArray
+    file: IntArray
+    operation: IntArray
+    values: FloatArray
+    event_s: FloatArray
+    event_file: IntArray
+    event_operation: IntArray
+    node: IntArray
+    weight: FloatArray
+    event_bytes: FloatArray
+    event_took_s: FloatArray
+
+
+CALLS, BYTES, SECONDS, FAILED, SMALL = range(5)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """All that a stream has on input and output. calls: None if it was not recorded with --io."""
+
+    totals: Totals | None
+    calls: Calls | None
+
+
+def read_io(path: str) -> Recorded:
+    """Return what one process's stream has on input and output.
 
     Raises: NoDataError if it is not a stream or cannot be read.
     """
-    return totals_of(interval_images(path, IO))
+    return decoded(interval_images(path, IO))
 
 
-def totals_of(images: Iterable[IntervalImage]) -> Totals | None:
-    """Return the totals in images, in file order; None if there are none.
-
-    Written are totals since the start, so that a lost interval costs a time, and no bytes.
-    """
-    ends, rows = list[float](), list[list[int]]()
-    children, last = [0] * VALUES, [0] * VALUES
-    with_children, buffered, refusal, damaged = False, (0, 0), None, 0
+def decoded(images: Iterable[IntervalImage]) -> Recorded:
+    """Decode images, in file order. A record that is damaged is left out, and counted."""
+    found, damaged = _Records({kind: [] for kind in range(PROCESS, PATHS + 1)}), 0
     for image in images:
         try:
             records = list(records_of(image.payload))
         except ValueError:
             damaged += 1
             continue
-        for kind, numbers in records:
-            if kind == PROCESS and len(numbers) >= VALUES:
-                # They never decrease; one that does is damaged.
-                last = [max(pair) for pair in zip(last, numbers[:VALUES], strict=True)]
-                with_children |= bool(sum(numbers[VALUES : VALUES + 1]) & WITH_CHILDREN)
-                ends.append(image.end_ns * NS)
-                rows.append(last)
-            elif kind == CHILDREN and len(numbers) >= VALUES:
-                children = numbers[:VALUES]
-            elif kind == REFUSED and numbers:
-                refusal = numbers[0]
-            elif kind == BUFFERED and len(numbers) >= 2:
-                buffered = (numbers[0], numbers[1])
-    if not rows and refusal is None:
+        for kind, text in records:
+            if kind in found.texts:
+                found.texts[kind].append((image, text))
+    calls = _calls(found)
+    totals = _totals(found)
+    damaged += found.damaged
+    return Recorded(None if totals is None else replace(totals, damaged=damaged), calls)
+
+
+@dataclass
+class _Records:
+    """The contents of all records by type, with their images. damaged: number of those that make no sense."""
+
+    texts: dict[int, list[tuple[IntervalImage, bytes]]]
+    damaged: int = 0
+
+    def numbers(self, kind: int) -> list[tuple[IntervalImage, IntArray]]:
+        """Return the numbers of each record of a type."""
+        payloads = [np.frombuffer(text, dtype=np.uint8) for _, text in self.texts[kind]]
+        values, lengths, good = decode_rows(payloads)
+        ends = np.cumsum(lengths)
+        found = []
+        for (image, _), low, high, whole in zip(self.texts[kind], ends - lengths, ends, good, strict=True):
+            numbers = values[low:high]
+            if whole and not (numbers > MOST).any():
+                found.append((image, numbers.astype(np.int64)))
+            else:
+                self.damaged += 1
+        return found
+
+    def rows(self, kind: int, columns: int, head: int = 0) -> tuple[list[IntervalImage], list[IntArray], IntArray]:
+        """Return the rows of each record of a type (m, columns): their images, heads, and rows in one table.
+
+        A record with a part of a row is damaged. heads: (m, head).
+        """
+        images, heads, tables = list[IntervalImage](), list[IntArray](), [np.zeros((0, columns), dtype=np.int64)]
+        for image, numbers in self.numbers(kind):
+            if len(numbers) < head or (len(numbers) - head) % columns:
+                self.damaged += 1
+                continue
+            table = numbers[head:].reshape(-1, columns)
+            images += [image] * len(table)
+            heads += [numbers[:head]] * len(table)
+            tables.append(table)
+        return images, heads, np.concatenate(tables)
+
+
+def _totals(found: _Records) -> Totals | None:
+    """Return the totals; None if there are none.
+
+    Written are totals since the start, so that a lost interval costs a time, and no bytes.
+    """
+    ends, rows, with_children = list[float](), [np.zeros(VALUES, dtype=np.int64)], False
+    for image, numbers in found.numbers(PROCESS):
+        if len(numbers) < VALUES:
+            found.damaged += 1
+            continue
+        # They never decrease; one that does is damaged.
+        rows.append(np.maximum(rows[-1], numbers[:VALUES]))
+        ends.append(image.end_ns * NS)
+        with_children |= bool(numbers[VALUES : VALUES + 1].sum() & WITH_CHILDREN)
+    refusals = [int(numbers[0]) for _, numbers in found.numbers(REFUSED) if len(numbers)]
+    if not ends and not refusals:
         return None
-    return _made(ends, rows, children, with_children, buffered, refusal if not rows else None, damaged)
-
-
-def _made(
-    ends: list[float], rows: list[list[int]], children: list[int], with_children: bool, buffered: tuple[int, int],
-    refusal: int | None, damaged: int,
-) -> Totals:  # fmt: skip
-    """Return totals from what each row has in all."""
+    children = [numbers[:VALUES] for _, numbers in found.numbers(CHILDREN) if len(numbers) >= VALUES]
+    buffered = [(int(numbers[0]), int(numbers[1])) for _, numbers in found.numbers(BUFFERED) if len(numbers) >= 2]
     end_s = np.array(ends, dtype=np.float64)
-    so_far = np.array([[0] * VALUES, *rows], dtype=np.float64)
-    values = np.diff(so_far, axis=0)
-    if len(values):
-        values[-1, WRITTEN] += buffered[0]
-        values[-1, WRITES] += buffered[1]
-    start_s = np.concatenate([[0.0], end_s[:-1]]) if len(end_s) else end_s
+    values = np.diff(np.array(rows, dtype=np.float64), axis=0)
+    if len(values) and buffered:
+        values[-1, [WRITTEN, WRITES]] += buffered[-1]
     return Totals(
-        start_s, end_s, values, np.array(children, dtype=np.float64), with_children, buffered, refusal, damaged
+        start_s=np.concatenate([[0.0], end_s[:-1]]) if len(end_s) else end_s,
+        end_s=end_s,
+        values=values,
+        children=children[-1].astype(np.float64) if children else np.zeros(VALUES),
+        with_children=with_children,
+        buffered=buffered[-1] if buffered else (0, 0),
+        refusal=None if ends else refusals[-1],
     )
 
 
-def records_of(payload: bytes) -> Iterator[tuple[int, list[int]]]:
-    """Yield the records of a payload: their types and numbers.
+def _calls(found: _Records) -> Calls | None:
+    """Return what the library counted; None if there is nothing."""
+    images, _, counts = found.rows(COUNTS, COUNT)
+    if not len(counts):
+        return None
+    _, since, events = found.rows(PATHS, EVENT, head=1)
+    known = counts[:, 1] < len(OPERATIONS)
+    start_s, end_s = (np.array([each[at] for each in images], dtype=np.float64)[known] * NS for at in (1, 2))
+    counts = counts[known]
+    begun_us = np.array(since, dtype=np.int64).reshape(-1)
+    seen = events[:, 2] < len(OPERATIONS)
+    event_s = ((events[:, 0] + begun_us) * US)[seen]
+    events = events[seen]
+    return Calls(
+        names={number: name for _, text in found.texts[NAMES] for number, name in _names_of(text)},
+        start_s=start_s,
+        end_s=end_s,
+        file=counts[:, 0],
+        operation=counts[:, 1],
+        values=counts[:, 2:] * np.array([1.0, 1.0, NS, 1.0, 1.0]),
+        event_s=event_s,
+        event_file=events[:, 1],
+        event_operation=events[:, 2],
+        node=events[:, 3],
+        weight=events[:, 4] * MILLI,
+        event_bytes=events[:, 5].astype(np.float64),
+        event_took_s=events[:, 6] * NS,
+    )
 
-    Raises: ValueError if a record or a number is cut off, or a number is too large.
+
+def _names_of(text: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of files and their names, as the system's bytes."""
+    number, at = number_at(text, 0)
+    while at < len(text):
+        length, at = number_at(text, at)
+        if length > min(MOST_NAME, len(text) - at):
+            return
+        yield number, text[at : at + length].decode("utf-8", "surrogateescape")
+        number, at = number + 1, at + length
+
+
+def records_of(payload: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the types and contents of a payload's records.
+
+    Raises: ValueError if a record is cut off, or names are.
     """
     at = 0
     while at < len(payload):
@@ -114,20 +256,11 @@ def records_of(payload: bytes) -> Iterator[tuple[int, list[int]]]:
         length, at = number_at(payload, at)
         if length > len(payload) - at:
             raise ValueError("a record is cut off")
-        yield kind, numbers_of(payload[at : at + length]) if kind <= BUFFERED else []
+        text = payload[at : at + length]
+        if kind == NAMES:
+            list(_names_of(text))
+        yield kind, text
         at += length
-
-
-def numbers_of(text: bytes) -> list[int]:
-    """Return the varints that a text consists of.
-
-    Raises: ValueError as number_at.
-    """
-    found, at = [], 0
-    while at < len(text):
-        number, at = number_at(text, at)
-        found.append(number)
-    return found
 
 
 def number_at(text: bytes, at: int) -> tuple[int, int]:

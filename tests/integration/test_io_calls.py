@@ -1,0 +1,210 @@
+"""Calls that read and write, by file and path: what `record --io` counts, and that the program does not see it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incprof.record.launch import IO_LIBRARY, find_library
+from incprof.systems.io.analyse import explained
+from incprof.systems.io.read import (
+    BYTES,
+    CALLS,
+    FAILED,
+    FIRST_NAME,
+    OF_READING,
+    OF_WRITING,
+    OPERATIONS,
+    READ,
+    READS,
+    WRITES,
+    WRITTEN,
+    Calls,
+    Recorded,
+    read_io,
+)
+from tests.integration.collector import Recording, clean_environment
+from tests.integration.conftest import Build, Record
+
+BURN = "burn:60"
+
+
+@pytest.fixture
+def script(build: Build) -> Path:
+    return build("io_script.c", flags="-O2 -pthread", pg=False)
+
+
+@pytest.fixture
+def manners(build: Build) -> Path:
+    return build("io_manners.c", flags="-O2 -pthread -Wno-unused-result", pg=False)
+
+
+def library() -> Path:
+    return find_library(os.environ).with_name(IO_LIBRARY)
+
+
+def chosen(program: Path) -> dict[str, str]:
+    """Settings that record a program with its calls."""
+    return {"INCPROF_EXE": str(program), "LD_PRELOAD": f"{find_library(os.environ)}:{library()}"}
+
+
+def recorded(recording: Recording, name: str = "rank-00000.gmon") -> Recorded:
+    found = read_io(str(recording.directory / name))
+    assert found.totals is not None
+    assert not found.totals.damaged
+    return found
+
+
+def calls_of(recording: Recording) -> Calls:
+    calls = recorded(recording).calls
+    assert calls is not None
+    return calls
+
+
+def summed(calls: Calls, value: int, *operations: str, file: str | None = None) -> int:
+    """A value of some operations, on one file or on all."""
+    use = np.isin(calls.operation, [OPERATIONS.index(each) for each in operations])
+    if file is not None:
+        use &= np.isin(calls.file, [number for number, name in calls.names.items() if Path(name).name == file])
+    return int(calls.values[use, value].sum())
+
+
+def test_calls_are_counted_by_file_and_operation(script: Path, record: Record) -> None:
+    words = [BURN, "open:one:w", "write:4096:100", "pwrite:100:7", "writev:1001:3", "seek:0", "read:1000:50"]
+    words += ["open:two:w", "write:10:5", "pread:77:9", "fsync", "stat:missing", "sendfile:5000", BURN]
+    calls = calls_of(record([script, *words], env=chosen(script), interval=0.02))
+    assert summed(calls, CALLS, "write", file="one") == 110
+    assert summed(calls, BYTES, "write", file="one") == 409600 + 700 + 3003
+    assert summed(calls, BYTES, "read", file="one") == 50000
+    assert summed(calls, CALLS, "seek", file="one") == 1
+    assert summed(calls, BYTES, "write", file="two") == 50
+    assert summed(calls, CALLS, "sync", file="two") == 1
+    assert (summed(calls, CALLS, "stat"), summed(calls, FAILED, "stat")) == (1, 1)
+    assert summed(calls, CALLS, "open") == 3
+    assert summed(calls, BYTES, "write", file="null") == summed(calls, BYTES, "read", file="two") - 9 * 50
+
+
+def test_the_kernels_totals_are_explained(script: Path, record: Record) -> None:
+    words = [BURN, "open:one:w", "write:4096:100", "thread:100:50", "seek:0", "read:512:999", BURN]
+    found = recorded(record([script, *words], env=chosen(script)))
+    assert found.totals is not None
+    assert found.calls is not None
+    for column, count, operation in ((READ, READS, "read"), (WRITTEN, WRITES, "write")):
+        assert summed(found.calls, BYTES, operation) == found.totals.values[:, column].sum()
+        assert summed(found.calls, CALLS, operation) == found.totals.values[:, count].sum()
+    assert explained(found.totals, found.calls) == 1.0
+
+
+def test_streams_are_a_layer_of_their_own(script: Path, record: Record) -> None:
+    words = [BURN, "fopen:text:w", "fputs:0:1000", "fwrite:100:50", "fclose", "fopen:text:r"]
+    words += ["getline:0:10", "fread:1000:5", "fclose", BURN]
+    found = recorded(record([script, *words], env=chosen(script)))
+    assert found.totals is not None
+    assert found.calls is not None
+    calls = found.calls
+    assert summed(calls, BYTES, "stream write", file="text") == 15000 + 5000
+    assert summed(calls, CALLS, "stream write", file="text") == 1050
+    assert summed(calls, BYTES, "stream read", file="text") == 150 + 5000
+    assert summed(calls, BYTES, "write", file="text") == 0
+    # libc reads whole buffers.
+    assert 0.7 < explained(found.totals, calls) <= 1.0
+
+
+def test_rare_calls_have_their_paths(script: Path, record: Record) -> None:
+    words = [BURN, "open:one:w", "write:100000:400", BURN]
+    recording = record([script, *words], env=chosen(script), rate=1000)
+    calls = calls_of(recording)
+    writes = calls.event_operation == OPERATIONS.index("write")
+    assert writes.any()
+    weighed = float((calls.weight * calls.event_bytes)[writes].sum())
+    assert 0.3 * 40e6 < weighed < 3 * 40e6
+    paths = {recording._path(int(node)) for node in np.unique(calls.node[writes])}
+    assert any(path[-1] == "step" for path in paths)
+    assert all(path[0] == "main" for path in paths if path)
+    # Each event is that of a call that took place when it says.
+    assert (np.diff(calls.event_s) >= 0).all()
+    assert 0 < calls.event_s.min() <= calls.event_s.max() < recording.profile.end_s[-1]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["write", "read", "pwrite", "pread", "writev", "readv", "thread", "seek"]),
+            st.sampled_from([1, 7, 4095, 4096, 65536]),
+            st.integers(1, 300),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_drawn_scripts_are_counted_exactly(script: Path, record: Record, steps: Sequence[tuple[str, int, int]]) -> None:
+    words = [BURN, "open:file:w", *(f"{name}:{size}:{times}" for name, size, times in steps), BURN]
+    found = recorded(record([script, *words], env=chosen(script), interval=0.05))
+    assert found.totals is not None
+    assert found.calls is not None
+    for column, count, operations in ((READ, READS, OF_READING), (WRITTEN, WRITES, OF_WRITING)):
+        use = np.isin(found.calls.operation, operations)
+        assert found.calls.values[use, BYTES].sum() == found.totals.values[:, column].sum()
+        assert found.calls.values[use, CALLS].sum() == found.totals.values[:, count].sum()
+
+
+@pytest.mark.parametrize(("end", "status"), [("", 0), ("_exit", 3), ("kill", -9), ("exec", 0)])
+def test_the_program_sees_nothing_of_it(manners: Path, record: Record, end: str, status: int) -> None:
+    recording = record([manners, *([end] if end else [])], env=chosen(manners), interval=0.05, status=status)
+    assert recording.outcome.stdout == "ok\n" + "replaced\n" * (end == "exec")
+    assert "libincprof_io" not in recording.outcome.stderr
+    if end == "kill":  # the intervals until then are on record
+        return
+    calls = calls_of(recording)
+    assert summed(calls, BYTES, "write", file="child") == 0  # it has its own recording
+    assert summed(calls, BYTES, "send") == summed(calls, BYTES, "receive") == 3
+    assert summed(calls, BYTES, "write", file="made") >= 14 + 10
+
+
+@pytest.mark.parametrize("how", ["alone", "off"])
+def test_without_a_recording_it_is_inert(manners: Path, tmp_path: Path, how: str) -> None:
+    preload = {"alone": str(library()), "off": f"{find_library(os.environ)}:{library()}"}[how]
+    env = clean_environment() | {"LD_PRELOAD": preload, "INCPROF_DISABLE": "1"}
+    done = subprocess.run([manners], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+    # The program's own children are preloaded, too.
+    assert set(done.stderr.splitlines()) <= {"incprof: libincprof_io.so records nothing without libincprof.so"}
+    assert bool(done.stderr) == (how == "alone")
+
+
+def test_a_forked_child_counts_its_own_calls(script: Path, record: Record, tmp_path: Path) -> None:
+    source = tmp_path / "parent.py"
+    source.write_text(
+        "import os\n"
+        "def burn(n):\n    return sum(i * i for i in range(n))\n"
+        "burn(2000000)\n"
+        "with open('parent', 'wb', buffering=0) as f: [f.write(b'parent') for _ in range(100)]\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    burn(2000000)\n"
+        "    with open('child', 'wb', buffering=0) as f: [f.write(b'kid') for _ in range(70)]\n"
+        "    burn(2000000)\n    os._exit(0)\n"
+        "os.waitpid(pid, 0)\nburn(2000000)\n"
+    )
+    python = Path(sys.executable).resolve()
+    recording = record([python, "-S", "-E", source], env=chosen(python), interval=0.1)
+    mine = calls_of(recording)
+    assert summed(mine, BYTES, "write", file="parent") == 600
+    assert summed(mine, BYTES, "write", file="child") == 0
+    (other,) = recording.directory.glob("rank-00000.*.gmon")
+    child = recorded(recording, other.name)
+    assert child.calls is not None
+    assert child.totals is not None
+    assert summed(child.calls, BYTES, "write", file="child") == 210
+    assert summed(child.calls, BYTES, "write", file="parent") == 0
+    assert child.totals.values[:, WRITTEN].sum() == 210
+    assert min(child.calls.names) == FIRST_NAME
