@@ -26,7 +26,8 @@ SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
-    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", SAMPLER: "outside", ATTACHER: "outside",
+    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", SAMPLER: "outside",
+    ATTACHER: "outside",
 }  # fmt: skip
 
 

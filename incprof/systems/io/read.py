@@ -215,7 +215,7 @@ def _calls(found: _Records) -> Calls | None:
     counts = counts[known]
     begun_us = np.array(since, dtype=np.int64).reshape(-1)
     seen = events[:, 2] < len(OPERATIONS)
-    event_s = ((events[:, 0] + begun_us) * US)[seen]
+    event_s = (events[:, 0] + begun_us).astype(np.float64)[seen] * US
     events = events[seen]
     return Calls(
         names={number: name for _, text in found.texts[NAMES] for number, name in _names_of(text)},
@@ -228,9 +228,9 @@ def _calls(found: _Records) -> Calls | None:
         event_file=events[:, 1],
         event_operation=events[:, 2],
         node=events[:, 3],
-        weight=events[:, 4] * MILLI,
+        weight=events[:, 4].astype(np.float64) * MILLI,
         event_bytes=events[:, 5].astype(np.float64),
-        event_took_s=events[:, 6] * NS,
+        event_took_s=events[:, 6].astype(np.float64) * NS,
     )
 
 
