@@ -225,7 +225,6 @@ class StepOptions:
     shortest_s: float = threshold(
         3e-6, "seconds", "shorter calls are arithmetic: 10 us has 5 points less recall", without=0.0
     )
-    looked_into: float = threshold(0.05, "part of the phase", "the parts of a smaller step do not matter", without=0.0)
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )

@@ -72,8 +72,7 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
     """
     full = called.ticks >= phase.options.holds * driver.ticks
     levels = above[0] + 1, above[1] + (not full)
-    small = called.ticks < phase.options.looked_into * phase.root.ticks
-    if small or levels[0] > MAX_LEVELS - 1 or levels[1] > MAX_LEVELS - 2 or _tiny(phase, called) or not called.calls:
+    if levels[0] > MAX_LEVELS - 1 or levels[1] > MAX_LEVELS - 2 or _tiny(phase, called) or not called.calls:
         return Branch(called)
     if above[0] == 0 and (only := _only(phase, called)) is not None:
         # A function that only calls the next one is no level of its own. Of several in a row, the first is kept, and
