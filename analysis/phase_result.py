@@ -177,7 +177,7 @@ class Phase:
     @property
     def outside(self) -> bool:
         """Whether it used CPU time, but with no function of the program on the stack."""
-        return self.off_cpu and self.mostly not in ("waiting", "openmp")
+        return self.off_cpu and self.mostly not in ("waiting", "openmp", "device")
 
 
 @dataclass(frozen=True)

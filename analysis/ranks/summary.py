@@ -34,10 +34,10 @@ from incprof.analysis.segment_sums import Sums
 from incprof.analysis.thresholds import Options
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.joining import keys_of
-from incprof.model.time_use import MPI, OPENMP, WAITING, called_for, spent_s
+from incprof.model.time_use import DEVICE, MPI, OPENMP, WAITING, called_for, spent_s
 
 # A rank waits as long as others take, which shows little of its own work: ticks of waiting have a small weight.
-WAITS = (MPI, OPENMP, WAITING)
+WAITS = (MPI, OPENMP, WAITING, DEVICE)
 LIGHT = 0.25
 # Functions with a smaller share of each segment are left out.
 SEEN = 0.005

@@ -1,4 +1,4 @@
-"""Classify time: work, waiting for other ranks or threads, input and output. n intervals, s samples.
+"""Classify time: work, waiting for other ranks, threads or devices, input and output. n intervals, s samples.
 
 The classification uses the library functions that the program called, and the OpenMP libraries that a thread was in.
 """
@@ -19,15 +19,24 @@ from incprof.model.calltree import CallTree
 from incprof.model.names import region_of
 from incprof.model.profile import LIBRARY, PROFILER, UNKNOWN, IntervalProfile
 
-Spent = Literal["work", "mpi", "openmp", "io", "waiting"]
+Spent = Literal["work", "mpi", "openmp", "io", "waiting", "device"]
 SPENT: tuple[Spent, ...] = get_args(Spent)
-WORK, MPI, OPENMP, IO, WAITING = range(len(SPENT))
+WORK, MPI, OPENMP, IO, WAITING, DEVICE = range(len(SPENT))
 
 # OpenMP run-time libraries, whose barriers spin.
 RUNTIME = re.compile(r"lib(gomp|i?omp5?)\b.*\.so")
 
+# Functions that return when a device is done: of CUDA, HIP and the run-time below it, Level Zero, OpenCL. Copies whose
+# names end in Async only start. They count in the executable too, where the run-time is linked statically.
+FOR_DEVICE = re.compile(
+    r"(cu|cuda|hip)(Ctx|Device|Thread|Stream|Event)Synchronize(_ptsz|_ptds)?$"
+    r"|(cu|cuda|hip)Memcpy(?!\w*Async)(\w*)$"
+    r"|hsa_(amd_)?signal_wait_\w+$|ze(CommandQueue|CommandList|Event|Fence)(Host)?Synchronize$|cl(Finish|WaitForEvents)$"
+)
+
 # Purpose of library functions; MPI_File_ comes before the rest of MPI.
 CALLED: tuple[tuple[int, re.Pattern[str]], ...] = (
+    (DEVICE, FOR_DEVICE),
     (IO, re.compile(r"P?MPI_File_|p?mpi_file_|H5[A-Z]|h5[a-z]+_|nc_|nf90?_|ncmpi_|adios2?_")),
     (MPI, re.compile(r"P?MPIX?_|p?mpix?_\w+_?$|p?shmem_|gasnet_")),
     (OPENMP, re.compile(r"GOMP_|__kmpc_|omp_")),
@@ -72,6 +81,7 @@ def spent_on(profile: IntervalProfile) -> IntArray:
         [*(called_for(f.mangled) if f.imported else WORK for f in profile.functions), WORK], dtype=np.int64
     )
     found = of_function[np.maximum(profile.paths.function, -1)][samples.node]
+    found[_below(profile, [FOR_DEVICE.match(f.mangled) is not None for f in profile.functions])[samples.node]] = DEVICE
     found[in_runtime(profile)] = OPENMP
     # A thread that runs parallel regions, without a function of the program on its stack, waits for the next region.
     workers = np.unique(samples.thread[_in_regions(profile)[samples.node]])
@@ -82,10 +92,16 @@ def spent_on(profile: IntervalProfile) -> IntArray:
 
 def _in_regions(profile: IntervalProfile) -> BoolArray:
     """Mark the path nodes in or below a parallel region, (p,)."""
-    region = [region_of(function.mangled) is not None for function in profile.functions]
+    return _below(profile, [region_of(function.mangled) is not None for function in profile.functions])
+
+
+def _below(profile: IntervalProfile, marked: list[bool]) -> BoolArray:
+    """Mark the path nodes in or below some functions, (p,)."""
     inside = [False]
+    if not any(marked):
+        return np.zeros(len(profile.paths.parent), dtype=np.bool_)
     for parent, function in zip(profile.paths.parent.tolist()[1:], profile.paths.function.tolist()[1:], strict=True):
-        inside.append(inside[parent] or (function >= 0 and region[function]))
+        inside.append(inside[parent] or (function >= 0 and marked[function]))
     return np.array(inside, dtype=np.bool_)
 
 

@@ -222,7 +222,7 @@ def _missing(read: Sequence[RankRead]) -> list[int]:
 # Cache of the shared phases of all ranks beside the run: the next answer reads only the ranks they were found in.
 
 
-STORE, VERSION = "ranks.json", 2
+STORE, VERSION = "ranks.json", 3
 
 
 @dataclasses.dataclass(frozen=True)

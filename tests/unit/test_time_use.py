@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from incprof.analysis.answer.describe import mostly
 from incprof.analysis.phase_result import FunctionShare, Phase
+from incprof.cli.main import main
 from incprof.model import Function
 from incprof.model.time_use import SPENT, called_for
 from incprof.report.words.display_names import phase_names
 from incprof.report.words.site_evidence import legend, no_site, spent_words
+from tests.unit.streamwriter import Sample, StreamWriter
+
+DEVICE = (
+    "cudaDeviceSynchronize", "cudaStreamSynchronize_ptsz", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cudaMemcpy2D",
+    "hipMemcpy", "hipEventSynchronize", "hsa_signal_wait_scacquire", "zeCommandQueueSynchronize",
+    "zeEventHostSynchronize", "clFinish",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -31,6 +42,11 @@ from incprof.report.words.site_evidence import legend, no_site, spent_words
         ("pthread_cond_wait", "waiting"),
         ("clock_nanosleep", "waiting"),
         ("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", "waiting"),
+        *((name, "device") for name in DEVICE),
+        *(
+            (name, "work")
+            for name in ("cudaMemcpyAsync", "cuMemcpyHtoDAsync_v2", "cudaLaunchKernel", "clEnqueueNDRangeKernel")
+        ),
         ("cblas_dgemm", "work"),
         ("memcpy", "work"),
         ("_ZNK5Eigen4sizeEv", "work"),
@@ -70,3 +86,24 @@ def test_a_phase_without_a_site_has_a_reason() -> None:
     assert "threads of libraries" in no_site(phase("[threads of libgomp.so.1]"))
     assert no_site(phase("f")).endswith("most of it is in f")
     assert "no samples" in no_site(Phase(0, 4, 100.0, 4.0, (), ()))
+
+
+def test_time_below_a_function_of_the_device_is_waiting_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run-time is linked statically: its functions, and those inside of it, are the executable's."""
+    writer = StreamWriter(["main", "relax", "cudaDeviceSynchronize", "libcudart_static_ff46", "assemble"])
+    for at in range(20):
+        path = "main;relax;cudaDeviceSynchronize;libcudart_static_ff46" if at < 10 else "main;assemble"
+        writer.interval([Sample(path, weight=97 + at % 3), Sample("main;relax", weight=2)])
+    writer.end()
+    writer.save(tmp_path / "run")
+    assert main(["phases", str(tmp_path / "run"), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["phases"]
+    assert (first["mostly"], second["mostly"]) == ("device", "work")
+    assert first["spent"]["device"] == pytest.approx(9.8, abs=0.1)
+    assert first["sites"][0]["function"] == "relax"
+    assert first["functions"][0]["name"] == "cudaDeviceSynchronize"
+    assert main(["phases", str(tmp_path / "run"), "--details"]) == 0
+    out = capsys.readouterr().out
+    assert "waiting for the device" in out, out

@@ -7,6 +7,7 @@ no name, and its time stays the caller's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,9 +46,45 @@ def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> 
     """
     if libs not in ("named", "separate"):
         return profile
+    profile = with_static_runtime(profile)
     where = np.flatnonzero((profile.samples.kind == LIBRARY) & (profile.samples.node > 0))
     found = _by_module(profile, where) if libs == "separate" else _visible(profile, _by_call(profile, where, code))
     return _with(profile, found, charged=libs == "named") if len(found.sample) else profile
+
+
+# Functions of CUDA's run-time where it is linked statically, which is nvcc's default, and the names inside it.
+STATIC_RUNTIME = re.compile(
+    r"cuda(Launch|Mem|Malloc|Free|Stream|Event|Device|Thread|Graph|Get|Set|Host|Func|Peek|Init|Driver|Runtime|Occupancy)\w*$"
+    r"|__cuda[A-Z]\w*$|libcudart_static_[0-9a-f]+$"
+)
+
+
+def with_static_runtime(profile: IntervalProfile) -> IntervalProfile:
+    """Return the profile with a statically linked run-time as a library.
+
+    The function that the program called has the time of all that it calls.
+    """
+    named = [STATIC_RUNTIME.match(function.mangled) is not None for function in profile.functions]
+    if not any(named):
+        return profile
+    top = np.full(len(profile.paths.parent), -1, dtype=np.int64)
+    nodes = zip(profile.paths.parent.tolist(), profile.paths.function.tolist(), strict=True)
+    for place, (parent, function) in enumerate(nodes):
+        if place and top[parent] >= 0:
+            top[place] = top[parent]
+        elif function >= 0 and named[function]:
+            top[place] = place
+    node = profile.samples.node.astype(np.int64)
+    where = np.flatnonzero(top[node] >= 0)
+    to = top[node[where]]
+    self_s = moved(profile, profile.self_s, where, profile.paths.function[to].astype(np.int64))
+    node[where] = to
+    functions = tuple(
+        replace(function, imported=True) if is_named else function
+        for function, is_named in zip(profile.functions, named, strict=True)
+    )
+    samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
+    return replace(profile, functions=functions, samples=samples, self_s=self_s)
 
 
 @dataclass(frozen=True)

@@ -231,11 +231,12 @@ WORDS: dict[Spent, str] = {
     "work": "work",
     "mpi": "in MPI",
     "openmp": "in the OpenMP run-time",
+    "device": "waiting for the device",
     "io": "input and output",
     "waiting": "waiting",
 }
 # Signs that differ from the numbers of phases below 10. Work has none: it is the normal case.
-SIGNS: dict[Spent, str] = {"work": " ", "mpi": "m", "openmp": "o", "io": "i", "waiting": "w"}
+SIGNS: dict[Spent, str] = {"work": " ", "mpi": "m", "openmp": "o", "io": "i", "waiting": "w", "device": "d"}
 # Smaller shares are not reported.
 LEAST = 0.05
 

@@ -24,7 +24,9 @@ MOST_STEPS = 4
 # The first lanes that are available are drawn.
 MOST_LANES = 8
 
-By = Literal["waiting", "mpi", "openmp", "io", "memory", "branches", "frontend", "kernel", "stalls", "instructions"]
+By = Literal[
+    "waiting", "mpi", "openmp", "io", "device", "memory", "branches", "frontend", "kernel", "stalls", "instructions"
+]
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,7 @@ BOUND: dict[By, str] = {
     "waiting": "waiting",
     "mpi": "MPI",
     "openmp": "the OpenMP run-time",
+    "device": "the device",
     "io": "input and output",
     "memory": "memory",
     "branches": "mispredicted branches",
@@ -161,7 +162,7 @@ def _why(phase: PhaseCounters) -> str:
         case "waiting":
             waits = f", {rate(figures['iowait'])} wait for storage" if figures.get("iowait", 0.0) >= SOME_WAIT else ""
             return f"{rate(figures['cpu'])} processors busy{waits}" if "cpu" in figures else "next to no CPU time"
-        case "mpi" | "openmp" | "io" if share:
+        case "mpi" | "openmp" | "io" | "device" if share:
             return f"{percent(share)} of its CPU time, by its samples"
         case "memory":
             return (

@@ -11,7 +11,7 @@ for (let bin = 0; bin < BINS; bin++) {
 }
 
 // Stretches that are mostly no work have a line below them, as the words under the ribbon show it.
-const DASHES = { mpi: [], openmp: [2, 2], io: [8, 4], waiting: [2, 6] };
+const DASHES = { mpi: [], openmp: [2, 2], io: [8, 4], waiting: [2, 6], device: [8, 3, 2, 3] };
 const SPENDS = [];
 for (let bin = 0; bin < TIME.spent.length; bin++) {
   const last = SPENDS[SPENDS.length - 1];
