@@ -69,7 +69,8 @@ HARNESSES = (
         (ELF + CFI + BUFFER + MEMORY + PYTHON)
         + _of(
             "preload",
-            "maps_line module_json module_look modules own_maps path return_search ring shared_code table unwind",
+            "fp_search maps_line module_json module_look modules own_maps path return_search ring shared_code "
+            "table unwind",
         )
         + _of("fuzz/harnesses", "standins"),
         2048,
@@ -79,7 +80,7 @@ HARNESSES = (
         (
             *PYTHON,
             *_of("preload", "arcs interval interval_take maps_line module_json module_look modules own_maps"),
-            *_of("preload", "path return_search ring shared_code table unwind"),
+            *_of("preload", "fp_search path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )
         + (ELF + CFI + BUFFER + MEMORY + CLOCK),

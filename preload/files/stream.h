@@ -17,6 +17,7 @@ enum image_kind {
     IMAGE_NODES,
     IMAGE_SAMPLES,
     IMAGE_END,
+    IMAGE_WAITS = 9,
     IMAGE_IO = 11,
     IMAGE_COUNTERS = 12
 };

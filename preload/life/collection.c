@@ -17,6 +17,7 @@
 #include "sys.h"
 #include "thread_life.h"
 #include "ticker.h"
+#include "waits.h"
 #include "worker.h"
 
 static struct interval interval;
@@ -39,6 +40,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     module_scan_begin();
     recording_begin(&recording, config, launch, run_start_ns, forked, opening);
     interval_begin(&interval, run_start_ns, false);
+    waits_begin(config);
     if (config->format == FORMAT_STREAM)
         procio_begin(forked);
     extensions_begin(forked, config->format == FORMAT_STREAM);
@@ -188,6 +190,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
         .dropped = recording.dropped,
         .suspended = suspended_ns + suspension_slept_ns(),
     };
+    waits_put(&interval);
     if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
     put_counters(end_ns);
@@ -232,11 +235,18 @@ bool collection_leave_out(uint64_t from_ns, uint64_t until_ns)
         return false;
     interval.thread_ns -= thread_life_leave_out(from_ns, until_ns - from_ns);
     close_interval(from_ns, until_ns, false);
+    waits_leave_out();
     return true;
+}
+
+void collection_sample_waits(void)
+{
+    waits_sample(&interval);
 }
 
 void collection_close(void)
 {
+    waits_finish(&interval);
     close_now(true);
     recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
@@ -272,6 +282,7 @@ void collection_park(void)
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         ticker_park(thread);
     burst_park();
+    waits_park();
     counters_park();
     recording_park(&recording);
     procio_park();

@@ -11,6 +11,7 @@
 #include "sys.h"
 #include "thread_life.h"
 #include "ticker.h"
+#include "waits.h"
 #include "worker.h"
 
 #define LONGEST_DRAIN_NS ((uint64_t)100 * 1000000)
@@ -109,6 +110,11 @@ static bool was_suspended(uint64_t due_ns, uint64_t now_ns)
            !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED) && collection_leave_out(due_ns, until_ns);
 }
 
+static uint64_t earliest(uint64_t one_ns, uint64_t other_ns)
+{
+    return one_ns < other_ns ? one_ns : other_ns;
+}
+
 /* Deadlines are on a grid; past ones are skipped after the machine slept or was too busy. */
 static void run(void)
 {
@@ -119,7 +125,7 @@ static void run(void)
     while (switch_is_on() && !is_parked) {
         ticker_give(); /* nudges during another request are lost */
         uint64_t next = next_drain < grid ? next_drain : grid;
-        uint64_t due = next < burst_due_ns() ? next : burst_due_ns();
+        uint64_t due = earliest(next, earliest(burst_due_ns(), waits_due_ns()));
         uint64_t asleep_since = monotonic_ns();
         uint32_t request = worker_wait(due);
         uint64_t woken = monotonic_ns();
@@ -139,10 +145,12 @@ static void run(void)
             collection_open_early(false);
             next_drain = now + drain_ns;
         }
-        if (request == 0)
+        if (request == 0 && now >= next)
             log_follow_stderr();
         if (switch_is_on())
             burst_go_on(now);
+        if (switch_is_on() && !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
+            collection_sample_waits();
         collector_lock_give();
         if (request != 0 && switch_is_on() && !is_parked)
             worker_done();

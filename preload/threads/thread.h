@@ -30,6 +30,40 @@
 /* State of a record: unused, assigned to a thread that has not started yet, or in use by a running thread. */
 enum thread_state { THREAD_ENDED, THREAD_NEW, THREAD_LIVE };
 
+/* A site of waits: the call path of the application, and the frames of libraries further in. */
+#define WAIT_FRAMES 16
+struct wait_site {
+    uint32_t node; /* of the application's innermost frame */
+    uint32_t count;
+    struct wait_frame {
+        uint64_t address; /* link-time */
+        uint64_t module;
+    } frames[WAIT_FRAMES]; /* innermost first */
+};
+
+/* A span of a thread's time, and what the thread did at its end. */
+struct wait_span {
+    uint64_t begin_ns, end_ns, waited_ns, delayed_ns;
+    uint32_t count;  /* samples; 0: there is no span */
+    uint32_t state;  /* enum wait_state (waits.c) */
+    uint32_t call;   /* 1 + the system call's number; 0: none */
+    uint32_t object; /* enum wait_object */
+    uint32_t holder; /* 1 + number of the thread that holds the lock; 0: unknown */
+    struct wait_site site;
+};
+
+/* What is known of a thread's waits. For the collector alone. */
+struct thread_waits {
+    uint64_t owner;                  /* 1 + number of the thread that the rest belongs to; 0: nobody's yet */
+    int times_file;                  /* 1 + descriptor in the interval thread's table; 0: not open */
+    int call_file;                   /* the same */
+    uint64_t since_ns;               /* until when its time is accounted for */
+    uint64_t cpu_ns, delay_ns, runs; /* at that time */
+    uint64_t owed_ns;                /* accounted for too much: the kernel's clocks are not read at the same moment */
+    uint64_t python_state;
+    struct wait_span span; /* not written yet */
+};
+
 /* A thread's record: one mapping without guard pages, with which the kernel would count three (vm.max_map_count). The
  * signal stack comes first, with the ring at its lower end: an application handler that needs more than SIGNAL_STACK
  * overwrites only samples, which the reader validates. */
@@ -50,14 +84,14 @@ struct thread {
     uint64_t counted_ns; /* the reported part of that (collector) */
 
     /* Sampling. Due times are on the thread's CPU clock. */
-    int tick_signal;      /* the signal of its ticks, or 0 */
-    int hidden_signal;    /* the signal that the application regards as blocked here, or 0 (own_signal.h) */
-    int timer;            /* kernel timer id, or -1 */
-    int perf_fd;          /* in the interval thread's descriptor table, or -1 */
-    int burst_fd;         /* of the last dense sampling window's event, or -1 (sampler.h) */
-    uint64_t burst_ticks; /* ticks delivered when that began (collector) */
-    pid_t perf_tid;       /* thread of the perf event: the running one, or one before it (collector) */
-    bool wants_ticker;    /* from the interval thread */
+    int tick_signal;             /* the signal of its ticks, or 0 */
+    int hidden_signal;           /* the signal that the application regards as blocked here, or 0 (own_signal.h) */
+    int timer;                   /* kernel timer id, or -1 */
+    int perf_fd;                 /* in the interval thread's descriptor table, or -1 */
+    int burst_fd;                /* of the last dense sampling window's event, or -1 (sampler.h) */
+    uint64_t burst_ticks;        /* ticks delivered when that began (collector) */
+    pid_t perf_tid;              /* thread of the perf event: the running one, or one before it (collector) */
+    bool wants_ticker;           /* from the interval thread */
     struct thread_events events; /* hardware events (collector) */
     uint64_t period_ns, first_due_ns, delivered;
     int64_t credit_ns; /* the handler's time budget; below 0 it skips ticks (sampler.c) */
@@ -82,6 +116,7 @@ struct thread {
     uint8_t window[UNWIND_WINDOW];
     struct unwind_cache cache;
     struct python_thread python;
+    struct thread_waits waits;
 };
 
 /* The entry stubs and the signal handler find their thread by this block. The offsets of the first two fields are fixed

@@ -100,10 +100,14 @@ static bool is_known(struct walk *walk)
            memory->edge.passed - mark->passed >= OUTER_FRAMES && is_unchanged(memory, walk->next_mark, &cursor->stack);
 }
 
-/* Step to the caller. For a leaf without unwind rules, search for the return address. */
+/* Step to the caller. For a leaf without unwind rules, search for the return address; for an unknown frame pointer, for
+ * that. */
 static enum unwind_result step(struct cursor *cursor)
 {
 #if !MACHINE_HAS_LINK_REGISTER
+    bool needs_fp = cursor->row.cfa == CFA_FP || cursor->row.cfa == CFA_DEREF_FP || cursor->row.fp == FP_AT_FP;
+    if (cursor->lacks_registers && cursor->fp == 0 && needs_fp && !fp_search(cursor))
+        return UNWIND_BROKEN;
     struct frame caller;
     bool is_jit = cursor->range != NULL && cursor->range->module->jit; /* which keeps frame pointers */
     if (cursor->leaf && cursor->row.cfa == CFA_NONE && !is_jit && return_search(cursor, &caller)) {
@@ -179,6 +183,8 @@ static bool advance(struct walk *walk, bool is_new)
         uint64_t pc = unwind_lookup_pc(cursor);
         if (cursor->range != NULL && !cursor->range->module->begins)
             path->home = pc;
+        if (path->frames == 0 && !is_application && path->inside_count < path->inside_most)
+            path->inside[path->inside_count++] = pc;
         path->result = step(cursor);
         path->walked++;
         if (!(runs_python && path->result == UNWIND_CALLER && add_python(walk, pc, cursor->sp)) && is_application)

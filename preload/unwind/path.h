@@ -45,6 +45,8 @@ struct path {
     bool from_memory;          /* the outer frames are in path_memory */
     bool has_gap;              /* between the resolved C frames and the outermost Python frame */
     enum unwind_result result; /* UNWIND_END: the path is complete */
+    uint64_t *inside;          /* look-up addresses of the innermost frames, those in libraries, where wanted */
+    size_t inside_count, inside_most;
 };
 
 struct python_walk;

@@ -62,6 +62,20 @@ static bool is_return(const struct cursor *cursor, uint64_t pc)
     return read_call(cursor, pc, code) && (is_direct(code) || is_indirect(code));
 }
 
+bool return_follows_call(const struct cursor *cursor, uint64_t pc, uint64_t *target)
+{
+    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to continue */
+    int32_t distance;
+    *target = 0;
+    if (!read_call(cursor, pc, code))
+        return false;
+    memcpy(&distance, code + CALL_BYTES - sizeof distance, sizeof distance);
+    if (!is_direct(code))
+        return is_indirect(code);
+    *target = pc + (uint64_t)(int64_t)distance;
+    return true;
+}
+
 /* Return whether `target` is code without rules, or a stub for it. Code with rules between it and the leaf would show
  * that it is another function. */
 static bool may_begin(const struct cursor *cursor, uint64_t target)

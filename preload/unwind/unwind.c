@@ -70,8 +70,7 @@ static void look_up(struct cursor *cursor)
     cursor->row = place->row;
 }
 
-void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
-                  uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
+static void use_cache(struct cursor *cursor, const struct code_map *map, struct unwind_cache *cache)
 {
     uint64_t number = map != NULL ? map->number : 0;
     if (cache->number != number)
@@ -79,6 +78,12 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
     cache->number = number;
     cursor->map = map;
     cursor->cache = cache;
+}
+
+void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
+                  uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
+{
+    use_cache(cursor, map, cache);
     cursor->context = context;
     cursor->pc = machine_pc(context);
     cursor->sp = machine_register(context, DWARF_SP);
@@ -86,6 +91,7 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
     cursor->link = machine_link(context);
     cursor->return_at = 0;
     cursor->leaf = cursor->is_exact = true;
+    cursor->lacks_registers = false;
     look_up(cursor);
     bool own_stack = cursor->sp >= stack_low && cursor->sp < stack_high;
     cursor->stack = (struct stack){.copy = copy};
@@ -93,6 +99,15 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
         cursor->stack.low = cursor->sp;
         cursor->stack.high = stack_high;
     }
+}
+
+void unwind_start_blocked(struct cursor *cursor, const struct code_map *map, uint64_t pc, uint64_t sp, uint8_t *copy,
+                          struct unwind_cache *cache)
+{
+    *cursor = (struct cursor){.pc = pc, .sp = sp, .leaf = true, .is_exact = true, .lacks_registers = true};
+    use_cache(cursor, map, cache);
+    cursor->stack.copy = copy;
+    look_up(cursor);
 }
 
 void unwind_only_copy(struct cursor *cursor, uint64_t bytes)
@@ -188,7 +203,7 @@ static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     if (is_signal_frame(cursor))
         return step_signal_frame(cursor);
-    if (cursor->leaf && has_rules(cursor, cursor->link - 1))
+    if (cursor->leaf && !cursor->lacks_registers && has_rules(cursor, cursor->link - 1))
         return arrive(cursor, cursor->link, cursor->sp, cursor->fp, 0);
     return step_by_frame_pointer(cursor);
 }
@@ -255,7 +270,7 @@ static bool find_return(struct cursor *cursor, const struct cfi_row *row, uint64
     if (offset == 0) {
         *pc = cursor->link;
         *at = 0;
-        return cursor->leaf;
+        return cursor->leaf && !cursor->lacks_registers;
     }
 #else
     (void)row;

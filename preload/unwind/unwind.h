@@ -43,10 +43,11 @@ struct cursor {
     const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
     struct stack stack;
     uint64_t pc, sp, fp;
-    uint64_t link;      /* while leaf: the link register, where there is one */
-    uint64_t return_at; /* stack address of pc, or 0 */
-    bool leaf;          /* pc is an interrupted instruction, not a return address */
-    bool is_exact;      /* sp is the frame's own, not merely below the frame */
+    uint64_t link;        /* while leaf: the link register, where there is one */
+    uint64_t return_at;   /* stack address of pc, or 0 */
+    bool leaf;            /* pc is an interrupted instruction, not a return address */
+    bool is_exact;        /* sp is the frame's own, not merely below the frame */
+    bool lacks_registers; /* of the leaf, only pc and sp are known; fp is 0 until an inner frame has saved it */
 };
 
 enum unwind_result {
@@ -59,6 +60,11 @@ enum unwind_result {
  * unknown); `copy` has UNWIND_WINDOW bytes, `cache` is the thread's. */
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache);
+
+/* Start at the instruction at which another thread of this process is blocked, of which only these two registers are
+ * known. Its stack is read through the kernel: it may go on, or end, at any time. */
+void unwind_start_blocked(struct cursor *cursor, const struct code_map *map, uint64_t pc, uint64_t sp, uint8_t *copy,
+                          struct unwind_cache *cache);
 
 /* Restrict reads to the copy of another process's stack: `bytes` bytes from the stack pointer on, given to unwind_start
  * as `copy`. */
@@ -90,5 +96,12 @@ static inline uint64_t unwind_lookup_pc(const struct cursor *cursor)
  * return address, and if the rules unwind from there through calls alone. Async-signal-safe and thread-safe, as all of
  * unwind.h; code is read through the kernel too. */
 bool return_search(struct cursor *cursor, struct frame *caller);
+
+/* Return whether a call precedes the return address `pc`, and its target if the instruction contains it, else 0. */
+bool return_follows_call(const struct cursor *cursor, uint64_t pc, uint64_t *target);
+
+/* Determine the unknown frame pointer of a cursor that lacks registers, in a function whose rule needs it: by the
+ * instructions at the function's beginning, else by a search of the stack for its two words. x86-64. */
+bool fp_search(struct cursor *cursor);
 
 #endif

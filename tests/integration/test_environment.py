@@ -74,6 +74,8 @@ def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_FOLLOW", "perhaps", "forked", False),
         ("INCPROF_DISABLE", "perhaps", "rank", 0),
         ("INCPROF_LIBS", "some", "rank", 0),
+        ("INCPROF_WAITS", "often", "rank", 0),
+        ("INCPROF_WAITS", "1001", "rank", 0),
         ("INCPROF_LOG", "loud", "rank", 0),
     ],
 )

@@ -1,0 +1,201 @@
+/* Thread safety: for the interval thread alone, under the collector's lock. */
+#define _GNU_SOURCE
+#include "task_times.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fixed_text.h"
+#include "machine.h"
+#include "sys.h"
+
+#define MOST_FILES 256 /* of each kind */
+#define TEXT_BYTES 256
+
+/* statx, which the headers of older C libraries lack: its number, what is wanted, and where the mode is. */
+#ifndef SYS_statx
+#define SYS_statx (MACHINE_ELF == EM_X86_64 ? 332 : 291)
+#endif
+#define NO_SYNC 0x4000
+#define NO_AUTOMOUNT 0x800
+#define WANT_TYPE 1
+#define MODE_AT 14
+
+static int open_files;
+
+static void path_of(char *path, size_t size, pid_t tid, const char *name)
+{
+    path[0] = '\0';
+    text_append(path, size, "/proc/self/task/");
+    text_append_number(path, size, (uint64_t)tid, 1);
+    text_append(path, size, name);
+}
+
+static int open_of(pid_t tid, const char *name)
+{
+    char path[64];
+    path_of(path, sizeof path, tid, name);
+    return sys_open(path, O_RDONLY, 0);
+}
+
+static void close_kept(int *kept)
+{
+    if (*kept == 0)
+        return;
+    sys_close(*kept - 1);
+    *kept = 0;
+    open_files--;
+}
+
+/* Read a file of the thread's into `text`, NUL-terminated. `kept`: where its descriptor is. Returns the bytes, or
+ * negative errno. */
+static long read_of(int *kept, pid_t tid, const char *name, char *text)
+{
+    int fd = *kept > 0 ? *kept - 1 : open_of(tid, name);
+    if (fd < 0)
+        return fd;
+    long got = SYS4(SYS_pread64, fd, text, TEXT_BYTES - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    if (*kept > 0 && got <= 0) {
+        close_kept(kept);
+    } else if (*kept == 0 && (got <= 0 || open_files >= 2 * MOST_FILES)) {
+        sys_close(fd);
+    } else if (*kept == 0) {
+        *kept = fd + 1;
+        open_files++;
+    }
+    return got;
+}
+
+/* Parse a number, decimal or 0x..., and move behind it and the blanks that follow. */
+static uint64_t take_number(const char **at)
+{
+    uint64_t value = 0;
+    uint64_t base = 10;
+    if ((*at)[0] == '0' && (*at)[1] == 'x') {
+        base = 16;
+        *at += 2;
+    }
+    for (;; (*at)++) {
+        char c = **at;
+        uint64_t digit = c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (uint64_t)(c - 'a' + 10)
+                                                : 16;
+        if (digit >= base)
+            break;
+        value = value * base + digit;
+    }
+    while (**at == ' ')
+        (*at)++;
+    return value;
+}
+
+bool task_times(struct thread_waits *waits, pid_t tid, struct task_times *times)
+{
+    char text[TEXT_BYTES];
+    long got = read_of(&waits->times_file, tid, "/schedstat", text);
+    if (got == -ESRCH || got == -ENOENT)
+        return false;
+    const char *at = text;
+    *times = (struct task_times){0};
+    if (got > 0) {
+        times->cpu_ns = take_number(&at);
+        times->delay_ns = take_number(&at);
+        times->runs = take_number(&at);
+    }
+    if (times->runs == 0) /* not counted by this kernel */
+        times->cpu_ns = sys_clock_ns(sys_thread_clock(tid));
+    return true;
+}
+
+/* Return the thread's state by the letter behind its name in parentheses. */
+static enum task_result state_of(pid_t tid)
+{
+    char text[TEXT_BYTES];
+    int fd = open_of(tid, "/stat");
+    if (fd < 0)
+        return TASK_GONE;
+    long got = SYS4(SYS_pread64, fd, text, sizeof text - 1, 0);
+    sys_close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *end = strrchr(text, ')');
+    if (end == NULL || end[1] != ' ')
+        return TASK_GONE;
+    return end[2] == 'S' || end[2] == 'D' ? TASK_REFUSED : TASK_RUNNING;
+}
+
+enum task_result task_call(struct thread_waits *waits, pid_t tid, struct task_call *call)
+{
+    char text[TEXT_BYTES];
+    *call = (struct task_call){.number = -1};
+    long got = read_of(&waits->call_file, tid, "/syscall", text);
+    if (got == -ESRCH)
+        return TASK_GONE;
+    if (got <= 0)
+        return state_of(tid);
+    if (text[0] == 'r')
+        return TASK_RUNNING;
+    const char *at = text;
+    if (*at == '-') {
+        at++;
+        take_number(&at);
+    } else {
+        call->number = (int64_t)take_number(&at);
+        for (int i = 0; i < 6; i++)
+            call->arguments[i] = take_number(&at);
+    }
+    call->sp = take_number(&at);
+    call->pc = take_number(&at);
+    return TASK_BLOCKED;
+}
+
+void task_close(struct thread_waits *waits)
+{
+    close_kept(&waits->times_file);
+    close_kept(&waits->call_file);
+}
+
+void task_forget(void)
+{
+    open_files = 0;
+}
+
+/* An anonymous inode has no type. */
+static enum wait_object anonymous(const char *path)
+{
+    char name[64] = "";
+    sys_readlink(path, name, sizeof name - 1);
+    if (strstr(name, "[eventpoll]") != NULL)
+        return OBJECT_EPOLL;
+    if (strstr(name, "[eventfd]") != NULL)
+        return OBJECT_EVENT;
+    return strstr(name, "[timerfd]") != NULL ? OBJECT_TIMER : OBJECT_OTHER;
+}
+
+enum wait_object task_object(pid_t tid, int fd)
+{
+    char path[80];
+    uint16_t about[128] = {0};
+    if (fd < 0)
+        return OBJECT_NONE;
+    path_of(path, sizeof path, tid, "/fd/");
+    text_append_number(path, sizeof path, (uint64_t)fd, 1);
+    if (SYS5(SYS_statx, AT_FDCWD, path, NO_SYNC | NO_AUTOMOUNT, WANT_TYPE, about) != 0)
+        return OBJECT_NONE;
+    switch (about[MODE_AT] & S_IFMT) {
+    case S_IFREG:
+        return OBJECT_FILE;
+    case S_IFDIR:
+        return OBJECT_DIRECTORY;
+    case S_IFIFO:
+        return OBJECT_PIPE;
+    case S_IFSOCK:
+        return OBJECT_SOCKET;
+    case S_IFCHR:
+        return OBJECT_CHARACTERS;
+    case S_IFBLK:
+        return OBJECT_BLOCKS;
+    default:
+        return anonymous(path);
+    }
+}

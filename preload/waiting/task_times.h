@@ -1,0 +1,63 @@
+/* What the kernel reports of one of this process's threads: its times, and the system call that it is blocked in.
+ *
+ * For the interval thread, whose descriptor table is not the application's. The files stay open for up to MOST_FILES
+ * threads. Nothing here touches the thread. Async-signal-safe; one caller at a time.
+ */
+#ifndef INCPROF_TASK_TIMES_H
+#define INCPROF_TASK_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "thread.h"
+
+struct task_times {
+    uint64_t cpu_ns, delay_ns; /* on a processor, and waiting for one */
+    uint64_t runs;             /* how often it was given a processor; 0: not available */
+};
+
+struct task_call {
+    int64_t number; /* of the system call; -1: none, as in a page fault */
+    uint64_t arguments[6];
+    uint64_t sp, pc; /* 0: not available */
+};
+
+enum task_result {
+    TASK_GONE,    /* there is no such thread */
+    TASK_RUNNING, /* on a processor or ready to run */
+    TASK_BLOCKED,
+    TASK_REFUSED /* the kernel denies the information */
+};
+
+/* Read the times. False: the thread has ended. */
+bool task_times(struct thread_waits *waits, pid_t tid, struct task_times *times);
+
+/* Read the system call. With TASK_REFUSED nothing is known of it but that it is blocked. */
+enum task_result task_call(struct thread_waits *waits, pid_t tid, struct task_call *call);
+
+/* Close the thread's files. */
+void task_close(struct thread_waits *waits);
+
+/* Forget how many are open: the descriptor table is another one. */
+void task_forget(void);
+
+/* What a descriptor of the application's is (docs/reference/formats.md, kind 9). */
+enum wait_object {
+    OBJECT_NONE,
+    OBJECT_FILE,
+    OBJECT_DIRECTORY,
+    OBJECT_PIPE,
+    OBJECT_SOCKET,
+    OBJECT_CHARACTERS,
+    OBJECT_BLOCKS,
+    OBJECT_EPOLL,
+    OBJECT_EVENT,
+    OBJECT_TIMER,
+    OBJECT_OTHER
+};
+
+/* Return it without a request to a file system's server. */
+enum wait_object task_object(pid_t tid, int fd);
+
+#endif

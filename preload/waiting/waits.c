@@ -1,0 +1,440 @@
+/* Thread safety: all state, and the `waits` of the threads' records, belong to the interval thread, under the
+ * collector's lock; waits_begin runs when there is no such thread. */
+#define _GNU_SOURCE
+#include "waits.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <string.h>
+
+#include "peek.h"
+#include "stream.h"
+#include "switch.h"
+#include "sys.h"
+#include "task_times.h"
+#include "thread.h"
+#include "wait_path.h"
+
+#define NEVER_NS (UINT64_MAX / 4)
+/* The budget: parts in a thousand of one processor, what may be saved up, and the cost of waking up. */
+#define BUDGET 3
+#define MOST_CREDIT_NS 4000000
+#define WAKING_NS 10000
+#define BETWEEN_CLOCKS 8 /* threads between two readings of the own CPU clock */
+/* While threads wait for short times, samples are this many times as frequent. */
+#define FASTER 4
+#define SHARE_OF_SHORT 8 /* part of a span from which they do */
+/* Spans that only estimate are joined up to this length: phases may begin in between. */
+#define LONGEST_SPAN_NS 250000000u
+#define HOLDER_AT 8 /* glibc's mutex: the holder's thread id behind the word that others wait for */
+
+#define ATTEMPTS 2 /* for a thread that runs meanwhile */
+
+enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
+
+static uint64_t gap_ns; /* mean; 0: off */
+static uint64_t due_ns, last_ns;
+static int64_t credit_ns;
+static uint64_t random_state;
+static bool has_begun, is_refused;
+static struct thread *resume; /* the thread at which the budget was spent */
+static struct table sites;    /* struct wait_site; of the open interval */
+static struct buffer spans;
+static uint64_t before_us;                  /* the beginning of the last span written */
+static uint64_t sampled, thinned, spent_ns; /* in the open interval */
+
+void waits_begin(const struct config *config)
+{
+    gap_ns = config->waits_hz > 0 && config->format == FORMAT_STREAM ? 1000000000u / config->waits_hz : 0;
+    due_ns = gap_ns > 0 ? 0 : NEVER_NS;
+    last_ns = monotonic_ns();
+    credit_ns = MOST_CREDIT_NS;
+    random_state = last_ns | 1;
+    has_begun = is_refused = false;
+    resume = NULL;
+    sites.record_size = sites.key_size = sizeof(struct wait_site);
+    table_clear(&sites);
+    spans.length = 0;
+    before_us = sampled = thinned = spent_ns = 0;
+    task_forget();
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        thread->waits = (struct thread_waits){0};
+}
+
+uint64_t waits_due_ns(void)
+{
+    return due_ns;
+}
+
+/* Draw a time between half and one and a half times the mean: no program is in step with it. */
+static uint64_t drawn(uint64_t mean_ns)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return mean_ns / 2 + random_state % (mean_ns + 1);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Write the thread's span to the interval's. */
+static void put_span(const struct interval *interval, const struct thread_waits *waits)
+{
+    const struct wait_span *span = &waits->span;
+    uint64_t begin_us = span->begin_ns / 1000;
+    if (span->count == 0)
+        return;
+    if (spans.length == 0)
+        before_us = interval->start_ns / 1000;
+    buffer_zigzag(&spans, (int64_t)(begin_us - before_us));
+    before_us = begin_us;
+    buffer_varint(&spans, span->end_ns / 1000 - begin_us);
+    buffer_varint(&spans, waits->owner - 1);
+    buffer_varint(&spans, span->waited_ns / 1000);
+    buffer_varint(&spans, span->delayed_ns / 1000);
+    buffer_varint(&spans, (uint64_t)span->count * 4 + span->state);
+    bool is_blocked = span->state != STATE_NOT_BLOCKED;
+    const uint8_t *record = is_blocked ? table_add(&sites, &span->site, NULL) : NULL;
+    uint64_t site = record != NULL ? (uint64_t)(record - sites.records) / sizeof(struct wait_site) + 1 : 0;
+    buffer_varint(&spans, site);
+    buffer_varint(&spans, span->call);
+    buffer_varint(&spans, span->object);
+    buffer_varint(&spans, span->holder);
+}
+
+static bool is_same(const struct wait_span *one, const struct wait_span *other)
+{
+    return one->state == other->state && one->call == other->call && one->object == other->object &&
+           one->holder == other->holder && memcmp(&one->site, &other->site, sizeof one->site) == 0;
+}
+
+/* Add a span to the thread's, or write that one and begin another. */
+static void add_span(const struct interval *interval, struct thread_waits *waits, const struct wait_span *span)
+{
+    struct wait_span *open = &waits->span;
+    bool is_short = span->state == STATE_ONE_WAIT || span->end_ns - open->begin_ns <= LONGEST_SPAN_NS;
+    if (open->count > 0 && open->end_ns == span->begin_ns && is_short && is_same(open, span)) {
+        open->end_ns = span->end_ns;
+        open->waited_ns += span->waited_ns;
+        open->delayed_ns += span->delayed_ns;
+        open->count += span->count;
+        return;
+    }
+    put_span(interval, waits);
+    *open = *span;
+}
+
+/* Return the number of the application's thread with this id, plus 1, or 0. */
+static uint32_t thread_with(pid_t tid)
+{
+    for (const struct thread *thread = thread_first(); tid > 0 && thread != NULL; thread = thread->next)
+        if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE &&
+            __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid)
+            return __atomic_load_n(&thread->number, __ATOMIC_RELAXED) + 1;
+    return 0;
+}
+
+/* Return the holder of the lock that a futex belongs to, as far as the memory behind it shows one. */
+static uint32_t holder_of(const struct task_call *call)
+{
+    int32_t words[HOLDER_AT / 4 + 1];
+    switch (call->arguments[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        return peek(words, call->arguments[0], sizeof words) ? thread_with(words[HOLDER_AT / 4]) : 0;
+    case FUTEX_LOCK_PI:
+        return peek(words, call->arguments[0], sizeof words[0]) ? thread_with(words[0] & FUTEX_TID_MASK) : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Return what the first descriptor of a poll is. */
+static enum wait_object polled(pid_t tid, const struct task_call *call)
+{
+    struct pollfd first;
+    if (call->arguments[1] == 0 || !peek(&first, call->arguments[0], sizeof first))
+        return OBJECT_NONE;
+    return task_object(tid, first.fd);
+}
+
+static bool takes_descriptor(int64_t number)
+{
+    static const uint16_t calls[] = {
+        SYS_read,        SYS_write,     SYS_pread64,         SYS_pwrite64, SYS_readv,  SYS_writev,  SYS_preadv,
+        SYS_pwritev,     SYS_recvfrom,  SYS_recvmsg,         SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
+        SYS_accept,      SYS_accept4,   SYS_connect,         SYS_fsync,    SYS_ioctl,  SYS_flock,   SYS_fcntl,
+        SYS_fdatasync,   SYS_fallocate, SYS_ftruncate,       SYS_lseek,    SYS_fstat,  SYS_splice,  SYS_getdents64,
+        SYS_epoll_pwait, SYS_sendfile,  SYS_copy_file_range,
+#ifdef SYS_epoll_wait
+        SYS_epoll_wait,
+#endif
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (number == calls[i])
+            return true;
+    return false;
+}
+
+static enum wait_object object_of(pid_t tid, const struct task_call *call)
+{
+    if (takes_descriptor(call->number))
+        return task_object(tid, (int)call->arguments[0]);
+#ifdef SYS_poll
+    if (call->number == SYS_poll)
+        return polled(tid, call);
+#endif
+    return call->number == SYS_ppoll ? polled(tid, call) : OBJECT_NONE;
+}
+
+/* Read a thread's times, and describe what it waits for if it is blocked and does not run meanwhile. False: it has
+ * ended. */
+static bool observe(struct interval *interval, struct thread *thread, struct task_times *times, uint64_t *now_ns,
+                    struct wait_span *span)
+{
+    struct task_call call;
+    struct task_times after;
+    static struct wait_path path;
+    pid_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        if (attempt > 0 && !task_times(&thread->waits, tid, times))
+            return false;
+        *now_ns = monotonic_ns();
+        enum task_result result = task_call(&thread->waits, tid, &call);
+        if (result == TASK_GONE || result == TASK_RUNNING)
+            return result == TASK_RUNNING;
+        is_refused |= result == TASK_REFUSED;
+        if (call.sp != 0)
+            wait_path_walk(&call, &path);
+        span->object = object_of(tid, &call);
+        span->holder = call.number == SYS_futex ? holder_of(&call) : 0;
+        if (!task_times(&thread->waits, tid, &after))
+            return false;
+        if (after.runs == times->runs && after.cpu_ns == times->cpu_ns)
+            break;
+        if (attempt == ATTEMPTS - 1)
+            return true;
+    }
+    if (call.sp != 0 && path.is_ours)
+        return true;
+    span->state = STATE_BLOCKED;
+    span->call = call.number >= 0 ? (uint32_t)call.number + 1 : 0;
+    if (call.sp != 0) {
+        wait_path_add(interval, &path);
+        span->site = path.site;
+    }
+    return true;
+}
+
+/* Return the nanoseconds of the span off the processors: what is left of the wall time. The three clocks are not read
+ * at the same moment, and what is too much now is subtracted later. */
+static uint64_t waited_ns(struct thread_waits *waits, uint64_t wall_ns, uint64_t others_ns)
+{
+    uint64_t used_ns = others_ns + waits->owed_ns;
+    waits->owed_ns = used_ns > wall_ns ? used_ns - wall_ns : 0;
+    return wall_ns > used_ns ? wall_ns - used_ns : 0;
+}
+
+/* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. */
+static void meet(struct thread *thread, uint64_t owner, const struct task_times *times, uint64_t now_ns)
+{
+    struct thread_waits *waits = &thread->waits;
+    bool is_new = has_begun && waits->owner == 0;
+    waits->owner = owner;
+    waits->owed_ns = 0;
+    waits->runs = 0;
+    waits->span.count = 0;
+    waits->since_ns = is_new ? __atomic_load_n(&thread->start_ns, __ATOMIC_RELAXED) : now_ns;
+    waits->cpu_ns = is_new ? 0 : times->cpu_ns;
+    waits->delay_ns = is_new ? 0 : times->delay_ns;
+}
+
+/* The same wait as before goes on. */
+static void repeat(struct wait_span *span, const struct wait_span *before)
+{
+    span->state = STATE_ONE_WAIT;
+    span->call = before->call;
+    span->object = before->object;
+    span->holder = before->holder;
+    span->site = before->site;
+}
+
+/* Take a sample of a thread. `deep`: describe what it waits for. Returns whether it waits for short times. */
+static bool sample(struct interval *interval, struct thread *thread, bool deep)
+{
+    struct thread_waits *waits = &thread->waits;
+    struct task_times times;
+    uint64_t owner = (uint64_t)__atomic_load_n(&thread->number, __ATOMIC_ACQUIRE) + 1;
+    if (waits->owner != 0 && waits->owner != owner) { /* the record is another thread's now */
+        put_span(interval, waits);
+        task_close(waits);
+        *waits = (struct thread_waits){0};
+    }
+    if (!task_times(waits, __atomic_load_n(&thread->tid, __ATOMIC_RELAXED), &times))
+        return false;
+    uint64_t now_ns = monotonic_ns();
+    if (waits->since_ns == 0)
+        meet(thread, owner, &times, now_ns);
+    sampled++;
+    struct wait_span span = {.begin_ns = waits->since_ns, .count = 1};
+    bool is_one_wait = waits->runs != 0 && waits->runs == times.runs && times.cpu_ns == waits->cpu_ns;
+    if (is_one_wait)
+        repeat(&span, &waits->span);
+    else if (deep && !observe(interval, thread, &times, &now_ns, &span))
+        return false;
+    waits->runs = span.state != STATE_NOT_BLOCKED ? times.runs : 0;
+    if (now_ns <= waits->since_ns)
+        return false;
+    span.end_ns = now_ns;
+    span.delayed_ns = times.delay_ns - waits->delay_ns;
+    span.waited_ns = waited_ns(waits, now_ns - waits->since_ns, times.cpu_ns - waits->cpu_ns + span.delayed_ns);
+    add_span(interval, waits, &span);
+    waits->since_ns = now_ns;
+    waits->cpu_ns = times.cpu_ns;
+    waits->delay_ns = times.delay_ns;
+    return !is_one_wait && span.waited_ns >= (span.end_ns - span.begin_ns) / SHARE_OF_SHORT;
+}
+
+static bool is_live(const struct thread *thread)
+{
+    return __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_LIVE;
+}
+
+/* Write the rest of a thread that has ended. Its last time, since the sample before, is in no span. */
+static void part_with(const struct interval *interval, struct thread *thread)
+{
+    if (thread->waits.owner == 0)
+        return;
+    put_span(interval, &thread->waits);
+    task_close(&thread->waits);
+    thread->waits = (struct thread_waits){0};
+}
+
+/* Return whether the budget is spent, after `count` threads since `start_ns` on the own CPU clock. */
+static bool is_spent(size_t count, uint64_t start_ns)
+{
+    return count % BETWEEN_CLOCKS == BETWEEN_CLOCKS - 1 && (int64_t)(own_cpu_ns() - start_ns) > credit_ns;
+}
+
+/* Take samples from the thread on at which the last ones ended; return whether any thread waits for short times. */
+static bool sample_all(struct interval *interval, uint64_t start_ns)
+{
+    struct thread *first = resume != NULL ? resume : thread_first();
+    struct thread *thread = first;
+    bool is_busy = false;
+    bool has_stopped = false;
+    size_t count = 0;
+    resume = NULL;
+    if (thread == NULL)
+        return false;
+    do {
+        struct thread *next = thread->next != NULL ? thread->next : thread_first();
+        if (!is_live(thread)) {
+            part_with(interval, thread);
+        } else if (has_stopped) {
+            thinned++;
+        } else {
+            is_busy |= sample(interval, thread, true);
+            has_stopped = is_spent(count++, start_ns);
+            resume = has_stopped ? next : NULL;
+        }
+        thread = next;
+    } while (thread != first);
+    return is_busy;
+}
+
+void waits_sample(struct interval *interval)
+{
+    uint64_t now_ns = monotonic_ns();
+    if (now_ns < due_ns)
+        return;
+    if (!switch_is_sampling() || !modules_are_known()) {
+        waits_leave_out();
+        due_ns = now_ns + gap_ns;
+        return;
+    }
+    int64_t earned_ns = (int64_t)((now_ns - last_ns) * BUDGET / 1000);
+    credit_ns = credit_ns + earned_ns < MOST_CREDIT_NS ? credit_ns + earned_ns : MOST_CREDIT_NS;
+    last_ns = now_ns;
+    bool is_busy = false;
+    if (credit_ns > 0) {
+        uint64_t start_ns = own_cpu_ns();
+        is_busy = sample_all(interval, start_ns);
+        uint64_t used_ns = own_cpu_ns() - start_ns + WAKING_NS;
+        credit_ns -= (int64_t)used_ns;
+        spent_ns += used_ns;
+        has_begun = true;
+    } else {
+        for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+            thinned += is_live(thread);
+    }
+    uint64_t mean_ns = credit_ns <= 0 ? 2 * gap_ns : is_busy ? gap_ns / FASTER : gap_ns;
+    due_ns = monotonic_ns() + drawn(mean_ns);
+}
+
+void waits_finish(struct interval *interval)
+{
+    if (gap_ns == 0 || !has_begun || !switch_is_sampling())
+        return;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        if (is_live(thread))
+            sample(interval, thread, false);
+}
+
+static void put_sites(struct buffer *out)
+{
+    buffer_varint(out, sites.count);
+    for (size_t i = 0; i < sites.count; i++) {
+        const struct wait_site *site = table_record(&sites, i);
+        uint64_t before = 0;
+        buffer_varint(out, site->node);
+        buffer_varint(out, site->count);
+        for (size_t j = 0; j < site->count; j++) {
+            buffer_varint(out, site->frames[j].module);
+            buffer_zigzag(out, (int64_t)(site->frames[j].address - before));
+            before = site->frames[j].address;
+        }
+    }
+}
+
+void waits_put(struct interval *interval)
+{
+    for (struct thread *thread = thread_first(); gap_ns > 0 && thread != NULL; thread = thread->next) {
+        put_span(interval, &thread->waits);
+        thread->waits.span.count = 0;
+    }
+    if (sampled > 0 || thinned > 0 || spans.length > 0) {
+        struct buffer *out = &interval->images;
+        size_t start = stream_begin_image(out, IMAGE_WAITS, 0, interval->number);
+        buffer_varint(out, sampled);
+        buffer_varint(out, thinned);
+        buffer_varint(out, spent_ns / 1000);
+        buffer_varint(out, is_refused);
+        put_sites(out);
+        buffer_bytes(out, spans.data, spans.length);
+        out->failed |= spans.failed;
+        stream_end_image(out, start);
+    }
+    table_clear(&sites);
+    spans.length = 0;
+    spans.failed = false;
+    sampled = thinned = spent_ns = 0;
+}
+
+void waits_leave_out(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        thread->waits.since_ns = 0;
+        thread->waits.runs = 0;
+    }
+}
+
+void waits_park(void)
+{
+    task_forget();
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        thread->waits.times_file = thread->waits.call_file = 0;
+}

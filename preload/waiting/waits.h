@@ -1,0 +1,41 @@
+/* What threads wait for: samples of blocked threads, taken from outside them at random moments.
+ *
+ * No thread is signalled or stopped, and no call of the application returns early: /proc tells what a thread is blocked
+ * in, and its stack is copied. Each sample accounts for the thread's time since the one before it: on a processor,
+ * waiting for one, or off the processors. If the thread has not run since, the whole time is one wait, which needs no
+ * stack again. Samples cost 0.3 % of one processor at most; what had to be left out is counted. The collector writes
+ * them as an image of the interval (docs/reference/formats.md, kind 9).
+ *
+ * For the holder of the collector's lock; only the interval thread takes samples, with its own descriptor table.
+ */
+#ifndef INCPROF_WAITS_H
+#define INCPROF_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "interval.h"
+
+/* Begin, in a new process or forked child. */
+void waits_begin(const struct config *config);
+
+/* Return when samples are due, on CLOCK_MONOTONIC. */
+uint64_t waits_due_ns(void);
+
+/* Take samples of all threads, or of as many as the budget allows, if they are due. */
+void waits_sample(struct interval *interval);
+
+/* Account for all threads up to now, at the end of the recording. */
+void waits_finish(struct interval *interval);
+
+/* Append the image of the open interval to its images. */
+void waits_put(struct interval *interval);
+
+/* The time from before this moment on is not the program's: the process was stopped, or the recording paused. */
+void waits_leave_out(void);
+
+/* Forget the files that are open: the interval thread ends, and another one has another descriptor table. */
+void waits_park(void);
+
+#endif
