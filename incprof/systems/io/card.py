@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model.card import CardPart
+from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Lane, edges_of
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
@@ -43,7 +43,15 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Column("Files", lambda phase: of_calls(phases[phase]) if phase in phases else None, sentence=True),
     )
     lanes = () if bins is None or not phases else _lanes(totals, bins)
-    return CardPart("io", {each.id: value(each) for each in found}, columns, lanes, tuple(notes(totals, calls)))
+    amounts = (
+        Amount("read", "bytes read", "B", {each.id: each.read_b for each in found}),
+        Amount("written", "bytes written", "B", {each.id: each.written_b for each in found}),
+        Amount(
+            "operations", "calls that read and write", "count", {each.id: each.reads + each.writes for each in found}
+        ),
+    )
+    values = {each.id: value(each) for each in found}
+    return CardPart("io", values, columns, lanes, tuple(notes(totals, calls)), amounts)
 
 
 def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
