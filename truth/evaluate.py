@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.segment_sums import ticks_of
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.names import parse
 from truth.answers import METHODS, Answer, Method
@@ -69,7 +70,7 @@ def evaluate(
         labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset(), recurring=())
     sites, steps = _scored(profile, truth, answer)
     steps = steps if truth.steps_known else NOTHING
-    scores = None if labels is None else score_labels(labels, answer.labels)
+    scores = None if labels is None else score_labels(labels, answer.labels, ticks_of(profile))
     ticks = float(np.median(profile.counters.samples)) if profile.n_intervals else 0.0
     periods = score_periods(_periods(profile, truth, answer))
     return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps, ticks, periods)

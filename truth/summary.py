@@ -38,6 +38,8 @@ class Summary:
         boundary_mean: mean of that.
         transitions: mean score of the transitions.
         coverage: mean share of assigned intervals.
+        samples_right: mean share of the samples in their true phase.
+        samples_worst: least of these shares.
         functions: counts of sites without the kind, over all runs.
         places: counts of sites with the kind, over all runs.
         near: share of the true sites with a found function at most one call away.
@@ -57,6 +59,8 @@ class Summary:
     boundary_mean: float | None
     transitions: float | None
     coverage: float | None
+    samples_right: float | None
+    samples_worst: float | None
     functions: Matches
     places: Matches
     near: float | None
@@ -82,6 +86,8 @@ def summarise(outcomes: Sequence[Outcome]) -> Summary:
         boundary_mean=_mean(score.boundary_f1 for score in labels),
         transitions=_mean(score.transitions for score in labels if score.transitions is not None),
         coverage=_mean(score.coverage for score in labels),
+        samples_right=_mean(score.samples_right for score in labels),
+        samples_worst=min((score.samples_right for score in labels), default=None),
         functions=reduce(add, (outcome.sites.functions for outcome in outcomes), NOTHING),
         places=reduce(add, (outcome.sites.places for outcome in outcomes), NOTHING),
         near=sum(outcome.sites.near for outcome in outcomes) / len(hops) if hops else None,

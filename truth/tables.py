@@ -46,6 +46,8 @@ PHASES: tuple[Column, ...] = (
     ("mean", lambda s: number(s.boundary_mean)),
     ("transitions", lambda s: percent(s.transitions)),
     ("coverage", lambda s: percent(s.coverage)),
+    ("samples right", lambda s: number(s.samples_right, 3)),
+    ("worst", lambda s: number(s.samples_worst)),
 )
 SITES: tuple[Column, ...] = (
     ("precision", lambda s: number(s.functions.precision)),

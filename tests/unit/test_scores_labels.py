@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from truth.scores import coverage, k_is_right, score_labels, transition_score
+from truth.scores import coverage, k_is_right, samples_right, score_labels, transition_score
 from truth.scores.boundaries import boundaries, boundary_f1, hausdorff
 
 
@@ -131,3 +131,19 @@ def test_time_runs_backwards_with_the_same_boundaries(pair):
     truth, found = pair
     assert hausdorff(truth, found) == hausdorff(truth[::-1], found[::-1])
     assert boundary_f1(truth, found) == pytest.approx(boundary_f1(truth[::-1], found[::-1]))
+
+
+def test_samples_are_right_under_one_matching_of_phases():
+    even = np.ones(8)
+    assert samples_right(row("00001111"), row("11110000"), even) == 1
+    # Two found phases within a true one: the larger is matched.
+    assert samples_right(row("00001111"), row("00021111"), even) == 7 / 8
+    # Two true phases in a found one: one of them is wrong.
+    assert samples_right(row("00001111"), row("00000000"), even) == 1 / 2
+    assert samples_right(row("0000111."), row("0000.111"), even) == 6 / 7
+    assert samples_right(row("...."), row("0000"), even[:4]) == 1
+
+
+def test_samples_right_counts_samples_not_intervals():
+    assert samples_right(row("0011"), row("0022"), np.array([1.0, 1.0, 8.0, 0.0])) == 1
+    assert samples_right(row("0011"), row("0012"), np.array([1.0, 1.0, 8.0, 2.0])) == 10 / 12

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, v_measure_score
 
-from incprof.model import IntArray
+from incprof.model import FloatArray, IntArray
 from truth.scores.boundaries import boundary_f1, hausdorff
 
 
@@ -28,6 +29,8 @@ class LabelScores:
         boundary_f1: F1 of changes of phase found within one interval.
         hausdorff: the largest distance, in intervals, of a change, true or found, to the nearest of the other kind;
             None where one side has none.
+        samples_right: share of the samples of intervals of one true phase whose found phase is that phase, after the
+            best one-to-one matching of found and true phases.
     """
 
     ari: float
@@ -37,10 +40,11 @@ class LabelScores:
     transitions: float | None
     boundary_f1: float
     hausdorff: float | None
+    samples_right: float
 
 
-def score_labels(truth: IntArray, found: IntArray) -> LabelScores:
-    """Compare labels, both of shape (n,).
+def score_labels(truth: IntArray, found: IntArray, samples: FloatArray | None = None) -> LabelScores:
+    """Compare labels, both of shape (n,). samples: (n,) of each interval; None: the same number in each.
 
     Raises:
         ValueError: their lengths differ.
@@ -55,6 +59,7 @@ def score_labels(truth: IntArray, found: IntArray) -> LabelScores:
         transition_score(truth, found),
         boundary_f1(truth, found),
         hausdorff(truth, found),
+        samples_right(truth, found, np.ones(len(truth)) if samples is None else samples),
     )
 
 
@@ -101,6 +106,20 @@ def transition_score(truth: IntArray, found: IntArray) -> float | None:
     padded = np.append(found, -1)  # position -1 and position n: nothing there, hence unassigned
     good = (found < 0) | (found == padded[before]) | (found == padded[after])
     return float(good[~pure].mean())
+
+
+def samples_right(truth: IntArray, found: IntArray, samples: FloatArray) -> float:
+    """Return the share of samples in their true phase, under the one-to-one matching of phases with the most of them.
+
+    Only samples in intervals of one true phase count; 1 without any. A found phase that no true one is matched with is
+    wrong, and so is an interval without a phase. samples: (n,) of each interval.
+    """
+    keep = truth >= 0
+    table = np.zeros((int(truth.max(initial=-1)) + 1, int(found.max(initial=-1)) + 1))
+    both = keep & (found >= 0)
+    np.add.at(table, (truth[both], found[both]), samples[both])
+    whole = float(samples[keep].sum())
+    return float(table[linear_sum_assignment(table, maximize=True)].sum()) / whole if whole > 0 else 1.0
 
 
 def k_is_right(found: int, allowed: tuple[int, ...]) -> bool:
