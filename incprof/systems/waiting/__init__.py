@@ -1,0 +1,1 @@
+"""What threads wait for, by cause and call path, from samples of blocked threads."""

@@ -1,0 +1,396 @@
+"""Waiting by phase, cause and call path. m spans, n intervals, k phases, w distinct waits, b bins.
+
+A span in one wait counts exactly. Of the other spans of a thread in a phase, the time off the processors is exact too,
+and it is divided among the waits that the samples found, by the time between samples: a sample stands for the time
+since the one before it, so that long and frequent waits are found in proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.energy import overlaps
+from incprof.analysis.phase_result import PhaseResult
+from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.intervals import suspensions
+from incprof.model.time_use import SPENT, spent_on
+from incprof.systems.waiting.causes import CAUSES, Cause, Reason, reason_of
+from incprof.systems.waiting.read import BLOCKED, ONE_WAIT, Waits
+
+# Threads with less of the busiest one's CPU time are not part of a phase's main role.
+BUSY = 0.5
+# With less CPU time of a phase than this, no thread is busy: the main thread shows what the phase waits for.
+IDLE = 0.01
+# Paths of a cause, and those of a phase from which they are named.
+MOST_PATHS = 5
+MAIN_THREAD = 0
+# Classes of CPU samples that are waiting: of libraries that poll.
+SPINNING: dict[str, Cause] = {"mpi": "mpi", "openmp": "openmp", "device": "device"}
+# Functions in which threads begin.
+BEGINS = ("start_thread", "clone", "__clone", "clone3", "__clone3", "thread_start", "__libc_start_call_main")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The thread that held a lock most of the time in which others waited.
+
+    Attributes:
+        thread: its number.
+        share: of this waiting, as far as the holder is known.
+        node: of the path at which it was most of that time; 0: unknown.
+        called: library function that it waited in itself; "": it ran.
+    """
+
+    thread: int
+    share: float
+    node: int = 0
+    called: str = ""
+
+
+@dataclass(frozen=True)
+class WaitPath:
+    """Waits on one call path.
+
+    Attributes:
+        seconds: of all threads.
+        kind: of the cause: "mutex", "pipe"; "": no more is known.
+        node: of the innermost application frame; 0: none.
+        called: library function that the application called; "": unknown.
+        threads: numbers of the threads, longest waiting first.
+        holder: of the lock, if known.
+    """
+
+    seconds: float
+    kind: str
+    node: int
+    called: str
+    threads: tuple[int, ...]
+    holder: Holder | None = None
+
+
+@dataclass(frozen=True)
+class CauseWaits:
+    """Waiting for one cause in a phase.
+
+    Attributes:
+        cause: one of CAUSES.
+        seconds: of all threads, off the processors.
+        share: of the time of the phase's busy threads.
+        spinning_s: CPU seconds of all threads in library functions that poll for the same cause.
+        threads: numbers of the threads that wait, longest first.
+        paths: longest first.
+    """
+
+    cause: Cause
+    seconds: float
+    share: float
+    spinning_s: float = 0.0
+    threads: tuple[int, ...] = ()
+    paths: tuple[WaitPath, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhaseWaits:
+    """Waiting in a phase.
+
+    Attributes:
+        id: of the phase.
+        seconds: its length.
+        busy: threads with most CPU time, whose shares are given; the main thread where none has any.
+        threads: number of threads with samples.
+        share: of the time of the busy threads, waiting for any cause.
+        causes: those with a share first, largest first.
+    """
+
+    id: int
+    seconds: float
+    busy: tuple[int, ...]
+    threads: int
+    share: float
+    causes: tuple[CauseWaits, ...]
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The distinct waits of a process.
+
+    Attributes:
+        of_span: (m,) index of each span's wait; -1 where the thread was not blocked.
+        reason: (w,) cause of each.
+        site: (w,) indices of the sites; -1: unknown.
+        node: (w,) innermost application frame.
+        called: (w,) library function that the application called.
+    """
+
+    of_span: IntArray
+    reason: tuple[Reason, ...]
+    site: IntArray
+    node: IntArray
+    called: tuple[str, ...]
+
+
+def kinds_of(waits: Waits) -> Kinds:
+    """Return the distinct waits of a process, with their causes."""
+    blocked = np.flatnonzero(waits.state > 0)
+    table = np.stack([waits.site[blocked], waits.call[blocked], waits.object[blocked]], axis=1)
+    rows, where = np.unique(table, axis=0, return_inverse=True)
+    of_span = np.full(len(waits.state), -1, dtype=np.int64)
+    of_span[blocked] = where.ravel()
+    reasons, nodes, called = list[Reason](), list[int](), list[str]()
+    modules = {number: module.name for number, module in waits.paths.modules.items()}
+    for site, call, kind in rows.tolist():
+        found = waits.sites[site] if site >= 0 else None
+        names = [waits.paths.functions[frame].mangled for frame in found.frames] if found else []
+        files = [modules.get(module, "") for module in found.modules] if found else []
+        is_seen = not waits.refused or call >= 0 or site >= 0
+        reasons.append(reason_of(names, files, call, kind, waits.arch, is_seen=is_seen))
+        nodes.append(found.node if found else 0)
+        called.append(_called([waits.paths.functions[frame].name for frame in found.frames]) if found else "")
+    return Kinds(of_span, tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called))
+
+
+def _called(names: Sequence[str]) -> str:
+    """Return the outermost of library functions that has a name; names are innermost first."""
+    plain = [name.split("@", 1)[0] for name in names]
+    return next((name for name in reversed(plain) if name not in BEGINS and not name.startswith("[")), "")
+
+
+def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result: PhaseResult) -> list[PhaseWaits]:
+    """Sum waiting by phase.
+
+    Args:
+        waits: of the process.
+        kinds: its distinct waits.
+        profile: n intervals of the same process.
+        result: its phases.
+    """
+    inside = overlaps(waits.begin_s, waits.end_s, profile.start_s, profile.end_s, result.labels, result.k)
+    spinning = _spinning(profile, result)
+    suspended = _suspended(profile, result)
+    return [
+        _of_phase(waits, kinds, inside[phase.id], phase.id, phase.seconds, spinning.get(phase.id, {}),
+                  suspended.get(phase.id, 0.0), profile)
+        for phase in result.present
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Seconds of waits in a phase by thread, (t, w + 1); the last column is of waits that no sample found."""
+
+    threads: IntArray
+    seconds: FloatArray
+    delayed: FloatArray
+    wall: FloatArray
+    waited: FloatArray
+
+    @property
+    def busy(self) -> BoolArray:
+        """Mark the threads of the phase's main role, (t,)."""
+        cpu = np.maximum(self.wall - self.waited - self.delayed, 0.0)
+        if not len(cpu):
+            return np.zeros(0, dtype=np.bool_)
+        if cpu.max() < IDLE * self.wall.max() and MAIN_THREAD in self.threads:
+            main: BoolArray = self.threads == MAIN_THREAD
+            return main
+        busy: BoolArray = cpu >= BUSY * cpu.max()
+        return busy
+
+
+def _table(waits: Waits, kinds: Kinds, inside: FloatArray) -> _Table:
+    """Return the waits of a phase by thread; inside: (m,) seconds of the spans in it."""
+    use = np.flatnonzero(inside > 0)
+    part = inside[use] / np.maximum(waits.end_s[use] - waits.begin_s[use], 1e-9)
+    threads, row = np.unique(waits.thread[use], return_inverse=True)
+    shape = (len(threads), len(kinds.reason) + 1)
+    what, state, waited = kinds.of_span[use], waits.state[use], waits.waited_s[use] * part
+    one = state == ONE_WAIT
+    seconds, found = np.zeros(shape), np.zeros(shape)
+    np.add.at(seconds, (row[one], what[one]), waited[one])
+    some = state == BLOCKED
+    np.add.at(found, (row[some], what[some]), inside[use][some])
+    rest = np.bincount(row[~one], weights=waited[~one], minlength=len(threads))
+    found[found.sum(axis=1) == 0, -1] = 1.0
+    seconds += found * (rest / found.sum(axis=1))[:, None]
+    delayed, wall = np.zeros(len(threads)), np.zeros(len(threads))
+    np.add.at(delayed, row, waits.delayed_s[use] * part)
+    np.add.at(wall, row, inside[use])
+    return _Table(threads, seconds, delayed, wall, seconds.sum(axis=1))
+
+
+def _of_phase(
+    waits: Waits, kinds: Kinds, inside: FloatArray, number: int, length_s: float, spinning: dict[Cause, float],
+    suspended_s: float, profile: IntervalProfile,
+) -> PhaseWaits:  # fmt: skip
+    """Return the waiting of a phase; inside: (m,) seconds of the spans in it."""
+    table = _table(waits, kinds, inside)
+    busy = table.busy
+    whole = max(float(table.wall[busy].sum()), 1e-9)
+    causes = []
+    for cause in CAUSES:
+        mine = np.array([reason.cause == cause for reason in kinds.reason] + [cause == "unknown"], dtype=np.bool_)
+        by_thread = table.delayed if cause == "run-queue" else table.seconds[:, mine].sum(axis=1)
+        spun = spinning.get(cause, 0.0)
+        total = suspended_s if cause == "suspended" else float(by_thread.sum())
+        if total <= 0 and spun <= 0:
+            continue
+        order = np.argsort(-by_thread, kind="stable")
+        longest = table.threads[order[by_thread[order] > 0]]
+        paths = _paths(waits, kinds, table, np.flatnonzero(mine[:-1]), inside, profile)
+        share = float(by_thread[busy].sum()) / whole
+        causes.append(CauseWaits(cause, total, share, spun, tuple(longest.tolist()), paths))
+    causes.sort(key=lambda each: (-each.share, -each.seconds))
+    share = float((table.waited + table.delayed)[busy].sum()) / whole
+    return PhaseWaits(
+        number, length_s, tuple(table.threads[busy].tolist()), len(table.threads), min(share, 1.0), tuple(causes)
+    )
+
+
+def _paths(
+    waits: Waits, kinds: Kinds, table: _Table, members: IntArray, inside: FloatArray, profile: IntervalProfile
+) -> tuple[WaitPath, ...]:
+    """Return the longest waiting call paths of a cause; members: its waits."""
+    groups: dict[tuple[tuple[int, ...], str, str], list[int]] = {}
+    for one in members.tolist():
+        if table.seconds[:, one].sum() > 0:
+            key = (functions_to(waits, int(kinds.node[one])), kinds.called[one], kinds.reason[one].kind)
+            groups.setdefault(key, []).append(one)
+    total = {key: float(table.seconds[:, each].sum()) for key, each in groups.items()}
+    found = []
+    for key in sorted(groups, key=lambda each: -total[each])[:MOST_PATHS]:
+        same = groups[key]
+        by_thread = table.seconds[:, same].sum(axis=1)
+        order = np.argsort(-by_thread, kind="stable")
+        longest = max(same, key=lambda one: float(table.seconds[:, one].sum()))
+        found.append(
+            WaitPath(
+                seconds=total[key],
+                kind=key[2],
+                node=int(kinds.node[longest]),
+                called=key[1],
+                threads=tuple(table.threads[order[by_thread[order] > 0]].tolist()),
+                holder=_holder(waits, kinds, same, inside, profile),
+            )
+        )
+    return tuple(found)
+
+
+def functions_to(waits: Waits, node: int) -> tuple[int, ...]:
+    """Return the functions on the path to a node, outermost first; BROKEN where outer frames are unknown."""
+    tree = waits.paths.tree
+    return tuple(
+        int(tree.function[each]) for each in waits.paths.path_to(node) if tree.function[each] >= 0
+        or tree.function[each] == BROKEN
+    )  # fmt: skip
+
+
+def _holder(
+    waits: Waits, kinds: Kinds, same: Sequence[int], inside: FloatArray, profile: IntervalProfile
+) -> Holder | None:
+    """Return the holder of the lock that some waits of a phase are for; None if no memory showed it."""
+    here = np.flatnonzero(np.isin(kinds.of_span, same) & (inside > 0))
+    known = here[waits.holder[here] >= 0]
+    if not len(known):
+        return None
+    holders, row = np.unique(waits.holder[known], return_inverse=True)
+    seconds = np.bincount(row, weights=inside[known])
+    thread = int(holders[seconds.argmax()])
+    mine = known[waits.holder[known] == thread]
+    share = float(inside[mine].sum() / inside[here].sum())
+    low, high = _union(waits.begin_s[mine], waits.end_s[mine])
+    own = np.flatnonzero((waits.thread == thread) & (kinds.of_span >= 0))
+    together = _covered(low, high, waits.end_s[own]) - _covered(low, high, waits.begin_s[own])
+    waiting = np.bincount(kinds.of_span[own], weights=together, minlength=len(kinds.reason))
+    samples = profile.samples
+    sample = np.flatnonzero((samples.thread == thread) & _within(low, high, samples.time_s))
+    ran_s = float(samples.weight[sample].sum()) / profile.metadata.rate_hz
+    if not len(waiting) or waiting.sum() <= ran_s:
+        return Holder(thread, share)
+    longest = int(waiting.argmax())
+    return Holder(thread, share, int(kinds.node[longest]), kinds.called[longest])
+
+
+def _union(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return disjoint stretches that cover the same time, in order."""
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], np.maximum.accumulate(high[order])
+    first = np.concatenate([[True], low[1:] > high[:-1]])
+    return low[first], high[np.append(np.flatnonzero(first)[1:] - 1, len(low) - 1)]
+
+
+def _covered(low: FloatArray, high: FloatArray, time_s: FloatArray) -> FloatArray:
+    """Return how many seconds of disjoint stretches lie before each time, same shape."""
+    edges = np.stack([low, high], axis=1).ravel()
+    until = np.stack([np.cumsum(high - low) - (high - low), np.cumsum(high - low)], axis=1).ravel()
+    covered: FloatArray = np.interp(time_s, edges, until)
+    return covered
+
+
+def _within(low: FloatArray, high: FloatArray, time_s: FloatArray) -> BoolArray:
+    """Mark the times that lie in one of disjoint stretches, same shape."""
+    place = np.searchsorted(low, time_s, side="right") - 1
+    inside: BoolArray = (place >= 0) & (time_s <= high[np.maximum(place, 0)])
+    return inside
+
+
+def _spinning(profile: IntervalProfile, result: PhaseResult) -> dict[int, dict[Cause, float]]:
+    """Return the CPU seconds in library functions that poll, by phase and cause."""
+    samples = profile.samples
+    if not len(samples.time_s):
+        return {}
+    kind, phase = spent_on(profile), result.labels[profile.interval_of_samples()]
+    seconds = samples.weight / profile.metadata.rate_hz
+    found: dict[int, dict[Cause, float]] = {}
+    for name, cause in SPINNING.items():
+        use = (kind == SPENT.index(name)) & (phase >= 0) if name in SPENT else np.zeros(len(kind), dtype=np.bool_)
+        total = np.bincount(phase[use], weights=seconds[use], minlength=result.k)
+        for number in np.flatnonzero(total > 0).tolist():
+            found.setdefault(number, {})[cause] = float(total[number])
+    return found
+
+
+def _suspended(profile: IntervalProfile, result: PhaseResult) -> dict[int, float]:
+    """Return the seconds in which the process was stopped, by the phase before it, else the one after it."""
+    found: dict[int, float] = {}
+    for start, end in suspensions(profile).tolist():
+        after = int(np.searchsorted(profile.start_s, end - 1e-6))
+        around = [int(result.labels[i]) for i in (after - 1, after) if 0 <= i < len(result.labels)]
+        phase = next((label for label in around if label >= 0), None)
+        if phase is not None:
+            found[phase] = found.get(phase, 0.0) + end - start
+    return found
+
+
+def waiting_over_time(
+    waits: Waits, kinds: Kinds, threads: Sequence[int], start_s: FloatArray, end_s: FloatArray
+) -> dict[Cause, FloatArray]:
+    """Return the share of their time that threads wait for each cause, over bins, (b,) from 0 to 1."""
+    mine = np.isin(waits.thread, list(threads))
+    wall = _integral(waits, mine, waits.end_s - waits.begin_s, start_s, end_s)
+    cause = np.array([CAUSES.index(reason.cause) for reason in kinds.reason] + [-1], dtype=np.int64)[kinds.of_span]
+    found: dict[Cause, FloatArray] = {}
+    for number, name in enumerate(CAUSES):
+        own = mine & (cause == number)
+        seconds = waits.delayed_s if name == "run-queue" else waits.waited_s
+        values = _integral(waits, mine if name == "run-queue" else own, seconds, start_s, end_s)
+        if values.sum() > 0:
+            share = np.divide(values, wall, out=np.full(len(wall), np.nan), where=wall > 0)
+            found[name] = np.minimum(share, 1.0)
+    return found
+
+
+def _integral(waits: Waits, use: BoolArray, seconds: FloatArray, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
+    """Return the seconds of spans in each bin, (b,), spread evenly over their length."""
+    begin, end = waits.begin_s[use], np.maximum(waits.end_s[use], waits.begin_s[use] + 1e-9)
+    if not len(begin):
+        return np.zeros(len(start_s))
+    density = seconds[use] / (end - begin)
+    time = np.concatenate([begin, end])
+    order = np.argsort(time, kind="stable")
+    time, slope = time[order], np.cumsum(np.concatenate([density, -density])[order])
+    until = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(time))])
+    seconds_in: FloatArray = np.interp(end_s, time, until) - np.interp(start_s, time, until)
+    return np.maximum(seconds_in, 0.0, dtype=np.float64)

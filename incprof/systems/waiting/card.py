@@ -1,0 +1,247 @@
+"""What phases wait for, on their cards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from incprof.analysis.views.tracks import TimeBins
+from incprof.model import BROKEN
+from incprof.model.card import Amount, CardPart
+from incprof.model.section import Column, Lane, edges_of
+from incprof.report.words.display_names import short, where
+from incprof.report.words.formatting import count, percent
+from incprof.study.study import Study
+from incprof.symbols.python_code import line_at
+from incprof.symbols.source_lines import lines_of
+from incprof.systems.waiting.analyse import (
+    CauseWaits,
+    Holder,
+    Kinds,
+    PhaseWaits,
+    WaitPath,
+    functions_to,
+    kinds_of,
+    waiting_over_time,
+    waits_by_phase,
+)
+from incprof.systems.waiting.causes import CAUSES, Cause
+from incprof.systems.waiting.read import Waits, read_waits
+
+NAMES: dict[Cause, str] = {
+    "lock": "locks",
+    "sleep": "sleep",
+    "io": "files",
+    "network": "sockets and pipes",
+    "mpi": "MPI",
+    "openmp": "OpenMP",
+    "device": "a device",
+    "fault": "page faults",
+    "run-queue": "a processor",
+    "suspended": "being stopped",
+    "child": "child processes",
+    "other": "something else",
+    "unknown": "waits too short to be seen",
+}
+# A smaller share of a phase's time is in no sentence, and a smaller one of a path in its cause.
+WORTH, WORTH_PATH = 0.01, 0.2
+MOST_NAMED, MOST_CALLERS, MOST_LANES = 3, 2, 4
+# The share of samples left out from which it is worth a note.
+THINNED = 0.05
+
+Place = tuple[str, int]
+
+
+def card(study: Study, bins: TimeBins | None) -> CardPart | None:
+    """Return what each phase waits for; None if it was not recorded."""
+    if study.process.series:
+        return None
+    arch = str(study.recorded.metadata.raw.get("arch") or "x86_64")
+    waits = read_waits(study.process.path, study.run.directory, arch=arch, exe=study.exe)
+    if waits is None:
+        return None
+    kinds = kinds_of(waits)
+    found = waits_by_phase(waits, kinds, study.profile, study.phases())
+    phases = {each.id: each for each in found}
+    places = _places(study, waits, found)
+    columns = (
+        Column("Waiting", lambda phase: _shown(phases.get(phase)), "", drop=1, key="waiting"),
+        Column("Waits", lambda phase: _sentence(phases[phase], waits, places) if phase in phases else None,
+               sentence=True),
+        Column("Other threads", lambda phase: _others(phases[phase]) if phase in phases else None, sentence=True),
+    )  # fmt: skip
+    values = {each.id: _value(each, waits, places) for each in found}
+    lanes = () if bins is None else _lanes(waits, kinds, found, bins)
+    return CardPart("waiting", values, columns, lanes, tuple(_notes(waits)), _amounts(found))
+
+
+def _shown(phase: PhaseWaits | None) -> str | None:
+    """Return "61 %, locks"."""
+    if phase is None:
+        return None
+    largest = next((each for each in phase.causes if each.share >= WORTH), None)
+    return percent(phase.share) + (f", {NAMES[largest.cause]}" if largest else "")
+
+
+def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
+    """Return the JSON value of a phase: an object for each cause."""
+    return {
+        each.cause: {
+            "seconds": each.seconds,
+            "share": each.share,
+            "spinning_s": each.spinning_s,
+            "threads": list(each.threads),
+            "paths": [_path_value(path, waits, places) for path in each.paths],
+        }
+        for each in phase.causes
+    }
+
+
+def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
+    """Return the JSON value of a path."""
+    names = _names(waits, path.node)
+    file, line = places.get(path.node, (None, None))
+    found: dict[str, object] = {
+        "seconds": path.seconds,
+        "kind": path.kind or None,
+        "called": path.called or None,
+        "function": names[-1] if names else None,
+        "path": names,
+        "file": file,
+        "line": line,
+        "threads": list(path.threads),
+    }
+    if path.holder is not None:
+        held = _names(waits, path.holder.node)
+        found["holder"] = {
+            "thread": path.holder.thread,
+            "share": path.holder.share,
+            "function": held[-1] if held else None,
+            "called": path.holder.called or None,
+        }
+    return found
+
+
+def _names(waits: Waits, node: int) -> list[str]:
+    """Return the functions on the path to a node, outermost first."""
+    functions = waits.paths.functions
+    return [functions[each].name for each in functions_to(waits, node) if each != BROKEN]
+
+
+def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> dict[int, Place]:
+    """Return file and line at which the nodes of the phases' paths wait, as far as the program has them."""
+    nodes = {path.node for phase in phases for cause in phase.causes for path in cause.paths if path.node}
+    modules, tree, found = waits.paths.modules, waits.paths.tree, dict[int, Place]()
+    by_module: dict[str, list[int]] = defaultdict(list)
+    for node in sorted(nodes):
+        module = modules.get(int(waits.paths.module[node]))
+        if module is None:
+            continue
+        if module.code is not None:
+            found[node] = (module.path, line_at(module.code, int(tree.address[node])))
+        else:
+            by_module[module.name].append(node)
+    for name, mine in by_module.items():
+        lines = lines_of(study.run, study.recorded, name, [int(tree.address[node]) for node in mine], exe=study.exe)
+        found |= {node: (place[0], place[1]) for node, place in zip(mine, lines, strict=True) if place}
+    return found
+
+
+def _sentence(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> str | None:
+    """Return "waits 61 % of its time: for locks 40 % (pthread_mutex_lock in ..., sleep 21 %"; None if it does not."""
+    worth = [each for each in phase.causes if each.share >= WORTH]
+    spins = [each for each in phase.causes if each.spinning_s >= WORTH * phase.seconds]
+    told = []
+    if phase.share >= WORTH and worth:
+        causes = ", ".join(_cause(each, waits, places) for each in worth[:MOST_NAMED])
+        told.append(f"waits {percent(phase.share)} of {_whose(phase)}: {causes}")
+    told += [f"spins for {each.spinning_s:.3g} s of CPU time, waiting for {NAMES[each.cause]}" for each in spins]
+    return "; ".join(told) or None
+
+
+def _whose(phase: PhaseWaits) -> str:
+    """Return whose time the shares are of."""
+    if phase.threads <= 1:
+        return "its time"
+    if len(phase.busy) == 1:
+        return "the time of its main thread" if phase.busy == (0,) else f"the time of thread {phase.busy[0]}"
+    return f"the time of its {len(phase.busy)} busy threads"
+
+
+def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
+    """Return "locks 40 % (pthread_mutex_lock in step (step.c:20) < main; held by thread 1 in usleep < holder)"."""
+    said = f"{NAMES[cause.cause]} {percent(cause.share)}"
+    total = sum(path.seconds for path in cause.paths)
+    paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
+    told = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]
+    return said + (f" ({'; '.join(told)})" if told else "")
+
+
+def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
+    """Return a path in words: what waits, where, and who holds the lock."""
+    names = [short(name) for name in _names(waits, path.node)][::-1]
+    place = places.get(path.node)
+    chain = " < ".join(names[: 1 + MOST_CALLERS])
+    if place and names:
+        chain = " < ".join([f"{names[0]} ({where(*place)})", *names[1 : 1 + MOST_CALLERS]])
+    said = " in ".join(part for part in (short(path.called) if path.called else path.kind, chain) if part)
+    return said + (_held(path.holder, waits) if path.holder is not None else "")
+
+
+def _held(holder: Holder, waits: Waits) -> str:
+    """Return ", held by thread 1 in usleep < holder"."""
+    names = _names(waits, holder.node)
+    place = " in " + " < ".join([short(holder.called), *(short(name) for name in names[-1:])]) if holder.called else ""
+    return f", held by thread {holder.thread}{place}"
+
+
+def _others(phase: PhaseWaits) -> str | None:
+    """Return what the threads wait for that are not busy; None if there are none."""
+    idle = phase.threads - len(phase.busy)
+    if idle <= 0:
+        return None
+    busy = set(phase.busy)
+    causes = [each for each in phase.causes if set(each.threads) - busy]
+    if not causes:
+        return None
+    most = max(causes, key=lambda each: each.seconds - each.share * phase.seconds * len(busy))
+    return f"{count(idle, 'other thread')}, most of the time waiting for {NAMES[most.cause]}"
+
+
+def _lanes(waits: Waits, kinds: Kinds, phases: list[PhaseWaits], bins: TimeBins) -> tuple[Lane, ...]:
+    """Return the shares of the largest causes over the bins of a page, of threads that are busy in some phase."""
+    threads = sorted({thread for phase in phases for thread in phase.busy})
+    shares = waiting_over_time(waits, kinds, threads, bins.start_s, bins.end_s)
+    largest = sorted(shares, key=lambda cause: -float(np.nansum(shares[cause])))[:MOST_LANES]
+    found = []
+    for cause in largest:
+        edges, values = edges_of(bins.start_s, bins.end_s, 100.0 * shares[cause])
+        title = f"share of the time of busy threads, waiting for {NAMES[cause]}"
+        found.append(Lane(f"waiting: {NAMES[cause]}", "%", edges, values, title, f"wait_{cause}"))
+    return tuple(found)
+
+
+def _notes(waits: Waits) -> list[str]:
+    """Return sentences about all phases."""
+    found = []
+    if waits.refused:
+        found.append("The kernel denies what threads are blocked in (/proc/self/task/TID/syscall): no causes of waits")
+    all_samples = waits.taken + waits.left_out
+    if waits.left_out >= THINNED * max(all_samples, 1):
+        part = percent(waits.left_out / all_samples)
+        found.append(f"{part} of the samples of waiting threads were left out, to keep their cost below 0.3 %")
+    if waits.damaged:
+        found.append(f"{count(waits.damaged, 'damaged image')} of waits left out")
+    return found
+
+
+def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
+    """Return the seconds that each phase's busy threads wait, on average, in all and by cause."""
+    whole = {each.id: each.share * each.seconds for each in phases}
+    found = [Amount("wait", "waiting", "s", whole)]
+    for cause in CAUSES:
+        values = {each.id: sum(c.share for c in each.causes if c.cause == cause) * each.seconds for each in phases}
+        if any(values.values()):
+            found.append(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values))
+    return tuple(found)
