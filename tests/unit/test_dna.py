@@ -29,7 +29,7 @@ from incprof.systems.nodes.analyse.learn import (
     name_by_rates,
 )
 from incprof.systems.nodes.analyse.live import ENDED, Live, Places
-from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Stretch, graph, under
+from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Segment, graph, under
 from incprof.systems.nodes.analyse.power import fit, lag_of, moved
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
@@ -143,15 +143,15 @@ def test_power_has_no_factor_below_nought_and_comes_late():
     assert np.array_equal(moved(late, 4)[:496], watts[:496])
 
 
-def stretches(*pairs, watts=None):
+def segments(*pairs, watts=None):
     out, at = [], 0.0
     for state, seconds in pairs:
-        out.append(Stretch(state, at, at + seconds, None if watts is None else watts[state] * seconds))
+        out.append(Segment(state, at, at + seconds, None if watts is None else watts[state] * seconds))
         at += seconds
     return tuple(out)
 
 
-LOOP = stretches((0, 10), *[(1, 20), (2, 30)] * 3, (0, 5))
+LOOP = segments((0, 10), *[(1, 20), (2, 30)] * 3, (0, 5))
 
 
 def test_places_know_which_round_it_is():
@@ -202,7 +202,7 @@ def test_alignment_says_how_much_is_not_there():
 
 
 def test_match_finds_the_application_and_its_pace():
-    other = stretches((2, 30), (0, 30), (2, 40))
+    other = segments((2, 30), (0, 30), (2, 40))
     known = [KnownRun("loop", "n", LOOP), KnownRun("other", "n", other)]
     slow = [replace(s, begins_s=2 * s.begins_s, ends_s=2 * s.ends_s) for s in LOOP[:4]]
     best, second = match(slow, known)
@@ -244,7 +244,7 @@ def test_live_says_what_the_whole_series_says_but_at_changes():
 
 
 def node(name, *pairs, watts=None):
-    made = stretches(*pairs, watts=watts)
+    made = segments(*pairs, watts=watts)
     times = np.arange(1.0, made[-1].ends_s + 1)
     labels = np.repeat([s.state for s in made], [int(s.seconds) for s in made])
     power = None if watts is None else np.array([watts[each] for each in labels])

@@ -39,12 +39,12 @@ def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
     shown = nodes[:MOST_NODES]
     picture = Figure(figsize=(WIDTH_IN, 0.9 + ROW_IN * len(shown)), layout="constrained")
     panels = picture.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
-    start = min(node.stretches[0].begins_s for node in shown)
-    divisor, unit = time_unit(max(node.stretches[-1].ends_s for node in shown) - start)
+    start = min(node.segments[0].begins_s for node in shown)
+    divisor, unit = time_unit(max(node.segments[-1].ends_s for node in shown) - start)
     for panel, node in zip(panels, shown, strict=True):
         _ribbon(panel, alphabet, node, start, divisor)
     panels[-1].set_xlabel(f"Time since start ({unit})")
-    used = sorted({stretch.state for node in shown for stretch in node.stretches})
+    used = sorted({segment.state for node in shown for segment in node.segments})
     marks = [Patch(color=_colour(each, alphabet), alpha=FAINT, label=_label(alphabet, each)) for each in used]
     picture.legend(handles=marks, loc="outside lower left", ncols=3, fontsize=7, frameon=False)
     more = f", {len(nodes) - len(shown)} more nodes not shown" if len(nodes) > len(shown) else ""
@@ -55,9 +55,9 @@ def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
 
 def _ribbon(axes: Axes, alphabet: Alphabet, node: NodeStates, start: float, divisor: float) -> None:
     """Draw the states of a node as a band, and its power as a line over it."""
-    for stretch in node.stretches:
-        low, high = (stretch.begins_s - start) / divisor, (stretch.ends_s - start) / divisor
-        axes.axvspan(low, high, color=_colour(stretch.state, alphabet), alpha=FAINT, linewidth=0)
+    for segment in node.segments:
+        low, high = (segment.begins_s - start) / divisor, (segment.ends_s - start) / divisor
+        axes.axvspan(low, high, color=_colour(segment.state, alphabet), alpha=FAINT, linewidth=0)
     if node.watts is not None:
         axes.plot((node.times - start) / divisor, node.watts, color="black", linewidth=0.6)
         axes.set_ylabel("W")

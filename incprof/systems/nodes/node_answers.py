@@ -22,7 +22,7 @@ from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.comparable_rates import Emissions, Scale
 from incprof.systems.nodes.analyse.learn import decoded, learn
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, PhaseOnNode, State, Stretch, under
+from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, PhaseOnNode, Segment, State, under
 from incprof.systems.nodes.analyse.power import PowerModel
 from incprof.systems.nodes.read import read_nodes
 
@@ -214,7 +214,7 @@ def write_alphabet(alphabet: Alphabet, path: str) -> None:
                 "application": run.application,
                 "node": run.node,
                 "stretches": [
-                    [s.state, round(s.begins_s, 6), round(s.ends_s, 6), _number(s.energy_j)] for s in run.stretches
+                    [s.state, round(s.begins_s, 6), round(s.ends_s, 6), _number(s.energy_j)] for s in run.segments
                 ],
             }
             for run in alphabet.runs
@@ -274,17 +274,17 @@ def _understood(found: dict[str, Any]) -> Alphabet:
         for at, s in enumerate(states)
     )
     runs = tuple(
-        KnownRun(str(run["application"]), str(run["node"]), tuple(_stretch(s, len(states)) for s in run["stretches"]))
+        KnownRun(str(run["application"]), str(run["node"]), tuple(_segment(s, len(states)) for s in run["stretches"]))
         for run in found["runs"]
     )
     return Alphabet(scale, emissions, made, runs, bool(found["simulated"]))
 
 
-def _stretch(found: list[Any], states: int) -> Stretch:
+def _segment(found: list[Any], states: int) -> Segment:
     state, begins, ends, joules = found
     if not -1 <= int(state) < states or not float(begins) < float(ends):
         raise ValueError("an impossible segment")
-    return Stretch(int(state), float(begins), float(ends), None if joules is None else float(joules))
+    return Segment(int(state), float(begins), float(ends), None if joules is None else float(joules))
 
 
 def _state(state: State, mean: FloatArray, scatter: FloatArray) -> dict[str, object]:

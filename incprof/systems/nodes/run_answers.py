@@ -61,7 +61,7 @@ def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[
     """
     if not alphabet.runs:
         raise NoDataError("the alphabet knows no run: all nodes that it was learnt from were idle")
-    runs = without_idle(decoded(_one(source, listener), alphabet).stretches, alphabet.idle)
+    runs = without_idle(decoded(_one(source, listener), alphabet).segments, alphabet.idle)
     if not runs:
         raise NoDataError(f"{source.paths[0]}: the node was idle, or did nothing known, all the time")
     return match(runs[-1], alphabet.runs)
@@ -81,7 +81,7 @@ def graph_of(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Graph:
     Raises:
         UsageError: the recordings of the nodes have no common time.
     """
-    if max(n.stretches[0].begins_s for n in nodes) >= min(n.stretches[-1].ends_s for n in nodes):
+    if max(n.segments[0].begins_s for n in nodes) >= min(n.segments[-1].ends_s for n in nodes):
         raise UsageError(
             "these nodes have no time in common: check their clocks, and that the files are of the same days"
         )

@@ -18,7 +18,7 @@ from incprof.model import BoolArray, FloatArray
 from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import MATTERS, counters_of, least_scatter
 from incprof.systems.nodes.analyse.learn import own_states
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, Stretch
+from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, Segment
 from incprof.systems.nodes.analyse.paper import estimated_energy
 from incprof.systems.nodes.analyse.power import is_idle, lag_of, moved
 
@@ -91,7 +91,7 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
     if series.watts is None or not np.isfinite(series.watts).any():
         raise NoDataError(f"{series.node}: no power was measured: energy cannot be estimated")
     known = [run for run in alphabet.runs if application in (None, run.application)]
-    known = [run for run in known if all(stretch.energy_j is not None for stretch in run.stretches)]
+    known = [run for run in known if all(segment.energy_j is not None for segment in run.segments)]
     if not known:
         raise NoDataError(f"the alphabet has no run of {application or 'any application'} with power")
     pieces = _begun(_pieces(series, alphabet), alphabet)
@@ -159,8 +159,8 @@ def _mean(part: FloatArray, whole: FloatArray) -> float:
 
 def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
     """Align with a known run, on a machine with other counts and another speed."""
-    known = np.array([stretch.seconds for stretch in run.stretches])
-    levels = np.array([centres[stretch.state] for stretch in run.stretches])
+    known = np.array([segment.seconds for segment in run.segments])
+    levels = np.array([centres[segment.state] for segment in run.segments])
     gain, pace, best = np.zeros(levels.shape[1]), 1.0, Alignment((), 0, 0.0)
     for _ in range(ROUNDS):
         apart = np.sqrt(((pieces.levels[:, None] - gain - levels) ** 2).mean(axis=2))
@@ -180,9 +180,9 @@ def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
 
 def _whole(pieces: _Pieces, run: KnownRun, found: Alignment) -> tuple[float, float, float, float]:
     """Return joules of the whole run, their standard deviation, seconds, and the paper's joules, from one known run."""
-    state = np.array([stretch.state for stretch in run.stretches])
-    known_s = np.array([stretch.seconds for stretch in run.stretches])
-    known_w = np.array([stretch.energy_j or 0.0 for stretch in run.stretches]) / known_s
+    state = np.array([segment.state for segment in run.segments])
+    known_s = np.array([segment.seconds for segment in run.segments])
+    known_w = np.array([segment.energy_j or 0.0 for segment in run.segments]) / known_s
     here = {j: i for i, j in found.pairs}
     last = found.end - 1
     length, power = _ratios(pieces, known_s, known_w, state, here)
@@ -286,21 +286,21 @@ class Match:
         return self.similarity >= MATCHES
 
 
-def match(stretches: Sequence[Stretch], runs: Sequence[KnownRun]) -> tuple[Match, ...]:
+def match(segments: Sequence[Segment], runs: Sequence[KnownRun]) -> tuple[Match, ...]:
     """Compare the beginning of a run with all known runs; the best of each application, the most similar first."""
     best: dict[str, Match] = {}
     for run in runs:
-        found = _against(stretches, run)
+        found = _against(segments, run)
         if run.application not in best or found.similarity > best[run.application].similarity:
             best[run.application] = found
     return tuple(sorted(best.values(), key=lambda each: (-each.similarity, each.application)))
 
 
-def _against(stretches: Sequence[Stretch], run: KnownRun) -> Match:
+def _against(segments: Sequence[Segment], run: KnownRun) -> Match:
     """Align with one run, at the pace estimated from the alignment itself."""
-    seconds = np.array([stretch.seconds for stretch in stretches])
-    known = np.array([stretch.seconds for stretch in run.stretches])
-    state, of = (np.array([each.state for each in part]) for part in (stretches, run.stretches))
+    seconds = np.array([segment.seconds for segment in segments])
+    known = np.array([segment.seconds for segment in run.segments])
+    state, of = (np.array([each.state for each in part]) for part in (segments, run.segments))
     unlike = (state[:, None] != of).astype(np.float64)
     pace, found = 1.0, Alignment((), 0, 0.0)
     for _ in range(PACES):

@@ -185,9 +185,9 @@ def _node_states(series: NodeSeries, table: FloatArray, labels: IntArray) -> Nod
     if watts is not None:
         lag = lag_of(table, watts)
         watts = moved(watts, lag)
-    stretches = segments_of_states(series.times, labels, watts, series.period_s)
+    segments = segments_of_states(series.times, labels, watts, series.period_s)
     return NodeStates(
-        series.node, series.times, labels, stretches, watts, lag * series.period_s, series.period_s, series.simulated,
+        series.node, series.times, labels, segments, watts, lag * series.period_s, series.period_s, series.simulated,
         series.notes, crowded(series),
     )  # fmt: skip
 
@@ -255,7 +255,7 @@ def _described(
     runs = tuple(
         KnownRun(application, node.node, run)
         for application, node in zip(applications, nodes, strict=True)
-        for run in without_idle(node.stretches, alphabet.idle)
+        for run in without_idle(node.segments, alphabet.idle)
     )
     return replace(alphabet, runs=runs)
 

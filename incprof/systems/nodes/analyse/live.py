@@ -9,7 +9,7 @@ import numpy as np
 
 from incprof.model import FloatArray, IntArray
 from incprof.systems.nodes.analyse.comparable_rates import UNKNOWN
-from incprof.systems.nodes.analyse.node_states import PAUSE_S, Alphabet, Stretch
+from incprof.systems.nodes.analyse.node_states import PAUSE_S, Alphabet, Segment
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Live:
     def __init__(self, alphabet: Alphabet):
         self._alphabet = alphabet
         self._idle = alphabet.idle
-        self._places = Places([run.stretches for run in alphabet.runs])
+        self._places = Places([run.segments for run in alphabet.runs])
         self._score: FloatArray | None = None
         self._since: FloatArray = np.zeros(len(alphabet.states) + 1)
         self._state, self._entered, self._time = UNKNOWN - 1, 0.0, 0.0
@@ -131,10 +131,10 @@ class Next:
 class Places:
     """The places of known runs, and how well each fits the run so far."""
 
-    def __init__(self, runs: Sequence[Sequence[Stretch]]):
-        every = [stretch for run in runs for stretch in run]
-        self._state: IntArray = np.array([stretch.state for stretch in every], dtype=np.int64)
-        self._seconds: FloatArray = np.array([stretch.seconds for stretch in every])
+    def __init__(self, runs: Sequence[Sequence[Segment]]):
+        every = [segment for run in runs for segment in run]
+        self._state: IntArray = np.array([segment.state for segment in every], dtype=np.int64)
+        self._seconds: FloatArray = np.array([segment.seconds for segment in every])
         first = np.cumsum([0, *(len(run) for run in runs)])[:-1]
         self._first = np.isin(np.arange(len(every)), first)
         self._last = np.append(self._first[1:], True) if every else self._first

@@ -37,7 +37,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """A segment of consecutive rows of one state, at times begins_s < t <= ends_s.
 
     Attributes:
@@ -65,12 +65,12 @@ class KnownRun:
     Attributes:
         application: Name of the application.
         node: Name of the node.
-        stretches: Its segments, from the first to the last that is not idle.
+        segments: Its segments, from the first to the last that is not idle.
     """
 
     application: str
     node: str
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class NodeStates:
         node: Name of the node.
         times: (rows,) ends of the rows; empty if only segments were requested.
         labels: (rows,) ids of the states, -1 if unknown; empty if only segments were requested.
-        stretches: Segments of one state.
+        segments: Segments of one state.
         watts: (rows,) power; None if it is missing, or if only segments were requested.
         lag_s: Delay of the meter, in seconds.
         period_s: Usual length of a row, in seconds.
@@ -117,7 +117,7 @@ class NodeStates:
     node: str
     times: FloatArray
     labels: IntArray
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     watts: FloatArray | None
     lag_s: float
     period_s: float
@@ -135,7 +135,7 @@ PAUSE_S = 10.0
 
 def segments_of_states(
     times: FloatArray, labels: IntArray, watts: FloatArray | None, period_s: float
-) -> tuple[Stretch, ...]:
+) -> tuple[Segment, ...]:
     """Join neighbouring rows of one state. Gaps between rows belong to the segment before.
 
     Args:
@@ -156,19 +156,19 @@ def segments_of_states(
             mean = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
             joules[at] = mean * float(ends[at] - begins[at]) if np.isfinite(mean) else None
     return tuple(
-        Stretch(int(labels[row]), float(b), float(e), j)
+        Segment(int(labels[row]), float(b), float(e), j)
         for row, b, e, j in zip(first[:-1], begins, ends, joules, strict=True)
     )
 
 
-def without_idle(stretches: Sequence[Stretch], idle: Collection[int]) -> list[tuple[Stretch, ...]]:
+def without_idle(segments: Sequence[Segment], idle: Collection[int]) -> list[tuple[Segment, ...]]:
     """Return the runs: the parts between idle segments of at least `PAUSE_S`; everything if a node is never idle."""
-    runs: list[list[Stretch]] = [[]]
-    for stretch in stretches:
-        if stretch.state in idle and (stretch.seconds >= PAUSE_S or not runs[-1]):
+    runs: list[list[Segment]] = [[]]
+    for segment in segments:
+        if segment.state in idle and (segment.seconds >= PAUSE_S or not runs[-1]):
             runs.append([])
         else:
-            runs[-1].append(stretch)
+            runs[-1].append(segment)
     for run in runs:
         while run and run[-1].state in idle:
             run.pop()
@@ -293,17 +293,17 @@ class Graph:
 
 def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
     """Combine nodes over the time covered by all of them. idle: ids of the idle states."""
-    begins = max(node.stretches[0].begins_s for node in nodes)
-    ends = min(node.stretches[-1].ends_s for node in nodes)
+    begins = max(node.segments[0].begins_s for node in nodes)
+    ends = min(node.segments[-1].ends_s for node in nodes)
     step = float(np.median([node.period_s for node in nodes]))
     at = np.arange(begins, max(ends, begins + step), step) + step / 2
     letters = np.empty((len(at), len(nodes)), dtype=np.int16)
     watts = np.zeros(len(at))
     for number, node in enumerate(nodes):
-        begins_s = np.array([stretch.begins_s for stretch in node.stretches])
+        begins_s = np.array([segment.begins_s for segment in node.segments])
         place = np.clip(np.searchsorted(begins_s, at, side="right") - 1, 0, len(begins_s) - 1)
-        letters[:, number] = np.array([stretch.state for stretch in node.stretches])[place]
-        watts += np.array([_power(stretch) for stretch in node.stretches])[place]
+        letters[:, number] = np.array([segment.state for segment in node.segments])[place]
+        watts += np.array([_power(segment) for segment in node.segments])[place]
     quiet = np.asarray(np.isin(letters, list(idle)).all(axis=1))
     letters[quiet] = UNKNOWN
     vectors, label = np.unique(letters, axis=0, return_inverse=True)
@@ -338,9 +338,9 @@ def _edges(visited: IntArray) -> tuple[Edge, ...]:
     return tuple(Edge(a, b, count, count / left[a]) for (a, b), count in sorted(counts.items()))
 
 
-def _power(stretch: Stretch) -> float:
+def _power(segment: Segment) -> float:
     """Return the mean power of a segment, NaN if it was not measured."""
-    return float("nan") if stretch.energy_j is None else stretch.energy_j / stretch.seconds
+    return float("nan") if segment.energy_j is None else segment.energy_j / segment.seconds
 
 
 def _without_short(label: IntArray, shortest: int) -> IntArray:
