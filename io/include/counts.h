@@ -93,6 +93,13 @@ static inline void io_begin(struct io_call *call, bool is_rare)
         io_start_timing(call);
 }
 
+/* Begin a call that is over already, without its time. */
+static inline void io_begin_untimed(struct io_call *call)
+{
+    call->start_ns = 0;
+    call->thread = __atomic_load_n(&io_is_on, __ATOMIC_RELAXED) ? io_self != NULL ? io_self : io_thread_start() : NULL;
+}
+
 /* Count it. `file`: of descriptors.h. `result`: bytes, or negative if it failed. */
 void io_end(const struct io_call *call, enum operation operation, uint32_t file, int64_t result);
 
