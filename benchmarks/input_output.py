@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, Usage, compare, run
@@ -34,7 +34,7 @@ PROGRAMS: dict[str, list[str]] = {
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     """Yield name and measurement of each benchmark."""
     for name in PROGRAMS:
-        yield f"io-{name}", functools.partial(of_program, bed, name)
+        yield f"io-{name}", partial(of_program, bed, name)
 
 
 def of_program(bed: Bed, name: str) -> list[Result]:
@@ -48,21 +48,23 @@ def of_program(bed: Bed, name: str) -> list[Result]:
     command: Command = [path, *PROGRAMS[name]]
     found = []
     for peer, with_io, bar in (("no recording", None, BAR), ("a recording without it", False, ADDED_BAR)):
-        ratio = compare(
-            lambda: _usage(bed, command, True).cpu_s,
-            lambda: _usage(bed, command, with_io).cpu_s,
-            bed.pairs,  # noqa: B023
-        )
+        ratio = compare(partial(_cpu_s, bed, command, True), partial(_cpu_s, bed, command, with_io), bed.pairs)
         found.append(Result(f"{what} {peer} (CPU time)", f"at most {bar:g}x", f"{ratio}", ratio.median <= bar))
     strace = shutil.which("strace")
     if strace is None:
         return [*found, Result(f"{what} strace -c", "-", "not measured: no strace", None)]
     traced: Command = [strace, "-f", "-c", "-o", str(bed.scratch / "strace.txt"), *command]
-    ratio = compare(
-        lambda: _usage(bed, command, True).elapsed_s, lambda: _usage(bed, traced, None).elapsed_s, bed.pairs
-    )
+    ratio = compare(partial(_elapsed_s, bed, command, True), partial(_elapsed_s, bed, traced, None), bed.pairs)
     met = max(ratio.of_pairs) < 1
     return [*found, Result(f"{what} strace -c (elapsed)", "less in every pair", f"{ratio}", met)]
+
+
+def _cpu_s(bed: Bed, command: Command, with_io: bool | None) -> float:
+    return _usage(bed, command, with_io).cpu_s
+
+
+def _elapsed_s(bed: Bed, command: Command, with_io: bool | None) -> float:
+    return _usage(bed, command, with_io).elapsed_s
 
 
 def _usage(bed: Bed, command: Command, with_io: bool | None) -> Usage:

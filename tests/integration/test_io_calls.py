@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.record.launch import IO_LIBRARY, find_library
+from incprof.study import Study
 from incprof.systems.io.analyse import explained
+from incprof.systems.io.card import card
 from incprof.systems.io.read import (
     BYTES,
     CALLS,
@@ -121,7 +123,7 @@ def test_streams_are_a_layer_of_their_own(script: Path, record: Record) -> None:
 
 
 def test_rare_calls_have_their_paths(script: Path, record: Record) -> None:
-    words = [BURN, "open:one:w", "write:100000:400", BURN]
+    words = [BURN, "open:one:w", "pwrite:100000:400", BURN]
     recording = record([script, *words], env=chosen(script), rate=1000)
     calls = calls_of(recording)
     writes = calls.event_operation == OPERATIONS.index("write")
@@ -134,6 +136,21 @@ def test_rare_calls_have_their_paths(script: Path, record: Record) -> None:
     # Each event is that of a call that took place when it says.
     assert (np.diff(calls.event_s) >= 0).all()
     assert 0 < calls.event_s.min() <= calls.event_s.max() < recording.profile.end_s[-1]
+
+
+def test_the_card_names_files_and_functions(script: Path, record: Record) -> None:
+    words = ["burn:400", "open:one:w", "pwrite:1000000:900", "fsync", "burn:400"]
+    recording = record([script, *words], env=chosen(script), rate=1000)
+    part = card(Study(recording.directory), None)
+    assert part is not None
+    values = [dict(each) for each in part.values.values() if isinstance(each, dict)]
+    assert sum(each["written_b"] for each in values) >= 900_000_000
+    most = max(values, key=lambda each: each["written_b"])
+    assert Path(most["files"][0]["name"]).name == "one"
+    assert most["files"][0]["written_b"] >= 0.9 * most["written_b"] > 0
+    assert most["sites"][0]["function"] == "step"
+    assert most["sites"][0]["callers"][-1] == "main"
+    assert any("files and calls are known of all of these bytes" in note for note in part.notes)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.model import FloatArray
+from incprof.model import FloatArray, Function, IntervalProfile
 from incprof.readers.stream.interval_images import IntervalImage
-from incprof.systems.io.analyse import PhaseIo, divided, rates_over_time
-from incprof.systems.io.card import notes, sentence
+from incprof.systems.io.analyse import PhaseIo, calls_by_phase, divided, explained, rates_over_time
+from incprof.systems.io.card import notes, of_calls, of_sites, sentence, value
 from incprof.systems.io.read import (
     BUFFERED,
     CHILDREN,
+    COUNTS,
+    FIRST_NAME,
+    NAMES,
+    OPERATIONS,
+    PATHS,
     PROCESS,
     READ,
     REFUSED,
+    SECONDS,
     TO_STORAGE,
     VALUES,
     WRITES,
     WRITTEN,
+    Calls,
     Totals,
     decoded,
     records_of,
 )
+from incprof.systems.io.sites import Site
+from tests.unit.profiles import rows
 
 SECOND = 10**9
 
@@ -46,6 +56,12 @@ def record(kind: int, *numbers: int) -> bytes:
 def images(*payloads: bytes) -> list[IntervalImage]:
     """Images of one interval of a second each."""
     return [IntervalImage(at, at * SECOND, (at + 1) * SECOND, payload) for at, payload in enumerate(payloads)]
+
+
+def empty_profile(start_s: list[float], end_s: list[float]) -> IntervalProfile:
+    """A profile of which only the times matter."""
+    profile = rows(*(["f=10"] * len(start_s)))
+    return replace(profile, start_s=np.array(start_s), end_s=np.array(end_s))
 
 
 def made(*payloads: bytes) -> Totals:
@@ -183,3 +199,92 @@ def test_notes() -> None:
         "1 record of input and output could not be read",
     ]
     assert "some of its threads had ended" in notes(made(record(PROCESS, 1000, 5000, 1, 5, 0, 0, 0, 1)))[1]
+
+
+def names(*texts: str) -> bytes:
+    """A record of names of files."""
+    text = varint(FIRST_NAME) + b"".join(varint(len(each.encode())) + each.encode() for each in texts)
+    return varint(NAMES) + varint(len(text)) + text
+
+
+# Two files; in the second interval, calls that are sampled in its first half only.
+BUSY = (
+    names("/data/in", "/data/out")
+    + record(COUNTS, 2, 0, 100, 400_000, 2 * 10**8, 0, 0)
+    + record(PROCESS, 400_000, 0, 100, 0, 0, 0, 0, 0),
+    record(COUNTS, 2, 0, 50, 200_000, 10**8, 0, 0, 3, 1, 30, 3000, 10**8, 1, 30, 3, 9, 10, 0, 10**7, 0, 0)
+    + record(PATHS, 1000, 99_000, 2, 0, 7, 25_000, 4000, 10**6, 249_000, 2, 0, 8, 25_000, 4000, 10**6)
+    + record(PROCESS, 600_000, 3000, 150, 30, 0, 0, 0, 0),
+)
+
+
+def busy() -> tuple[Totals, Calls]:
+    found = decoded(images(*BUSY))
+    assert found.totals is not None
+    assert found.calls is not None
+    return found.totals, found.calls
+
+
+def test_calls_are_decoded_with_names_and_samples() -> None:
+    _, calls = busy()
+    assert calls.names == {2: "/data/in", 3: "/data/out"}
+    assert calls.file.tolist() == [2, 2, 3, 3]
+    assert [OPERATIONS[number] for number in calls.operation] == ["read", "read", "write", "sync"]
+    assert calls.values[:, SECONDS].tolist() == [0.2, 0.1, 0.1, 0.01]
+    assert calls.event_s.tolist() == pytest.approx([0.1, 0.25])
+    assert calls.weight.tolist() == [25, 25]
+    assert calls.node.tolist() == [7, 8]
+
+
+def test_counts_of_an_interval_go_where_their_sampled_calls_are() -> None:
+    totals, calls = busy()
+    # Sampled calls lie in the first interval by time: those of the second have none of their own.
+    profile = empty_profile([0.0, 1.0, 1.5], [1.0, 1.5, 2.0])
+    found = calls_by_phase(calls, profile, np.array([0, 1, 0]), 2)
+    assert found[0].by_operation["read"] == 125
+    assert found[1].by_operation["read"] == 25
+    assert found[1].by_operation["write"] == 15
+    calls = replace(calls, event_s=calls.event_s + 1.0)
+    found = calls_by_phase(calls, profile, np.array([0, 1, 0]), 2)
+    assert found[0].by_operation["read"] == 100
+    assert found[1].by_operation["read"] == 50
+    assert found[1].seconds == pytest.approx(0.1 + 0.05 + 0.005)
+    assert found[1].sync_s == pytest.approx(0.005)
+    assert [one.name for one in found[1].files] == ["/data/in", "/data/out"]
+    assert found[1].small == 15
+    assert sum(one.transfers for one in found.values()) == 180
+    assert explained(totals, calls) == 1.0
+
+
+def test_of_calls() -> None:
+    totals, calls = busy()
+    profile = empty_profile([0.0, 1.0], [1.0, 2.0])
+    (phase,) = calls_by_phase(calls, profile, np.array([0, 0]), 1).values()
+    one = PhaseIo(0, 2.0, 600_000, 3000, 150, 30, 0, 0, 0.0, phase)
+    assert of_calls(one) == (
+        "410 ms in calls that read and write; files: /data/in (600 kB read in 300 ms), "
+        "/data/out (3 kB written in 110 ms)"
+    )
+    assert value(one)["files"] == [
+        {"name": "/data/in", "read_b": 600_000, "written_b": 0, "calls": 150, "seconds": pytest.approx(0.3)},
+        {"name": "/data/out", "read_b": 0, "written_b": 3000, "calls": 40, "seconds": pytest.approx(0.11)},
+    ]
+    assert notes(totals, calls)[0].endswith("; files and calls are known of all of these bytes")
+
+
+def test_of_sites() -> None:
+    main, step = (Function("app", name, name, 0) for name in ("main", "step"))
+    sites = [Site(step, (main,), "write", 0.97), Site(None, (), "read", 0.02), Site(main, (), "read", 0.01)]
+    assert of_sites(sites) == "time in calls by function: step 97 % (write, called by main)"
+    assert of_sites(sites[1:]) is None
+
+
+@given(st.lists(st.binary(max_size=80), max_size=4), st.integers(5, 7))
+def test_no_record_of_calls_makes_it_fail(payloads: list[bytes], kind: int) -> None:
+    texts = [varint(kind) + varint(len(text)) + text for text in payloads]
+    found = decoded(images(*BUSY, *texts))
+    assert found.calls is not None
+    assert len(found.calls.file) == len(found.calls.values)
+    profile = empty_profile([0.0, 1.0, 1.5], [1.0, 1.5, 2.0])
+    each = calls_by_phase(found.calls, profile, np.array([0, 1, 0]), 2)
+    assert all(one.seconds >= 0 for one in each.values())

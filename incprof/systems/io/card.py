@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Lane, edges_of
+from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
+from incprof.systems.io.sites import Paths, Site, sites_of
 
 # Below this share, bytes of rows of several phases are not worth a word.
 WORTH = 0.01
@@ -21,6 +24,10 @@ MAPPED_B = 1e6
 MUCH_TIME, MANY_SMALL = 0.01, 0.5
 LEAST_TRANSFERS = 1000
 MOST_NAMED = 3
+# The part of the time in calls from which a function is mentioned.
+LEAST_SHARE = 0.05
+# From this share on, it is all.
+ALL = 0.9995
 OTHER = "other files"
 # Number of files whose names the library keeps.
 MOST_NAMES = 4096
@@ -36,11 +43,13 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return None
     found = [] if totals.refusal is not None else io_by_phase(totals, calls, study.profile, study.phases())
     phases = {each.id: each for each in found}
+    sites = _sites(study, calls, found)
     columns = (
         Column("Read", lambda phase: _shown(phases, phase, "read_b"), "kB", drop=3, key="read_b"),
         Column("Written", lambda phase: _shown(phases, phase, "written_b"), "kB", drop=3, key="written_b"),
         Column("Input and output", lambda phase: sentence(phases[phase]) if phase in phases else None, sentence=True),
         Column("Files", lambda phase: of_calls(phases[phase]) if phase in phases else None, sentence=True),
+        Column("Calls", lambda phase: of_sites(sites.get(phase, [])), sentence=True),
     )
     lanes = () if bins is None or not phases else _lanes(totals, bins)
     amounts = (
@@ -50,8 +59,16 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
             "operations", "calls that read and write", "count", {each.id: each.reads + each.writes for each in found}
         ),
     )
-    values = {each.id: value(each) for each in found}
+    values = {each.id: value(each, sites.get(each.id)) for each in found}
     return CardPart("io", values, columns, lanes, tuple(notes(totals, calls)), amounts)
+
+
+def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int, list[Site]]:
+    """Return the functions that make the calls of each phase, where any were sampled."""
+    if calls is None or not len(calls.node):
+        return {}
+    paths = Paths(study.process.path, study.run.directory, study.exe)
+    return {each.id: sites_of(paths, calls, each.calls) for each in phases if each.calls is not None}
 
 
 def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
@@ -59,7 +76,7 @@ def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
     return round(getattr(phases[phase], name)) if phase in phases else None
 
 
-def value(one: PhaseIo) -> dict[str, object]:
+def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object]:
     """Return the JSON value of a phase."""
     found: dict[str, object] = {
         "read_b": round(one.read_b),
@@ -71,7 +88,20 @@ def value(one: PhaseIo) -> dict[str, object]:
         "to_storage_b": round(one.to_storage_b),
         "divided": round(one.divided, 4),
     }
-    return found if one.calls is None else found | _calls_value(one.calls)
+    if one.calls is None:
+        return found
+    return found | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
+
+
+def _site_value(site: Site) -> dict[str, object]:
+    """Return the JSON value of a function that makes calls."""
+    return {
+        "function": None if site.function is None else site.function.name,
+        "module": None if site.function is None else site.function.module,
+        "callers": [caller.name for caller in site.callers],
+        "operation": site.operation,
+        "share": site.share,
+    }
 
 
 def _calls_value(calls: PhaseCalls) -> dict[str, object]:
@@ -145,6 +175,17 @@ def of_calls(one: PhaseIo) -> str | None:
     return "; ".join(found) or None
 
 
+def of_sites(sites: Sequence[Site]) -> str | None:
+    """Return which functions make a phase's calls; None for none that matters."""
+    named = [
+        f"{clean(site.function.name)} {100 * site.share:.0f} % ({site.operation}"
+        + (f", called by {clean(site.callers[0].name)})" if site.callers else ")")
+        for site in sites[:MOST_NAMED]
+        if site.function is not None and site.share >= LEAST_SHARE
+    ]
+    return "time in calls by function: " + ", ".join(named) if named else None
+
+
 def _listed(parts: list[str], start: str) -> str:
     """Return parts with a start, or nothing."""
     return start + " and ".join(parts) if parts else ""
@@ -178,8 +219,8 @@ def notes(totals: Totals, calls: Calls | None = None) -> list[str]:
     made = count(round(float(totals.values[:, (READS, WRITES)].sum())), "call")
     found = [f"The process read {read} and wrote {written} in {made}, as the kernel counted"]
     if calls is not None:
-        share = percent(explained(totals, calls))
-        found[0] += f"; files and calls are known of {share} of these bytes"
+        share = explained(totals, calls)
+        found[0] += f"; files and calls are known of {'all' if share >= ALL else percent(share)} of these bytes"
         if len(calls.names) >= MOST_NAMES:
             found.append(f"Names of {MOST_NAMES} files are kept: the rest are {OTHER}")
     if totals.with_children:
