@@ -106,7 +106,10 @@ def _periods(profile: IntervalProfile, truth: Truth, answer: Answer) -> Iterator
 
 
 def as_in_truth(name: str, wanted: frozenset[str]) -> str:
-    """Return the name of a function in a truth: as in the source, perhaps without outer namespaces or the module."""
+    """Return the name of a function in a truth: as in the source, perhaps without outer namespaces or the module.
+
+    Of inlined functions, debug data may lack the namespaces: a name that ends a single one of the truth is that one.
+    """
     written = "::".join(parse(name).components) or name
     if written in wanted:
         return written
@@ -114,4 +117,5 @@ def as_in_truth(name: str, wanted: frozenset[str]) -> str:
         written = written[:-1]  # a Fortran procedure outside of modules
     parts = written.split("::")
     inner = ("::".join(parts[at:]) for at in range(len(parts)))
-    return next((name for name in inner if name in wanted), written)
+    outer = [name for name in wanted if name.endswith(f"::{written}")]
+    return next((name for name in inner if name in wanted), outer[0] if len(outer) == 1 else written)

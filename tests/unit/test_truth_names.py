@@ -13,6 +13,7 @@ WANTED = frozenset({"PairLJCut::compute", "run", "sweep"})
         ("LAMMPS_NS::PairLJCut::compute(int, int)", "PairLJCut::compute"),
         ("LAMMPS_NS::Fix::compute(int)", "LAMMPS_NS::Fix::compute"),
         ("int app::run<int>()", "run"),
+        ("compute", "PairLJCut::compute"),
         ("overrun", "overrun"),
         ("sweep_", "sweep"),
         ("grid::sweep._omp_fn.3", "sweep"),
