@@ -7,14 +7,12 @@
 #include "sys.h"
 #include "tasks.h"
 
-#define ROWS 500 /* no row is longer than this part of the run so far */
-
 static bool is_on;             /* hardware events were requested */
 static int status = -1;        /* of the process; opened by each interval thread; -2: it cannot be */
 static struct rusage previous; /* of the application's threads at the end of the last interval */
 static struct counter_values of_threads;
 static struct buffer rows; /* of the open interval */
-static uint64_t start_ns, last_row_ns, row_us;
+static uint64_t row_us;    /* end of its last row, from its start on */
 
 static uint64_t ns_of(const struct timeval *time)
 {
@@ -26,8 +24,7 @@ void counters_begin(const struct config *config)
     is_on = config->counters;
     status = -1;
     of_threads = (struct counter_values){0};
-    rows.length = row_us = last_row_ns = 0;
-    start_ns = monotonic_ns();
+    rows.length = row_us = 0;
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
 }
 
@@ -109,7 +106,7 @@ static void take_memory(struct counter_values *values)
     put(values, COUNTER_PEAK, (peak > resident ? peak : resident) * 1024);
 }
 
-static void put_row(uint64_t since_ns, uint64_t now_ns)
+void counters_row(uint64_t since_ns, uint64_t now_ns)
 {
     struct counter_values values = of_threads;
     of_threads = (struct counter_values){0};
@@ -122,21 +119,11 @@ static void put_row(uint64_t since_ns, uint64_t now_ns)
         if (values.known >> i & 1)
             buffer_varint(&rows, values.value[i]);
     row_us = now_us;
-    last_row_ns = now_ns;
-}
-
-/* Rows grow with the run, so that a run of any length has a few thousand of them. */
-void counters_row(uint64_t since_ns, uint64_t now_ns)
-{
-    if (last_row_ns == 0)
-        last_row_ns = since_ns;
-    if (now_ns > since_ns && (now_ns - last_row_ns) * ROWS >= now_ns - start_ns)
-        put_row(since_ns, now_ns);
 }
 
 void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns)
 {
-    put_row(since_ns, now_ns > since_ns ? now_ns : since_ns);
+    counters_row(since_ns, now_ns > since_ns ? now_ns : since_ns);
     if (rows.failed)
         out->failed = true;
     else

@@ -22,8 +22,7 @@ void counters_begin(const struct config *config);
  * then, and closes those of the record's last thread. */
 void counters_take_thread(struct thread *thread);
 
-/* Note the counters since the last row, if that is long ago. `since_ns`: start of the open interval; both on
- * CLOCK_MONOTONIC. */
+/* Note the counters since the last row. `since_ns`: start of the open interval; both on CLOCK_MONOTONIC. */
 void counters_row(uint64_t since_ns, uint64_t now_ns);
 
 /* Append the rows of the interval that ends now, as the payload of their image. */

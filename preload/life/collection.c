@@ -20,12 +20,15 @@
 #include "waits.h"
 #include "worker.h"
 
+#define ROWS 500 /* no row is longer than this part of the run so far */
+
 static struct interval interval;
 static struct recording recording;
 static const struct config *config;
 static struct launch *launch;
 static uint64_t run_start_ns, start_cpu_ns, last_cpu_ns, last_collector_ns;
-static bool is_paused;        /* moncontrol(0) */
+static bool is_paused; /* moncontrol(0) */
+static uint64_t last_row_ns;
 static uint64_t suspended_ns; /* between the last interval and the open one */
 
 void collection_begin(const struct config *configured, struct launch *launched, bool forked, enum opening opening)
@@ -35,6 +38,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     run_start_ns = monotonic_ns();
     last_cpu_ns = start_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = suspended_ns = 0;
+    last_row_ns = run_start_ns;
     suspension_slept_ns();
     counters_begin(config);
     module_scan_begin();
@@ -77,6 +81,18 @@ static void take_samples_of(struct thread *thread, uint64_t now_ns)
     counters_take_thread(thread);
 }
 
+/* Note counters and totals within the interval. Rows grow with the run, so that a run of any length has a few thousand
+ * of them, and a phase of a hundredth has some of its own. */
+static void note_row(uint64_t now_ns)
+{
+    if (config->format != FORMAT_STREAM || now_ns <= interval.start_ns ||
+        (now_ns - last_row_ns) * ROWS < now_ns - run_start_ns)
+        return;
+    last_row_ns = now_ns;
+    counters_row(interval.start_ns, now_ns);
+    procio_put(&interval.io, thread_count() > interval.threads, now_ns - run_start_ns, false);
+}
+
 void collection_drain(void)
 {
     uint64_t now_ns = monotonic_ns();
@@ -89,7 +105,7 @@ void collection_drain(void)
         if (!thread_is_settled(thread))
             take_samples_of(thread, now_ns);
     }
-    counters_row(interval.start_ns, now_ns);
+    note_row(now_ns);
 }
 
 /* Take a thread's calls; discard those made while moncontrol(3) had turned counting off. */
@@ -169,7 +185,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
 {
     look_up_new_calls();
     if (config->format == FORMAT_STREAM)
-        procio_put(&interval.io, thread_count() > interval.threads, end_ns, is_last);
+        procio_put(&interval.io, thread_count() > interval.threads, end_ns - run_start_ns, is_last);
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t collector_ns = worker_cpu_ns();
     const struct interval_record record = {
@@ -194,6 +210,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
     if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
     put_counters(end_ns);
+    last_row_ns = end_ns;
     if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;

@@ -293,10 +293,11 @@ void procio_put(struct buffer *out, bool have_threads_ended, uint64_t now_ns, bo
     for (int i = 0; i < PROCIO_VALUES; i++)
         if (reported.value[i] < application.value[i])
             reported.value[i] = application.value[i];
-    uint64_t values[PROCIO_VALUES + 1];
+    uint64_t values[PROCIO_VALUES + 2];
     memcpy(values, reported.value, sizeof reported.value);
     values[PROCIO_VALUES] = is_mixed ? WITH_CHILDREN : 0;
-    put_record(out, RECORD_PROCESS, values, PROCIO_VALUES + 1);
+    values[PROCIO_VALUES + 1] = now_ns / 1000;
+    put_record(out, RECORD_PROCESS, values, PROCIO_VALUES + 2);
     if (!is_zero(&of_children))
         put_record(out, RECORD_CHILDREN, of_children.value, PROCIO_VALUES);
     const uint64_t left[2] = {

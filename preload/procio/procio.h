@@ -31,7 +31,8 @@ bool procio_parse(const char *text, size_t length, uint64_t values[PROCIO_VALUES
 void procio_begin(bool forked);
 
 /* Append the records of kind 11 (docs/reference/formats.md): the totals since procio_begin. Nothing if that was done
- * less than 10 ms ago, unless `is_last`. `have_threads_ended`: so far, of the application's. */
+ * less than 10 ms ago, unless `is_last`. `have_threads_ended`: so far, of the application's. `now_ns`: since the start
+ * of the run. */
 void procio_put(struct buffer *out, bool have_threads_ended, uint64_t now_ns, bool is_last);
 
 /* Add output that libc writes after the recording's end, at exit. Any thread. */

@@ -181,27 +181,37 @@ def _totals(found: _Records) -> Totals | None:
             found.damaged += 1
             continue
         # They never decrease; one that does is damaged.
-        rows.append(np.maximum(rows[-1], numbers[:VALUES]))
-        ends.append(image.end_ns * NS)
+        total, end_s = np.maximum(rows[-1], numbers[:VALUES]), _end_s(image, numbers)
+        if ends and end_s <= ends[-1]:
+            rows[-1] = total
+        else:
+            rows.append(total)
+            ends.append(end_s)
         with_children |= bool(numbers[VALUES : VALUES + 1].sum() & WITH_CHILDREN)
     refusals = [int(numbers[0]) for _, numbers in found.numbers(REFUSED) if len(numbers)]
     if not ends and not refusals:
         return None
     children = [numbers[:VALUES] for _, numbers in found.numbers(CHILDREN) if len(numbers) >= VALUES]
     buffered = [(int(numbers[0]), int(numbers[1])) for _, numbers in found.numbers(BUFFERED) if len(numbers) >= 2]
-    end_s = np.array(ends, dtype=np.float64)
+    edges = np.array(ends, dtype=np.float64)
     values = np.diff(np.array(rows, dtype=np.float64), axis=0)
     if len(values) and buffered:
         values[-1, [WRITTEN, WRITES]] += buffered[-1]
     return Totals(
-        start_s=np.concatenate([[0.0], end_s[:-1]]) if len(end_s) else end_s,
-        end_s=end_s,
+        start_s=np.concatenate([[0.0], edges[:-1]]) if len(edges) else edges,
+        end_s=edges,
         values=values,
         children=children[-1].astype(np.float64) if children else np.zeros(VALUES),
         with_children=with_children,
         buffered=buffered[-1] if buffered else (0, 0),
         refusal=None if ends else refusals[-1],
     )
+
+
+def _end_s(image: IntervalImage, numbers: IntArray) -> float:
+    """Return when the totals were read: a time inside of the interval, or its end where none was written."""
+    at_ns = int(numbers[VALUES + 1]) * 1000 if len(numbers) > VALUES + 1 else image.end_ns
+    return min(max(at_ns, image.start_ns), image.end_ns) * NS
 
 
 def _calls(found: _Records) -> Calls | None:
