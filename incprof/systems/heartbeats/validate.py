@@ -70,17 +70,13 @@ def run(args: argparse.Namespace) -> int:
     warn(process_beats.found.warnings)
     warn(study.phases(confidence=False).warnings)
     found = validate(study, process_beats, align=args.align)
+    from incprof.systems.heartbeats.validate_answer import write_json, write_text
+
+    answer = study.summary, found.result, found.beats, found.agreement, found.overhead, sys.stdout
     if args.json:
-        from incprof.systems.heartbeats.validate_answer import write_json
-
-        write_json(study.summary, found.beats, found.agreement, found.overhead, sys.stdout)
+        write_json(*answer)
     else:
-        from incprof.systems.heartbeats.validate_answer import write_text
-
-        write_text(
-            study.summary, found.result, found.beats, found.agreement, found.overhead, sys.stdout,
-            width=text_width(), colour=wants_colour(),
-        )  # fmt: skip
+        write_text(*answer, width=text_width(), colour=wants_colour())
     _check_agreement(found, args.min_agreement)
     return PartialDataError.exit_code if study.partial or process_beats.found.damaged else 0
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TextIO
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult, RunSummary
-from incprof.analysis.views.tracks import badge, cells, runs, sign
-from incprof.report.render.json import rounded, run_json, write
+from incprof.analysis.views.tracks import cells, runs, sign
+from incprof.model.section import Column, Table
+from incprof.report.render.json import json_rows, rounded, run_json, write
+from incprof.report.render.text import text_table
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
-from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, rate, seconds
+from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, seconds
 from incprof.systems.heartbeats.validation import (
     UNSEEN,
     Agreement,
@@ -28,7 +30,9 @@ from incprof.systems.heartbeats.validation import (
 
 ROOM = len("heartbeats  ")
 FINE = 8
-FIGURES = 74
+# Terminal columns of a heartbeat's name, at least, and where there is room.
+LEAST_NAME, LONGEST = 20, 1000
+SHARES = {"Recall %": "recall", "Coverage %": "coverage", "Busy %": "busy", "Spill %": "spill_beats"}
 # Below this agreement the confusion table is shown.
 PERFECT = 0.9995
 
@@ -52,10 +56,10 @@ def write_text(
     console.print()
     _ribbons(console, found)
     console.print()
-    console.print(_phase_table(result, beats, found, max(console.width - FIGURES, 20)))
+    console.print(text_table(_phase_table(found.phases, result, beats), console.width))
     if found.agreement < PERFECT and len(found.phases) > 1:
         console.print()
-        console.print(_confusion_table(found))
+        console.print(text_table(_confusion_table(found), console.width))
     console.print()
     console.print(_cost_line(cost), soft_wrap=True)
     for note in found.notes:
@@ -114,47 +118,44 @@ def _sign(label: int) -> str:
     return "?" if label == UNSEEN else sign(label)
 
 
-def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int) -> Table:
-    """Return a table of the phases, a row each; names of heartbeats take at most `room` columns."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("Phase", OF_RUN, "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
+def _phase_table(phases: Sequence[PhaseAgreement], result: PhaseResult, beats: Beats) -> Table:
+    """Return the phases, a row each."""
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}
     called = Names(names.values())
-    for phase, recorded in zip(found.phases, result.phases, strict=True):
-        own = "\n".join(called(names[number], room) for number in phase.heartbeats) or "(none)"
-        table.add_row(
-            Text(f" {badge(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
-        )
-    return table
 
+    def heartbeats(phase: PhaseAgreement, room: int) -> str:
+        room = max(room // max(len(phase.heartbeats), 1), LEAST_NAME)
+        return ", ".join(called(names[number], room) for number in phase.heartbeats) or "(none)"
 
-def _cells(phase: PhaseAgreement) -> tuple[str, ...]:
-    """Return the measures of a phase, formatted."""
-    return (
-        pct(phase.recall),
-        pct(phase.coverage),
-        pct(phase.busy),
-        pct(phase.spill_beats),
-        "-" if phase.rate_hz is None else rate(phase.rate_hz),
-        seconds(phase.mean_s),
+    columns = (
+        Column("Phase", lambda phase: phase.id, "phase", key="id"),
+        Column(None, lambda phase: rounded(phase.seconds), key="seconds"),
+        Column(None, lambda phase: phase.heartbeats, key="heartbeats"),
+        Column(None, lambda phase: phase.missing, key="missing"),
+        Column(None, lambda phase: phase.same_as, key="same_as"),
+        Column(OF_RUN, lambda phase: f"{result.phases[phase.id].app_pct:.1f}", "percent"),
+        *(
+            Column(head, lambda phase, key=key: rounded(getattr(phase, key)), "percent", key=key)
+            for head, key in SHARES.items()
+        ),
+        Column(None, lambda phase: rounded(phase.spill_busy), key="spill_busy"),
+        Column("Rate /s", lambda phase: rounded(phase.rate_hz), "number", key="rate_hz"),
+        Column("Mean", lambda phase: None if phase.mean_s is None else round(phase.mean_s, 12), "s", key="mean_s"),
+        Column("Heartbeats", lambda phase: heartbeats(phase, LONGEST), fit=heartbeats),
     )
+    return Table(columns, phases)
 
 
 def _confusion_table(found: Agreement) -> Table:
     """Return the phases indicated by heartbeats for each phase's compared time, in percent of it."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("% of phase", justify="right", no_wrap=True)
-    named = np.flatnonzero(found.confusion.sum(axis=0) > 0).tolist()
-    for column in named:
+
+    def share(column: int) -> Column:
         head = "silent" if column == len(found.phases) else f"as {found.phases[column].id}"
-        table.add_column(head, justify="right", no_wrap=True)
-    for phase, row in zip(found.phases, found.confusion, strict=True):
-        if row.sum() > 0:
-            shares = (row / row.sum()).tolist()
-            table.add_row(Text(f" {badge(phase.id)} ", style=style(phase.id)), *(pct(shares[c]) for c in named))
-    return table
+        return Column(head, lambda row: float(row[1][column] / row[1].sum()), "percent")
+
+    named = np.flatnonzero(found.confusion.sum(axis=0) > 0).tolist()
+    rows = [(phase.id, row) for phase, row in zip(found.phases, found.confusion, strict=True) if row.sum() > 0]
+    return Table((Column("% of phase", lambda row: row[0], "phase"), *map(share, named)), rows)
 
 
 def _cost_line(cost: Overhead | None) -> str:
@@ -182,14 +183,11 @@ def _pct(value: float | None) -> str:
 SCHEMA = "incprof.validate/1"
 
 
-def write_json(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | None, out: TextIO) -> None:
+def write_json(
+    run: RunSummary, result: PhaseResult, beats: Beats, found: Agreement, cost: Overhead | None, out: TextIO
+) -> None:
     """Write one JSON object and a newline."""
-    write(as_dict(run, beats, found, cost), out)
-
-
-def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | None) -> dict[str, object]:
-    """Return the result in the terms of the schema."""
-    return {
+    answer = {
         "schema": SCHEMA,
         "run": run_json(run),
         "agreement": rounded(found.agreement),
@@ -198,7 +196,7 @@ def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | No
         "compared_s": rounded(found.compared_s),
         "total_s": rounded(found.total_s),
         "alignment": _alignment(found.alignment, found.unwarped),
-        "phases": [_phase(phase) for phase in found.phases],
+        "phases": json_rows(_phase_table(found.phases, result, beats)),
         "confusion": {
             "phases": [phase.id for phase in found.phases],
             "seconds": [[rounded(value) for value in row[:-1]] for row in found.confusion.tolist()],
@@ -220,6 +218,7 @@ def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | No
         "timeline": _timeline(found.timeline),
         "notes": list(found.notes),
     }
+    write(answer, out)
 
 
 def _alignment(alignment: Alignment, unwarped: float | None) -> dict[str, object]:
@@ -232,24 +231,6 @@ def _alignment(alignment: Alignment, unwarped: float | None) -> dict[str, object
         "agreement_without_warp": rounded(unwarped),
         "recorded_s": [rounded(at) for at in alignment.recorded_s.tolist()],
         "heartbeats_s": [rounded(at) for at in alignment.beats_s.tolist()],
-    }
-
-
-def _phase(phase: PhaseAgreement) -> dict[str, object]:
-    """Return the measures of a phase."""
-    return {
-        "id": phase.id,
-        "seconds": rounded(phase.seconds),
-        "heartbeats": list(phase.heartbeats),
-        "missing": list(phase.missing),
-        "same_as": phase.same_as,
-        "recall": rounded(phase.recall),
-        "coverage": rounded(phase.coverage),
-        "busy": rounded(phase.busy),
-        "spill_beats": rounded(phase.spill_beats),
-        "spill_busy": rounded(phase.spill_busy),
-        "rate_hz": rounded(phase.rate_hz),
-        "mean_s": None if phase.mean_s is None else round(phase.mean_s, 12),
     }
 
 
