@@ -119,8 +119,10 @@ def periods(counted: Side, guessed: Side) -> tuple[int, int]:
 
 def main() -> int:
     """Print a Markdown table."""
-    wanted = sys.argv[1:]
-    programs = [p for p in all_programs() if p.name in wanted or not wanted]
+    wanted, programs = sys.argv[1:], all_programs()
+    if unknown := set(wanted) - {program.name for program in programs}:
+        sys.exit(f"no such program in truth/programs: {', '.join(sorted(unknown))}")
+    programs = [program for program in programs if program.name in wanted or not wanted]
     columns = "program", "ARI", "with, script", "without, script", "sites with", "without", "kinds", "calls", "bounded"
     print(f"| {' | '.join(columns)} | periods |")
     print("|---" * 10 + "|", flush=True)
@@ -146,6 +148,8 @@ def main() -> int:
         scores = " | ".join(f"{against_script(each):.3f}" for each in sides)
         line = f"{agreements[-1]:.3f} | {scores} | {texts[0]} | {texts[1]} | {found.right} of {both.functions.right}"
         print(f"| {program.name} | {line} | {_told(of_calls, of_periods)} |", flush=True)
+    if not agreements:
+        return 1
     with_pg, without = sums
     line = f"{statistics.median(agreements):.3f} | | | F1 {with_pg.f1:.3f} | F1 {without.f1:.3f}"
     kinds = f"{without.right} of {functions.right}"
