@@ -66,10 +66,9 @@ def write_text(
 
 def _head(run: BeatRun) -> str:
     """Return a description of a run, in one line."""
-    parts = [words.printable(run.app), f"{run.ranks} rank" + "s" * (run.ranks != 1)]
-    parts.append(f"{run.threads} thread" + "s" * (run.threads != 1))
-    parts.append(f"{run.intervals} interval" + "s" * (run.intervals != 1) + f" of {run.interval_s:g} s")
-    return ", ".join([*parts, words.elapsed(run.duration_s)])
+    size = f"{words.count(run.ranks, 'rank')}, {words.count(run.threads, 'thread')}"
+    intervals = f"{words.count(run.intervals, 'interval')} of {run.interval_s:g} s"
+    return f"{words.printable(run.app)}, {size}, {intervals}, {words.elapsed(run.duration_s)}"
 
 
 def most_notable(diffs: Sequence[BeatDiff]) -> list[BeatDiff]:

@@ -109,20 +109,15 @@ def takes_blocks(out: TextIO) -> bool:
 
 def head(run: BeatRun) -> str:
     """Return a description of the recording, in one line."""
-    parts = [words.printable(run.app), _count(run.ranks, "rank")]
+    parts = [words.printable(run.app), words.count(run.ranks, "rank")]
     if run.processes > run.ranks:
         parts.append(f"{run.processes} processes")
-    parts.append(_count(run.threads, "thread"))
-    parts.append(f"{_count(run.intervals, 'interval')} of {run.interval_s:g} s")
+    parts.append(words.count(run.threads, "thread"))
+    parts.append(f"{words.count(run.intervals, 'interval')} of {run.interval_s:g} s")
     parts.append(words.elapsed(run.duration_s))
     if run.start_s >= 0.0005:
         parts.append(f"from {words.elapsed(run.start_s)} on")
     return ", ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    """Return "1 rank", "2 ranks"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def beats_table(run: BeatRun, beats: Sequence[BeatSummary]) -> Table:
@@ -145,7 +140,7 @@ def beats_table(run: BeatRun, beats: Sequence[BeatSummary]) -> Table:
     always = (
         Column("ID", lambda beat: beat.id, "count"),
         Column("Name", name, fit=name),
-        Column("Count", lambda b: _count(b.pulses, "pulse") if _only_pulses(b) else str(b.count), "count"),
+        Column("Count", lambda b: words.count(b.pulses, "pulse") if _only_pulses(b) else str(b.count), "count"),
     )
     others = (
         Column("Rate /s", lambda beat: beat.rate_hz, "number"),

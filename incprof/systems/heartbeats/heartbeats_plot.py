@@ -152,11 +152,10 @@ def _duration_axis(axes: Axes, traces: Sequence[BeatTrace]) -> None:
 
 def _title(picture: Figure, run: BeatRun, left_out: int) -> None:
     """Set the title: the run, and the number of heartbeats not drawn."""
-    ranks = f"{run.ranks} rank" + "s" * (run.ranks != 1)
-    parts = [words.fitted(words.printable(run.app), 40), ranks, f"intervals of {run.interval_s:g} s"]
-    parts.append(words.elapsed(run.duration_s))
+    parts = [words.fitted(words.printable(run.app), 40), words.count(run.ranks, "rank")]
+    parts += [f"intervals of {run.interval_s:g} s", words.elapsed(run.duration_s)]
     if left_out:
-        parts.append(f"{left_out} more heartbeat{'s' * (left_out != 1)} with less time not drawn")
+        parts.append(f"{words.count(left_out, 'more heartbeat')} with less time not drawn")
     picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
 
 

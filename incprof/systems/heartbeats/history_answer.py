@@ -11,6 +11,7 @@ from incprof.report.render.json import significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
+from incprof.report.words.formatting import count
 from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Past, Slow
 
 SHOWN = 80
@@ -20,7 +21,11 @@ STRETCHES = 5
 def write_text(history: History, out: TextIO, *, width: int = 120, every: bool = False) -> None:
     """Write the result, about `width` columns wide; `every` metric, or SHOWN of them and all poor ones."""
     run = history.run
-    parts = [words.printable(run.app), _count(run.ranks, "rank"), f"{_count(history.threads, 'thread')} at a time"]
+    parts = [
+        words.printable(run.app),
+        count(run.ranks, "rank"),
+        f"{count(history.threads, 'thread')} at a time",
+    ]
     out.write(", ".join([*parts, words.elapsed(run.duration_s), f"started {when(history.start_unix_s)}"]) + "\n")
     out.writelines(line + "\n" for line in _about(history))
     out.write("\n" + verdict(history) + "\n")
@@ -40,12 +45,12 @@ def _about(history: History) -> list[str]:
     """Return a description of the past runs used."""
     path, n = words.printable(history.path), len(history.past_starts_unix_s)
     done = {"added": f"added to {path}", "updated": f"brought up to date in {path}", "known": f"already in {path}"}
-    lines = [done[history.how] + (f", {_count(history.forgotten, 'old run')} forgotten" if history.forgotten else "")]
+    lines = [done[history.how] + (f", {count(history.forgotten, 'old run')} forgotten" if history.forgotten else "")]
     if n:
         span = f", {when(history.past_starts_unix_s[0])} to {when(history.past_starts_unix_s[-1])}"
-        lines.append(f"{_count(n, 'past run')} with as many ranks and about as many threads{span}")
+        lines.append(f"{count(n, 'past run')} with as many ranks and about as many threads{span}")
     if history.other_threads:
-        lines.append(f"{_count(history.other_threads, 'past run')} with other numbers of threads left out")
+        lines.append(f"{count(history.other_threads, 'past run')} with other numbers of threads left out")
     if history.other_argv:
         lines.append(f"{history.other_argv} of them had other arguments: if those change the work, keep another file")
     return lines
@@ -115,16 +120,11 @@ def slow_lines(slow: Slow) -> list[str]:
     lines = [f"  {name}: {slow.slow} of {slow.intervals} intervals above {words.seconds(slow.limit_s)}"]
     longest = sorted(slow.stretches, key=lambda s: (-s.intervals, s.start_s))[:STRETCHES]
     for stretch in sorted(longest, key=lambda s: s.start_s):
-        what = f"{_count(stretch.intervals, 'interval')}, mean {words.seconds(stretch.mean_s)}"
+        what = f"{count(stretch.intervals, 'interval')}, mean {words.seconds(stretch.mean_s)}"
         lines.append(f"    {round(stretch.start_s, 3):.8g} to {round(stretch.end_s, 3):.8g} s: {what}")
     if len(longest) < len(slow.stretches):
         lines.append(f"    and {len(slow.stretches) - len(longest)} shorter ones")
     return lines
-
-
-def _count(number: int, noun: str) -> str:
-    """Return "1 run", "2 runs"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # A run compared with its application's history as JSON, incprof.heartbeats-history/1 (docs/use/heartbeats.md).

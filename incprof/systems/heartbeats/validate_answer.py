@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 import numpy as np
@@ -134,16 +134,18 @@ def _phase_table(phases: Sequence[PhaseAgreement], result: PhaseResult, beats: B
         Column(None, lambda phase: phase.missing, key="missing"),
         Column(None, lambda phase: phase.same_as, key="same_as"),
         Column(OF_RUN, lambda phase: f"{result.phases[phase.id].app_pct:.1f}", "percent"),
-        *(
-            Column(head, lambda phase, key=key: rounded(getattr(phase, key)), "percent", key=key)
-            for head, key in SHARES.items()
-        ),
+        *(Column(head, _share(key), "percent", key=key) for head, key in SHARES.items()),
         Column(None, lambda phase: rounded(phase.spill_busy), key="spill_busy"),
         Column("Rate /s", lambda phase: rounded(phase.rate_hz), "number", key="rate_hz"),
         Column("Mean", lambda phase: None if phase.mean_s is None else round(phase.mean_s, 12), "s", key="mean_s"),
         Column("Heartbeats", lambda phase: heartbeats(phase, LONGEST), fit=heartbeats),
     )
     return Table(columns, phases)
+
+
+def _share(key: str) -> Callable[[PhaseAgreement], float | None]:
+    """Return a function that reads a share of a phase."""
+    return lambda phase: rounded(getattr(phase, key))
 
 
 def _confusion_table(found: Agreement) -> Table:

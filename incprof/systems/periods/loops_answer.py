@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import chain, groupby
 from typing import TextIO
 
@@ -15,6 +15,7 @@ from incprof.model import FloatArray
 from incprof.model.section import Column, Table
 from incprof.readers.series.columns import Wanted, position
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of
+from incprof.report.render.json import significant
 from incprof.report.render.plain import plain_table
 from incprof.report.text.console import console_for
 from incprof.report.words.formatting import cell_len, fitted
@@ -158,7 +159,7 @@ def _confidence(value: float) -> str:
 
 LOOPS, LOOP_CHANGE = "incprof.loops/1", "incprof.loops.change/1"
 PERIODS, PERIOD_CHANGE = "incprof.period/1", "incprof.period.change/1"
-DIGITS = 9
+_round = partial(significant, digits=9)
 
 Row = dict[str, object]
 
@@ -244,15 +245,11 @@ def periods_dict(source: str, name: str, found: SeriesPeriods) -> Row:
 
 def _stretch(each: PeriodSum | Stretch) -> Row:
     """Return a period or a segment. confidence: null where it is infinite."""
-    return {**asdict(each), "confidence": _round(each.confidence) if math.isfinite(each.confidence) else None}
+    return {**asdict(each), "confidence": _round(each.confidence)}
 
 
-def _pct(part: int, whole: int) -> float:
+def _pct(part: int, whole: int) -> float | None:
     return _round(100 * part / whole)
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
 
 
 # Loops in a stream of events and periods of a series, by the dynamic periodicity detector: whole or growing input.

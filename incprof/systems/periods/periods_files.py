@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import numpy as np
 
 from incprof.model import FloatArray
 from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.render.json import significant, write
 from incprof.systems.periods.pattern_result import Pattern, Patterns, segments_of
 from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA, MATCH_SCHEMA = "incprof.periods/1", "incprof.periods.match/1"
-DIGITS = 9
+_round = partial(significant, digits=9)
 
 
 def write_json(
@@ -43,8 +44,7 @@ def write_json(
     if nodes:
         answer["nodes"] = list(nodes)
     answer |= uses
-    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+    write(answer, out, ascii_only=False)
 
 
 def state_json(
@@ -82,7 +82,7 @@ def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dic
                 {
                     "start": part.start,
                     "instances": part.instances,
-                    "wgss": None if part.wgss is None else _round(part.wgss),
+                    "wgss": _round(part.wgss),
                 }
                 for part in one.parts
             ],
@@ -93,7 +93,7 @@ def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dic
 
 def _share(value: float | None) -> float | None:
     """Return a share as a percentage; None if it is missing or infinite."""
-    return None if value is None or not math.isfinite(value) else _round(100 * float(value))
+    return None if value is None else _round(100 * float(value))
 
 
 def write_matches_json(source: str, name: str, path: str, found: Sequence[Match], out: TextIO) -> None:
@@ -116,8 +116,7 @@ def write_matches_json(source: str, name: str, path: str, found: Sequence[Match]
         "match": places[0] if found[0].is_part else None,
         "candidates": places,
     }
-    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+    write(answer, out, ascii_only=False)
 
 
 def as_dict(
@@ -130,7 +129,7 @@ def as_dict(
             "source": source,
             "column": name,
             "samples": found.samples,
-            "interval_s": None if interval_s is None else _round(interval_s),
+            "interval_s": _round(interval_s),
             "duration_s": None if interval_s is None else _round(interval_s * found.samples),
         },
         "summary": found.summary,
@@ -192,11 +191,6 @@ def _pattern_json(pattern: Pattern) -> dict[str, object]:
         "wgss_per_sample": _round(pattern.wgss_per_sample),
         "wgss_history": [_round(value) for value in pattern.history],
     }
-
-
-def _round(value: float) -> float:
-    """Return a finite number rounded to its meaningful digits."""
-    return float(f"{value:.{DIGITS}g}")
 
 
 # Patterns as CSV: a row for each point of each pattern.

@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.report.plots.style import WIDTH_IN, save, time_unit
 from incprof.report.words.colours import NO_PHASE, marked, phase_colour
 from incprof.report.words.display_names import clean
-from incprof.report.words.formatting import duration, fitted, pct, seconds, size
+from incprof.report.words.formatting import count, duration, fitted, pct, seconds, size
 from incprof.safe.printable import printable
 from incprof.study.study import Study
 from incprof.systems.mpi.analyse.communication import Communication, PlaceTime, communication
@@ -132,13 +132,13 @@ def _stretches(found: Communication, row: int) -> list[dict[str, Any]]:
 
 def _matrix(found: Communication) -> list[dict[str, Any]]:
     """Return the nonempty cells: places in percent of the matrix, and bytes relative to the largest."""
-    count, most = len(found.cells) - 1, float(found.bytes.max(initial=0.0))
-    side = round(100 / count, 3)
+    cells, most = len(found.cells) - 1, float(found.bytes.max(initial=0.0))
+    side = round(100 / cells, 3)
     out = []
     for row, column in np.argwhere(found.bytes > 0).tolist():
         amount = float(found.bytes[row, column])
         said = f"{_ranks(found, row)} to {_ranks(found, column)}: {size(round(amount))}"
-        place = {"x": round(column * 100 / count, 3), "y": round(row * 100 / count, 3), "side": side}
+        place = {"x": round(column * 100 / cells, 3), "y": round(row * 100 / cells, 3), "side": side}
         # The offset makes small amounts visible.
         out.append({**place, "strength": round(0.15 + 0.85 * amount / most, 2), "said": said})
     return out
@@ -190,9 +190,7 @@ def figure(found: Communication) -> Figure:
     _places(right, found)
     process = found.signature.process
     ranks, phases = len(found.ranks), len(process.found.phases)
-    title = (
-        f"{fitted(printable(process.app), 40)}, {ranks} rank{'s' * (ranks != 1)}, {phases} phase{'s' * (phases != 1)}"
-    )
+    title = f"{fitted(printable(process.app), 40)}, {count(ranks, 'rank')}, {count(phases, 'phase')}"
     picture.suptitle(title, fontsize=9, x=0.01, ha="left").set_parse_math(False)
     return picture
 

@@ -12,7 +12,7 @@ import numpy as np
 from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows, significant, write
 from incprof.report.render.plain import write_plain
-from incprof.report.words.formatting import pct, rate, seconds, size
+from incprof.report.words.formatting import count, pct, rate, seconds, size
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.extrapolation import Analysis, Prediction, ScaledRun, variation
 from incprof.systems.mpi.analyse.signature import PhaseTime
@@ -111,10 +111,10 @@ def _program(runs: Sequence[ScaledRun]) -> dict[str, object]:
         "trace_bytes": [run.trace_bytes for run in runs],
     }
     times = {
-        method: _figure(variation([run.analyses[number].seconds for run in runs]))
+        method: significant(variation([run.analyses[number].seconds for run in runs]))
         for number, method in enumerate(methods)
     }
-    varies: dict[str, object] = {name: _figure(variation(values)) for name, values in columns.items()}
+    varies: dict[str, object] = {name: significant(variation(values)) for name, values in columns.items()}
     return {
         "app": runs[0].app,
         "methods": methods,
@@ -145,10 +145,6 @@ def _figures(one: Analysis) -> dict[str, object]:
     }
 
 
-def _figure(value: float | None) -> float | None:
-    return None if value is None else significant(value)
-
-
 def write_scales(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
     """Write two tables for each program: the cost of the analysis, and the error of the prediction.
 
@@ -157,8 +153,7 @@ def write_scales(programs: Sequence[Sequence[ScaledRun]], out: TextIO) -> None:
     for number, runs in enumerate(programs):
         methods = [one.method for one in runs[0].analyses]
         named = " against ".join(f"{method} ({METHODS[method]})" for method in methods)
-        count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
-        out.write("\n" * (number > 0) + f"{printable(runs[0].app)}, {count}, method {named}\n\n")
+        out.write("\n" * (number > 0) + f"{printable(runs[0].app)}, {count(len(runs), 'run')}, method {named}\n\n")
         write_plain(_analysis(runs), out)
         out.write("\n")
         write_plain(_prediction(runs), out)

@@ -14,7 +14,7 @@ from incprof.analysis.views.tracks import SIGNS, sign, stretched
 from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows, significant, write
 from incprof.report.render.plain import write_plain
-from incprof.report.words.formatting import OF_RUN, pct, seconds
+from incprof.report.words.formatting import OF_RUN, count, pct, seconds
 from incprof.safe.printable import printable
 from incprof.systems.mpi.analyse.event_phases import SIMILAR, EventPhase
 from incprof.systems.mpi.analyse.mpi_events import TIMES, EventKind
@@ -51,13 +51,12 @@ def write_text(
     found, guess = process.found, process.predicted
     whose = f"{process.events} MPI calls of rank {process.rank}"
     what = f"method {signature.method} ({METHODS[signature.method]})"
-    out.write(f"{printable(process.app)}, {ranks} rank{'s' * (ranks != 1)}, {whose}, {what}\n")
+    out.write(f"{printable(process.app)}, {count(ranks, 'rank')}, {whose}, {what}\n")
     if signature.method != "robust":
         out.write(f"{work_line(signature)}\n")
-    count = len(found.phases)
     part = guess.set_s / found.aet_s if found.aet_s else 0.0
     once = signature.set_s / found.aet_s if found.aet_s else 0.0
-    out.write(f"{count} phase{'s' * (count != 1)} in {pct(found.coverage)} % of {seconds(found.aet_s)}\n")
+    out.write(f"{count(len(found.phases), 'phase')} in {pct(found.coverage)} % of {seconds(found.aet_s)}\n")
     out.write(
         f"predicted from the first {seconds(guess.set_s)} ({pct(part)} % of the run): {seconds(guess.pet_s)}, "
         f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {pct(process.error)} %\n"
