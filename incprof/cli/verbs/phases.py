@@ -101,7 +101,7 @@ def plot(study: Study, args: argparse.Namespace) -> None:
     draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 
 
-def write(study: Study, args: argparse.Namespace, sections: list[Section], parts: list[CardPart] | None) -> None:
+def write(study: Study, args: argparse.Namespace, sections: list[Section], parts: list[CardPart] | None = None) -> None:
     """Print the answer in the requested form. parts: of the cards of phases; None if they were not requested."""
     from incprof.report.card_answer import card_section, cards_json
     from incprof.study.sites.store import FOUND

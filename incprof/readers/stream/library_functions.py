@@ -17,6 +17,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 from incprof.model import (
     LIBRARY,
     OWN,
+    PROFILER,
     BoolArray,
     Function,
     IntArray,
@@ -75,7 +76,7 @@ def with_static_runtime(profile: IntervalProfile) -> IntervalProfile:
         elif function >= 0 and named[function]:
             top[place] = place
     node = profile.samples.node.astype(np.int64)
-    where = np.flatnonzero(top[node] >= 0)
+    where = np.flatnonzero((top[node] >= 0) & (profile.samples.kind != PROFILER))
     to = top[node[where]]
     self_s = moved(profile, profile.self_s, where, profile.paths.function[to].astype(np.int64))
     node[where] = to
