@@ -216,7 +216,7 @@ def _lanes(waits: Waits, kinds: Kinds, phases: list[PhaseWaits], bins: TimeBins)
     largest = sorted(shares, key=lambda cause: -float(np.nansum(shares[cause])))[:MOST_LANES]
     found = []
     for cause in largest:
-        edges, values = edges_of(bins.start_s, bins.end_s, 100.0 * shares[cause])
+        edges, values = edges_of(bins.start_s, bins.end_s, shares[cause])
         title = f"share of the time of busy threads, waiting for {NAMES[cause]}"
         found.append(Lane(f"waiting: {NAMES[cause]}", "%", edges, values, title, f"wait_{cause}"))
     return tuple(found)
