@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from incprof.model.section import Column, Lane, edges_of
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, percent
 from incprof.study.study import Study
+from incprof.symbols.addr2line import Chain
+from incprof.symbols.demangle import display_names
 from incprof.symbols.python_code import line_at
-from incprof.symbols.source_lines import lines_of
+from incprof.symbols.source_lines import chains_of
 from incprof.systems.waiting.analyse import (
     CauseWaits,
     Holder,
@@ -50,7 +53,19 @@ MOST_NAMED, MOST_CALLERS, MOST_LANES = 3, 2, 4
 # The share of samples left out from which it is worth a note.
 THINNED = 0.05
 
-Place = tuple[str, int]
+
+class Place(NamedTuple):
+    """A place in the source at which a path waits.
+
+    Attributes:
+        file: its name.
+        line: its line.
+        inlined: names of the functions inlined there, outermost first.
+    """
+
+    file: str
+    line: int
+    inlined: tuple[str, ...] = ()
 
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
@@ -100,20 +115,19 @@ def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[st
 
 def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
     """Return the JSON value of a path."""
-    names = _names(waits, path.node)
-    file, line = places.get(path.node, (None, None))
+    names, place = _names(waits, path.node, places), places.get(path.node)
     found: dict[str, object] = {
         "seconds": path.seconds,
         "kind": path.kind or None,
         "called": path.called or None,
         "function": names[-1] if names else None,
         "path": names,
-        "file": file,
-        "line": line,
+        "file": place and place.file,
+        "line": place and place.line,
         "threads": list(path.threads),
     }
     if path.holder is not None:
-        held = _names(waits, path.holder.node)
+        held = _names(waits, path.holder.node, places)
         found["holder"] = {
             "thread": path.holder.thread,
             "share": path.holder.share,
@@ -123,29 +137,38 @@ def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[
     return found
 
 
-def _names(waits: Waits, node: int) -> list[str]:
+def _names(waits: Waits, node: int, places: dict[int, Place]) -> list[str]:
     """Return the functions on the path to a node, outermost first."""
     functions = waits.paths.functions
-    return [functions[each].name for each in functions_to(waits, node) if each != BROKEN]
+    inlined = places[node].inlined if node in places else ()
+    return [*(functions[each].name for each in functions_to(waits, node) if each != BROKEN), *inlined]
 
 
 def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> dict[int, Place]:
     """Return file and line at which the nodes of the phases' paths wait, as far as the program has them."""
-    nodes = {path.node for phase in phases for cause in phase.causes for path in cause.paths if path.node}
+    paths = [path for phase in phases for cause in phase.causes for path in cause.paths]
+    nodes = {path.node for path in paths} | {path.holder.node for path in paths if path.holder is not None}
     modules, tree, found = waits.paths.modules, waits.paths.tree, dict[int, Place]()
     by_module: dict[str, list[int]] = defaultdict(list)
-    for node in sorted(nodes):
+    for node in sorted(nodes - {0}):
         module = modules.get(int(waits.paths.module[node]))
         if module is None:
             continue
         if module.code is not None:
-            found[node] = (module.path, line_at(module.code, int(tree.address[node])))
+            found[node] = Place(module.path, line_at(module.code, int(tree.address[node])))
         else:
             by_module[module.name].append(node)
     for name, mine in by_module.items():
-        lines = lines_of(study.run, study.recorded, name, [int(tree.address[node]) for node in mine], exe=study.exe)
-        found |= {node: (place[0], place[1]) for node, place in zip(mine, lines, strict=True) if place}
+        chains = chains_of(study.run, study.recorded, name, [int(tree.address[node]) for node in mine], exe=study.exe)
+        found |= {node: place for node, chain in zip(mine, chains, strict=True) if (place := _place(chain))}
     return found
+
+
+def _place(chain: Chain) -> Place | None:
+    """Return the innermost place of a chain, with the functions inlined there; None where it has no line."""
+    if not chain or not chain[0].line:
+        return None
+    return Place(chain[0].file, chain[0].line, tuple(display_names([frame.function for frame in chain[-2::-1]])))
 
 
 def _sentence(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> str | None:
@@ -180,18 +203,18 @@ def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
 
 def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
     """Return a path in words: what waits, where, and who holds the lock."""
-    names = [short(name) for name in _names(waits, path.node)][::-1]
+    names = [short(name) for name in _names(waits, path.node, places)][::-1]
     place = places.get(path.node)
     chain = " < ".join(names[: 1 + MOST_CALLERS])
     if place and names:
-        chain = " < ".join([f"{names[0]} ({where(*place)})", *names[1 : 1 + MOST_CALLERS]])
+        chain = " < ".join([f"{names[0]} ({where(place.file, place.line)})", *names[1 : 1 + MOST_CALLERS]])
     said = " in ".join(part for part in (short(path.called) if path.called else path.kind, chain) if part)
-    return said + (_held(path.holder, waits) if path.holder is not None else "")
+    return said + (_held(path.holder, waits, places) if path.holder is not None else "")
 
 
-def _held(holder: Holder, waits: Waits) -> str:
+def _held(holder: Holder, waits: Waits, places: dict[int, Place]) -> str:
     """Return ", held by thread 1 in usleep < holder"."""
-    names = _names(waits, holder.node)
+    names = _names(waits, holder.node, places)
     place = " in " + " < ".join([short(holder.called), *(short(name) for name in names[-1:])]) if holder.called else ""
     return f", held by thread {holder.thread}{place}"
 
