@@ -48,6 +48,7 @@ struct wait_span {
     uint32_t state;  /* enum wait_state (waits.c) */
     uint32_t call;   /* 1 + the system call's number; 0: none */
     uint32_t object; /* enum wait_object */
+    bool is_first;   /* the thread did something else at the end of the span before */
     uint32_t holder; /* 1 + number of the thread that holds the lock; 0: unknown */
     struct wait_site site;
 };

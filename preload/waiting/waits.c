@@ -21,8 +21,10 @@
 #define MOST_CREDIT_NS 4000000
 #define WAKING_NS 10000
 #define BETWEEN_CLOCKS 8 /* threads between two readings of the own CPU clock */
-/* While threads wait for short times, samples are this many times as frequent. */
+/* While threads wait for short times, samples are this many times as frequent; for so long at least, because a rate
+ * that depends on what threads do right now would find some waits too often. */
 #define FASTER 4
+#define FAST_NS 1000000000u
 #define SHARE_OF_SHORT 8 /* part of a span from which they do */
 /* Spans that only estimate are joined up to this length: phases may begin in between. */
 #define LONGEST_SPAN_NS 250000000u
@@ -33,7 +35,7 @@
 enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
 
 static uint64_t gap_ns; /* mean; 0: off */
-static uint64_t due_ns, last_ns;
+static uint64_t due_ns, last_ns, fast_until_ns, cost_ns;
 static int64_t credit_ns;
 static uint64_t random_state;
 static bool has_begun, is_refused;
@@ -48,14 +50,14 @@ void waits_begin(const struct config *config)
     gap_ns = config->waits_hz > 0 && config->format == FORMAT_STREAM ? 1000000000u / config->waits_hz : 0;
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
     last_ns = monotonic_ns();
-    credit_ns = MOST_CREDIT_NS;
+    credit_ns = MOST_CREDIT_NS / 4;
     random_state = last_ns | 1;
     has_begun = is_refused = false;
     resume = NULL;
     sites.record_size = sites.key_size = sizeof(struct wait_site);
     table_clear(&sites);
     spans.length = 0;
-    before_us = sampled = thinned = spent_ns = 0;
+    before_us = sampled = thinned = spent_ns = fast_until_ns = cost_ns = 0;
     task_forget();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         thread->waits = (struct thread_waits){0};
@@ -111,12 +113,15 @@ static bool is_same(const struct wait_span *one, const struct wait_span *other)
            one->holder == other->holder && memcmp(&one->site, &other->site, sizeof one->site) == 0;
 }
 
-/* Add a span to the thread's, or write that one and begin another. */
+/* Add a span to the thread's, or write that one and begin another. The first span after a change stays alone: it holds
+ * the rest of what the thread did before. */
 static void add_span(const struct interval *interval, struct thread_waits *waits, const struct wait_span *span)
 {
     struct wait_span *open = &waits->span;
     bool is_short = span->state == STATE_ONE_WAIT || span->end_ns - open->begin_ns <= LONGEST_SPAN_NS;
-    if (open->count > 0 && open->end_ns == span->begin_ns && is_short && is_same(open, span)) {
+    bool is_joined = is_same(open, span);
+    bool is_open = open->count > 0 && (!open->is_first || open->state == STATE_ONE_WAIT);
+    if (is_open && open->end_ns == span->begin_ns && is_short && is_joined) {
         open->end_ns = span->end_ns;
         open->waited_ns += span->waited_ns;
         open->delayed_ns += span->delayed_ns;
@@ -125,6 +130,7 @@ static void add_span(const struct interval *interval, struct thread_waits *waits
     }
     put_span(interval, waits);
     *open = *span;
+    open->is_first = !is_joined;
 }
 
 /* Return the number of the application's thread with this id, plus 1, or 0. */
@@ -366,12 +372,17 @@ void waits_sample(struct interval *interval)
         uint64_t used_ns = own_cpu_ns() - start_ns + WAKING_NS;
         credit_ns -= (int64_t)used_ns;
         spent_ns += used_ns;
+        cost_ns = (cost_ns * 7 + used_ns) / 8;
         has_begun = true;
     } else {
         for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
             thinned += is_live(thread);
     }
-    uint64_t mean_ns = credit_ns <= 0 ? 2 * gap_ns : is_busy ? gap_ns / FASTER : gap_ns;
+    if (is_busy)
+        fast_until_ns = now_ns + FAST_NS;
+    uint64_t mean_ns = now_ns < fast_until_ns ? gap_ns / FASTER : gap_ns;
+    uint64_t least_ns = cost_ns * 1000 / BUDGET; /* as often as the budget allows on average */
+    mean_ns = (mean_ns > least_ns ? mean_ns : least_ns) * (credit_ns <= 0 ? 2 : 1);
     due_ns = monotonic_ns() + drawn(mean_ns);
 }
 

@@ -1,8 +1,8 @@
 """Waiting by phase, cause and call path. m spans, n intervals, k phases, w distinct waits, b bins.
 
-A span in one wait counts exactly. Of the other spans of a thread in a phase, the time off the processors is exact too,
-and it is divided among the waits that the samples found, by the time between samples: a sample stands for the time
-since the one before it, so that long and frequent waits are found in proportion.
+The time off the processors of every span is exact. It belongs to the wait in which the thread was at both of its ends,
+half to each if these differ, and to the only one if the thread ran at the other end. Time of spans that begin and end
+while the thread runs is divided like that of the spans with one such end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfi
 from incprof.model.intervals import suspensions
 from incprof.model.time_use import SPENT, spent_on
 from incprof.systems.waiting.causes import CAUSES, Cause, Reason, reason_of
-from incprof.systems.waiting.read import BLOCKED, ONE_WAIT, Waits
+from incprof.systems.waiting.read import ONE_WAIT, Waits
 
 # Threads with less of the busiest one's CPU time are not part of a phase's main role.
 BUSY = 0.5
@@ -27,6 +27,8 @@ IDLE = 0.01
 # Paths of a cause, and those of a phase from which they are named.
 MOST_PATHS = 5
 MAIN_THREAD = 0
+# Spans of a thread follow each other if they are not further apart.
+APART_S = 1e-4
 # Classes of CPU samples that are waiting: of libraries that poll.
 SPINNING: dict[str, Cause] = {"mpi": "mpi", "openmp": "openmp", "device": "device"}
 # Functions in which threads begin.
@@ -118,7 +120,8 @@ class Kinds:
     """The distinct waits of a process.
 
     Attributes:
-        of_span: (m,) index of each span's wait; -1 where the thread was not blocked.
+        of_span: (m,) index of the wait at each span's end; -1 where the thread was not blocked.
+        before: (m,) the same at its beginning.
         reason: (w,) cause of each.
         site: (w,) indices of the sites; -1: unknown.
         node: (w,) innermost application frame.
@@ -126,6 +129,7 @@ class Kinds:
     """
 
     of_span: IntArray
+    before: IntArray
     reason: tuple[Reason, ...]
     site: IntArray
     node: IntArray
@@ -149,7 +153,20 @@ def kinds_of(waits: Waits) -> Kinds:
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_seen=is_seen))
         nodes.append(found.node if found else 0)
         called.append(_called([waits.paths.functions[frame].name for frame in found.frames]) if found else "")
-    return Kinds(of_span, tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called))
+    return Kinds(
+        of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
+    )
+
+
+def _before(waits: Waits, of_span: IntArray) -> IntArray:
+    """Return the wait at the end of the span before each of the same thread, (m,); -1 where there is none."""
+    order = np.lexsort((waits.begin_s, waits.thread))
+    before = np.full(len(order), -1, dtype=np.int64)
+    same = np.diff(waits.thread[order]) == 0
+    same &= np.abs(waits.begin_s[order][1:] - waits.end_s[order][:-1]) < APART_S
+    later = order[1:][same]
+    before[later] = of_span[order[:-1][same]]
+    return before
 
 
 def _called(names: Sequence[str]) -> str:
@@ -178,7 +195,7 @@ def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result:
 
 
 @dataclass(frozen=True)
-class _Table:
+class ThreadWaits:
     """Seconds of waits in a phase by thread, (t, w + 1); the last column is of waits that no sample found."""
 
     threads: IntArray
@@ -200,25 +217,29 @@ class _Table:
         return busy
 
 
-def _table(waits: Waits, kinds: Kinds, inside: FloatArray) -> _Table:
+def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWaits:
     """Return the waits of a phase by thread; inside: (m,) seconds of the spans in it."""
     use = np.flatnonzero(inside > 0)
     part = inside[use] / np.maximum(waits.end_s[use] - waits.begin_s[use], 1e-9)
     threads, row = np.unique(waits.thread[use], return_inverse=True)
     shape = (len(threads), len(kinds.reason) + 1)
-    what, state, waited = kinds.of_span[use], waits.state[use], waits.waited_s[use] * part
-    one = state == ONE_WAIT
+    last, first, waited = kinds.of_span[use], kinds.before[use], waits.waited_s[use] * part
+    first = np.where(waits.state[use] == ONE_WAIT, last, first)
     seconds, found = np.zeros(shape), np.zeros(shape)
-    np.add.at(seconds, (row[one], what[one]), waited[one])
-    some = state == BLOCKED
-    np.add.at(found, (row[some], what[some]), inside[use][some])
-    rest = np.bincount(row[~one], weights=waited[~one], minlength=len(threads))
+    share = np.where(last < 0, 1.0, np.where(first < 0, 0.0, 0.5))
+    for what, weight in ((first, share), (last, 1.0 - share)):
+        there = what >= 0
+        np.add.at(seconds, (row[there], what[there]), (waited * weight)[there])
+        one_end = there & ((first < 0) != (last < 0))
+        np.add.at(found, (row[one_end], what[one_end]), inside[use][one_end])
+    between = (first < 0) & (last < 0)
+    rest = np.bincount(row[between], weights=waited[between], minlength=len(threads))
     found[found.sum(axis=1) == 0, -1] = 1.0
     seconds += found * (rest / found.sum(axis=1))[:, None]
     delayed, wall = np.zeros(len(threads)), np.zeros(len(threads))
     np.add.at(delayed, row, waits.delayed_s[use] * part)
     np.add.at(wall, row, inside[use])
-    return _Table(threads, seconds, delayed, wall, seconds.sum(axis=1))
+    return ThreadWaits(threads, seconds, delayed, wall, seconds.sum(axis=1))
 
 
 def _of_phase(
@@ -226,7 +247,7 @@ def _of_phase(
     suspended_s: float, profile: IntervalProfile,
 ) -> PhaseWaits:  # fmt: skip
     """Return the waiting of a phase; inside: (m,) seconds of the spans in it."""
-    table = _table(waits, kinds, inside)
+    table = waits_by_thread(waits, kinds, inside)
     busy = table.busy
     whole = max(float(table.wall[busy].sum()), 1e-9)
     causes = []
@@ -250,7 +271,7 @@ def _of_phase(
 
 
 def _paths(
-    waits: Waits, kinds: Kinds, table: _Table, members: IntArray, inside: FloatArray, profile: IntervalProfile
+    waits: Waits, kinds: Kinds, table: ThreadWaits, members: IntArray, inside: FloatArray, profile: IntervalProfile
 ) -> tuple[WaitPath, ...]:
     """Return the longest waiting call paths of a cause; members: its waits."""
     groups: dict[tuple[tuple[int, ...], str, str], list[int]] = {}
