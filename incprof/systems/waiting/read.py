@@ -95,6 +95,49 @@ class _Sites:
         return self.numbers.setdefault((node, frames), len(self.numbers))
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """The images of a run, without names.
+
+    Attributes:
+        sites: node and frames of each.
+        heads: of the images: samples taken, left out, microseconds, whether the kernel denied something, sites.
+        spans: (m, COLUMNS) numbers as recorded, but times of the run, and sites of the run.
+        damaged: number of images that cannot be read.
+    """
+
+    sites: tuple[tuple[int, Frames], ...]
+    heads: tuple[tuple[int, ...], ...]
+    spans: IntArray
+    damaged: int
+
+    def waits(self, sites: tuple[Site, ...], paths: RecordedPaths, arch: str) -> Waits:
+        """Return the waits, given the names of sites and paths."""
+        spans = self.spans
+        begin_us, length_us = spans[:, 0].astype(np.float64), spans[:, 1].astype(np.float64)
+        return Waits(
+            begin_s=begin_us * US,
+            end_s=(begin_us + length_us) * US,
+            thread=spans[:, 2],
+            waited_s=np.minimum(spans[:, 3], length_us) * US,
+            delayed_s=np.minimum(spans[:, 4], length_us) * US,
+            samples=spans[:, 5] >> 2,
+            state=spans[:, 5] & 3,
+            site=spans[:, 6] - 1,
+            call=spans[:, 7] - 1,
+            object=spans[:, 8],
+            holder=spans[:, 9] - 1,
+            sites=sites,
+            paths=paths,
+            taken=sum(head[0] for head in self.heads),
+            left_out=sum(head[1] for head in self.heads),
+            own_s=sum(head[2] for head in self.heads) * US,
+            refused=any(head[3] for head in self.heads),
+            damaged=self.damaged,
+            arch=arch,
+        )
+
+
 def read_waits(path: str, directory: str, *, arch: str = "x86_64", exe: str | None = None) -> Waits | None:
     """Read the samples of waiting threads of a process; None if there are none.
 
@@ -109,34 +152,12 @@ def read_waits(path: str, directory: str, *, arch: str = "x86_64", exe: str | No
     images = list(interval_images(path, WAITS))
     if not images:
         return None
-    sites, heads, spans, damaged = _decode(images)
-    known = list(sites.numbers)
-    frames = [frame for _, chain in known for frame in chain]
+    decoded = decode(images)
+    frames = [frame for _, chain in decoded.sites for frame in chain]
     module = np.array([number for number, _ in frames], dtype=np.int64)
     address = np.array([place for _, place in frames], dtype=np.uint64)
     paths = recorded_paths(path, directory, exe=exe, module=module, address=address)
-    begin_us, length_us = spans[:, 0].astype(np.float64), spans[:, 1].astype(np.float64)
-    return Waits(
-        begin_s=begin_us * US,
-        end_s=(begin_us + length_us) * US,
-        thread=spans[:, 2],
-        waited_s=np.minimum(spans[:, 3], length_us) * US,
-        delayed_s=np.minimum(spans[:, 4], length_us) * US,
-        samples=spans[:, 5] >> 2,
-        state=spans[:, 5] & 3,
-        site=spans[:, 6] - 1,
-        call=spans[:, 7] - 1,
-        object=spans[:, 8],
-        holder=spans[:, 9] - 1,
-        sites=_named(known, paths),
-        paths=paths,
-        taken=sum(head[0] for head in heads),
-        left_out=sum(head[1] for head in heads),
-        own_s=sum(head[2] for head in heads) * US,
-        refused=any(head[3] for head in heads),
-        damaged=damaged,
-        arch=arch,
-    )
+    return decoded.waits(_named(decoded.sites, paths), paths, arch)
 
 
 def _named(known: Sequence[tuple[int, Frames]], paths: RecordedPaths) -> tuple[Site, ...]:
@@ -148,18 +169,18 @@ def _named(known: Sequence[tuple[int, Frames]], paths: RecordedPaths) -> tuple[S
     )
 
 
-def _decode(images: Sequence[IntervalImage]) -> tuple[_Sites, list[list[int]], IntArray, int]:
-    """Return sites, heads, spans (m, COLUMNS) with times of the run and sites of the run, and how many are damaged."""
+def decode(images: Sequence[IntervalImage]) -> Decoded:
+    """Decode the images of a run; damaged ones are left out."""
     payloads = [np.frombuffer(image.payload, dtype=np.uint8) for image in images]
     values, lengths, good = decode_rows(payloads)
     ends = np.cumsum(lengths)
-    sites, heads, tables = _Sites({}), list[list[int]](), [np.zeros((0, COLUMNS), dtype=np.int64)]
+    sites, heads, tables = _Sites({}), list[tuple[int, ...]](), [np.zeros((0, COLUMNS), dtype=np.int64)]
     for image, low, high, whole in zip(images, (ends - lengths).tolist(), ends.tolist(), good.tolist(), strict=True):
         found = _image(values[low:high], image.start_ns // 1000, sites) if whole else None
         if found is not None:
-            heads.append(found[0])
+            heads.append(tuple(found[0]))
             tables.append(found[1])
-    return sites, heads, np.concatenate(tables), len(images) - len(heads)
+    return Decoded(tuple(sites.numbers), tuple(heads), np.concatenate(tables), len(images) - len(heads))
 
 
 def _image(

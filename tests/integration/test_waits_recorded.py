@@ -1,0 +1,193 @@
+"""What recorded threads wait for, against the program's own clocks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incprof.study.study import Study
+from incprof.systems.waiting.analyse import Kinds, ThreadWaits, functions_to, kinds_of, waits_by_thread
+from incprof.systems.waiting.card import card
+from incprof.systems.waiting.read import Waits, read_waits
+from tests.integration.collector import Recording, variables
+from tests.integration.conftest import Build, Record
+
+REASONS = {
+    "sleep": ("sleep", ""), "mutex": ("lock", "mutex"), "condition": ("lock", "condition"),
+    "barrier": ("lock", "barrier"), "semaphore": ("lock", "semaphore"), "join": ("lock", "join"),
+    "pipe": ("network", "pipe"), "socket": ("network", "socket"), "poll": ("network", "pipe"),
+    "select": ("network", "select"), "epoll": ("network", "epoll"), "child": ("child", ""), "fault": ("fault", ""),
+}  # fmt: skip
+ONE_PROCESS = {"INCPROF_FOLLOW": "0"}
+
+
+@dataclass(frozen=True)
+class Read:
+    """The waits of a recording, of its first thread."""
+
+    waits: Waits
+    kinds: Kinds
+    table: ThreadWaits
+
+    @property
+    def row(self) -> int:
+        return self.table.threads.tolist().index(0)
+
+    def seconds(self) -> dict[tuple[str, str], float]:
+        found: dict[tuple[str, str], float] = defaultdict(float)
+        for reason, value in zip(self.kinds.reason, self.table.seconds[self.row].tolist(), strict=False):
+            found[tuple(reason)] += value
+        return found
+
+    @property
+    def unknown_s(self) -> float:
+        return float(self.table.seconds[self.row, -1])
+
+
+def read(recording: Recording) -> Read:
+    waits = read_waits(str(recording.directory / "rank-00000.gmon"), str(recording.directory))
+    assert waits is not None
+    assert (waits.damaged, waits.refused) == (0, False)
+    kinds = kinds_of(waits)
+    return Read(waits, kinds, waits_by_thread(waits, kinds, waits.end_s - waits.begin_s))
+
+
+def told(values: Mapping[str, int]) -> dict[tuple[str, str], float]:
+    """Seconds of each reason, as the program has measured them."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    for name, value in values.items():
+        if name in REASONS:
+            found[REASONS[name]] += value * 1e-6
+    return found
+
+
+def right(truth: Mapping[tuple[str, str], float], found: Mapping[tuple[str, str], float]) -> float:
+    """The part of the truth whose cause is right."""
+    causes = {cause for cause, _ in truth}
+    both = [
+        [sum(value for (cause, _), value in side.items() if cause == one) for side in (truth, found)] for one in causes
+    ]
+    return sum(map(min, both)) / sum(truth.values())
+
+
+@pytest.fixture
+def script(build: Build) -> Path:
+    return build("wait_script.c", flags="-O0 -pthread", pg=False)
+
+
+def test_every_wait_has_its_cause_path_and_holder(script: Path, record: Record) -> None:
+    words = [f"{kind}:250" for kind in REASONS]
+    recording = record([script, "2", *words], env={**ONE_PROCESS, "INCPROF_EXE": str(script)})
+    found, truth = read(recording), told(recording.outcome.values())
+    assert len(truth) >= len(set(REASONS.values())) - 1  # a page fault needs a permission
+    seconds = found.seconds()
+    for reason, value in truth.items():
+        assert seconds[reason] == pytest.approx(value, rel=0.15, abs=0.1), reason
+    assert found.unknown_s <= 0.05 * sum(truth.values())
+    names = [
+        [found.waits.paths.functions[each].name for each in functions_to(found.waits, node)]
+        for node in found.kinds.node.tolist()
+    ]
+    row = found.table.seconds[found.row]
+    longest = {
+        reason: max((i for i, each in enumerate(found.kinds.reason) if tuple(each) == reason), key=lambda i: row[i])
+        for reason in truth
+    }
+    for reason, index in longest.items():
+        assert names[index][:2] == ["main", "step"], reason
+    assert names[longest["lock", "mutex"]] == ["main", "step", "wait_for"]
+    assert found.kinds.called[longest["lock", "mutex"]] == "pthread_mutex_lock"
+    mutex = found.kinds.of_span == longest["lock", "mutex"]
+    assert set(found.waits.holder[mutex].tolist()) == {1}
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*REASONS, "burn"]), st.integers(3, 80)),
+        min_size=2, max_size=6, unique_by=lambda each: each[0],
+    )
+)  # fmt: skip
+def test_drawn_mixtures(script: Path, record: Record, drawn: list[tuple[str, int]]) -> None:
+    repeat = max(3000 // sum(ms for _, ms in drawn), 1)
+    words = [str(repeat), *(f"{kind}:{ms}" for kind, ms in drawn)]
+    recording = record([script, *words], env={**ONE_PROCESS, "INCPROF_EXE": str(script)})
+    found, truth = read(recording), told(recording.outcome.values())
+    if sum(truth.values()) < 0.5:
+        return
+    assert found.unknown_s <= 0.05 * sum(truth.values())
+    assert right(truth, found.seconds()) >= 0.9
+    assert sum(found.seconds().values()) == pytest.approx(sum(truth.values()), rel=0.1, abs=0.1)
+
+
+def test_time_without_a_processor_is_that_of_the_kernel(script: Path, record: Record) -> None:
+    if shutil.which("taskset") is None:
+        pytest.skip("taskset is missing")
+    place = str(min(os.sched_getaffinity(0)))
+    rival = subprocess.Popen(["taskset", "-c", place, sys.executable, "-c", "while True: pass"])
+    try:
+        recording = record(["taskset", "-c", place, script, "1", "burn:1000"], env={"INCPROF_EXE": str(script)})
+    finally:
+        rival.kill()
+        rival.wait()
+    delayed = float(read(recording).table.delayed[0])
+    assert delayed == pytest.approx(recording.outcome.values()["delayed"] * 1e-6, rel=0.1, abs=0.1)
+    assert delayed > 0.3
+
+
+def test_threads_of_openmp_wait_for_each_other(build: Build, record: Record) -> None:
+    program = build("wait_openmp.c", flags="-O1 -fopenmp", pg=False)
+    env = {"INCPROF_EXE": str(program), "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2"}
+    found = read(record([program], env=env))
+    seconds = found.seconds()
+    assert seconds["openmp", ""] == max(seconds.values())
+    assert seconds["openmp", ""] >= 0.8
+
+
+def test_the_card_names_what_a_phase_waits_for(script: Path, record: Record) -> None:
+    words = ["3", "burn:100", "mutex:300"]
+    recording = record([script, *words], env={"INCPROF_EXE": str(script)})
+    study = Study(recording.directory)
+    part = card(study, None)
+    assert part is not None
+    value = part.values[study.phases().present[0].id]
+    assert isinstance(value, dict)
+    path = value["lock"]["paths"][0]
+    assert (path["kind"], path["called"], path["function"]) == ("mutex", "pthread_mutex_lock", "wait_for")
+    assert path["file"].endswith("wait_script.c")
+    assert path["holder"]["function"] == "pause_ms"
+    (sentence,) = (column for column in part.columns if column.head == "Waits")
+    assert "locks" in sentence.get(study.phases().present[0].id)
+    assert {amount.metric for amount in part.amounts} >= {"wait", "wait.lock"}
+
+
+def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    env = {**os.environ, **variables(directory), "INCPROF_EXE": str(script)}
+    process = subprocess.Popen([script, "1", "sleep:2500"], env=env, stdout=subprocess.PIPE, text=True)
+    time.sleep(0.7)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.8)
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate()[0]
+    waits = read_waits(str(directory / "rank-00000.gmon"), str(directory))
+    assert waits is not None
+    assert 1.2 <= float(waits.waited_s[waits.thread == 0].sum()) <= 2.0
+
+
+def test_without_samples_of_waits_there_are_none(script: Path, record: Record) -> None:
+    recording = record([script, "1", "burn:50", "sleep:200"], env={"INCPROF_EXE": str(script), "INCPROF_WAITS": "0"})
+    assert read_waits(str(recording.directory / "rank-00000.gmon"), str(recording.directory)) is None
+    assert card(Study(recording.directory), None) is None

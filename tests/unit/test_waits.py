@@ -1,0 +1,207 @@
+"""Waiting by phase: the records of kind 9, their causes, and how spans are divided among waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.model import PathTree
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.systems.waiting.analyse import kinds_of, waiting_over_time, waits_by_thread
+from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Reason, reason_of
+from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
+from tests.unit.streamwriter import varint, zigzag
+
+MS = 1000
+READ, SLEEP, FUTEX, NOTHING = 0, 230, 202, -1
+
+
+def image(*spans: Sequence[int], sites: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()) -> bytes:
+    """An image; each span as in formats.md, with its begin in microseconds since the start of the interval."""
+    out = varint(len(spans)) + varint(0) + varint(7) + varint(0) + varint(len(sites))
+    for node, frames in sites:
+        out += varint(node) + varint(len(frames))
+        before = 0
+        for module, address in frames:
+            out += varint(module) + zigzag(address - before)
+            before = address
+    before = 0
+    for span in spans:
+        out += zigzag(span[0] - before) + b"".join(map(varint, span[1:]))
+        before = span[0]
+    return out
+
+
+def images(*payloads: bytes) -> list[IntervalImage]:
+    return [IntervalImage(at, at * 10**9, (at + 1) * 10**9, payload) for at, payload in enumerate(payloads)]
+
+
+def span(
+    begin: int, length: int, *, waited: int | None = None, state: int = NOT_BLOCKED, call: int = NOTHING,
+    thread: int = 0, delayed: int = 0, kind: int = 0,
+) -> tuple[int, ...]:  # fmt: skip
+    """A span in milliseconds."""
+    off = length if waited is None else waited
+    return (begin * MS, length * MS, thread, off * MS, delayed * MS, 4 + state, 0, call + 1, kind, 0)
+
+
+def waits_of(*spans: tuple[int, ...]) -> Waits:
+    """Waits at no site, of these spans."""
+    decoded = decode(images(image(*spans)))
+    nothing = np.zeros(1, dtype=np.int64)
+    paths = RecordedPaths(PathTree(nothing, nothing - 1, nothing), nothing, (), {}, nothing[:0])
+    return decoded.waits((), paths, "x86_64")
+
+
+def seconds_of(*spans: tuple[int, ...], thread: int = 0) -> dict[str, float]:
+    """Seconds of each cause, rounded to milliseconds."""
+    waits = waits_of(*spans)
+    kinds = kinds_of(waits)
+    table = waits_by_thread(waits, kinds, waits.end_s - waits.begin_s)
+    row = table.threads.tolist().index(thread)
+    found: dict[str, float] = {}
+    causes = [reason.cause for reason in kinds.reason] + ["unknown"]
+    for cause, seconds in zip(causes, table.seconds[row].tolist(), strict=True):
+        found[cause] = found.get(cause, 0.0) + seconds
+    return {cause: round(seconds, 3) for cause, seconds in found.items() if seconds > 0}
+
+
+def test_an_image_becomes_spans_with_times_of_the_run() -> None:
+    frames = ((3, 0x1000), (3, 0x0F00))
+    first = image((-5, 10, 2, 6, 1, 4 * 9 + BLOCKED, 1, SLEEP + 1, 0, 3), sites=[(7, frames)])
+    decoded = decode(images(image(), first, image((5, 10, 2, 0, 0, 4, 0, 0, 0, 0))))
+    assert decoded.damaged == 0
+    assert list(decoded.sites) == [(7, frames)]
+    assert decoded.spans.tolist() == [
+        [999_995, 10, 2, 6, 1, 37, 1, SLEEP + 1, 0, 3],
+        [2_000_005, 10, 2, 0, 0, 4, 0, 0, 0, 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        image((0, 10, 0, 5, 0, 4, 1, 0, 0, 0)),  # a site that is not there
+        image((0, 10, 0, 5, 0, 7, 0, 0, 0, 0)),  # no such state
+        image((0, 10, 2**40, 5, 0, 4, 0, 0, 0, 0)),
+        image((0, 2**60, 0, 5, 0, 4, 0, 0, 0, 0)),
+        image((-(2**62), 10, 0, 5, 0, 4, 0, 0, 0, 0)),
+        image((0, 10, 0, 5, 0, 4, 0, 0, 0)),  # a number is missing
+        image()[:-1] + varint(5),  # sites are missing
+        b"\x80",
+        b"",
+    ],
+)
+def test_a_damaged_image_is_left_out_whole(wrong: bytes) -> None:
+    decoded = decode(images(wrong, image(span(0, 10))))
+    assert (decoded.damaged, len(decoded.spans)) == (1, 1)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=4))
+def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
+    decoded = decode(images(*payloads))
+    assert decoded.spans.shape[1] == 10
+    assert 0 <= decoded.damaged <= len(payloads)
+
+
+@pytest.mark.parametrize(
+    ("names", "modules", "call", "kind", "reason"),
+    [
+        (["__lll_lock_wait", "pthread_mutex_lock@@GLIBC_2.2.5"], ["libc.so.6"] * 2, "futex", 0, ("lock", "mutex")),
+        (["__futex_abstimed_wait", "pthread_cond_wait@@GLIBC_2.3.2"], ["libc.so.6"] * 2, "futex", 0,
+         ("lock", "condition")),
+        (["[unknown in libc.so.6]"], ["libc.so.6"], "futex", 0, ("lock", "futex")),
+        (["clock_nanosleep"], ["libc.so.6"], "clock_nanosleep", 0, ("sleep", "")),
+        (["read"], ["libc.so.6"], "read", FILE, ("io", "file")),
+        (["read"], ["libc.so.6"], "read", PIPE, ("network", "pipe")),
+        (["recv"], ["libc.so.6"], "recvfrom", SOCKET, ("network", "socket")),
+        (["read"], ["libc.so.6"], "read", EVENT, ("lock", "event")),
+        (["poll"], ["libc.so.6"], "poll", 0, ("sleep", "")),
+        (["poll"], ["libc.so.6"], "poll", SOCKET, ("network", "socket")),
+        (["epoll_wait"], ["libc.so.6"], "epoll_wait", EPOLL, ("network", "epoll")),
+        (["fsync"], ["libc.so.6"], "fsync", FILE, ("io", "file")),
+        (["wait4"], ["libc.so.6"], "wait4", 0, ("child", "")),
+        (["poll", "opal_progress", "PMPI_Recv", "MPI_Recv"], ["libc.so.6", "libopen-pal.so.40", "libmpi.so.40",
+         "libmpi.so.40"], "poll", SOCKET, ("mpi", "")),
+        (["write", "MPI_File_write_all"], ["libc.so.6", "libmpi.so.40"], "write", FILE, ("io", "MPI file")),
+        (["[unknown in libgomp.so.1]"], ["libgomp.so.1.0.0"], "futex", 0, ("openmp", "")),
+        (["ioctl", "cuStreamSynchronize"], ["libc.so.6", "libcuda.so.1"], "ioctl", 5, ("device", "")),
+        (["clone"], ["libc.so.6"], "nanosleep", 0, ("sleep", "")),
+        (["zeroed"], ["libz.so.1"], "read", FILE, ("io", "file")),
+        ([], [], None, 0, ("fault", "")),
+    ],
+)  # fmt: skip
+def test_causes(names: list[str], modules: list[str], call: str | None, kind: int, reason: tuple[str, str]) -> None:
+    for arch, table in NAMES.items():
+        numbers = {name: number for number, name in table.items()}
+        aliases = {"poll": "ppoll", "epoll_wait": "epoll_pwait"}
+        number = -1 if call is None else numbers.get(call, numbers.get(aliases.get(call, ""), -2))
+        assert reason_of(names, modules, number, kind, arch, is_seen=True) == reason
+
+
+def test_without_permission_no_cause_is_guessed() -> None:
+    assert reason_of([], [], -1, 0, "x86_64", is_seen=False) == Reason("other", "not permitted")
+
+
+def test_a_span_belongs_to_the_waits_at_its_ends() -> None:
+    assert seconds_of(
+        span(0, 10, state=BLOCKED, call=SLEEP),  # the thread ran before
+        span(10, 50, state=ONE_WAIT, call=SLEEP),
+        span(60, 20, state=BLOCKED, call=FUTEX),  # half is the sleep's
+        span(80, 10, waited=4),  # the rest of the lock's
+    ) == {"sleep": 0.07, "lock": 0.014}
+
+
+def test_waits_that_no_sample_found_are_divided_like_the_short_ones() -> None:
+    found = seconds_of(
+        span(0, 10, waited=3, state=BLOCKED, call=SLEEP),
+        span(10, 10, waited=2),
+        span(20, 40, waited=8),
+        span(100, 50, state=BLOCKED, call=FUTEX, thread=1),
+        span(150, 500, state=ONE_WAIT, call=FUTEX, thread=1),
+    )
+    assert found == {"sleep": 0.013}
+    assert seconds_of(span(0, 40, waited=8)) == {"unknown": 0.008}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 2), st.sampled_from([SLEEP, FUTEX, READ])),
+        min_size=1, max_size=40,
+    )
+)  # fmt: skip
+def test_all_time_off_the_processors_has_a_cause_once(drawn: list[tuple[int, int, int, int]]) -> None:
+    spans, now = [], 0
+    for length, waited, state, call in drawn:
+        off = min(waited, length)
+        spans.append(span(now, length, waited=off, state=state, call=call if state else NOTHING, thread=length % 2))
+        now += length
+    waits = waits_of(*spans)
+    table = waits_by_thread(waits, kinds_of(waits), waits.end_s - waits.begin_s)
+    for row, thread in enumerate(table.threads.tolist()):
+        assert table.seconds[row].sum() == pytest.approx(waits.waited_s[waits.thread == thread].sum())
+    assert (table.seconds >= 0).all()
+
+
+def test_the_busy_threads_are_those_that_compute_or_the_first_one() -> None:
+    waits = waits_of(
+        span(0, 1000, waited=900), span(0, 1000, waited=100, thread=1), span(0, 1000, waited=150, thread=2)
+    )
+    assert waits_by_thread(waits, kinds_of(waits), waits.end_s - waits.begin_s).busy.tolist() == [False, True, True]
+    waits = waits_of(span(0, 1000), span(0, 1000, waited=998, thread=1))
+    assert waits_by_thread(waits, kinds_of(waits), waits.end_s - waits.begin_s).busy.tolist() == [True, False]
+
+
+def test_shares_over_time_are_of_the_bins_that_spans_lie_in() -> None:
+    waits = waits_of(span(0, 1000, state=ONE_WAIT, call=SLEEP), span(1000, 1000, waited=0, delayed=500))
+    start = np.array([0.0, 0.5, 1.0])
+    shares = waiting_over_time(waits, kinds_of(waits), [0], start, start + 0.5)
+    assert {cause: np.round(values, 6).tolist() for cause, values in shares.items()} == {
+        "sleep": [1.0, 1.0, 0.0],
+        "run-queue": [0.0, 0.0, 0.5],
+    }
