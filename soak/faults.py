@@ -9,12 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from incprof.record.launch import find_library
+from incprof.record.launch import IO_LIBRARY, find_library
 from soak.budget import Budget
 from soak.faults_check import (
     MOST_LOCKED_KIB,
@@ -137,6 +137,12 @@ def bench_of(names: Sequence[str] = (), bin_: Path | None = None) -> Iterator[Be
         shutil.rmtree(place, ignore_errors=True)
 
 
+def preloaded(settings: Mapping[str, str]) -> str:
+    """Return the libraries that the settings ask for."""
+    collector = find_library(os.environ)
+    return str(collector) + (f":{collector.with_name(IO_LIBRARY)}" if settings.get("INCPROF_IO") == "1" else "")
+
+
 def try_fault(bench: Bench, fault: Fault) -> Trial:
     """Run the host without us and with us, and say what must not be."""
     folder = bench.fresh("alone")
@@ -152,7 +158,7 @@ def try_fault(bench: Bench, fault: Fault) -> Trial:
             "SOAK_DIR": str(run if fault.build.counted else ekg),
         }
         if fault.build.counted:
-            own["LD_PRELOAD"] = str(find_library(os.environ))
+            own["LD_PRELOAD"] = preloaded(dict(fault.settings))
         env = {**bench.environment(folder), **own, **dict(fault.settings)}
         recorded = run_host([bench.programs / fault.build.name, *fault.script], folder, env)
         trial = Trial([], alone, recorded, list(entries(folder / "ledger")))

@@ -29,6 +29,7 @@ SETTINGS: dict[str, tuple[str | None, ...]] = {
     "INCPROF_RANK": (None, None, "0", "7", "x"),
     "INCPROF_RANKS": (None, None, None, None, None, "0-9", "5", ","),
     "INCPROF_EXE": (None, None, None, None, "*", "nothing"),
+    "INCPROF_IO": (None, None, "1", "0"),
     "INCPROF_DISABLE": (None,) * 12 + ("1",),
     "EKG_INTERVAL": ("0.01", "0.001", "0.1", None, "x"),
     "EKG_RATE": (None, None, None, "10"),

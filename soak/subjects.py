@@ -95,6 +95,7 @@ ANSWERS = commands("""
     1     phases run
     1     phases run --json --libs drop
     0.5   phases run --method paper --explain
+    0.5   phases run --card --json
     0.5   sites run --json
     0.5   report run -o -
     0.5   diff run run --json

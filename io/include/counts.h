@@ -37,7 +37,7 @@ enum operation {
 };
 
 #define SMALL_BYTES 4096 /* transfers by a descriptor below this size are small */
-#define SLOTS 2048       /* a power of two */
+#define SLOTS 1024       /* a power of two */
 
 struct io_count {
     uint64_t key; /* 1 + file * 256 + operation; 0: free */

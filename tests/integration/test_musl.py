@@ -23,10 +23,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("library", ["libincprof.so", "libincprof_omp.so", "libincprof_mpi.so"])
+@pytest.mark.parametrize("library", ["libincprof.so", "libincprof_omp.so", "libincprof_mpi.so", "libincprof_io.so"])
 def test_with_the_library_preloaded(program: Path, library: str, tmp_path: Path) -> None:
-    path = find_library({}).with_name(library)
-    variables = {"LD_PRELOAD": str(path), "INCPROF_EXE": "*", "INCPROF_DIR": str(tmp_path / "run")}
+    collector = find_library({})
+    beside = [collector] if library == "libincprof_io.so" else []
+    paths = ":".join(map(str, [*beside, collector.with_name(library)]))
+    variables = {"LD_PRELOAD": paths, "INCPROF_EXE": "*", "INCPROF_DIR": str(tmp_path / "run")}
     done = subprocess.run(
         [program], env={**clean_environment(), **variables}, capture_output=True, text=True, check=False
     )

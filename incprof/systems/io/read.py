@@ -33,6 +33,8 @@ NO_FILE, OTHER_FILES, FIRST_NAME = range(3)
 NS, US, MILLI = 1e-9, 1e-6, 1e-3
 # Bytes of the longest varint, the largest number of which a float holds all digits, and the longest name.
 MOST_DIGITS, MOST, MOST_NAME = 10, 2**53, 4096
+# Files have smaller numbers.
+MOST_FILES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -220,11 +222,11 @@ def _calls(found: _Records) -> Calls | None:
     if not len(counts):
         return None
     _, since, events = found.rows(PATHS, EVENT, head=1)
-    known = counts[:, 1] < len(OPERATIONS)
+    known = (counts[:, 0] < MOST_FILES) & (counts[:, 1] < len(OPERATIONS))
     start_s, end_s = (np.array([each[at] for each in images], dtype=np.float64)[known] * NS for at in (1, 2))
     counts = counts[known]
     begun_us = np.array(since, dtype=np.int64).reshape(-1)
-    seen = events[:, 2] < len(OPERATIONS)
+    seen = (events[:, 1] < MOST_FILES) & (events[:, 2] < len(OPERATIONS))
     event_s = (events[:, 0] + begun_us).astype(np.float64)[seen] * US
     events = events[seen]
     return Calls(
