@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -228,3 +229,31 @@ def test_a_forked_child_counts_its_own_calls(script: Path, record: Record, tmp_p
     assert summed(child.calls, BYTES, "write", file="parent") == 0
     assert child.totals.values[:, WRITTEN].sum() == 210
     assert min(child.calls.names) == FIRST_NAME
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--io", "--format", "gmon", "--", "true"], "record: --io needs a stream: leave out --format gmon"),
+        (["--io", "--external", "--", "true"], "record: --io needs a library inside the program"),
+    ],
+)
+def test_it_is_refused_where_nothing_could_be_recorded(words: list[str], message: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "incprof", "record", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_typed_in_a_shell(script: Path, tmp_path: Path) -> None:
+    incprof = [sys.executable, "-m", "incprof"]
+    words = [str(script), "burn:300", "open:one:w", "pwrite:100000:2000"]
+    record = [*incprof, "record", "--io", "-o", "run", "--", *words]
+    done = subprocess.run(record, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    shown = [*incprof, "phases", "run", "--card", "--json"]
+    done = subprocess.run(shown, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, timeout=60)
+    cards = [phase["card"]["io"] for phase in json.loads(done.stdout)["phases"]]
+    files = {Path(one["name"]).name: one for each in cards for one in each["files"]}
+    assert files["one"]["written_b"] >= 100_000_000
+    assert {site["function"] for each in cards for site in each["sites"]} >= {"step"}
