@@ -1,0 +1,69 @@
+/* Which allocations are recorded: a Poisson process over the bytes that each thread allocates.
+ *
+ * A thread draws how many bytes to let pass, from an exponential distribution, and records the allocation in which
+ * they run out. So an allocation of s bytes is recorded with probability 1 - exp(-s/mean), whatever was allocated
+ * before it. Allocations of SAMPLING_CERTAIN times the mean or more are all recorded, and use up none of these bytes.
+ *
+ * Thread-safe and async-signal-safe: each thread has its own countdown. An allocation in a signal handler that
+ * interrupts another one may be counted twice, or not.
+ */
+#ifndef MEMORY_SAMPLING_H
+#define MEMORY_SAMPLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator.h"
+
+#define SAMPLING_CERTAIN 4
+
+/* The countdown of a thread. */
+struct countdown {
+    uint64_t left;       /* bytes that pass without a look */
+    uint64_t filled;     /* what `left` was when it was last set */
+    uint64_t rest;       /* more bytes of the same draw; `left` stays below the certain size */
+    uint64_t mean;       /* of the draw; 0: none yet */
+    uint64_t unreported; /* bytes allocated since the thread's last event, before `filled` */
+    uint64_t random;
+    uint32_t has_end; /* its end is noticed */
+};
+extern __thread struct countdown countdown __attribute__((tls_model("initial-exec")));
+
+/* An allocation to be recorded. */
+struct pick {
+    uint64_t mean;
+    bool is_certain;
+};
+
+/* Count the bytes of an allocation. Returns false if the allocation may have to be recorded: sampling_pick decides. */
+static inline bool sampling_pass(size_t bytes)
+{
+    if (!LIKELY(bytes <= countdown.left))
+        return false;
+    countdown.left -= bytes;
+    return true;
+}
+
+/* After sampling_pass has returned false: count the bytes, and return whether the allocation is to be recorded. */
+bool sampling_pick(size_t bytes, struct pick *pick);
+
+/* Return the bytes that the thread has allocated since this function's last call, with those of threads that have
+ * ended; sampling_put_back returns them if the event is lost. */
+uint64_t sampling_take_bytes(void);
+void sampling_put_back(uint64_t bytes);
+
+enum sampling_mode { SAMPLING_LATER, SAMPLING_ON, SAMPLING_OFF };
+
+/* Set whether anything is recorded. Any thread. */
+void sampling_set(enum sampling_mode mode);
+enum sampling_mode sampling_mode(void);
+
+/* Forget the calling thread's countdown: in a forked child. */
+void sampling_restart(void);
+
+/* Set the mean of later draws. */
+void sampling_set_mean(uint64_t bytes);
+uint64_t sampling_mean(void);
+
+#endif

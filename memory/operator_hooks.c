@@ -1,0 +1,110 @@
+/* C++'s operators new and delete. Those of libstdc++ and libc++ call malloc, where the allocation counts; those of an
+ * allocator (jemalloc, tcmalloc) do not, and count here. Which of the two it is shows in the countdown: it has moved.
+ *
+ * As thread-safe as the operators. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "allocator.h"
+#include "events.h"
+#include "live.h"
+#include "next.h"
+#include "sampling.h"
+
+/* A C++ library that was loaded by dlopen is not among the next ones. */
+static __attribute__((noinline, cold)) void *find(void **slot, const char *name)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
+    void *found = next_function(slot, name);
+    for (size_t i = 0; found == NULL && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        found = library != NULL ? dlsym(library, name) : NULL;
+    }
+    __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    return found;
+}
+
+static inline void *function_of(void **slot, const char *name)
+{
+    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    return LIKELY(found != NULL) ? found : find(slot, name);
+}
+
+static __attribute__((noinline)) void *count_block(void *block, size_t bytes)
+{
+    struct pick pick;
+    if (!sampling_pass(bytes) && sampling_pick(bytes, &pick) && block != NULL)
+        events_add(block, bytes, &pick, 0);
+    return block;
+}
+
+static __attribute__((noinline, cold)) void forget(void *block)
+{
+    uint32_t slot = live_take(block);
+    if (slot != LIVE_NONE)
+        live_freed(slot);
+}
+
+/* Without a C++ library, malloc is what its operators would call. */
+static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_t alignment, int may_fail)
+{
+    void *block = NULL;
+    if (alignment == 0)
+        block = malloc(bytes > 0 ? bytes : 1);
+    else if (posix_memalign(&block, alignment, bytes) != 0)
+        block = NULL;
+    if (block == NULL && !may_fail)
+        abort();
+    return block;
+}
+
+#define NEW(name, parameters, arguments, alignment, may_fail)                                                          \
+    EXPORT void *name parameters                                                                                       \
+    {                                                                                                                  \
+        static void *slot;                                                                                             \
+        void *(*next) parameters = (void *(*)parameters)function_of(&slot, #name);                                     \
+        if (next == NULL)                                                                                              \
+            return without_library(bytes, alignment, may_fail);                                                        \
+        const struct countdown before = {.left = countdown.left, .random = countdown.random};                          \
+        void *block = next arguments;                                                                                  \
+        bool has_counted = before.left != countdown.left || before.random != countdown.random;                         \
+        return has_counted ? block : count_block(block, bytes);                                                        \
+    }
+
+#define DELETE(name, parameters, arguments)                                                                            \
+    EXPORT void name parameters                                                                                        \
+    {                                                                                                                  \
+        static void *slot;                                                                                             \
+        void (*next) parameters = (void (*)parameters)function_of(&slot, #name);                                       \
+        if (next == NULL) {                                                                                            \
+            free(block);                                                                                               \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (!LIKELY(!live_may_have(block)))                                                                            \
+            forget(block);                                                                                             \
+        next arguments;                                                                                                \
+    }
+
+NEW(_Znwm, (size_t bytes), (bytes), 0, 0)
+NEW(_Znam, (size_t bytes), (bytes), 0, 0)
+NEW(_ZnwmRKSt9nothrow_t, (size_t bytes, const void *tag), (bytes, tag), 0, 1)
+NEW(_ZnamRKSt9nothrow_t, (size_t bytes, const void *tag), (bytes, tag), 0, 1)
+NEW(_ZnwmSt11align_val_t, (size_t bytes, size_t alignment), (bytes, alignment), alignment, 0)
+NEW(_ZnamSt11align_val_t, (size_t bytes, size_t alignment), (bytes, alignment), alignment, 0)
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const void *tag), (bytes, alignment, tag),
+    alignment, 1)
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const void *tag), (bytes, alignment, tag),
+    alignment, 1)
+
+DELETE(_ZdlPv, (void *block), (block))
+DELETE(_ZdaPv, (void *block), (block))
+DELETE(_ZdlPvm, (void *block, size_t bytes), (block, bytes))
+DELETE(_ZdaPvm, (void *block, size_t bytes), (block, bytes))
+DELETE(_ZdlPvRKSt9nothrow_t, (void *block, const void *tag), (block, tag))
+DELETE(_ZdaPvRKSt9nothrow_t, (void *block, const void *tag), (block, tag))
+DELETE(_ZdlPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))
+DELETE(_ZdaPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))
+DELETE(_ZdlPvmSt11align_val_t, (void *block, size_t bytes, size_t alignment), (block, bytes, alignment))
+DELETE(_ZdaPvmSt11align_val_t, (void *block, size_t bytes, size_t alignment), (block, bytes, alignment))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *block, size_t alignment, const void *tag), (block, alignment, tag))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *block, size_t alignment, const void *tag), (block, alignment, tag))
