@@ -27,9 +27,9 @@ static __attribute__((noinline, cold)) bool forget(void *block)
 {
     if (allocator_is_early(block))
         return false;
-    uint32_t slot = live_take(block);
-    if (slot != LIVE_NONE)
-        live_freed(slot);
+    uint32_t entry = live_take(block);
+    if (entry != LIVE_NONE)
+        live_freed(entry);
     return true;
 }
 
@@ -66,17 +66,18 @@ EXPORT void cfree(void *block)
     free(block);
 }
 
-/* Like a free and an allocation, as for the program itself. A block that stays because there is no memory is put back. */
+/* Like a free and an allocation, as for the program itself. A block that stays because there is no memory is put back.
+ */
 static void *reallocate(void *block, size_t bytes, void *(*call)(void *, size_t, size_t), size_t count, size_t each)
 {
     struct pick pick;
     bool is_picked = !sampling_pass(bytes) && sampling_pick(bytes, &pick);
-    uint32_t slot = block != NULL && live_may_have(block) ? live_take(block) : LIVE_NONE;
+    uint32_t entry = block != NULL && live_may_have(block) ? live_take(block) : LIVE_NONE;
     void *moved = call(block, count, each);
-    if (slot != LIVE_NONE && (moved != NULL || bytes == 0))
-        live_freed(slot);
-    else if (slot != LIVE_NONE)
-        live_put_back(slot, block);
+    if (entry != LIVE_NONE && (moved != NULL || bytes == 0))
+        live_freed(entry);
+    else if (entry != LIVE_NONE && !live_put_back(entry, block))
+        live_freed(entry);
     return is_picked ? recorded(moved, bytes, &pick) : moved;
 }
 

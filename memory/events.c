@@ -18,7 +18,8 @@
 
 /* Recording may take up to one in 80 of the process's CPU time; beyond that, fewer allocations are recorded. */
 #define SHARE 80
-#define MOST_THINNED 256 /* times fewer than asked for */
+#define MOST_THINNED 256       /* times fewer than asked for */
+#define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
 
 enum state { STATE_RECORDED, STATE_OWN_ALLOCATOR };
 
@@ -37,11 +38,25 @@ static uint64_t next_id, lost, cost_ns;
 static uint64_t last_cpu_ns;
 static struct buffer allocations, releases, payload;
 
+static bool may_double(uint64_t mean)
+{
+    return mean < MOST_THINNED * asked_mean && mean < LARGEST_MEAN;
+}
+
+static void add_cost(uint64_t more_ns)
+{
+    uint64_t cost = __atomic_add_fetch(&cost_ns, more_ns, __ATOMIC_RELAXED);
+    uint64_t mean = sampling_mean();
+    if (cost > MOST_COST_NS && may_double(mean) &&
+        __atomic_compare_exchange_n(&cost_ns, &cost, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        sampling_set_mean(2 * mean);
+}
+
 static enum extension_result pass(const uint64_t words[EXTENSION_WORDS], bool has_path)
 {
     uint64_t start_ns = monotonic_ns();
     enum extension_result result = incprof_extension_event(number, words, has_path);
-    __atomic_fetch_add(&cost_ns, monotonic_ns() - start_ns, __ATOMIC_RELAXED);
+    add_cost(monotonic_ns() - start_ns);
     if (result == EXTENSION_OFF)
         sampling_set(SAMPLING_OFF);
     if (result == EXTENSION_LOST)
@@ -52,16 +67,15 @@ static enum extension_result pass(const uint64_t words[EXTENSION_WORDS], bool ha
 static bool add(const void *block, uint64_t bytes, uint64_t mean_and_flags, uint64_t consumed_or_id)
 {
     uint64_t id = __atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED);
-    uint32_t slot = live_add(block, id);
     bool is_continued = (mean_and_flags & EVENT_CONTINUED) != 0;
-    if (slot == LIVE_NONE) {
+    if (live_add(block, id) == LIVE_NONE) {
         __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
         return false;
     }
     const uint64_t words[EXTENSION_WORDS] = {id, bytes, mean_and_flags, consumed_or_id};
     enum extension_result result = pass(words, !is_continued);
     if (result != EXTENSION_TAKEN)
-        live_drop(slot);
+        live_drop(block);
     return result == EXTENSION_TAKEN;
 }
 
@@ -114,7 +128,7 @@ static void adjust(void)
     uint64_t most = (cpu_ns - last_cpu_ns) / SHARE;
     uint64_t mean = sampling_mean();
     last_cpu_ns = cpu_ns;
-    for (; cost > most && mean < MOST_THINNED * asked_mean && mean < LARGEST_MEAN; cost /= 2)
+    for (; cost > most && may_double(mean); cost /= 2)
         mean *= 2;
     if (cost < most / 4 && mean > asked_mean)
         mean /= 2;

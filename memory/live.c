@@ -1,6 +1,6 @@
-/* Thread safety: `keys` are atomic, and an address in them is its owner's; the slot's other fields belong to who has
- * put the address in, or taken it out. A freed slot belongs to the interval thread once it is in the list `freed`
- * (push: compare and swap; the interval thread takes the whole list). */
+/* Thread safety: `keys`, `places` and `is_used` are atomic; an entry's other fields belong to who has its address put
+ * in or taken out. A freed entry belongs to the interval thread once it is in the list `freed` (push: compare and swap;
+ * the interval thread takes the whole list), which makes it usable again. */
 #define _GNU_SOURCE
 #include "live.h"
 
@@ -10,32 +10,32 @@
 #define BUCKET_SLOTS 8
 #define SLOTS (BUCKETS * BUCKET_SLOTS)
 
-/* Keys that are no addresses: a slot that is free, one of a freed block, and one taken out for a moment. */
-enum { KEY_NONE, KEY_FREED, KEY_TAKEN };
+#define MOST_TRIES 16
+
+/* Keys that are no addresses: none, and one that is being written. */
+enum { KEY_NONE, KEY_TAKEN };
 
 _Alignas(65536) uint16_t live_pages[LIVE_PAGES];
 
+/* An address has two buckets. Entries are apart: the same address is freed many times before an interval is written. */
 static struct table {
     uintptr_t keys[SLOTS];
-    struct slot {
+    uint32_t places[SLOTS]; /* the entries of the keys */
+    uint8_t is_used[SLOTS]; /* of entries */
+    struct entry {
         uint64_t id, freed_ns;
-        uintptr_t address;
         uint32_t next;
-    } slots[SLOTS];
+    } entries[SLOTS];
 } *table;
 
 static uint32_t freed = LIVE_NONE; /* the newest */
+static uint32_t next_entry;
 static uint64_t count;
 
 static uint32_t bucket_of(uintptr_t address, int choice)
 {
     uint64_t hash = (address >> 4) * (choice == 0 ? 0x9e3779b97f4a7c15u : 0xc2b2ae3d27d4eb4fu);
     return (uint32_t)(hash >> 49) * BUCKET_SLOTS;
-}
-
-static struct slot *slot_at(uint32_t slot)
-{
-    return &table->slots[slot];
 }
 
 static void count_page(uintptr_t address, int more)
@@ -57,8 +57,24 @@ static uint32_t free_slots(uint32_t bucket)
     return free;
 }
 
-/* The id is stored before the address: a free on another thread follows by the program's own order. */
-uint32_t live_add(const void *block, uint64_t id)
+static uint32_t take_entry(void)
+{
+    for (int i = 0; i < MOST_TRIES; i++) {
+        uint32_t entry = __atomic_fetch_add(&next_entry, 1, __ATOMIC_RELAXED) % SLOTS;
+        uint8_t unused = 0;
+        if (__atomic_compare_exchange_n(&table->is_used[entry], &unused, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return entry;
+    }
+    return LIVE_NONE;
+}
+
+static void give_entry(uint32_t entry)
+{
+    __atomic_store_n(&table->is_used[entry], 0, __ATOMIC_RELEASE);
+}
+
+/* The place is stored before the address: a free on another thread follows by the program's own order. */
+bool live_put_back(uint32_t entry, const void *block)
 {
     uintptr_t address = (uintptr_t)block;
     uint32_t first = bucket_of(address, 0), second = bucket_of(address, 1);
@@ -68,26 +84,25 @@ uint32_t live_add(const void *block, uint64_t id)
         if (!__atomic_compare_exchange_n(&table->keys[slot], &none, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED))
             continue;
-        slot_at(slot)->id = id;
-        slot_at(slot)->address = address;
+        __atomic_store_n(&table->places[slot], entry, __ATOMIC_RELAXED);
         count_page(address, 1);
         __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&table->keys[slot], address, __ATOMIC_RELEASE);
-        return slot;
+        return true;
     }
+    return false;
+}
+
+uint32_t live_add(const void *block, uint64_t id)
+{
+    uint32_t entry = take_entry();
+    if (entry == LIVE_NONE)
+        return LIVE_NONE;
+    table->entries[entry].id = id;
+    if (live_put_back(entry, block))
+        return entry;
+    give_entry(entry);
     return LIVE_NONE;
-}
-
-static void forget(uint32_t slot)
-{
-    count_page(slot_at(slot)->address, -1);
-    __atomic_fetch_sub(&count, 1, __ATOMIC_RELAXED);
-}
-
-void live_drop(uint32_t slot)
-{
-    forget(slot);
-    __atomic_store_n(&table->keys[slot], KEY_NONE, __ATOMIC_RELEASE);
 }
 
 uint32_t live_take(const void *block)
@@ -97,43 +112,49 @@ uint32_t live_take(const void *block)
         uint32_t bucket = bucket_of(address, choice);
         for (uint32_t slot = bucket; slot < bucket + BUCKET_SLOTS; slot++) {
             uintptr_t key = address;
-            if (__atomic_load_n(&table->keys[slot], __ATOMIC_RELAXED) == address &&
-                __atomic_compare_exchange_n(&table->keys[slot], &key, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED))
-                return slot;
+            if (__atomic_load_n(&table->keys[slot], __ATOMIC_RELAXED) != address ||
+                !__atomic_compare_exchange_n(&table->keys[slot], &key, KEY_TAKEN, false, __ATOMIC_ACQUIRE,
+                                             __ATOMIC_RELAXED))
+                continue;
+            uint32_t entry = __atomic_load_n(&table->places[slot], __ATOMIC_RELAXED);
+            count_page(address, -1);
+            __atomic_fetch_sub(&count, 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&table->keys[slot], KEY_NONE, __ATOMIC_RELEASE);
+            return entry;
         }
     }
     return LIVE_NONE;
 }
 
-void live_put_back(uint32_t slot, const void *block)
+void live_drop(const void *block)
 {
-    __atomic_store_n(&table->keys[slot], (uintptr_t)block, __ATOMIC_RELEASE);
+    uint32_t entry = live_take(block);
+    if (entry != LIVE_NONE)
+        give_entry(entry);
 }
 
-uint64_t live_id(uint32_t slot)
+uint64_t live_id(uint32_t entry)
 {
-    return slot_at(slot)->id;
+    return table->entries[entry].id;
 }
 
-void live_freed(uint32_t slot)
+void live_freed(uint32_t entry)
 {
-    forget(slot);
-    slot_at(slot)->freed_ns = monotonic_ns();
-    __atomic_store_n(&table->keys[slot], KEY_FREED, __ATOMIC_RELAXED);
-    slot_at(slot)->next = __atomic_load_n(&freed, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&freed, &slot_at(slot)->next, slot, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    struct entry *one = &table->entries[entry];
+    one->freed_ns = monotonic_ns();
+    one->next = __atomic_load_n(&freed, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&freed, &one->next, entry, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
 }
 
 void live_each_freed(void (*use)(uint64_t id, uint64_t time_ns))
 {
-    uint32_t slot = __atomic_exchange_n(&freed, LIVE_NONE, __ATOMIC_ACQUIRE);
-    while (slot != LIVE_NONE) {
-        uint32_t next = slot_at(slot)->next;
-        use(slot_at(slot)->id, slot_at(slot)->freed_ns);
-        __atomic_store_n(&table->keys[slot], KEY_NONE, __ATOMIC_RELEASE);
-        slot = next;
+    uint32_t entry = __atomic_exchange_n(&freed, LIVE_NONE, __ATOMIC_ACQUIRE);
+    while (entry != LIVE_NONE) {
+        uint32_t next = table->entries[entry].next;
+        use(table->entries[entry].id, table->entries[entry].freed_ns);
+        give_entry(entry);
+        entry = next;
     }
 }
 

@@ -105,11 +105,11 @@ static void unmapped(uintptr_t start, size_t bytes)
     struct region region;
     uintptr_t end = start + (bytes + 4095) / 4096 * 4096;
     while (take_region(start, end, &region)) {
-        uint32_t slot = live_take((void *)region.start);
-        if (slot == LIVE_NONE)
+        uint32_t entry = live_take((void *)region.start);
+        if (entry == LIVE_NONE)
             continue;
-        uint64_t id = live_id(slot);
-        live_freed(slot);
+        uint64_t id = live_id(entry);
+        live_freed(entry);
         keep(region.start, start < region.end ? start : region.end, id);
         keep(end > region.start ? end : region.start, region.end, id);
     }
@@ -164,18 +164,18 @@ EXPORT void *mremap(void *address, size_t bytes, size_t new_bytes, int flags, ..
     va_end(more);
     struct region region;
     bool is_known = take_region((uintptr_t)address, (uintptr_t)address + 1, &region);
-    uint32_t slot = is_known ? live_take((void *)region.start) : LIVE_NONE;
+    uint32_t entry = is_known ? live_take((void *)region.start) : LIVE_NONE;
     if (target != NULL)
         unmapped((uintptr_t)target, new_bytes);
     void *at = NEXT(mremap)(address, bytes, new_bytes, flags, target);
-    if (slot == LIVE_NONE)
+    if (entry == LIVE_NONE)
         return at;
     if (at == MAP_FAILED) {
-        live_put_back(slot, (void *)region.start);
-        add_region(region.start, region.end);
+        if (!live_put_back(entry, (void *)region.start) || !add_region(region.start, region.end))
+            live_freed(entry);
         return at;
     }
-    live_freed(slot);
+    live_freed(entry);
     mapped(at, new_bytes, __builtin_return_address(0));
     return at;
 }

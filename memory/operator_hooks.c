@@ -62,7 +62,7 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
     EXPORT void *name parameters                                                                                       \
     {                                                                                                                  \
         static void *slot;                                                                                             \
-        void *(*next) parameters = (void *(*)parameters)function_of(&slot, #name);                                     \
+        void *(*next)parameters = (void *(*)parameters)function_of(&slot, #name);                                      \
         if (next == NULL)                                                                                              \
             return without_library(bytes, alignment, may_fail);                                                        \
         const struct countdown before = {.left = countdown.left, .random = countdown.random};                          \
@@ -75,7 +75,7 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
     EXPORT void name parameters                                                                                        \
     {                                                                                                                  \
         static void *slot;                                                                                             \
-        void (*next) parameters = (void (*)parameters)function_of(&slot, #name);                                       \
+        void(*next) parameters = (void(*) parameters)function_of(&slot, #name);                                        \
         if (next == NULL) {                                                                                            \
             free(block);                                                                                               \
             return;                                                                                                    \

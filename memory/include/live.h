@@ -30,19 +30,20 @@ static inline bool live_may_have(const void *block)
 /* Make live_may_have true for a range, for good. */
 void live_mark(const void *from, size_t bytes);
 
-/* Add a block; returns its slot, or LIVE_NONE: no room. */
+/* Add a block; returns its entry, or LIVE_NONE: no room. */
 uint32_t live_add(const void *block, uint64_t id);
 
 /* Remove the block at once, because its event is lost. */
-void live_drop(uint32_t slot);
+void live_drop(const void *block);
 
-/* Take the block out, if it is there: LIVE_NONE if not. Then either note that it was freed, or put it back. */
+/* Take the block out, if it is there: LIVE_NONE if not. Then either note that it was freed, or put it back (false: no
+ * room). */
 uint32_t live_take(const void *block);
-void live_freed(uint32_t slot);
-void live_put_back(uint32_t slot, const void *block);
+void live_freed(uint32_t entry);
+bool live_put_back(uint32_t entry, const void *block);
 
-/* Return the id of a slot that was taken out. */
-uint64_t live_id(uint32_t slot);
+/* Return the id of an entry that was taken out. */
+uint64_t live_id(uint32_t entry);
 
 /* Give each freed block since the last call to `use`, with its time (CLOCK_MONOTONIC). Interval thread alone. */
 void live_each_freed(void (*use)(uint64_t id, uint64_t time_ns));

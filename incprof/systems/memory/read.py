@@ -1,0 +1,210 @@
+"""Decode the images of kind 10 of a stream (docs/reference/formats.md). a allocations, r intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.readers.stream.interval_images import ALLOCATIONS, IntervalImage, interval_images
+
+MAPPING, CERTAIN, CONTINUED = 1, 2, 4
+FLAG_BITS = 3
+RECORDED, OWN_ALLOCATOR = range(2)
+HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 6, 7, 2
+
+NS, US = 1e-9, 1e-6
+# No varint is longer, and no process has more bytes.
+MOST_DIGITS, MOST_BYTES = 10, 2**47
+
+Numbers = npt.NDArray[np.uint64]
+Signed = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Allocations:
+    """The recorded allocations of a process, in time order, and what is known at the ends of intervals.
+
+    Attributes:
+        time_s: (a,) seconds since the start of the run.
+        freed_s: (a,) likewise; infinity: not freed while the program was recorded.
+        thread: (a,) numbers as those of samples.
+        node: (a,) of the call path; 0: unknown.
+        size: (a,) bytes.
+        weight: (a,) bytes that the allocation stands for.
+        consumed: (a,) bytes that its thread has allocated since the thread's previous one, itself included.
+        is_mapping: (a,) whether mmap made it, or mremap.
+        is_rest: (a,) whether it is what is left of a mapping, a part of which was unmapped.
+        mean: (a,) bytes between two recorded allocations; 0 for those recorded for their size.
+        end_s: (r,) ends of the intervals.
+        alive: (r,) recorded allocations alive there, by the recorder's own table.
+        lost: (r,) allocations that could not be recorded so far.
+        usual_mean: (r,) the mean in force.
+        own_allocator: whether the program defines malloc itself, so that nothing was recorded.
+        damaged: number of images that could not be decoded.
+    """
+
+    time_s: FloatArray
+    freed_s: FloatArray
+    thread: IntArray
+    node: IntArray
+    size: FloatArray
+    weight: FloatArray
+    consumed: FloatArray
+    is_mapping: BoolArray
+    is_rest: BoolArray
+    mean: FloatArray
+    end_s: FloatArray
+    alive: FloatArray
+    lost: FloatArray
+    usual_mean: FloatArray
+    own_allocator: bool = False
+    damaged: int = 0
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+
+@dataclass(frozen=True)
+class _Image:
+    """The numbers of an image: its header, allocations (a, 7) with absolute times in ns and whole ids, and releases."""
+
+    header: list[int]
+    allocations: Signed
+    releases: Signed
+
+
+def read_allocations(path: str) -> Allocations | None:
+    """Return the allocations in one process's stream; None if it has none.
+
+    Raises: NoDataError if it is not a stream or cannot be read.
+    """
+    return allocations_of(interval_images(path, ALLOCATIONS))
+
+
+def allocations_of(images: Iterable[IntervalImage]) -> Allocations | None:
+    """Return the allocations in images, in file order; None if there are none."""
+    decoded, ends, damaged = list[_Image](), list[float](), 0
+    for image in images:
+        try:
+            decoded.append(_decode(image))
+        except ValueError:
+            damaged += 1
+            continue
+        ends.append(image.end_ns * NS)
+    if not decoded and not damaged:
+        return None
+    none = np.zeros((0, ALLOCATION_NUMBERS), dtype=np.int64)
+    made = np.concatenate([none, *(each.allocations for each in decoded)])
+    freed = np.concatenate([none[:, :RELEASE_NUMBERS], *(each.releases for each in decoded)])
+    headers = np.array([each.header for each in decoded], dtype=np.float64).reshape(-1, HEADER_NUMBERS)
+    return _combine(made, freed, np.array(ends), headers, damaged)
+
+
+def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray, damaged: int) -> Allocations:
+    made = made[np.argsort(made[:, 0], kind="stable")]
+    ids = made[:, 3]
+    by_id = np.argsort(ids, kind="stable")
+    place = np.minimum(np.searchsorted(ids[by_id], freed[:, 1]), max(len(ids) - 1, 0))
+    freed_s = np.full(len(made), np.inf)
+    if len(made):
+        where = by_id[place]
+        known = ids[where] == freed[:, 1]
+        freed_s[where[known]] = freed[known, 0] * NS
+    time_s = made[:, 0] * NS
+    size = made[:, 4].astype(np.float64)
+    flags = made[:, 5] & ((1 << FLAG_BITS) - 1)
+    is_rest = (flags & CONTINUED) != 0
+    mean = np.where((flags & (CERTAIN | CONTINUED)) != 0, 0, made[:, 5] >> FLAG_BITS).astype(np.float64)
+    node = made[:, 2].copy()
+    consumed = np.where(is_rest, 0, made[:, 6]).astype(np.float64)
+    weight = weights(size, mean)
+    # What is left of a mapping was allocated where the mapping was, and stands for as much in proportion.
+    for at in np.flatnonzero(is_rest).tolist():
+        before = by_id[min(int(np.searchsorted(ids[by_id], made[at, 6])), len(ids) - 1)]
+        if ids[before] == made[at, 6] and before < at:
+            node[at] = node[before]
+            weight[at] = size[at] * weight[before] / max(size[before], 1.0)
+    return Allocations(
+        time_s=time_s,
+        freed_s=np.maximum(freed_s, time_s),
+        thread=made[:, 1],
+        node=node,
+        size=size,
+        weight=weight,
+        consumed=consumed,
+        is_mapping=(flags & MAPPING) != 0,
+        is_rest=is_rest,
+        mean=mean,
+        end_s=end_s,
+        alive=headers[:, 3],
+        lost=headers[:, 2],
+        usual_mean=headers[:, 1],
+        own_allocator=bool((headers[:, 0] == OWN_ALLOCATOR).any()),
+        damaged=damaged,
+    )
+
+
+def weights(size: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the bytes that allocations stand for: their size over the probability that they are recorded.
+
+    Args:
+        size: (a,) bytes.
+        mean: (a,) bytes between two recorded allocations; 0 for those recorded for their size.
+    """
+    sampled = (mean > 0) & (size > 0)
+    ratio = np.divide(size, mean, out=np.ones_like(size), where=sampled)
+    return np.where(sampled, size / -np.expm1(-ratio), size)
+
+
+def _decode(image: IntervalImage) -> _Image:
+    """Decode an image. Raises: ValueError if it is damaged."""
+    numbers = varints_of(image.payload)
+    if len(numbers) < HEADER_NUMBERS:
+        raise ValueError("the header is cut off")
+    header = numbers[:HEADER_NUMBERS].tolist()
+    made, freed = header[4:]
+    if HEADER_NUMBERS + made * ALLOCATION_NUMBERS + freed * RELEASE_NUMBERS != len(numbers):
+        raise ValueError("the records do not fill the image")
+    split = HEADER_NUMBERS + made * ALLOCATION_NUMBERS
+    rows = numbers[HEADER_NUMBERS:split].reshape(-1, ALLOCATION_NUMBERS)
+    allocations = rows.astype(np.int64)
+    allocations[:, 0] = image.start_ns + 1000 * np.cumsum(unzigzag(rows[:, 0]))
+    allocations[:, 3] = np.cumsum(unzigzag(rows[:, 3]))
+    allocations[:, 5] = np.cumsum(unzigzag(rows[:, 5]))
+    pairs = numbers[split:].reshape(-1, RELEASE_NUMBERS)
+    releases = np.stack(
+        [image.start_ns + 1000 * np.cumsum(unzigzag(pairs[:, 0])), np.cumsum(unzigzag(pairs[:, 1]))], axis=1
+    )
+    if (allocations < 0).any() or (allocations[:, 4] > MOST_BYTES).any() or (releases < 0).any():
+        raise ValueError("a number is out of range")
+    if len(rows) and int(rows[:, (1, 2, 4, 6)].max()) >= 2**62:
+        raise ValueError("a number is too large")
+    return _Image(header, allocations, releases)
+
+
+def unzigzag(numbers: Numbers) -> Signed:
+    """Return the signed numbers that are written as unsigned ones, the small ones as small ones."""
+    return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
+
+
+def varints_of(text: bytes) -> Numbers:
+    """Return the varints that a text consists of.
+
+    Raises: ValueError if the last one is cut off, or one has too many digits.
+    """
+    digits = np.frombuffer(text, dtype=np.uint8)
+    if not len(digits):
+        return np.zeros(0, dtype=np.uint64)
+    last = np.flatnonzero(digits < 128)
+    if not len(last) or last[-1] != len(digits) - 1:
+        raise ValueError("a number is cut off")
+    first = np.concatenate([[0], last[:-1] + 1])
+    if int((last - first).max()) >= MOST_DIGITS:
+        raise ValueError("a number has too many digits")
+    place = np.arange(len(digits)) - np.repeat(first, last - first + 1)
+    parts = (digits & 127).astype(np.uint64) << (7 * place).astype(np.uint64)
+    return np.bitwise_or.reduceat(parts, first)
