@@ -185,6 +185,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     buffer_varint(&payload, sampling_mean());
     buffer_varint(&payload, __atomic_load_n(&lost, __ATOMIC_RELAXED));
     buffer_varint(&payload, live_count());
+    buffer_varint(&payload, sampling_outstanding());
     buffer_varint(&payload, allocations.length / sizeof(struct allocation));
     buffer_varint(&payload, releases.length / sizeof(struct release));
     put_allocations(interval->start_ns);
@@ -200,6 +201,7 @@ static void begin_recording(bool forked, bool wanted)
 {
     if (forked)
         sampling_restart();
+    sampling_begin();
     allocations.length = releases.length = 0;
     lost = cost_ns = 0;
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);

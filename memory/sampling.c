@@ -14,7 +14,8 @@ __thread struct countdown countdown __attribute__((tls_model("initial-exec")));
 
 static int mode = SAMPLING_LATER;
 static uint64_t mean = 512 << 10;
-static uint64_t orphaned; /* bytes of threads that have ended, not reported yet */
+static uint64_t orphaned;              /* bytes of threads that have ended, not reported yet */
+static struct countdown *first_thread; /* lives as long as the process */
 static pthread_key_t end_key;
 static bool has_end_key;
 
@@ -43,6 +44,22 @@ void sampling_restart(void)
     uint32_t has_end = countdown.has_end;
     countdown = (struct countdown){.has_end = has_end};
     __atomic_store_n(&orphaned, 0, __ATOMIC_RELAXED);
+}
+
+void sampling_begin(void)
+{
+    first_thread = &countdown;
+}
+
+uint64_t sampling_outstanding(void)
+{
+    const struct countdown *first = first_thread;
+    if (first == NULL || __atomic_load_n(&first->mean, __ATOMIC_RELAXED) == 0)
+        return 0;
+    uint64_t passed =
+        __atomic_load_n(&first->filled, __ATOMIC_RELAXED) - __atomic_load_n(&first->left, __ATOMIC_RELAXED);
+    return __atomic_load_n(&first->unreported, __ATOMIC_RELAXED) + (passed < (uint64_t)1 << 48 ? passed : 0) +
+           __atomic_load_n(&orphaned, __ATOMIC_RELAXED);
 }
 
 /* xorshift64*, seeded by what differs from thread to thread. */

@@ -125,8 +125,12 @@ def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = (
         if setting.name in leave_out:
             continue
         text = f"{setting.help} (default: {setting.default})"
-        if setting.alone is not None:
+        if setting.may_have_value:
             action: argparse.Action = group.add_argument(
+                *setting.flags, dest=setting.name, nargs="?", const=setting.alone, metavar=setting.metavar, help=text
+            )
+        elif setting.alone is not None:
+            action = group.add_argument(
                 *setting.flags, dest=setting.name, action="store_const", const=setting.alone, help=setting.help
             )
         else:

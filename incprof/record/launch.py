@@ -22,11 +22,13 @@ LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
 MPI_LIBRARY = "libincprof_mpi.so"
 IO_LIBRARY = "libincprof_io.so"
+MEMORY_LIBRARY = "libincprof_memory.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
-    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", SAMPLER: "outside",
+    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", MEMORY_LIBRARY: "memory",
+    SAMPLER: "outside",
     ATTACHER: "outside",
 }  # fmt: skip
 
@@ -151,7 +153,7 @@ CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 
 
 # Libraries preloaded beside libincprof.so, by the variable that asks for each.
-BESIDE = {"INCPROF_IO": IO_LIBRARY}
+BESIDE = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:

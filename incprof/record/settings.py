@@ -30,6 +30,7 @@ class Setting(NamedTuple):
         default: the collector's behaviour without a value.
         expert: --help omits it.
         alone: value of the flag, which is then given without one; None: it takes a value.
+        may_have_value: whether a flag with `alone` may be given with a value, too.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Setting(NamedTuple):
     parse: Callable[[str], str]
     expert: bool = False
     alone: str | None = None
+    may_have_value: bool = False
 
     @property
     def variable(self) -> str:
@@ -108,6 +110,15 @@ def ranks(text: str) -> str:
     return text
 
 
+def size(text: str) -> str:
+    """Parse a number of bytes such as 65536, 64K or 1M. The collector reads a plain number."""
+    found = re.fullmatch(r"(\d{1,15})([KkMmGg]?)", text)
+    bytes_ = int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()] if found else -1
+    if not 0 <= bytes_ <= 1 << 40:
+        raise ValueError("a number of bytes such as 512K or 1M; 0: none")
+    return str(bytes_)
+
+
 def switch(text: str) -> str:
     """Parse on or off into the collector's format."""
     if text not in ("1", "0", "true", "false"):
@@ -145,6 +156,7 @@ SETTINGS = (
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
     Setting("counters", ("--counters",), "1|0", "0", "count hardware events of all threads", switch, True, "1"),
     Setting("io", ("--io",), "1|0", "0", "count calls that read and write, by file", switch, False, "1"),
+    Setting("memory", ("--memory",), "BYTES", "512K", "sample allocations, one per BYTES", size, False, "512K", True),
     Setting("waits", ("--waits",), "N", "20", "samples of waits per second; 0: none", number(0, 1000, "samples"), True),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip

@@ -62,6 +62,10 @@ enum sampling_mode sampling_mode(void);
 /* Forget the calling thread's countdown: in a forked child. */
 void sampling_restart(void);
 
+/* Make the calling thread the first one; return what that thread has allocated since its last event. Any thread. */
+void sampling_begin(void);
+uint64_t sampling_outstanding(void);
+
 /* Set the mean of later draws. */
 void sampling_set_mean(uint64_t bytes);
 uint64_t sampling_mean(void);

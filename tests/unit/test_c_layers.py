@@ -17,6 +17,7 @@ ROOMS = {
     "outside": ("outside", "outside/include"),
     "trace": ("trace", "trace/include"),
     "io": ("io", "io/include"),
+    "memory": ("memory", "memory/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_argument("--static", action="store_true", help="with --libs: the static library")
     flags.add_argument("--fc", metavar="COMMAND", help="with --fflags: the Fortran compiler ($FC, gfortran)")
     verb_defaults.add_arguments(parser, leave_out=("libs",))
-    expert_flags(parser, "--libpath", "--static", "--fc", "--io", "--ranks", "--exe")
+    expert_flags(parser, "--libpath", "--static", "--fc", "--io", "--memory", "--ranks", "--exe")
 
 
 def run(args: argparse.Namespace) -> int:

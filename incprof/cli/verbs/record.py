@@ -67,8 +67,10 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
     environment = {**os.environ, **launch.recording_variables(vars(args), os.environ), **launch.CLOSING_LINE}
-    if environment.get("INCPROF_IO") == "1" and environment.get("INCPROF_FORMAT") == "gmon":
-        raise UsageError("record: --io needs a stream: leave out --format gmon")
+    for flag in ("io", "memory"):
+        is_set = environment.get(f"INCPROF_{flag.upper()}", "0") != "0"
+        if is_set and environment.get("INCPROF_FORMAT") == "gmon":
+            raise UsageError(f"record: --{flag} needs a stream: leave out --format gmon")
     program = find_program(command[0])
     if program is None:
         return NOT_FOUND
@@ -90,8 +92,11 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     """Become incprof-attach, which records a process from outside."""
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
-    if args.io is not None:
-        raise UsageError("record: --io needs a library inside the program: leave it out with -p and --external")
+    for flag in ("io", "memory"):
+        if getattr(args, flag) is not None:
+            raise UsageError(
+                f"record: --{flag} needs a library inside the program: leave it out with -p and --external"
+            )
     if args.clock == "cpu":
         raise UsageError("record: --clock cpu needs a timer inside the program: -p and --external use perf's clock")
     environment = {**os.environ, **settings.resolve(vars(args), os.environ), **launch.CLOSING_LINE}

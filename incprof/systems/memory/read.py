@@ -14,7 +14,7 @@ from incprof.readers.stream.interval_images import ALLOCATIONS, IntervalImage, i
 MAPPING, CERTAIN, CONTINUED = 1, 2, 4
 FLAG_BITS = 3
 RECORDED, OWN_ALLOCATOR = range(2)
-HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 6, 7, 2
+HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 7, 7, 2
 
 NS, US = 1e-9, 1e-6
 # No varint is longer, and no process has more bytes.
@@ -42,6 +42,7 @@ class Allocations:
         end_s: (r,) ends of the intervals.
         alive: (r,) recorded allocations alive there, by the recorder's own table.
         lost: (r,) allocations that could not be recorded so far.
+        outstanding: (r,) bytes allocated by then that no allocation has in `consumed` so far.
         usual_mean: (r,) the mean in force.
         own_allocator: whether the program defines malloc itself, so that nothing was recorded.
         damaged: number of images that could not be decoded.
@@ -60,9 +61,15 @@ class Allocations:
     end_s: FloatArray
     alive: FloatArray
     lost: FloatArray
+    outstanding: FloatArray
     usual_mean: FloatArray
     own_allocator: bool = False
     damaged: int = 0
+
+    @property
+    def allocated_b(self) -> float:
+        """Return the bytes allocated in the whole run."""
+        return float(self.consumed.sum() + self.outstanding[-1:].sum())
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -142,6 +149,7 @@ def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray
         end_s=end_s,
         alive=headers[:, 3],
         lost=headers[:, 2],
+        outstanding=headers[:, 4],
         usual_mean=headers[:, 1],
         own_allocator=bool((headers[:, 0] == OWN_ALLOCATOR).any()),
         damaged=damaged,
@@ -166,7 +174,7 @@ def _decode(image: IntervalImage) -> _Image:
     if len(numbers) < HEADER_NUMBERS:
         raise ValueError("the header is cut off")
     header = numbers[:HEADER_NUMBERS].tolist()
-    made, freed = header[4:]
+    made, freed = header[5:]
     if HEADER_NUMBERS + made * ALLOCATION_NUMBERS + freed * RELEASE_NUMBERS != len(numbers):
         raise ValueError("the records do not fill the image")
     split = HEADER_NUMBERS + made * ALLOCATION_NUMBERS
