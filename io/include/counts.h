@@ -3,7 +3,7 @@
  *
  * A call is counted when it returns, so that a thread that is cancelled in it leaves nothing half done. Counting is
  * async-signal-safe and keeps errno. Frequent calls are timed by samples: of the calls of a thread, one in a random
- * number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 2 ms
+ * number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 5 ms
  * is recorded with its call path. */
 #ifndef INCPROF_IO_COUNTS_H
 #define INCPROF_IO_COUNTS_H

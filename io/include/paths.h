@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* About one call in this time is recorded, for each thread. */
-#define PATH_NS 2000000u
+#define PATH_NS 5000000u
 
 struct path_event {
     uint32_t file, operation;
