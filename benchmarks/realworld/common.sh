@@ -15,6 +15,17 @@ pg=${INCPROF_PG--pg}
 # shellcheck disable=SC2034
 pg_flags="$pg -O2 -g"
 
+# Functions for awk programs that draw inputs, the same bytes on every machine: a number from 0 to n - 1, and an amino
+# acid, each as often as proteins have it. `state` is the seed; a `divisor` leaves out the last bits, which are less random.
+# shellcheck disable=SC2034
+drawing='
+    function random(n) {
+        state = (state * 16807) % 2147483647
+        return int(state / (divisor ? divisor : 1)) % n
+    }
+    function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+'
+
 mkdir -p "$scratch"
 scratch=$(cd "$scratch" && pwd)
 

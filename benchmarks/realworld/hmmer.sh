@@ -40,12 +40,7 @@ input() {
     [ ! -s "$file" ] || return 0
     say "generating $strangers strangers and 4 x $members family members"
     LC_ALL=C awk -v strangers="$strangers" -v members="$members" \
-        -v alignments="$alignments" -v fasta="$file.tmp" '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return state % n
-        }
-        function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+        -v alignments="$alignments" -v fasta="$file.tmp" "$drawing"'
         function stranger(length_, s) {
             for (s = ""; length_ > 0; length_--) s = s residue()
             return s

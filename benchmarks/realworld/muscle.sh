@@ -28,12 +28,7 @@ input() {
     file=$work_dir/families-$members.fa
     [ ! -s "$file" ] || return 0
     say "generating 3 x $members family members"
-    LC_ALL=C awk -v members="$members" '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return state % n
-        }
-        function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+    LC_ALL=C awk -v members="$members" "$drawing"'
         BEGIN {
             state = 20261121
             for (f = 0; f < 3; f++) {

@@ -35,11 +35,7 @@ input() {
     file=$work_dir/script-$rows.sql
     [ ! -s "$file" ] || return 0
     say "generating a script of $rows inserts"
-    LC_ALL=C awk -v rows="$rows" '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return state % n
-        }
+    LC_ALL=C awk -v rows="$rows" "$drawing"'
         BEGIN {
             state = 20261121
             for (i = 0; i < 500; i++) {

@@ -37,11 +37,7 @@ input() {
     file=$work_dir/input-$bytes
     [ ! -s "$file" ] || return 0
     say "generating $bytes bytes of text"
-    LC_ALL=C awk -v bytes="$bytes" '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return state % n
-        }
+    LC_ALL=C awk -v bytes="$bytes" "$drawing"'
         BEGIN {
             state = 20261121
             for (i = 0; i < 2000; i++) {

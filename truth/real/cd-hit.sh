@@ -10,12 +10,7 @@ build() {
 
 # proteins.fa: 9000 families, each of one drawn protein and copies of it with 5 to 44 % of the residues exchanged.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
-        function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+    LC_ALL=C awk "$drawing"'
         function protein(length_, s) {
             for (s = ""; length_ > 0; length_--) s = s residue()
             return s
@@ -30,7 +25,7 @@ input() {
             return out
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             for (f = 0; f < 9000; f++) {
                 first = protein(150 + random(500))
                 printf ">p%d_0\n%s\n", f, first >"proteins.fa"

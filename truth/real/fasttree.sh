@@ -9,12 +9,7 @@ build() {
 
 # alignment.fa: 1024 leaves of a tree of ten levels; each branch exchanges its own share of the residues, 3 to 14 of 100.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
-        function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+    LC_ALL=C awk "$drawing"'
         function child(s, share, at, out) {
             out = ""
             for (at = 1; at <= length(s); at++) out = out (random(100) < share ? residue() : substr(s, at, 1))
@@ -29,7 +24,7 @@ input() {
             descend(child(s, 3 + random(12)), level + 1)
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             for (i = 0; i < 350; i++) ancestor = ancestor residue()
             descend(ancestor, 0)
         }'

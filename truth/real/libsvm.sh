@@ -9,8 +9,7 @@ build() {
 }
 
 input() {
-    LC_ALL=C awk '
-        function random(n) { state = (state * 16807) % 2147483647; return state % n }
+    LC_ALL=C awk "$drawing"'
         BEGIN {
             state = 20261123
             for (class = 0; class < 4; class++)

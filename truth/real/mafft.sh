@@ -9,12 +9,7 @@ build() {
 
 # family.fa: 70 branches from one ancestor of 320 residues, 40 members of each: residues exchanged, lost, inserted.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
-        function residue() { return substr("ALGVESIKRDTPNQFYMHCWALGVESIKRDTALGVES", 1 + random(37), 1) }
+    LC_ALL=C awk "$drawing"'
         # of 1000 residues `exchanged` become others, `lost` go, and after `inserted` come 1 to 8 new ones
         function child(s, exchanged, lost, inserted, at, out, draw, more) {
             out = ""
@@ -28,7 +23,7 @@ input() {
             return out
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             for (i = 0; i < 320; i++) ancestor = ancestor residue()
             for (b = 0; b < 70; b++) {
                 branch = child(ancestor, 450, 15, 8)

@@ -10,11 +10,7 @@ build() {
 
 # genome.fa; reads.fa: one error in eight bases, places drawn; strangers.fa: bases of no genome.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return state % n
-        }
+    LC_ALL=C awk "$drawing"'
         # bases, six at a time
         function bases(blocks, s, chunk, i) {
             s = ""

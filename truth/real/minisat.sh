@@ -11,8 +11,7 @@ build() {
 # a * b = N with 20 bits each, for a prime N of 39 bits: cannot be, and takes a search to see (an array of adders, as
 # clauses). Beside it clauses of three out of 400000 variables, 2.5 a variable: what variable elimination is for.
 input() {
-    LC_ALL=C awk -v bits=20 -v N=549755813881 -v easy=400000 -v ratio=2.5 '
-        function random(n) { state = (state * 16807) % 2147483647; return state % n }
+    LC_ALL=C awk -v bits=20 -v N=549755813881 -v easy=400000 -v ratio=2.5 "$drawing"'
         function clause(s) { text[++clauses] = s " 0" }
         function fresh() { return ++vars }
         function both(x, y, z) {

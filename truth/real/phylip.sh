@@ -10,11 +10,7 @@ build() {
 
 # infile: 48 leaves, each a changed copy of one that was drawn among those before it, which changes then as well.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
+    LC_ALL=C awk "$drawing"'
         function change(s, share, at, out) {
             out = ""
             for (at = 1; at <= length(s); at++)
@@ -22,7 +18,7 @@ input() {
             return out
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             for (i = 0; i < 1800; i++) leaf[0] = leaf[0] substr("ACGT", 1 + random(4), 1)
             for (n = 1; n < 48; n++) {
                 parent = random(n)

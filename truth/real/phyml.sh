@@ -12,11 +12,7 @@ build() {
 
 # dna.phy: 44 leaves, each a changed copy of one that was drawn among those before it, which changes then as well.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
+    LC_ALL=C awk "$drawing"'
         # sites differ: every fifth hardly changes, every fifth changes twice as much
         function change(s, share, at, out, here) {
             out = ""
@@ -27,7 +23,7 @@ input() {
             return out
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             for (i = 0; i < 500; i++) leaf[0] = leaf[0] substr("ACGT", 1 + random(4), 1)
             for (n = 1; n < 44; n++) {
                 parent = random(n)

@@ -11,11 +11,7 @@ build() {
 
 # genome.fa: 6500 genes of 90 to 589 codons on either strand, a motif before most of them, and bases of no meaning between.
 input() {
-    LC_ALL=C awk '
-        function random(n) {
-            state = (state * 16807) % 2147483647
-            return int(state / 64) % n
-        }
+    LC_ALL=C awk "$drawing"'
         function complement(s, at, out) {
             out = ""
             for (at = length(s); at > 0; at--) out = out other[substr(s, at, 1)]
@@ -32,7 +28,7 @@ input() {
             return s "TAA"
         }
         BEGIN {
-            state = 20261123
+            state = 20261123; divisor = 64
             other["A"] = "T"; other["C"] = "G"; other["G"] = "C"; other["T"] = "A"
             for (i = 0; i < 64; i++) {
                 c = substr("ACGT", 1 + int(i / 16), 1) substr("ACGT", 1 + int(i / 4) % 4, 1) substr("ACGT", 1 + i % 4, 1)

@@ -12,8 +12,7 @@ build() {
 }
 
 input() {
-    LC_ALL=C awk '
-        function random(n) { state = (state * 16807) % 2147483647; return state % n }
+    LC_ALL=C awk "$drawing"'
         function place() { return 60 + random(880000) / 1000 }
         BEGIN {
             state = 20261123
