@@ -21,13 +21,11 @@ class GoFunction:
     lines: Sequence[tuple[int, int]] = ()
 
 
-def go_table_bytes(
-    functions: Sequence[GoFunction], *, text: int, file: str = "/src/a.go", version: int = GO_18
-) -> bytes:
+def go_table_bytes(functions: Sequence[GoFunction], *, text: int, version: int = GO_18) -> bytes:
     """A table of functions that lie one behind the other from `text` on, all of one file."""
     entry = "<Q" if version == GO_16 else "<I"
     words = 7 if version == GO_16 else 8
-    names, counts, files = b"", b"\0", file.encode() + b"\0"
+    names, counts, files = b"", b"\0", b"/src/a.go\0"
     rows, described = [], b""
     begin, about_at = 0, (len(functions) * 2 + 1) * struct.calcsize(entry)
     for function in functions:

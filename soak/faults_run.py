@@ -111,10 +111,8 @@ def _end(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
-def run_host(
-    words: Sequence[str | Path], place: Path, env: Mapping[str, str], patience_s: float = PATIENCE_S
-) -> Outcome:
-    """Run a program in `place` until it and all that it started have ended. What hangs is killed, and told."""
+def run_host(words: Sequence[str | Path], place: Path, env: Mapping[str, str]) -> Outcome:
+    """Run a program in `place` until it and all that it started have ended; kill and report processes that hang."""
     start, hung = time.monotonic(), []
     with (place / "stdout").open("ab") as stdout, (place / "stderr").open("ab") as stderr:
         process = subprocess.Popen(
@@ -126,14 +124,14 @@ def run_host(
             stderr=stderr,
             start_new_session=True,
         )
-    ended = _wait(process.pid, start + patience_s)
+    ended = _wait(process.pid, start + PATIENCE_S)
     if ended is None:
         hung.append(_about(process.pid))
         _end(process.pid)
     status, peak_kib = ended or (-int(signal.SIGKILL), 0)
     process.returncode = status
     while children := _children():
-        left = _wait(children[0], time.monotonic() + patience_s)
+        left = _wait(children[0], time.monotonic() + PATIENCE_S)
         if left is None:
             hung.append("left behind: " + _about(children[0]))
             _end(children[0])

@@ -83,10 +83,10 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def helpers(rng: np.random.Generator, name: str, share: float, most: int = 3, shared: float = 0.3) -> list[Leaf]:
+def helpers(rng: np.random.Generator, name: str, share: float) -> list[Leaf]:
     """Draw small functions that have `share` together; some are called in other phases too."""
-    count = int(rng.integers(1, most + 1))
-    names = [f"{name}_part{j}" if rng.random() > shared else str(rng.choice(COMMON)) for j in range(count)]
+    count = int(rng.integers(1, 4))
+    names = [f"{name}_part{j}" if rng.random() > 0.3 else str(rng.choice(COMMON)) for j in range(count)]
     names = list(dict.fromkeys(names))
     shares = rng.dirichlet(np.full(len(names), 2.0)) * share
     return [Leaf((helper,), float(part), log_uniform(rng, 1, 1e4)) for helper, part in zip(names, shares, strict=True)]

@@ -160,13 +160,11 @@ MOST_WHY = 3
 TOLD = 0.02
 
 
-def bins_of(
-    labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray, bins: int = COMPARED_BINS
-) -> FloatArray:
+def bins_of(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray) -> FloatArray:
     """Return the edges of bins of the time of all ranks, (b + 1,) seconds since the first started."""
     begin = [o + r * own.start_s[0] for own, o, r in zip(labels, offset_s, rate, strict=True)]
     stop = [o + r * own.end_s[-1] for own, o, r in zip(labels, offset_s, rate, strict=True)]
-    return np.linspace(min(begin), max(stop), bins + 1)
+    return np.linspace(min(begin), max(stop), COMPARED_BINS + 1)
 
 
 def on_bins(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray, edges: FloatArray) -> IntArray:

@@ -113,9 +113,9 @@ class SitesAnswer:
     warnings: tuple[str, ...] = field(default=())
 
 
-def printable_line(text: str, *, tab: int = 4) -> str:
+def printable_line(text: str) -> str:
     """Return a line of a file as printed to a terminal: tabs become spaces, control characters their escapes."""
-    return printable(text.expandtabs(tab))
+    return printable(text.expandtabs(4))
 
 
 # Functions whose calls are so frequent that counting them is expensive.

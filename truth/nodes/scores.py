@@ -76,15 +76,15 @@ def _changes(labels: IntArray) -> IntArray:
     return np.flatnonzero(np.diff(labels) != 0) + 1
 
 
-def change_f1(true: FloatArray, found: FloatArray, tolerance_s: float = TOLERANCE_S) -> float:
+def change_f1(true: FloatArray, found: FloatArray) -> float:
     """Return the F1 score of changes found within a tolerance, each matching one true change; 1 without any."""
     if not len(true) and not len(found):
         return 1.0
     hits, at = 0, 0
     for change in true.tolist():
-        while at < len(found) and found[at] < change - tolerance_s:
+        while at < len(found) and found[at] < change - TOLERANCE_S:
             at += 1
-        if at < len(found) and found[at] <= change + tolerance_s:
+        if at < len(found) and found[at] <= change + TOLERANCE_S:
             hits, at = hits + 1, at + 1
     return 2.0 * hits / (len(true) + len(found))
 

@@ -118,9 +118,9 @@ def score_steps(true: Set[str], steps: Set[str], sites: Set[str], accepted: Set[
     return Matches(len(steps), right, len(true), len(true & (steps | sites)))
 
 
-def score_periods(said: Iterable[tuple[float, float]], within: float = 0.1) -> Matches:
-    """Count the right periods: (implied calls, actual calls) of each."""
-    right = [abs(calls - true) <= within * true for calls, true in said]
+def score_periods(periods: Iterable[tuple[float, float]]) -> Matches:
+    """Count the periods with implied calls within 10 % of the actual ones: (implied, actual) of each."""
+    right = [abs(calls - true) <= 0.1 * true for calls, true in periods]
     return Matches(len(right), sum(right), 0, 0)
 
 
