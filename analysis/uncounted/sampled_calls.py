@@ -34,8 +34,8 @@ def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | N
     """Return the properties; None if calls were counted, or if there are no samples."""
     if profile.counted or not len(profile.samples.time_s):
         return None
-    told = properties_of_code(profile, chains)
-    return Uncounted(calls_are_bounded(profile, chains), told.again, told.brief)
+    code = properties_of_code(profile, chains)
+    return Uncounted(calls_are_bounded(profile, chains), code.again, code.brief)
 
 
 def calls_are_bounded(
@@ -53,7 +53,7 @@ def calls_are_bounded(
         return np.zeros(size, dtype=np.bool_)
     if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
-    told = properties_of_code(profile, chains)
+    code = properties_of_code(profile, chains)
     seen = seen_in_loops(profile, chains).again >= SEEN_AGAIN
     if looks is not None:
         seen |= seen_in_loops(profile, chains, looks).again >= SEEN_AGAIN
@@ -62,7 +62,7 @@ def calls_are_bounded(
     for chain in range(1, size):
         parent, function = int(chains.parent[chain]), int(chains.function[chain])
         begins = parent == 0 and function >= 0 and is_entry(profile.functions[function].mangled)
-        out[chain] = begins or bool(seen[chain]) or bool(told.once[chain] and out[parent])
+        out[chain] = begins or bool(seen[chain]) or bool(code.once[chain] and out[parent])
         out[chain] &= function not in above[parent]
         above.append(above[parent] | {function})
     return out
@@ -222,7 +222,7 @@ def _stayed(path: _Paths, pairs: _Pairs) -> BoolArray:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Recurring:
     """Counts by call path and part of the code.
 
     Attributes:
@@ -256,7 +256,7 @@ class _Seen:
         return out
 
 
-def _again(path: _Paths, pairs: _Pairs) -> _Seen:
+def _again(path: _Paths, pairs: _Pairs) -> _Recurring:
     """Return the calls of each call path from a loop that continued."""
     stayed, at = _stayed(path, pairs), path.loops.at
     caller = np.where(stayed, pairs.after, pairs.shared)
@@ -281,10 +281,10 @@ def _again(path: _Paths, pairs: _Pairs) -> _Seen:
         (int(path.reached[node]), int(at[path.parent[node]])): int(path.own[path.parent[node]])
         for node in nodes.tolist()
     }
-    return _Seen(seen, inside, {key: around[owner[key], key[1]] for key in inside}, path.chains)
+    return _Recurring(seen, inside, {key: around[owner[key], key[1]] for key in inside}, path.chains)
 
 
-def _passes(path: _Paths, pairs: _Pairs) -> _Seen:
+def _passes(path: _Paths, pairs: _Pairs) -> _Recurring:
     """Return the passes through each call path: the occurrences of its most frequent part."""
     entered = np.zeros(len(path.parent), dtype=np.int64)
     node = pairs.end.copy()
@@ -299,7 +299,7 @@ def _passes(path: _Paths, pairs: _Pairs) -> _Seen:
     seen = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
     inside = _by_loop(path.own[nodes], path.part[nodes], path.samples[nodes])
     whole = np.bincount(path.own, weights=path.samples)
-    return _Seen(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
+    return _Recurring(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
 
 
 def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
@@ -322,7 +322,7 @@ BRIEF_LIBRARIES = ("libm.", "libm-", "libmvec.", "libmvec-", "libimf.", "libsvml
 
 
 @dataclass(frozen=True)
-class Told:
+class CodeProperties:
     """Properties of each call path.
 
     Attributes:
@@ -336,12 +336,12 @@ class Told:
     brief: BoolArray
 
 
-def properties_of_code(profile: IntervalProfile, chains: CallTree) -> Told:
+def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProperties:
     """Return the properties that the code shows; none for call paths without data on their code."""
     size = len(chains.parent)
     nothing = np.zeros(size, dtype=np.bool_)
     if profile.code_loops is None:
-        return Told(nothing, nothing, nothing)
+        return CodeProperties(nothing, nothing, nothing)
     where = profile.code_loops.at
     ticks = _inclusive(profile)
     parent, of_node = profile.paths.parent, chains.of_node
@@ -363,23 +363,23 @@ def properties_of_code(profile: IntervalProfile, chains: CallTree) -> Told:
     lasting[of_node[profile.samples.node[in_library]]] = True
     for chain in range(size - 1, 0, -1):
         lasting[chains.parent[chain]] |= lasting[chain]
-    return Told(looped > straight, straight > looped, ~lasting & (looped + straight > 0))
+    return CodeProperties(looped > straight, straight > looped, ~lasting & (looped + straight > 0))
 
 
 def called_again(profile: IntervalProfile) -> set[int]:
     """Return the functions that are called repeatedly by the code: from a loop, or by a function called from one."""
     chains, _ = profile.own_tree.without_recursion()
-    told = properties_of_code(profile, chains)
-    again = told.again.copy()
+    code = properties_of_code(profile, chains)
+    again = code.again.copy()
     for chain in range(1, len(again)):
-        again[chain] |= told.once[chain] & again[chains.parent[chain]]
+        again[chain] |= code.once[chain] & again[chains.parent[chain]]
     return set(chains.function[again].tolist())
 
 
-def at_least_as_often(chains: CallTree, told: Told, calls: FloatArray, unsure: BoolArray) -> FloatArray:
+def at_least_as_often(chains: CallTree, code: CodeProperties, calls: FloatArray, unsure: BoolArray) -> FloatArray:
     """Return the calls of each call path, (q,): no fewer than those of callees that it calls at most once per call."""
     out = calls.copy()
-    for chain in np.flatnonzero(told.once & ~unsure)[::-1].tolist():
+    for chain in np.flatnonzero(code.once & ~unsure)[::-1].tolist():
         caller = int(chains.parent[chain])
         if caller:
             out[caller] = max(out[caller], out[chain])

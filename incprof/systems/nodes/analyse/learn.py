@@ -345,13 +345,13 @@ def name_by_rates(names: Sequence[str], rates: FloatArray, most: FloatArray) -> 
     if is_idle(names, rates, most):
         return "idle"
     known = dict(zip(names, (float(rate) for rate in rates), strict=True))
-    said = [*_disk(known), *_network(known)]
-    if not said:
-        said = _processor(known)
-    if not said:
+    parts = [*_disk(known), *_network(known)]
+    if not parts:
+        parts = _processor(known)
+    if not parts:
         at = int(np.argmax(np.where(most > 0, rates / np.where(most > 0, most, 1), 0)))
-        said = [f"{names[at]} {_short(float(rates[at]))}/s"]
-    return ", ".join(said[:2])
+        parts = [f"{names[at]} {_short(float(rates[at]))}/s"]
+    return ", ".join(parts[:2])
 
 
 def made_unique(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
@@ -377,8 +377,8 @@ def made_unique(called: Sequence[str], names: Sequence[str], rates: FloatArray, 
 def _disk(known: dict[str, float]) -> list[str]:
     """Describe disk traffic."""
     written, read = known.get("disk-write-bytes", 0), known.get("disk-read-bytes", 0)
-    said = [f"disk write {_short(written)}B/s"] if written > DISK else []
-    return said + ([f"disk read {_short(read)}B/s"] if read > DISK else [])
+    parts = [f"disk write {_short(written)}B/s"] if written > DISK else []
+    return parts + ([f"disk read {_short(read)}B/s"] if read > DISK else [])
 
 
 def _network(known: dict[str, float]) -> list[str]:
@@ -390,23 +390,23 @@ def _network(known: dict[str, float]) -> list[str]:
 def _processor(known: dict[str, float]) -> list[str]:
     """Describe the activity of the processors."""
     done, misses, cycles = (known.get(name, 0) for name in ("instructions", "cache-misses", "cycles"))
-    said = []
+    parts = []
     if misses * LINE > MEMORY and done < MISS_EACH * misses:
-        said.append(f"memory bound, {_short(misses * LINE)}B/s")
+        parts.append(f"memory bound, {_short(misses * LINE)}B/s")
     elif known.get("branch-misses", 0) * WRONG_EACH > done > 0:
-        said.append(
+        parts.append(
             f"branches, {100 * known['branch-misses'] / max(known.get('branches', 0), 1):.0f} % guessed wrongly"
         )
     elif done and cycles:
-        said.append(f"compute, {done / cycles:.1f} instructions per cycle")
-    if not said and (cpus := known.get("cpu", 0)) > 0:
-        said.append(
+        parts.append(f"compute, {done / cycles:.1f} instructions per cycle")
+    if not parts and (cpus := known.get("cpu", 0)) > 0:
+        parts.append(
             f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
         )
-    said += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
+    parts += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
     if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
-        said.insert(0, "waits for disks")
-    return said
+        parts.insert(0, "waits for disks")
+    return parts
 
 
 def _sum(known: dict[str, float], begins: str, ends: str = "") -> float:
