@@ -6,6 +6,8 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@
 enum { ROUNDS = 40, BLOCK = 1 << 20 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_done;
 static int ends[2];
 static volatile double sum;
 
@@ -32,7 +35,7 @@ static void compute(double seconds)
 
 static void *update(void *unused)
 {
-    for (int i = 0; i < ROUNDS; i++) {
+    while (!atomic_load(&is_done)) {
         pthread_mutex_lock(&mutex);
         usleep(40000); /* with the lock held */
         pthread_mutex_unlock(&mutex);
@@ -61,6 +64,7 @@ static void exchange(void)
         pthread_mutex_unlock(&mutex);
         compute(.002);
     }
+    atomic_store(&is_done, true);
     pthread_join(other, NULL);
 }
 
