@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.readers.stream.interval_images import COUNTERS, interval_images
+from incprof.readers.stream.interval_images import ALLOCATIONS, interval_images
 from incprof.record.launch import find_library
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
@@ -31,7 +31,7 @@ def beside(build: Build) -> str:
 
 def events(recording: Recording, name: str = "rank-00000.gmon") -> np.ndarray:
     """What the extension got back and wrote, (events, 6)."""
-    images = interval_images(str(recording.directory / name), COUNTERS)
+    images = interval_images(str(recording.directory / name), ALLOCATIONS)
     return np.frombuffer(b"".join(image.payload for image in images), np.uint64).reshape(-1, 6)
 
 
