@@ -38,9 +38,15 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
     """
     from incprof.systems.counters.card import cards
     from incprof.systems.io.card import card as io_card
+    from incprof.systems.memory.card import card as memory_card
     from incprof.systems.waiting.card import card as waiting_card
 
-    found: list[CardPart | None] = [waiting_card(study, bins), io_card(study, bins), *cards(study, counters, bins)]
+    found: list[CardPart | None] = [
+        waiting_card(study, bins),
+        memory_card(study, bins),
+        io_card(study, bins),
+        *cards(study, counters, bins),
+    ]
     return [part for part in found if part is not None]
 
 

@@ -1,0 +1,223 @@
+"""What each phase allocates, frees and keeps, and whether its memory grows. a allocations, n intervals, k phases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from incprof.analysis.phase_result import PhaseResult
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.systems.memory.read import Allocations
+
+# Growth is estimated from so many points at least, and tested in so many blocks at most.
+LEAST_POINTS, MOST_BLOCKS = 8, 16
+# Chance of one false verdict in a run, and the confidence of intervals.
+FALSE_VERDICTS, CONFIDENCE = 0.005, 0.95
+# After a warm-up growth ends: the last third of a leak grows at least so fast in relation to the time before it.
+STEADY = 0.5
+# A phase that occurs at least so often is measured per occurrence.
+LEAST_OCCURRENCES = 10
+MOST_PATHS = 5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How fast the memory grows that a phase has allocated.
+
+    Attributes:
+        low: bytes per second, or per occurrence of the phase; the lower end of the confidence interval.
+        value: the estimate.
+        high: the upper end.
+        per_occurrence: whether it is per occurrence.
+        p_value: probability of such a growth without a trend, before the correction for several phases.
+        is_leak: whether it is significant, and not merely a warm-up.
+    """
+
+    low: float
+    value: float
+    high: float
+    per_occurrence: bool
+    p_value: float
+    is_leak: bool = False
+
+
+@dataclass(frozen=True)
+class NodeBytes:
+    """Bytes by call path: its node in the stream, the bytes, and their share."""
+
+    node: int
+    bytes: float
+    share: float
+
+
+@dataclass(frozen=True)
+class PhaseMemory:
+    """The memory of a phase; bytes are estimates.
+
+    Attributes:
+        id: of the phase.
+        seconds: of the phase.
+        allocated_b: bytes allocated in it.
+        freed_b: bytes freed in it, whenever they were allocated.
+        alive_begin_b: bytes alive at its first beginning.
+        alive_end_b: bytes alive at its last end.
+        peak_b: most bytes alive in it.
+        peak_error_b: standard error of that, because allocations are sampled.
+        growth: None: too few intervals.
+        allocating: paths with most of the allocated bytes.
+        at_peak: paths with most of the bytes alive at the peak.
+    """
+
+    id: int
+    seconds: float
+    allocated_b: float
+    freed_b: float
+    alive_begin_b: float
+    alive_end_b: float
+    peak_b: float
+    peak_error_b: float
+    growth: Growth | None
+    allocating: tuple[NodeBytes, ...]
+    at_peak: tuple[NodeBytes, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Bytes alive over time: `values[i]` from `times[i]` on, 0 before."""
+
+    times: FloatArray
+    values: FloatArray
+
+    def at(self, time_s: FloatArray) -> FloatArray:
+        """Return the bytes alive at times, what happens at them included."""
+        place = np.searchsorted(self.times, time_s, side="right")
+        return np.concatenate([[0.0], self.values])[place]
+
+
+def curve_of(found: Allocations, use: BoolArray | None = None) -> Curve:
+    """Return the bytes alive of some of the allocations."""
+    chosen = np.ones(len(found), dtype=bool) if use is None else use
+    ends = chosen & np.isfinite(found.freed_s)
+    times = np.concatenate([found.freed_s[ends], found.time_s[chosen]])
+    change = np.concatenate([-found.weight[ends], found.weight[chosen]])
+    order = np.argsort(times, kind="stable")
+    # Sums of floats leave a rest where nothing is alive.
+    return Curve(times[order], np.maximum(np.cumsum(change[order]), 0.0).round(3))
+
+
+def labels_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray) -> IntArray:
+    """Return the phases at times: those of the intervals that contain them, or end before them."""
+    if not len(labels):
+        return np.full(len(time_s), -1)
+    place = np.searchsorted(profile.start_s, np.where(np.isfinite(time_s), time_s, 0.0), side="right") - 1
+    found: IntArray = np.where(np.isfinite(time_s), labels[np.maximum(place, 0)], -1)
+    return found
+
+
+def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseResult) -> list[PhaseMemory]:
+    """Return the memory of each phase."""
+    made_in = labels_at(found.time_s, profile, result.labels)
+    freed_in = labels_at(found.freed_s, profile, result.labels)
+    curve = curve_of(found)
+    curve_in = labels_at(curve.times, profile, result.labels)
+    last = int(labels_at(found.end_s[-1:], profile, result.labels)[0]) if len(found.end_s) else -1
+    phases = []
+    for phase in result.present:
+        intervals = np.flatnonzero(result.labels == phase.id)
+        if not len(intervals):
+            continue
+        here = made_in == phase.id
+        allocated = float(found.consumed[here].sum()) + (
+            float(found.outstanding[-1:].sum()) if last == phase.id else 0.0
+        )
+        freed = float(found.weight[freed_in == phase.id].sum() - found.weight[here & found.is_rest].sum())
+        starts, ends = profile.start_s[intervals], profile.end_s[intervals]
+        times = np.concatenate([starts, curve.times[curve_in == phase.id]])
+        alive = curve.at(times)
+        peak_at = float(times[int(alive.argmax())])
+        at_peak = (found.time_s <= peak_at) & (found.freed_s > peak_at)
+        phases.append(
+            PhaseMemory(
+                id=phase.id,
+                seconds=phase.seconds,
+                allocated_b=allocated,
+                freed_b=max(freed, 0.0),
+                alive_begin_b=float(curve.at(starts[:1])[0]),
+                alive_end_b=float(curve.at(ends[-1:])[0]),
+                peak_b=float(alive.max()),
+                peak_error_b=float(np.sqrt(_variance(found)[at_peak].sum())),
+                growth=_growth_in(curve_of(found, here), starts, ends),
+                allocating=_by_node(found, here & ~found.is_rest),
+                at_peak=_by_node(found, at_peak),
+            )
+        )
+    return with_verdicts(phases)
+
+
+def _variance(found: Allocations) -> FloatArray:
+    """Return the variance of each allocation's weight as an estimate, (a,)."""
+    passed = np.exp(-np.divide(found.size, found.mean, out=np.full(len(found), np.inf), where=found.mean > 0))
+    variance: FloatArray = found.weight**2 * passed
+    return variance
+
+
+def _by_node(found: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:
+    """Return the call paths with most bytes."""
+    nodes, which = np.unique(found.node[use], return_inverse=True)
+    sums = np.bincount(which, weights=found.weight[use], minlength=len(nodes))
+    whole = float(sums.sum())
+    order = np.argsort(-sums, kind="stable")[:MOST_PATHS]
+    return tuple(NodeBytes(int(nodes[at]), float(sums[at]), float(sums[at]) / whole) for at in order if sums[at] > 0)
+
+
+def _growth_in(curve: Curve, start_s: FloatArray, end_s: FloatArray) -> Growth | None:
+    """Return the growth of a phase's memory over the ends of its occurrences or, if these are few, its intervals."""
+    is_last = np.append(start_s[1:] > end_s[:-1] + 1e-9, True)
+    if is_last.sum() >= LEAST_OCCURRENCES:
+        return growth_of(np.arange(float(is_last.sum())), curve.at(end_s[is_last]), per_occurrence=True)
+    return growth_of(np.cumsum(end_s - start_s), curve.at(end_s), per_occurrence=False)
+
+
+def growth_of(place: FloatArray, alive: FloatArray, *, per_occurrence: bool) -> Growth | None:
+    """Return the growth of bytes alive; None for too few points.
+
+    The growth of each of several blocks is one observation, so that points that depend on each other, as those of a
+    random walk do, count for no more than they tell. The first block may be a warm-up and is left out.
+
+    Args:
+        place: (m,) ascending: seconds of the phase, or the number of the occurrence.
+        alive: (m,) bytes.
+        per_occurrence: what `place` is.
+    """
+    if len(place) < LEAST_POINTS:
+        return None
+    blocks = min(MOST_BLOCKS, len(place) - 1)
+    edges = np.linspace(0, len(place) - 1, blocks + 1).round().astype(int)[1:]
+    grown, lengths = np.diff(alive[edges]), np.diff(place[edges])
+    rates = grown / np.maximum(lengths, 1e-9)
+    value, error = float(np.average(rates)), float(rates.std(ddof=1)) / np.sqrt(len(rates))
+    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(rates) - 1)) * error
+    # Without any scatter, the sign alone decides.
+    p_value = float(stats.t.sf(value / error, len(rates) - 1)) if error > 0 else float(value <= 0)
+    third = max(len(rates) // 3, 2)
+    before, after = rates[:-third], rates[-third:]
+    is_steady = bool((rates > 0).mean() >= 0.75 and after.mean() >= STEADY * max(float(before.mean()), 0.0))
+    return Growth(value - reach, value, value + reach, per_occurrence, p_value if is_steady else 1.0)
+
+
+def with_verdicts(phases: Sequence[PhaseMemory]) -> list[PhaseMemory]:
+    """Return the phases with the significant growths marked (Holm's correction for several phases)."""
+    tested = sorted((each.growth.p_value, each.id) for each in phases if each.growth is not None)
+    leaks = set[int]()
+    for at, (p_value, phase) in enumerate(tested):
+        if p_value > FALSE_VERDICTS / (len(tested) - at):
+            break
+        leaks.add(phase)
+    return [
+        each if each.id not in leaks or each.growth is None
+        else replace(each, growth=replace(each.growth, is_leak=True))
+        for each in phases
+    ]  # fmt: skip

@@ -1,0 +1,146 @@
+"""What phases allocate and keep, on their cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.views.tracks import TimeBins
+from incprof.model.card import Amount, CardPart
+from incprof.model.section import Column, Lane, edges_of
+from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
+from incprof.report.words.display_names import clean
+from incprof.report.words.formatting import count, decimal_size
+from incprof.study.study import Study
+from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
+from incprof.systems.memory.read import Allocations, read_allocations
+
+MOST_NAMED, MOST_CALLERS = 3, 3
+# A path with a smaller share is in no sentence.
+WORTH = 0.05
+# Fewer bytes alive than this at the peak have no path in a sentence.
+LEAST_PEAK_B = 100e3
+
+
+def card(study: Study, bins: TimeBins | None) -> CardPart | None:
+    """Return what each phase allocates and keeps; None if it was not recorded."""
+    if study.process.series:
+        return None
+    found = read_allocations(study.process.path)
+    if found is None:
+        return None
+    recorded = not found.own_allocator and len(found.end_s) > 0
+    phases = {each.id: each for each in memory_by_phase(found, study.profile, study.phases())} if recorded else {}
+    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
+    columns = (
+        Column("Allocated", lambda phase: _of(phases, phase, "allocated_b"), "kB", drop=3, key="allocated_b"),
+        Column("Peak", lambda phase: _of(phases, phase, "peak_b"), "kB", drop=3, key="peak_b"),
+        Column("Memory", lambda phase: sentence(phases[phase], paths) if phase in phases else None, sentence=True),
+    )
+    amounts = (
+        Amount("allocated", "bytes allocated", "B", {each.id: each.allocated_b for each in phases.values()}),
+        Amount("peak", "peak of allocated memory", "B", {each.id: each.peak_b for each in phases.values()}),
+    )
+    lanes = () if bins is None or not phases else _lanes(found, bins)
+    values = {each.id: value(each, paths) for each in phases.values()}
+    return CardPart("memory", values, columns, lanes, tuple(notes(found)), amounts if phases else ())
+
+
+def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
+    """Return bytes of a phase; None where they are not available."""
+    return round(getattr(phases[phase], name)) if phase in phases else None
+
+
+def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
+    """Return the JSON value of a phase."""
+    found: dict[str, object] = {
+        "allocated_b": round(one.allocated_b),
+        "freed_b": round(one.freed_b),
+        "alive_begin_b": round(one.alive_begin_b),
+        "alive_end_b": round(one.alive_end_b),
+        "peak_b": round(one.peak_b),
+        "peak_error_b": round(one.peak_error_b),
+        "allocating": [_path_value(each, paths) for each in one.allocating],
+        "at_peak": [_path_value(each, paths) for each in one.at_peak],
+    }
+    if one.growth is not None:
+        key = "growth_per_iteration_b" if one.growth.per_occurrence else "growth_per_second_b"
+        found |= {key: [one.growth.low, one.growth.value, one.growth.high], "leak": one.growth.is_leak}
+    return found
+
+
+def _path_value(one: NodeBytes, paths: RecordedPaths | None) -> dict[str, object]:
+    """Return the JSON value of a call path: its functions, innermost first."""
+    return {"functions": _functions(one.node, paths), "bytes": round(one.bytes), "share": one.share}
+
+
+def _functions(node: int, paths: RecordedPaths | None) -> list[str]:
+    """Return the names of the functions on a path, innermost first; empty for an unknown one."""
+    if paths is None:
+        return []
+    numbers = [int(paths.tree.function[at]) for at in reversed(paths.path_to(node))]
+    return [paths.functions[number].name for number in numbers if number >= 0]
+
+
+def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
+    """Return what a phase allocates, keeps and at which paths; None if it does neither."""
+    if one.allocated_b < 0.5 and one.peak_b < 0.5:
+        return None
+    rate = f" ({decimal_size(round(one.allocated_b / one.seconds))}/s)" if one.seconds > 0 else ""
+    found = [f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"]
+    error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
+    peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
+    found.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
+    if one.growth is not None and one.growth.is_leak:
+        found.append(_growth(one.growth))
+    return "; ".join(found)
+
+
+def _growth(growth: Growth) -> str:
+    """Return "keeps 3.1 MB (2.9 to 3.3) more per second: a leak"."""
+    unit = "each time" if growth.per_occurrence else "per second"
+    low, high = (decimal_size(max(round(end), 0)) for end in (growth.low, growth.high))
+    return f"keeps {decimal_size(round(growth.value))} ({low} to {high}) more {unit}, without an end: a leak"
+
+
+def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) -> str:
+    """Return ", 60 % in `f` < `main`" of the largest paths."""
+    shares = dict[str, float]()
+    for part in parts:
+        names = " < ".join(clean(name) for name in _functions(part.node, paths)[:MOST_CALLERS])
+        shares[names] = shares.get(names, 0.0) + part.share
+    largest = sorted(shares.items(), key=lambda one: -one[1])[:MOST_NAMED]
+    named = [f"{100 * share:.0f} % {word} {names}" for names, share in largest if names and share >= WORTH]
+    return f", {', '.join(named)}" if named else ""
+
+
+def _lanes(found: Allocations, bins: TimeBins) -> tuple[Lane, ...]:
+    """Return the bytes alive at the ends of the bins of a page."""
+    alive = curve_of(found).at(bins.end_s)
+    known = bins.start_s < found.end_s[-1]
+    edges, values = edges_of(bins.start_s, bins.end_s, np.where(known, alive, np.nan))
+    return (Lane("allocated memory", "kB", edges, values, "bytes allocated and not freed, estimated", "alive"),)
+
+
+def notes(found: Allocations) -> list[str]:
+    """Return sentences about all phases."""
+    if found.own_allocator:
+        return ["Allocations were not recorded: the program defines malloc itself"]
+    told = []
+    if len(found.end_s):
+        sampled = f"{count(len(found), 'allocation')} of the process sampled"
+        told.append(
+            f"Memory is an estimate from {sampled}; it allocated {decimal_size(round(found.allocated_b))} in all"
+        )
+        mean = float(found.usual_mean.max())
+        if mean > float(found.usual_mean.min()):
+            told.append(f"Samples were taken down to one per {decimal_size(round(mean))}, to limit their cost")
+    lost = float(found.lost[-1:].sum())
+    if lost > 0.01 * (len(found) + lost):
+        told.append(
+            f"{count(round(lost), 'sampled allocation')} could not be recorded, so that paths and peaks are too low"
+        )
+    if found.damaged:
+        told.append(f"{count(found.damaged, 'image')} of allocations could not be read")
+    return told

@@ -1,0 +1,151 @@
+"""Memory by phase: decoding of kind 10, estimates from sampled allocations, and leaks in drawn programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.model import FloatArray
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.systems.memory.analyse import PhaseMemory, curve_of, growth_of, with_verdicts
+from incprof.systems.memory.card import notes
+from incprof.systems.memory.read import Allocations, allocations_of, unzigzag, varints_of, weights
+
+SECOND = 10**9
+
+
+def varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def zigzag(number: int) -> int:
+    return number << 1 if number >= 0 else (-number << 1) - 1
+
+
+def payload(
+    made: list[tuple[int, int, int, int, int, int]], freed: list[tuple[int, int]], *, own: int = 0, outstanding: int = 0
+) -> bytes:
+    """An image: allocations as (microseconds, node, id, bytes, mean * 8 + flags, consumed), frees as (time, id)."""
+    numbers = [own, 65536, 0, len(made), outstanding, len(made), len(freed)]
+    last = (0, 0, 0)
+    for time_us, node, name, size, word, consumed in made:
+        numbers += [zigzag(time_us - last[0]), 0, node, zigzag(name - last[1]), size, zigzag(word - last[2]), consumed]
+        last = (time_us, name, word)
+    before = (0, 0)
+    for time_us, name in freed:
+        numbers += [zigzag(time_us - before[0]), zigzag(name - before[1])]
+        before = (time_us, name)
+    return b"".join(map(varint, numbers))
+
+
+def decoded(*payloads: bytes) -> Allocations:
+    found = allocations_of(IntervalImage(at, at * SECOND, (at + 1) * SECOND, each) for at, each in enumerate(payloads))
+    assert found is not None
+    return found
+
+
+def test_releases_find_their_allocations_in_other_intervals() -> None:
+    found = decoded(
+        payload([(100, 7, 5, 1000, 65536 * 8, 70000), (50, 8, 4, 10**7, 65536 * 8 | 2, 10**7)], [(200, 9)]),
+        payload([(-10, 9, 9, 2000, 65536 * 8, 500)], [(500000, 5)], outstanding=123),
+    )
+    assert found.node.tolist() == [8, 7, 9]
+    assert found.time_s == pytest.approx([50e-6, 100e-6, 1 - 10e-6])
+    # A release of an earlier time than its allocation is as old as that.
+    assert found.freed_s == pytest.approx([np.inf, 1.5, 1 - 10e-6])
+    assert found.weight[0] == 10**7
+    assert found.weight[1] == pytest.approx(65536 * (1 + 1000 / 65536 / 2), rel=0.01)
+    assert found.allocated_b == 10**7 + 70000 + 500 + 123
+
+
+def test_what_is_left_of_a_mapping_has_its_path_and_part() -> None:
+    found = decoded(payload([(1, 7, 1, 4000000, 65536 * 8 | 3, 4000000), (9, 0, 2, 1000000, 5, 1)], [(9, 1)]))
+    assert found.node.tolist() == [7, 7]
+    assert found.is_rest.tolist() == [False, True]
+    assert found.weight.tolist() == [4e6, 1e6]
+    assert found.allocated_b == 4e6
+    curve = curve_of(found)
+    assert curve.at(np.array([0.0, 5e-6, 20e-6])).tolist() == [0.0, 4e6, 1e6]
+
+
+def test_a_program_with_its_own_malloc_is_reported() -> None:
+    found = decoded(payload([], [], own=1))
+    assert notes(found) == ["Allocations were not recorded: the program defines malloc itself"]
+
+
+def test_damaged_images_are_counted_and_left_out() -> None:
+    good = payload([(1, 1, 1, 100, 65536 * 8, 100)], [])
+    found = decoded(good, good[:-1], b"", good + b"\0", b"\xff" * 30, payload([(1, 1, 1, 1 << 50, 8, 1)], []))
+    assert found.damaged == 5
+    assert len(found) == 1
+
+
+@given(st.lists(st.binary(max_size=80), max_size=5))
+def test_no_bytes_make_it_fail(payloads: list[bytes]) -> None:
+    found = allocations_of(IntervalImage(at, at * SECOND, (at + 1) * SECOND, each) for at, each in enumerate(payloads))
+    if found is not None:
+        assert (found.weight >= 0).all()
+        assert (found.freed_s >= found.time_s).all()
+        assert found.damaged + len(found.end_s) == len(payloads)
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=9))
+def test_numbers_are_read_as_written(numbers: list[int]) -> None:
+    assert varints_of(b"".join(map(varint, numbers))).tolist() == numbers
+    signed = [number - 2**62 for number in numbers]
+    assert unzigzag(np.array(list(map(zigzag, signed)), dtype=np.uint64)).tolist() == signed
+
+
+@pytest.mark.parametrize("size", [100.0, 30000.0, 200000.0])
+def test_weights_are_right_on_average(size: float) -> None:
+    draw, mean = np.random.default_rng(1), 65536.0
+    sampled = draw.random(200000) < -np.expm1(-size / mean)
+    estimate = float(weights(np.array([size]), np.array([mean]))[0]) * sampled.sum()
+    assert estimate == pytest.approx(200000 * size, rel=0.05)
+
+
+def drawn_program(draw: np.random.Generator, leak: float) -> FloatArray:
+    """Bytes alive, as sampled, at the ends of the intervals of a drawn program; `leak`: bytes per interval."""
+    count, base = int(draw.integers(30, 200)), float(10 ** draw.uniform(6, 9))
+    at = np.arange(count)
+    kind = draw.integers(5)
+    alive = np.full(count, base)
+    if kind == 1:  # a warm-up
+        alive += base * draw.uniform(0.1, 5) * -np.expm1(-at / draw.uniform(0.5, count / 8))
+    elif kind == 2:  # a garbage collector's teeth
+        alive += base * draw.uniform(0.1, 1) * (at / draw.uniform(3, 20) % 1)
+    elif kind == 3:  # a cache that comes and goes
+        alive += base * 0.3 * np.abs(np.cumsum(draw.normal(size=count))) / np.sqrt(count)
+    elif kind == 4:  # steps up and down
+        alive += base * 0.5 * np.repeat(draw.random(count // 5 + 1), 5)[:count]
+    noise = np.sqrt(base * 524288) * draw.normal(size=count)
+    return np.maximum(alive + noise + leak * at, 0.0)
+
+
+def verdict(alive: FloatArray) -> bool:
+    growth = growth_of(np.arange(float(len(alive))), alive, per_occurrence=True)
+    one = PhaseMemory(0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, growth, (), ())
+    found = with_verdicts([one])[0].growth
+    return found is not None and found.is_leak
+
+
+def test_no_leak_is_found_in_drawn_programs_without_one() -> None:
+    draw = np.random.default_rng(3)
+    assert sum(verdict(drawn_program(draw, 0.0)) for _ in range(200)) == 0
+
+
+def test_leaks_of_drawn_programs_are_found() -> None:
+    draw, found = np.random.default_rng(4), 0
+    for _ in range(200):
+        count, base = int(draw.integers(30, 200)), float(10 ** draw.uniform(6, 8))
+        grown = base * draw.uniform(0.5, 4) + 20e6  # over the run
+        alive = base + grown / count * np.arange(count)
+        alive += np.sqrt(alive * 524288) * 0.3 * draw.normal(size=count)
+        found += verdict(alive)
+    assert found >= 190
