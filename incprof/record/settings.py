@@ -217,6 +217,12 @@ def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict
     return {setting.variable: value for setting, value, _ in given(flags, environ)}
 
 
+def switched_on(flags: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the values of all settings that a flag alone switches on, but for those that `flags` has already."""
+    alone = {setting.name: setting.alone for setting in SETTINGS if setting.alone is not None}
+    return {name: value for name, value in alone.items() if flags.get(name) is None}
+
+
 def given(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> Iterator[tuple[Setting, str, str]]:
     """Yield every setting that has a value, with the value and its source."""
     files = [(path, read_file(path)) for path in config_files(environ)]

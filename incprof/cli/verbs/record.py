@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
     verb_defaults.add_arguments(parser)
+    parser.add_argument("--all", action="store_true", help="all that can be recorded: --counters, --io, --memory")
     outside = parser.add_argument_group("from outside")
     how = outside.add_mutually_exclusive_group()
     how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")
@@ -66,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"record: --duration and --stack are for -p and --external: {USAGE}")
     if not command:
         raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
-    environment = {**os.environ, **launch.recording_variables(vars(args), os.environ), **launch.CLOSING_LINE}
+    flags = vars(args) | (settings.switched_on(vars(args)) if args.all else {})
+    environment = {**os.environ, **launch.recording_variables(flags, os.environ), **launch.CLOSING_LINE}
     for flag in ("io", "memory"):
         is_set = environment.get(f"INCPROF_{flag.upper()}", "0") != "0"
         if is_set and environment.get("INCPROF_FORMAT") == "gmon":
@@ -92,8 +94,8 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     """Become incprof-attach, which records a process from outside."""
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
-    for flag in ("io", "memory"):
-        if getattr(args, flag) is not None:
+    for flag in ("io", "memory", "all"):
+        if getattr(args, flag):
             raise UsageError(
                 f"record: --{flag} needs a library inside the program: leave it out with -p and --external"
             )
