@@ -136,7 +136,7 @@ def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray
             node[at] = node[before]
             weight[at] = size[at] * weight[before] / max(size[before], 1.0)
     return Allocations(
-        time_s=time_s,
+        time_s=time_s.astype(np.float64),
         freed_s=np.maximum(freed_s, time_s),
         thread=made[:, 1],
         node=node,
