@@ -16,8 +16,10 @@
 #define DEFAULT_MEAN ((uint64_t)512 << 10)
 #define LARGEST_MEAN ((uint64_t)1 << 40)
 
-/* Recording may take up to one in 80 of the process's CPU time; beyond that, fewer allocations are recorded. */
+/* Recording may take up to one in 80 of the process's CPU time, or one in 400 of the time that passes, if that is more;
+ * beyond that, fewer allocations are recorded. */
 #define SHARE 80
+#define SHARE_OF_WALL 400
 #define MOST_THINNED 256       /* times fewer than asked for */
 #define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
 
@@ -54,9 +56,9 @@ static void add_cost(uint64_t more_ns)
 
 static enum extension_result pass(const uint64_t words[EXTENSION_WORDS], bool has_path)
 {
-    uint64_t start_ns = monotonic_ns();
+    uint64_t start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     enum extension_result result = incprof_extension_event(number, words, has_path);
-    add_cost(monotonic_ns() - start_ns);
+    add_cost(sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
     if (result == EXTENSION_OFF)
         sampling_set(SAMPLING_OFF);
     if (result == EXTENSION_LOST)
@@ -121,11 +123,12 @@ static void take_release(uint64_t id, uint64_t time_ns)
 }
 
 /* Record fewer allocations, or more again, by what the last interval's have cost. */
-static void adjust(void)
+static void adjust(uint64_t wall_ns)
 {
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
-    uint64_t most = (cpu_ns - last_cpu_ns) / SHARE;
+    uint64_t of_cpu = (cpu_ns - last_cpu_ns) / SHARE, of_wall = wall_ns / SHARE_OF_WALL;
+    uint64_t most = of_cpu > of_wall ? of_cpu : of_wall;
     uint64_t mean = sampling_mean();
     last_cpu_ns = cpu_ns;
     for (; cost > most && may_double(mean); cost /= 2)
@@ -192,7 +195,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     put_releases(interval->start_ns);
     allocations.length = releases.length = 0;
     allocations.failed = releases.failed = false;
-    adjust();
+    adjust(interval->end_ns - interval->start_ns);
     *length = payload.length;
     return payload.failed ? NULL : payload.data;
 }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
@@ -199,9 +198,11 @@ def growth_of(place: FloatArray, alive: FloatArray, *, per_occurrence: bool) -> 
     grown, lengths = np.diff(alive[edges]), np.diff(place[edges])
     rates = grown / np.maximum(lengths, 1e-9)
     value, error = float(np.average(rates)), float(rates.std(ddof=1)) / np.sqrt(len(rates))
-    reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(rates) - 1)) * error
+    from scipy import special  # here: few recordings have memory
+
+    reach = float(special.stdtrit(len(rates) - 1, 0.5 + CONFIDENCE / 2)) * error
     # Without any scatter, the sign alone decides.
-    p_value = float(stats.t.sf(value / error, len(rates) - 1)) if error > 0 else float(value <= 0)
+    p_value = float(special.stdtr(len(rates) - 1, -value / error)) if error > 0 else float(value <= 0)
     third = max(len(rates) // 3, 2)
     before, after = rates[:-third], rates[-third:]
     is_steady = bool((rates > 0).mean() >= 0.75 and after.mean() >= STEADY * max(float(before.mean()), 0.0))
