@@ -84,7 +84,7 @@ def of_application(log: Path) -> Counted:
 
     Threads of the collector have its name; children, which are processes, are left out.
     """
-    found, mine, main = Counted(), set[int](), None
+    found, mine, collectors, main = Counted(), set[int](), set[int](), None
     own_reading = False
     for tid, name, text, result in calls(log):
         if main is None:
@@ -95,9 +95,10 @@ def of_application(log: Path) -> Counted:
         if name in ("clone", "clone3", "fork", "vfork") and tid in mine and "CLONE_THREAD" in text:
             mine.add(result)
         elif name == "prctl" and "PR_SET_NAME" in text and "incprof" in text:
-            mine.discard(tid)
+            # It may say its name before the call that has made it returns.
+            collectors.add(tid)
         elif own_reading and tid == main and name == "pread64":
             own_reading = False
-        elif tid in mine and not any(error in text for error in NOT_COUNTED):
+        elif tid in mine - collectors and not any(error in text for error in NOT_COUNTED):
             found.add(name, result)
     return found
