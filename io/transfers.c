@@ -289,7 +289,7 @@ EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int
     return map(address, length, protection, flags, fd, at);
 }
 
-/* The name is that of no descriptor yet: it is asked for at the first transfer. */
+/* The descriptor has no name yet: the first transfer looks it up. */
 static int end_open(const struct io_call *call, int fd)
 {
     if (call->thread != NULL) {

@@ -1,6 +1,6 @@
-/* Thread safety: `keys`, `places` and `is_used` are atomic; an entry's other fields belong to who has its address put
- * in or taken out. A freed entry belongs to the interval thread once it is in the list `freed` (push: compare and swap;
- * the interval thread takes the whole list), which makes it usable again. */
+/* Thread safety: `keys`, `places` and `is_used` are atomic; an entry's other fields belong to the thread that has put
+ * its address in, or taken it out. A freed entry belongs to the interval thread once it is in the list `freed` (push:
+ * compare and swap; the interval thread takes the whole list), which makes it usable again. */
 #define _GNU_SOURCE
 #include "live.h"
 

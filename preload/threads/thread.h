@@ -55,7 +55,7 @@ struct wait_span {
 
 /* What is known of a thread's waits. For the collector alone. */
 struct thread_waits {
-    uint64_t owner;                  /* 1 + number of the thread that the rest belongs to; 0: nobody's yet */
+    uint64_t owner;                  /* 1 + number of the thread that the rest belongs to; 0: none yet */
     int times_file;                  /* 1 + descriptor in the interval thread's table; 0: not open */
     int call_file;                   /* the same */
     uint64_t since_ns;               /* until when its time is accounted for */

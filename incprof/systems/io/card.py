@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.card import Amount, CardPart
 from incprof.model.section import Column, Lane, edges_of
+from incprof.readers.stream.recorded_paths import recorded_paths
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
 from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
-from incprof.systems.io.sites import Paths, Site, sites_of
+from incprof.systems.io.sites import Site, sites_of
 
 # Below this share, bytes of rows of several phases are not worth a word.
 WORTH = 0.01
@@ -67,7 +68,7 @@ def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int
     """Return the functions that make the calls of each phase, where any were sampled."""
     if calls is None or not len(calls.node):
         return {}
-    paths = Paths(study.process.path, study.run.directory, study.exe)
+    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
     return {each.id: sites_of(paths, calls, each.calls) for each in phases if each.calls is not None}
 
 
@@ -133,11 +134,11 @@ def sentence(one: PhaseIo) -> str | None:
         _part("reads", one.read_b, one.reads, one.seconds, one.from_storage_b, "from storage"),
         _part("writes", one.written_b, one.writes, one.seconds, one.to_storage_b, "to storage"),
     ]
-    told = [part for part in parts if part]
-    if not told:
+    clauses = [part for part in parts if part]
+    if not clauses:
         return None
     doubt = f"; {percent(one.divided)} of it divided among phases of the same interval" if one.divided >= WORTH else ""
-    return " and ".join(told) + doubt
+    return " and ".join(clauses) + doubt
 
 
 def _part(verb: str, amount: float, calls: float, seconds: float, storage: float, where: str) -> str:

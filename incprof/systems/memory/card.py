@@ -127,20 +127,20 @@ def notes(found: Allocations) -> list[str]:
     """Return sentences about all phases."""
     if found.own_allocator:
         return ["Allocations were not recorded: the program defines malloc itself"]
-    told = []
+    lines = []
     if len(found.end_s):
         sampled = f"{count(len(found), 'allocation')} of the process sampled"
-        told.append(
+        lines.append(
             f"Memory is an estimate from {sampled}; it allocated {decimal_size(round(found.allocated_b))} in all"
         )
         mean = float(found.usual_mean.max())
         if mean > float(found.usual_mean.min()):
-            told.append(f"Samples were taken down to one per {decimal_size(round(mean))}, to limit their cost")
+            lines.append(f"Samples were taken down to one per {decimal_size(round(mean))}, to limit their cost")
     lost = float(found.lost[-1:].sum())
     if lost > 0.01 * (len(found) + lost):
-        told.append(
+        lines.append(
             f"{count(round(lost), 'sampled allocation')} could not be recorded, so that paths and peaks are too low"
         )
     if found.damaged:
-        told.append(f"{count(found.damaged, 'image')} of allocations could not be read")
-    return told
+        lines.append(f"{count(found.damaged, 'image')} of allocations could not be read")
+    return lines

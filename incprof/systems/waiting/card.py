@@ -175,12 +175,12 @@ def _sentence(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> str 
     """Return "waits 61 % of its time: for locks 40 % (pthread_mutex_lock in ..., sleep 21 %"; None if it does not."""
     worth = [each for each in phase.causes if each.share >= WORTH]
     spins = [each for each in phase.causes if each.spinning_s >= WORTH * phase.seconds]
-    told = []
+    clauses = []
     if phase.share >= WORTH and worth:
         causes = ", ".join(_cause(each, waits, places) for each in worth[:MOST_NAMED])
-        told.append(f"waits {percent(phase.share)} of {_whose(phase)}: {causes}")
-    told += [f"spins for {each.spinning_s:.3g} s of CPU time, waiting for {NAMES[each.cause]}" for each in spins]
-    return "; ".join(told) or None
+        clauses.append(f"waits {percent(phase.share)} of {_whose(phase)}: {causes}")
+    clauses += [f"spins for {each.spinning_s:.3g} s of CPU time, waiting for {NAMES[each.cause]}" for each in spins]
+    return "; ".join(clauses) or None
 
 
 def _whose(phase: PhaseWaits) -> str:
@@ -197,8 +197,8 @@ def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
     said = f"{NAMES[cause.cause]} {percent(cause.share)}"
     total = sum(path.seconds for path in cause.paths)
     paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
-    told = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]
-    return said + (f" ({'; '.join(told)})" if told else "")
+    clauses = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]
+    return said + (f" ({'; '.join(clauses)})" if clauses else "")
 
 
 def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
