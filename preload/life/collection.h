@@ -90,6 +90,9 @@ void collector_lock_note_stall(void);
 bool collector_lock_take(uint64_t longest_ns);
 void collector_lock_give(void);
 
+/* Return when the lock was last released. The caller holds it. */
+uint64_t collector_lock_given_ns(void);
+
 /* In a forked child: reset the lock, which no thread holds. */
 void collector_lock_forget(void);
 

@@ -1,6 +1,6 @@
-/* Thread safety: both words are atomic. `lock` is taken by the interval thread for each drain, write or request, and by
- * a thread that forks. `is_stalled` is set by a thread that has waited in vain, and cleared by the next release of the
- * lock. */
+/* Thread safety: `given_ns` belongs to the lock's holder, and the other words are atomic. `lock` is taken by the
+ * interval thread for each drain, write or request, and by a thread that forks. `is_stalled` is set by a thread that
+ * has waited in vain, and cleared by the next release of the lock. */
 #define _GNU_SOURCE
 #include "collection.h"
 
@@ -8,6 +8,7 @@
 #include "worker.h"
 
 static int lock;
+static uint64_t given_ns;
 static bool is_stalled; /* a wait for the lock, or for a request, has timed out */
 
 uint64_t collector_lock_patience_ns(void)
@@ -34,8 +35,14 @@ bool collector_lock_take(uint64_t longest_ns)
     return true;
 }
 
+uint64_t collector_lock_given_ns(void)
+{
+    return given_ns;
+}
+
 void collector_lock_give(void)
 {
+    given_ns = monotonic_ns();
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&is_stalled, false, __ATOMIC_RELAXED);
 }

@@ -115,6 +115,11 @@ static uint64_t earliest(uint64_t one_ns, uint64_t other_ns)
     return one_ns < other_ns ? one_ns : other_ns;
 }
 
+static uint64_t latest(uint64_t one_ns, uint64_t other_ns)
+{
+    return one_ns > other_ns ? one_ns : other_ns;
+}
+
 /* Deadlines are on a grid; past ones are skipped after the machine slept or was too busy. */
 static void run(void)
 {
@@ -128,9 +133,10 @@ static void run(void)
         uint64_t due = earliest(next, earliest(burst_due_ns(), waits_due_ns()));
         uint64_t asleep_since = monotonic_ns();
         uint32_t request = worker_wait(due);
-        uint64_t woken = monotonic_ns();
         collector_lock_take(FOR_EVER_NS);
-        bool is_closed = was_suspended(due > asleep_since ? due : asleep_since, woken);
+        /* A stop may follow a fork, which holds the lock. */
+        uint64_t ready_since = latest(asleep_since, collector_lock_given_ns());
+        bool is_closed = was_suspended(latest(due, ready_since), monotonic_ns());
         uint64_t now = monotonic_ns();
         if (request != 0) {
             serve(request);
@@ -147,10 +153,12 @@ static void run(void)
         }
         if (request == 0 && now >= next)
             log_follow_stderr();
-        if (switch_is_on())
+        /* Once parked, nothing may be opened: the next interval thread does not inherit descriptors. */
+        if (switch_is_on() && !is_parked) {
             burst_go_on(now);
-        if (switch_is_on() && !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
-            collection_sample_waits();
+            if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
+                collection_sample_waits();
+        }
         collector_lock_give();
         if (request != 0 && switch_is_on() && !is_parked)
             worker_done();
