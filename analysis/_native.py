@@ -41,13 +41,13 @@ def find(environ: Mapping[str, str]) -> Path:
     Raises:
         IncprofError: the library was not found.
     """
-    given = environ.get("INCPROF_NATIVE_LIB")
-    if given:
-        if not os.path.isfile(given):
+    override = environ.get("INCPROF_NATIVE_LIB")
+    if override:
+        if not os.path.isfile(override):
             raise IncprofError(
-                f"INCPROF_NATIVE_LIB={given}: no such file; unset it, or set it to the path of {LIBRARY}"
+                f"INCPROF_NATIVE_LIB={override}: no such file; unset it, or set it to the path of {LIBRARY}"
             )
-        return Path(os.path.abspath(given))
+        return Path(os.path.abspath(override))
     for path in candidates():
         if path.is_file():
             return path

@@ -112,13 +112,13 @@ class _Chains:
 
     def _entered(self, parent: int, entry: int, part: FloatArray, ticks: float) -> list[int]:
         """Add a function, and below it the others of its cycle, each at its first call; return their call paths."""
-        within = self._graph.arcs_within.get(int(self._graph.component[entry]), [])
+        cycle_arcs = self._graph.arcs_within.get(int(self._graph.component[entry]), [])
         place = {entry: len(self.chains)}
         self.chains.append(_Chain(parent, entry, part, ticks))
         level = [entry]
         while level:
             following = []
-            for caller, function in within:
+            for caller, function in cycle_arcs:
                 if caller in level and function not in place:
                     place[function] = len(self.chains)
                     self.chains.append(_Chain(place[caller], function, part, ticks))
@@ -152,12 +152,12 @@ class _Chains:
             shares = sorted((float(self.chains[number].part[block] @ ticks), -number) for number in numbers)
             for _, negative in shares:
                 part = self.chains[-negative].part[block]
-                mine = left if negative == shares[-1][1] else np.minimum(_whole(np.cumsum(ticks * part)), left)
+                own_ticks = left if negative == shares[-1][1] else np.minimum(_whole(np.cumsum(ticks * part)), left)
                 # The remainder must not shrink from one interval to the next.
-                left = np.minimum.accumulate((left - mine)[::-1])[::-1]
+                left = np.minimum.accumulate((left - own_ticks)[::-1])[::-1]
                 rows.append(interval)
                 nodes.append(np.full(len(interval), -negative))
-                weights.append(np.diff(mine, prepend=0))
+                weights.append(np.diff(own_ticks, prepend=0))
         return self._samples(np.concatenate(rows), np.concatenate(nodes), np.concatenate(weights))
 
     def _samples(self, row: IntArray, node: IntArray, weight: IntArray) -> Samples:
@@ -216,8 +216,8 @@ def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) 
         stack.append(start)
         on_stack[start] = True
         while work:
-            function, rest = work[-1]
-            following = next(rest, None)
+            function, callees = work[-1]
+            following = next(callees, None)
             if following is not None:
                 if number[following] < 0:
                     number[following] = low[following] = count

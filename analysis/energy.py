@@ -65,11 +65,11 @@ def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> Phase
         row_s: (r,) their lengths.
         inside: (k + 1, r) seconds of each row in each phase, the last of time in none.
     """
-    known = np.isfinite(power.watts)
-    watts = np.where(known, power.watts, 0.0)
-    alone = [known & (own >= ALONE * row_s) for own in inside]
+    measured_rows = np.isfinite(power.watts)
+    watts = np.where(measured_rows, power.watts, 0.0)
+    alone = [measured_rows & (own >= ALONE * row_s) for own in inside]
     usual = [float(watts[own] @ row_s[own] / row_s[own].sum()) if own.any() else np.nan for own in alone]
-    seconds = np.where(known, inside, 0.0)
+    seconds = np.where(measured_rows, inside, 0.0)
     # Time in a phase without a power of its own, or outside of the run, is assumed to have the row's power.
     expected = seconds * np.where(np.isfinite(usual)[:, None], np.array(usual)[:, None], watts)
     outside = np.maximum(row_s - seconds.sum(axis=0), 0.0) * watts

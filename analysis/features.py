@@ -35,7 +35,7 @@ class Mixes:
     ticks: csr_array
 
 
-def chain_mixes(profile: IntervalProfile) -> Mixes | None:
+def profiles_by_call_path(profile: IntervalProfile) -> Mixes | None:
     """Return the composition of the intervals of a profile, by call paths.
 
     None without call paths (gmon directories), or if less than half of the ticks have one (damaged files).
@@ -45,8 +45,8 @@ def chain_mixes(profile: IntervalProfile) -> Mixes | None:
     plain = profile.tree
     chains, move = plain.without_recursion()
     ticks = csr_array(tree_ticks(profile, plain) @ move)
-    told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if not 2.0 * told > float(ticks.sum()):
+    resolved = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
+    if not 2.0 * resolved > float(ticks.sum()):
         return None
     inclusive = csr_array(ticks @ chains.ancestors())
     in_interval = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
@@ -161,7 +161,7 @@ def build_features(profile: IntervalProfile, *, share: bool) -> Features:
     Shares are those of call paths where the recording has them, else of functions.
     """
     rate = profile.metadata.rate_hz
-    mixes = chain_mixes(profile) if share else None
+    mixes = profiles_by_call_path(profile) if share else None
     if mixes is None:
         matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
         ticks = interval_seconds(profile) * rate
@@ -212,7 +212,7 @@ def from_chains(
     """Build it from inclusive ticks, sparse (n, q), of the call paths `keep`. total: (n,) all ticks."""
     keep = keep[keep > 0]
     counts = np.ascontiguousarray(inclusive.tocsc()[:, keep].toarray())
-    own, named = _not_only_wrapped(counts, total, chains, keep, [function.is_library for function in profile.functions])
+    own, named = _drop_wrapped(counts, total, chains, keep, [function.is_library for function in profile.functions])
     return Inclusive(counts[:, own], total, named[own])
 
 
@@ -223,7 +223,7 @@ def from_functions(ticks: csr_array) -> Inclusive:
     return Inclusive(np.ascontiguousarray(ticks.tocsc()[:, keep].toarray()), total, keep)
 
 
-def _not_only_wrapped(
+def _drop_wrapped(
     counts: FloatArray, total: FloatArray, chains: CallTree, keep: IntArray, library: Sequence[bool]
 ) -> tuple[IntArray, IntArray]:
     """Return the columns of `counts` that differ from their nearest kept caller, ascending, and the function of each.
@@ -237,8 +237,8 @@ def _not_only_wrapped(
     for column, chain in enumerate(keep.tolist()):
         above = _nearest(place, chains, chain)
         caller = total if above is None else counts[:, caller_of[above]]
-        apart = np.abs(caller - counts[:, column]) / whole
-        same = apart.mean() < SAME_MEAN and apart.max() < SAME_MOST
+        difference = np.abs(caller - counts[:, column]) / whole
+        same = difference.mean() < SAME_MEAN and difference.max() < SAME_MOST
         # A caller that is dropped is represented by the one that was kept in its place.
         caller_of.append(caller_of[above] if same and above is not None else column)
         if not same or above is None:
@@ -262,10 +262,10 @@ def _nearest(place: dict[int, int], chains: CallTree, chain: int) -> int | None:
 # Functions that are called in some intervals. n intervals, f functions.
 
 
-def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
+def entered_calls(profile: IntervalProfile, selected: BoolArray) -> csr_array:
     """Return the calls from functions that were already running, in the intervals wanted (n,): (n, f)."""
     arcs, size = profile.arcs, (profile.n_intervals, len(profile.functions))
-    use = np.flatnonzero(wanted[arcs.interval]) if len(arcs.interval) else np.zeros(0, dtype=np.int64)
+    use = np.flatnonzero(selected[arcs.interval]) if len(arcs.interval) else np.zeros(0, dtype=np.int64)
     interval, caller = arcs.interval[use].astype(np.int64), arcs.caller[use].astype(np.int64)
     callee, count = arcs.callee[use].astype(np.int64), arcs.count[use].astype(np.float64)
     called = np.unique(interval * size[1] + callee)
@@ -274,13 +274,13 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
     return csr_array((count[outside], place), shape=size)
 
 
-def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
+def functions_entered(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
     """Return the functions entered in at least this share of some intervals, with that share; most frequent first.
 
     They represent a phase that has no tick at all.
     """
-    wanted = np.zeros(profile.n_intervals, dtype=np.bool_)
-    wanted[members] = True
-    often = np.asarray((entered_calls(profile, wanted) > 0).sum(axis=0)).ravel() / max(len(members), 1)
+    selected = np.zeros(profile.n_intervals, dtype=np.bool_)
+    selected[members] = True
+    often = np.asarray((entered_calls(profile, selected) > 0).sum(axis=0)).ravel() / max(len(members), 1)
     order = np.lexsort((np.arange(len(often)), -often))
     return [(int(f), float(often[f])) for f in order if often[f] >= part]

@@ -9,7 +9,7 @@ from typing import Literal
 from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
-from incprof.model.time_use import Spent, Visits
+from incprof.model.time_use import CallEstimate, Spent
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class FunctionShare:
     self_s: float
     share: float
     calls: int
-    estimated: Visits | None = None
+    estimated: CallEstimate | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Step:
     rest: Rest | None = None
     per_call: float | None = None
     steps: tuple[Step, ...] = ()
-    estimated: Visits | None = None
+    estimated: CallEstimate | None = None
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:

@@ -26,7 +26,7 @@ SEEN, ENOUGH, MOST = 0.02, 6, 60.0
 LONG = 4
 
 
-def at_best_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
+def scatter_by_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
     """Return the scatter over counting of each function, (c,), from intervals that lie 1 to 8 apart.
 
     The lag at which they are most alike is used: behaviour that alternates with a period is alike at that period.
@@ -45,23 +45,23 @@ def at_best_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
     if pick is None:
         return out
     times, together, share = pick
-    near = together <= np.quantile(together, ALIKE)
+    similar = together <= np.quantile(together, ALIKE)
     for column in range(len(out)):
-        use = near & (share[:, column] > SEEN)
+        use = similar & (share[:, column] > SEEN)
         if use.sum() >= ENOUGH:
             out[column] = np.quantile(times[use, column], LOW) / LOW_OF_NORMAL * OF_ALIKE
     return np.clip(out, 1.0, MOST)
 
 
-def inside(counts: FloatArray, total: FloatArray, first: IntArray, end: IntArray) -> FloatArray:
+def scatter_in_segments(counts: FloatArray, total: FloatArray, first: IntArray, end: IntArray) -> FloatArray:
     """Return the scatter over counting of each function, (c,), from neighbours in the same segment.
 
     Segments go from `first` to before `end`, both (s,). The largest differences are left out.
     """
     out = np.ones(counts.shape[1])
     size = np.repeat(end - first, end - first)
-    stretch = np.repeat(np.arange(len(first)), end - first)
-    at = np.flatnonzero((np.diff(stretch) == 0) & (size[:-1] >= LONG))
+    segment = np.repeat(np.arange(len(first)), end - first)
+    at = np.flatnonzero((np.diff(segment) == 0) & (size[:-1] >= LONG))
     at = at[evenly(len(at), MOST_PAIRS)]
     if len(at) < ENOUGH:
         return out
@@ -94,10 +94,10 @@ class Sums:
     @staticmethod
     def of(ticks: Inclusive, labels: IntArray) -> Sums:
         """Build the sums of intervals that have ticks, and the scatter of functions within runs of one label, (m,)."""
-        visits = visits_of(labels)
-        scatter = at_best_lag(ticks.counts, ticks.total)
-        if len(visits.first):
-            scatter = np.maximum(scatter, inside(ticks.counts, ticks.total, visits.first, visits.end))
+        episodes = episodes_of(labels)
+        scatter = scatter_by_lag(ticks.counts, ticks.total)
+        if len(episodes.first):
+            scatter = np.maximum(scatter, scatter_in_segments(ticks.counts, ticks.total, episodes.first, episodes.end))
         return Sums(ticks, scatter)
 
     def counts(self, first: IntArray, end: IntArray) -> FloatArray:
@@ -115,7 +115,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Visits:
+class Episodes:
     """Episodes.
 
     Attributes:
@@ -131,13 +131,13 @@ class Visits:
     size: IntArray
 
 
-def visits_of(labels: IntArray) -> Visits:
+def episodes_of(labels: IntArray) -> Episodes:
     """Return the episodes of labels (n,), in order of time; -1 is unassigned."""
-    known = np.flatnonzero(labels >= 0)
-    group = labels[known]
+    assigned = np.flatnonzero(labels >= 0)
+    group = labels[assigned]
     start = np.flatnonzero(np.diff(group, prepend=-1))
-    stop = np.append(start, len(known))[1:]
-    return Visits(known[start], known[stop - 1] + 1, group[start], stop - start)
+    stop = np.append(start, len(assigned))[1:]
+    return Episodes(assigned[start], assigned[stop - 1] + 1, group[start], stop - start)
 
 
 # Compare two segments of a run: the function whose share differs most, beyond its own scatter.
@@ -167,11 +167,11 @@ def differences(
     """
     na, nb = np.asarray(a_total)[..., None], np.asarray(b_total)[..., None]
     both, ticks = a + b, na + nb
-    apart: FloatArray = np.abs(a / na - b / nb)
-    normal = apart / np.sqrt(scatter * variance(both / ticks, ticks) * (1.0 / na + 1.0 / nb))
+    difference: FloatArray = np.abs(a / na - b / nb)
+    normal = difference / np.sqrt(scatter * variance(both / ticks, ticks) * (1.0 / na + 1.0 / nb))
     gain = 2.0 * ratio(np.minimum(a, na), na, np.minimum(b, nb), nb)
     score: FloatArray = np.maximum(normal, np.sqrt(np.maximum(gain, 0.0) / scatter))
-    return score, apart
+    return score, difference
 
 
 def how_different(
@@ -190,18 +190,18 @@ def how_different(
     out = np.zeros(len(a))
     for first in range(0, len(a) if a.shape[1] else 0, AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        out[part] = _most(a[part], a_total[part], b[part], b_total[part], scatter, options)
+        out[part] = _largest_difference(a[part], a_total[part], b[part], b_total[part], scatter, options)
     return out
 
 
-def surely_apart(score: FloatArray, apart: FloatArray, options: PhaseOptions) -> FloatArray:
+def lower_bound(score: FloatArray, difference: FloatArray, options: PhaseOptions) -> FloatArray:
     """Return the lower bound of differences. score: in standard errors; apart: of the shares."""
     # Only a difference of zero scores zero.
-    out: FloatArray = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
+    out: FloatArray = difference * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
     return out
 
 
-def _most(
+def _largest_difference(
     a: FloatArray, a_total: FloatArray, b: FloatArray, b_total: FloatArray, scatter: FloatArray, options: PhaseOptions
 ) -> FloatArray:
     """Return how_different for at least one function, skipping functions that cannot be the most different.
@@ -211,20 +211,20 @@ def _most(
     """
     least = np.sqrt(2.0 * least_gain(np.maximum(a_total + b_total, 1.0), a.shape[1], options.penalty))
 
-    def told(row: IntArray, column: IntArray) -> FloatArray:
+    def score_pairs(row: IntArray, column: IntArray) -> FloatArray:
         counts = a[row, column][:, None], b[row, column][:, None]
-        score, apart = differences(counts[0], a_total[row], counts[1], b_total[row], scatter[column][:, None])
-        surely = surely_apart(score, apart, options)
+        score, difference = differences(counts[0], a_total[row], counts[1], b_total[row], scatter[column][:, None])
+        surely = lower_bound(score, difference, options)
         result: FloatArray = np.minimum(score[:, 0] / np.maximum(least[row], LEAST), surely[:, 0] / options.named)
         return result
 
-    apart = np.abs(a / a_total[:, None] - b / b_total[:, None])
-    rows, first = np.arange(len(a)), apart.argmax(axis=1)
-    most = told(rows, first)
-    apart[rows, first] = 0.0  # already scored
-    row, column = np.nonzero(apart / options.named > most[:, None])
+    difference = np.abs(a / a_total[:, None] - b / b_total[:, None])
+    rows, first = np.arange(len(a)), difference.argmax(axis=1)
+    most = score_pairs(rows, first)
+    difference[rows, first] = 0.0  # already scored
+    row, column = np.nonzero(difference / options.named > most[:, None])
     if len(row):
-        np.maximum.at(most, row, told(row, column))
+        np.maximum.at(most, row, score_pairs(row, column))
     return most
 
 
@@ -273,8 +273,8 @@ def silhouettes(distance: FloatArray, labels: IntArray) -> FloatArray | None:
     nearest = means.min(axis=1)
     larger = np.maximum(inside, nearest)
     value = np.divide(nearest - inside, larger, out=np.zeros_like(larger), where=larger > 0)
-    found: FloatArray = np.where(own_size > 1, value, 0.0)
-    return found
+    silhouette: FloatArray = np.where(own_size > 1, value, 0.0)
+    return silhouette
 
 
 def calinski_harabasz(total: float, inertia: float, n: int, k: int) -> float | None:
@@ -379,11 +379,13 @@ def usual_scatter(x: FloatArray, labels: IntArray, ticks: FloatArray) -> float |
     """
     times = []
     for phase in np.unique(labels[labels >= 0]).tolist():
-        mine = x[labels == phase]
-        center = mine.mean(axis=0, keepdims=True)
-        expected = sampling_noise(np.broadcast_to(center, mine.shape), ticks[labels == phase])
-        mine -= center
-        times.append(np.einsum("ij,ij->i", mine, mine) / (expected * chi2_quantile(effective_dimensions(center), 0.0)))
+        members = x[labels == phase]
+        center = members.mean(axis=0, keepdims=True)
+        expected = sampling_noise(np.broadcast_to(center, members.shape), ticks[labels == phase])
+        members -= center
+        times.append(
+            np.einsum("ij,ij->i", members, members) / (expected * chi2_quantile(effective_dimensions(center), 0.0))
+        )
     return float(np.median(np.concatenate(times))) if times else None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
-from incprof.model.time_use import IO, MPI, SPENT, WAITING, spent_on
+from incprof.model.time_use import IO, MPI, SPENT, WAITING, kind_of_time
 
 # With fewer samples, a thread's role is unknown.
 FEWEST = 5
@@ -79,8 +79,8 @@ def _on_stack(profile: IntervalProfile, threads: list[int]) -> FloatArray:
         sets.append(sets[parent] | {function} if function >= 0 else sets[parent])
     chain = tree.of_node[profile.samples.node]
     for row, thread in enumerate(threads):
-        mine = use & (profile.samples.thread == thread)
-        ticks = np.bincount(chain[mine], weights=profile.samples.weight[mine])
+        selected = use & (profile.samples.thread == thread)
+        ticks = np.bincount(chain[selected], weights=profile.samples.weight[selected])
         for at in np.flatnonzero(ticks).tolist():
             out[row, list(sets[at])] += ticks[at] / ticks.sum()
     return out
@@ -88,9 +88,9 @@ def _on_stack(profile: IntervalProfile, threads: list[int]) -> FloatArray:
 
 def _name(profile: IntervalProfile, threads: list[int]) -> str:
     """Return the name of a role, from the kind of time with most of its threads' CPU time."""
-    mine = np.isin(profile.samples.thread, threads)
-    kind = spent_on(profile)[mine]
-    ticks = np.bincount(kind + 1, weights=profile.samples.weight[mine], minlength=len(SPENT) + 1)[1:]
+    selected = np.isin(profile.samples.thread, threads)
+    kind = kind_of_time(profile)[selected]
+    ticks = np.bincount(kind + 1, weights=profile.samples.weight[selected], minlength=len(SPENT) + 1)[1:]
     most = int(np.argmax(ticks))
     return NAMES.get(most, "workers") if ticks[most] > MOST * ticks.sum() else "workers"
 
@@ -98,8 +98,8 @@ def _name(profile: IntervalProfile, threads: list[int]) -> str:
 def _joined(named: list[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
     """Merge all roles of waiting threads into one, which is last."""
     waiting = sorted(t for name, group in named if name == "waiting" for t in group)
-    rest = [(name, group) for name, group in named if name != "waiting"]
-    return [*rest, ("waiting", waiting)] if waiting else rest
+    others = [(name, group) for name, group in named if name != "waiting"]
+    return [*others, ("waiting", waiting)] if waiting else others
 
 
 def _role(profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, name: str, threads: list[int]) -> Role:
@@ -117,11 +117,13 @@ def _role(profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, name: 
 
 def _functions(profile: IntervalProfile, threads: list[int]) -> tuple[tuple[Function, float], ...]:
     """Return the functions with most of the self time of threads, with their share of it."""
-    mine = np.isin(profile.samples.thread, threads) & (profile.samples.kind != PROFILER)
-    function = _innermost(profile)[profile.samples.node[mine]]
-    ticks = np.bincount(function[function >= 0], profile.samples.weight[mine][function >= 0], len(profile.functions))
+    selected = np.isin(profile.samples.thread, threads) & (profile.samples.kind != PROFILER)
+    function = _innermost(profile)[profile.samples.node[selected]]
+    ticks = np.bincount(
+        function[function >= 0], profile.samples.weight[selected][function >= 0], len(profile.functions)
+    )
     order = np.lexsort((np.arange(len(ticks)), -ticks))[:TOP]
-    whole = float(profile.samples.weight[mine].sum())
+    whole = float(profile.samples.weight[selected].sum())
     return tuple((profile.functions[i], float(ticks[i]) / whole) for i in order.tolist() if ticks[i] > 0)
 
 
@@ -136,20 +138,20 @@ def _innermost(profile: IntervalProfile) -> IntArray:
 
 def _peers(profile: IntervalProfile, roles: tuple[Role, ...]) -> list[tuple[int, ...]]:
     """Return groups of threads that should have equal work: those of a role, with main if it does the same work."""
-    found = []
+    groups = []
     main = next((role for role in roles if role.name == "main"), None)
     for role in roles:
         if role.name != "workers":
             continue
         if main is None:
-            found.append(role.threads)
+            groups.append(role.threads)
             continue
         both = _on_stack(profile, [*main.threads, role.threads[0]])
-        found.append((*main.threads, *role.threads) if overlap(both)[0, 1] >= MOST else role.threads)
-    return found
+        groups.append((*main.threads, *role.threads) if overlap(both)[0, 1] >= MOST else role.threads)
+    return groups
 
 
-def _alive(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArray:
+def _presence(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArray:
     """Return the share of each phase's intervals between the first and the last sample of a thread, (many, k)."""
     interval, thread = profile.interval_of_samples(), profile.samples.thread
     first, end = np.full(many, profile.n_intervals), np.zeros(many, dtype=np.int64)
@@ -165,11 +167,11 @@ def _imbalances(
     profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, peers: list[tuple[int, ...]]
 ) -> list[Imbalance]:
     """Return the imbalance of peers in each phase, among those that are present for most of it."""
-    alive, rate_hz = _alive(profile, result, len(cpu)), profile.metadata.rate_hz
-    found = []
+    presence, rate_hz = _presence(profile, result, len(cpu)), profile.metadata.rate_hz
+    imbalances = []
     for threads in peers:
         for phase in result.phases:
-            there = tuple(t for t in threads if alive[t, phase.id] >= MOST)
+            there = tuple(t for t in threads if presence[t, phase.id] >= MOST)
             seconds = cpu[list(there), phase.id]
             if len(there) < 2 or seconds.sum() * rate_hz < FEWEST * len(there):
                 continue
@@ -179,8 +181,8 @@ def _imbalances(
                 for thread, own in zip(there, seconds.tolist(), strict=True)
                 if abs(own - mean) >= max(DIFFERENT * mean, TICKS / rate_hz)
             )
-            found.append(Imbalance(phase.id, there, float(seconds.max()) / mean - 1, differ))
-    return found
+            imbalances.append(Imbalance(phase.id, there, float(seconds.max()) / mean - 1, differ))
+    return imbalances
 
 
 # Roles of threads. Reports read nothing else.
@@ -288,7 +290,7 @@ def alike(shares: FloatArray) -> list[list[int]]:
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    distance = squareform(1.0 - overlap(_telling(shares)), checks=False)
+    distance = squareform(1.0 - overlap(_distinguishing_columns(shares)), checks=False)
     label = fcluster(linkage(distance, "average"), 1.0 - ALIKE, "distance")
     groups = [np.flatnonzero(label == one).tolist() for one in np.unique(label)]
     return sorted(groups, key=lambda group: (-len(group), group))
@@ -309,11 +311,11 @@ def overlap(shares: FloatArray) -> FloatArray:
     """Return the overlap of each two rows, (t, t): 0 for nothing in common, 1 for equal rows, also for empty ones."""
     low = np.array([np.minimum(row, shares).sum(axis=1) for row in shares])
     high = np.array([np.maximum(row, shares).sum(axis=1) for row in shares])
-    found: FloatArray = np.divide(low, high, out=np.ones_like(low), where=high > 0)
-    return found
+    ratio: FloatArray = np.divide(low, high, out=np.ones_like(low), where=high > 0)
+    return ratio
 
 
-def _telling(shares: FloatArray) -> FloatArray:
+def _distinguishing_columns(shares: FloatArray) -> FloatArray:
     """Return the columns that distinguish rows; all if none does."""
-    telling = shares[:, (shares < ALWAYS).any(axis=0) & (shares > 0).any(axis=0)]
-    return telling if telling.shape[1] else shares
+    distinguishing = shares[:, (shares < ALWAYS).any(axis=0) & (shares > 0).any(axis=0)]
+    return distinguishing if distinguishing.shape[1] else shares

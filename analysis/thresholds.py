@@ -61,14 +61,14 @@ def with_value(group: Group, name: str, text: str) -> Group:
     Raises:
         ValueError: the text is no valid number for this threshold.
     """
-    known = {one.name: one for one in thresholds_of(group)}[name]
+    option = {one.name: one for one in thresholds_of(group)}[name]
     try:
-        value = type(known.default)(text)
+        value = type(option.default)(text)
     except ValueError:
-        kind = "a whole number" if isinstance(known.default, int) else "a number"
+        kind = "a whole number" if isinstance(option.default, int) else "a number"
         raise ValueError(f"expected {kind}") from None
-    if not known.low <= value <= known.high:
-        raise ValueError(f"expected {known.low:g} to {known.high:g} ({known.unit})")
+    if not option.low <= value <= option.high:
+        raise ValueError(f"expected {option.low:g} to {option.high:g} ({option.unit})")
     return replace(group, **{name: value})  # type: ignore[type-var]
 
 
@@ -268,12 +268,12 @@ class Options:
         """
         out, names = self, [f"{room}.{one.name}" for room, one in self.listed()]
         for setting in settings:
-            name, given, text = setting.partition("=")
-            if not given:
+            name, has_value, text = setting.partition("=")
+            if not has_value:
                 raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.penalty=4")
             if name not in names:
-                near = get_close_matches(name, names, 1)
-                hint = f"did you mean {near[0]}?" if near else "incprof help thresholds lists them"
+                suggestions = get_close_matches(name, names, 1)
+                hint = f"did you mean {suggestions[0]}?" if suggestions else "incprof help thresholds lists them"
                 raise UsageError(f"--set {setting}: no threshold {name}; {hint}")
             room, _, field = name.partition(".")
             try:

@@ -14,7 +14,7 @@ from incprof.analysis.phases.changepoints import BLOCK
 from incprof.analysis.phases.kmeans import KMeansRuns
 from incprof.analysis.phases.levels import parts_of
 from incprof.analysis.phases.sequence import Sequence, sequence_of
-from incprof.analysis.segment_sums import evenly, visits_of
+from incprof.analysis.segment_sums import episodes_of, evenly
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # The longer a run, the more one resampled run shows: draw this many samples in all, in FEWEST to MOST runs.
@@ -40,15 +40,15 @@ def drawn_again(
     # A change of phase ends a segment as well.
     parts = segment[use] * (int(labels.max(initial=0)) + 1) + labels[use]
     for run in range(runs if len(use) else 0):
-        out[run, use] = find(use[_drawn(parts, rng, row)])
+        out[run, use] = find(use[_resampled_in_episodes(parts, rng, row)])
     return out
 
 
-def _drawn(parts: IntArray, rng: np.random.Generator, many: int) -> IntArray:
+def _resampled_in_episodes(parts: IntArray, rng: np.random.Generator, many: int) -> IntArray:
     """Replace each of some samples, in order of time, by one of the same part of the run, (m,)."""
     out = np.arange(len(parts))
-    visits = visits_of(parts)
-    for first, end in zip(visits.first.tolist(), visits.end.tolist(), strict=True):
+    episodes = episodes_of(parts)
+    for first, end in zip(episodes.first.tolist(), episodes.end.tolist(), strict=True):
         length = end - first
         row = min(many, -(-length // many))
         start = first + rng.integers(0, length - row + 1, -(-length // row))
@@ -56,7 +56,7 @@ def _drawn(parts: IntArray, rng: np.random.Generator, many: int) -> IntArray:
     return out
 
 
-def how_sure(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> FloatArray:
+def recovery_rates(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> FloatArray:
     """Return the share of each phase that is found again, (k,), over one more than its number of samples.
 
     Two samples are no certainty, however far they are from all others.
@@ -71,23 +71,23 @@ def how_sure(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> FloatA
     kept = np.zeros(k)
     if not use.any():
         return kept
-    for found in drawn:
-        kept += np.bincount(labels[use], weights=_same(found[use], labels[use], k, whole=whole), minlength=k)
+    for resampled in drawn:
+        kept += np.bincount(labels[use], weights=_recovered(resampled[use], labels[use], k, whole=whole), minlength=k)
     return kept / len(drawn) / (np.bincount(labels[use], minlength=k) + 1.0)
 
 
-def again(labels: IntArray, drawn: IntArray) -> float:
+def same_k_rate(labels: IntArray, drawn: IntArray) -> float:
     """Return the share of the resampled runs that have the same number of phases."""
     k = len(np.unique(labels[labels >= 0]))
-    return float(np.mean([len(np.unique(found[found >= 0])) == k for found in drawn]))
+    return float(np.mean([len(np.unique(resampled[resampled >= 0])) == k for resampled in drawn]))
 
 
-def _same(found: IntArray, labels: IntArray, k: int, *, whole: bool) -> BoolArray:
+def _recovered(resampled: IntArray, labels: IntArray, k: int, *, whole: bool) -> BoolArray:
     """Return which samples are in a group whose majority is of their own phase, (m,)."""
-    table = np.zeros((int(found.max(initial=-1)) + 2, k))
-    np.add.at(table, (found, labels), 1.0)
-    same: BoolArray = (found >= 0) & (np.argmax(table, axis=1)[found] == labels)
-    return same & (np.argmax(table, axis=0)[labels] == found) if whole else same
+    table = np.zeros((int(resampled.max(initial=-1)) + 2, k))
+    np.add.at(table, (resampled, labels), 1.0)
+    same: BoolArray = (resampled >= 0) & (np.argmax(table, axis=1)[resampled] == labels)
+    return same & (np.argmax(table, axis=0)[labels] == resampled) if whole else same
 
 
 # Size of a resampled run: intervals for the paper's method, whose k-means is slow; samples for the other method.
@@ -125,26 +125,26 @@ def with_confidence(
         find = _by_kmeans(features, result, use, random_state, runs or KMeansRuns())
     else:
         sequence = sequence_of(profile)
-        sequence = sequence.taken(evenly(len(sequence), SAMPLES))
+        sequence = sequence.select(evenly(len(sequence), SAMPLES))
         at = np.minimum(np.searchsorted(profile.end_s, sequence.time_s, side="left"), profile.n_intervals - 1)
         labels, row = result.labels[at], BLOCK
         segment = np.cumsum(np.diff(labels, prepend=labels[:1]) != 0)
         find = _by_samples(sequence, result)
     drawn = drawn_again(labels, segment, find, random_state, row)
     sure = np.zeros(max(result.k, 1))
-    known = np.unique(labels[labels >= 0])
-    sure[known] = how_sure(labels, drawn, whole=result.rule != "level")[known] if len(known) else 0.0
+    present = np.unique(labels[labels >= 0])
+    sure[present] = recovery_rates(labels, drawn, whole=result.rule != "level")[present] if len(present) else 0.0
     phases = tuple(replace(phase, confidence=float(sure[phase.id])) for phase in result.phases)
-    asked = result.rule in ("user", "level") or not len(known)
-    return replace(result, phases=phases, k_again=None if asked else again(labels, drawn))
+    is_preset = result.rule in ("user", "level") or not len(present)
+    return replace(result, phases=phases, k_again=None if is_preset else same_k_rate(labels, drawn))
 
 
 def _by_samples(sequence: Sequence, result: PhaseResult) -> Callable[[IntArray], IntArray]:
     """Return a function that finds phases in the given samples, taken in the given order."""
-    wanted = result.k if result.rule in ("user", "level") else None
+    k = result.k if result.rule in ("user", "level") else None
 
     def find(drawn: IntArray) -> IntArray:
-        parts = parts_of(sequence.taken(drawn), result.options.phases, wanted)
+        parts = parts_of(sequence.select(drawn), result.options.phases, k)
         return phase_of_parts(parts)[parts.part]
 
     return find

@@ -15,19 +15,19 @@ from incprof.analysis.steps import find_steps
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.analysis.uncounted.call_estimates import CallsSeen, calls_seen
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, WAITING, WORK, Visits, spent_s
+from incprof.model.time_use import SPENT, WAITING, WORK, CallEstimate, spent_s
 
 TOP_FUNCTIONS = 10
 
 
 def top_functions(
-    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, seen: CallsSeen | None = None
+    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, estimates: CallsSeen | None = None
 ) -> tuple[FunctionShare, ...]:
     """Return the functions with the most self time in some intervals, largest first.
 
     seen: estimates of calls from samples, where calls were not counted.
     """
-    guess = seen.of(members) if seen is not None else _nothing if profile.counted else None
+    estimate = estimates.of(members) if estimates is not None else _nothing if profile.counted else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
     calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
     order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
@@ -37,17 +37,17 @@ def top_functions(
             profile.functions[i],
             float(self_s[i]),
             float(self_s[i]) / total,
-            int(calls[i]) if guess is None or profile.counts_of[i] else guess(i).calls,
-            None if guess is None or profile.counts_of[i] else guess(i),
+            int(calls[i]) if estimate is None or profile.counts_of[i] else estimate(i).calls,
+            None if estimate is None or profile.counts_of[i] else estimate(i),
         )
         for i in order
         if self_s[i] > 0
     )
 
 
-def _nothing(_: int) -> Visits:
+def _nothing(_: int) -> CallEstimate:
     """Return no calls: for a library without counters in a program that has them."""
-    return Visits(0, 0.0)
+    return CallEstimate(0, 0.0)
 
 
 def percent_of_run(wall: FloatArray, members: IntArray) -> float:
@@ -60,7 +60,7 @@ def describe_phases(
     profile: IntervalProfile,
     labels: IntArray,
     clusters: IntArray,
-    chosen: Sequence[Sequence[Choice]],
+    sites: Sequence[Sequence[Choice]],
     off_cpu: int | None,
     options: StepOptions = STEPS,
 ) -> tuple[Phase, ...]:
@@ -70,20 +70,20 @@ def describe_phases(
         profile: n intervals.
         labels: (n,) phase ids from 0, -1 for none.
         clusters: (n,) ids before merging.
-        chosen: sites per phase.
+        sites: sites per phase.
         off_cpu: the phase in which the program waits, if there is one.
         options: thresholds.
     """
-    heartbeats = number_heartbeats(chosen)
+    heartbeats = number_heartbeats(sites)
     wall = profile.end_s - profile.start_s
-    spent = spent_s(profile)
-    off = off_cpu_s(profile, spent)
+    seconds_by_kind = spent_s(profile)
+    off = off_cpu_s(profile, seconds_by_kind)
     steps = find_steps(profile, labels, options)
-    seen = calls_seen(profile)
+    estimates = calls_seen(profile)
     phases = []
-    for phase, choices in enumerate(chosen):
+    for phase, choices in enumerate(sites):
         members = np.flatnonzero(labels == phase)
-        before, seconds = clusters[members], spent[members].sum(axis=0)
+        before, seconds = clusters[members], seconds_by_kind[members].sum(axis=0)
         part = percent_of_run(wall, members)
         phases.append(
             Phase(
@@ -91,7 +91,7 @@ def describe_phases(
                 intervals=len(members),
                 app_pct=part,
                 seconds=float(wall[members].sum()),
-                functions=top_functions(profile, members, seen=seen),
+                functions=top_functions(profile, members, estimates=estimates),
                 sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members), part) for c in choices),
                 steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
@@ -198,10 +198,10 @@ def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
         wall_s: (...) wall-clock time of the same intervals.
     """
     total = np.asarray(seconds.sum(axis=-1))
-    found = np.argmax(seconds, axis=-1)
-    most = np.take_along_axis(seconds, np.expand_dims(found, -1), axis=-1)[..., 0]
-    found = np.where(most > MOSTLY * total, found, WORK)
-    return np.where(total < WORKS * np.asarray(wall_s), WAITING, found).astype(np.int64)
+    kind = np.argmax(seconds, axis=-1)
+    most = np.take_along_axis(seconds, np.expand_dims(kind, -1), axis=-1)[..., 0]
+    kind = np.where(most > MOSTLY * total, kind, WORK)
+    return np.where(total < WORKS * np.asarray(wall_s), WAITING, kind).astype(np.int64)
 
 
 def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:
@@ -255,13 +255,13 @@ def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float =
     """Return the fewest functions with most calls whose exclusion lowers the cost of counting to a percentage."""
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     program_s = program_seconds(profile)
-    found: list[HotFunction] = []
+    functions: list[HotFunction] = []
     left = counting.pct
     for index in np.argsort(-calls, kind="stable").tolist():
         if left <= left_pct or not calls[index]:
             break
         seconds = float(calls[index]) * counting.call_s
         pct = 100.0 * seconds / program_s
-        found.append(HotFunction(profile.functions[index], int(calls[index]), seconds, pct))
+        functions.append(HotFunction(profile.functions[index], int(calls[index]), seconds, pct))
         left -= pct
-    return HotCalls(counting, program_s, tuple(found), max(left, 0.0))
+    return HotCalls(counting, program_s, tuple(functions), max(left, 0.0))

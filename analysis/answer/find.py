@@ -97,13 +97,15 @@ def find_phases(
     estimated = len(chooser.profile.samples.time_s) > len(profile.samples.time_s)
     profile, features = chooser.profile, chooser.features
     if method == "robust":
-        found = cluster_by_samples(profile, features, k, level, options.phases)
+        clustering = cluster_by_samples(profile, features, k, level, options.phases)
     else:
-        found = cluster_by_kmeans(features, k, random_state, jobs, runs or KMeansRuns())
+        clustering = cluster_by_kmeans(features, k, random_state, jobs, runs or KMeansRuns())
     by_samples = method == "robust" and has_times(profile)
-    chosen = chooser.of_all(found.labels, found.off_cpu)
-    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
-    judgement = found.judgement
+    sites = chooser.of_all(clustering.labels, clustering.off_cpu)
+    phases = describe_phases(
+        profile, clustering.labels, clustering.clusters, sites, clustering.off_cpu, options=options.steps
+    )
+    judgement = clustering.judgement
     return PhaseResult(
         method=method,
         k=len(phases),
@@ -112,19 +114,19 @@ def find_phases(
         votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
-        labels=found.labels,
-        clusters=found.clusters,
+        labels=clustering.labels,
+        clusters=clustering.clusters,
         phases=phases,
-        dispersion=found.dispersion,
+        dispersion=clustering.dispersion,
         features=len(features.columns),
-        scatter=found.scatter,
-        warnings=tuple(warnings_of(profile, k, len(phases), found.labels, options, by_samples=by_samples)),
+        scatter=clustering.scatter,
+        warnings=tuple(warnings_of(profile, k, len(phases), clustering.labels, options, by_samples=by_samples)),
         few=_are_few(profile, options, by_samples=by_samples),
         options=options,
-        borders=found.borders,
-        levels=found.levels,
-        short=found.short,
-        stages=found.stages,
+        borders=clustering.borders,
+        levels=clustering.levels,
+        short=clustering.short,
+        stages=clustering.stages,
         spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
         paths_estimated=estimated,
     )
@@ -162,21 +164,21 @@ def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[
         excluded: (function, kind) of sites that are not available.
     """
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chosen = chooser.of_all(result.labels, off_cpu, excluded)
+    sites = chooser.of_all(result.labels, off_cpu, excluded)
     steps = result.options.steps
-    phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, steps)
+    phases = describe_phases(chooser.profile, result.labels, result.clusters, sites, off_cpu, steps)
     before = {phase.id: phase.confidence for phase in result.phases}
     return replace(result, phases=tuple(replace(p, confidence=before.get(p.id)) for p in phases))
 
 
 def warnings_of(
-    profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options, *, by_samples: bool
+    profile: IntervalProfile, requested_k: int | None, k: int, labels: IntArray, options: Options, *, by_samples: bool
 ) -> list[str]:
     """Return warnings for the reader of the answer.
 
     Args:
         profile: that the answer is about.
-        asked: number of phases requested; None if none was.
+        requested_k: number of phases requested; None if none was.
         k: number of phases found.
         labels: (n,) the phases, -1 for none.
         options: thresholds.
@@ -189,14 +191,14 @@ def warnings_of(
         # Where recorded intervals were pooled, shorter ones would hold too few samples.
         shorter = ", or with a shorter interval" if profile.metadata.pooled == 1 else ""
         out.append(f"{profile.n_intervals} intervals are few: record for longer{shorter}")
-    if asked is not None and k < asked:
-        out.append(f"{asked} phases were asked for, but only {k} of them differ")
+    if requested_k is not None and k < requested_k:
+        out.append(f"{requested_k} phases were asked for, but only {k} of them differ")
     unclassified = int((labels < 0).sum())
     if unclassified > 0.2 * len(labels):
         out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
     if changed := options.changed():
-        told = ", ".join(f"{name}={value:g}" for name, value in changed.items())
-        out.append(f"thresholds differ from their defaults: {told}")
+        list_of_changes = ", ".join(f"{name}={value:g}" for name, value in changed.items())
+        out.append(f"thresholds differ from their defaults: {list_of_changes}")
     return out
 
 
@@ -283,10 +285,10 @@ def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple
         if total[worst] <= budget_pct:
             break
         little = beats.recorded_cost * beats.cost.skipped_ns
-        able = [f for f in level if level[f] + 1 < len(steps) and beats.cost.pair_ns >= little * steps[level[f]]]
-        if not able:
+        usable = [f for f in level if level[f] + 1 < len(steps) and beats.cost.pair_ns >= little * steps[level[f]]]
+        if not usable:
             return {}, max(level, key=lambda f: (overhead[f][worst], -f))
-        dearest = max(able, key=lambda f: (overhead[f][worst], -f))
+        dearest = max(usable, key=lambda f: (overhead[f][worst], -f))
         level[dearest] += 1
         overhead[dearest] = beats.overhead(dearest, steps[level[dearest]])
     return {function: steps[at] for function, at in level.items()}, None

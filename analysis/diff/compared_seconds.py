@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.compare.log_mean import MIN_INTERVALS, Change, LogMean, change, log_mean
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
-from incprof.analysis.segment_sums import visits_of
+from incprof.analysis.segment_sums import episodes_of
 from incprof.model import FloatArray, IntArray
 
 # A function whose calls show the pace of a phase is called in this share of its intervals, in both runs.
@@ -177,7 +177,7 @@ def _unevenness(calls: FloatArray, clock_s: FloatArray) -> float:
 def _episode_lengths(run: Measured, phases: Sequence[int]) -> FloatArray:
     """Return the length of each episode of some phases in seconds, whole intervals."""
     labels = np.where(np.isin(run.result.labels, np.array(phases, dtype=np.int64)), 0, 1)
-    visits = visits_of(np.where(run.result.labels < 0, -1, labels))
+    visits = episodes_of(np.where(run.result.labels < 0, -1, labels))
     spans = [slice(a, b) for a, b, c in zip(visits.first, visits.end, visits.group, strict=True) if c == 0]
     return np.array([run.clock_s[span].sum() for span in spans], dtype=np.float64)
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.diff.same_functions import same_functions
 from incprof.analysis.features import Features, build_features
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.segment_sums import visits_of
+from incprof.analysis.segment_sums import episodes_of
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.time_use import tree_ticks
 
@@ -220,7 +220,7 @@ def share_borders(features: Features, result: PhaseResult, length: FloatArray) -
     weight, variance = np.zeros((n, k + 1)), np.zeros(k)
     weight[np.arange(n), np.where(labels >= 0, labels, k)] = 1.0
     centers = [_center(features, labels == phase) for phase in range(k)]
-    visits = visits_of(labels)
+    visits = episodes_of(labels)
     for at in range(len(visits.group) - 1):
         one, other = int(visits.group[at]), int(visits.group[at + 1])
         gap = np.arange(visits.end[at], visits.first[at + 1])

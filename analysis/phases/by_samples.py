@@ -14,7 +14,7 @@ from incprof.analysis.features import Features, entered_calls
 from incprof.analysis.phases.clustering import Clustering, Judgement, Level
 from incprof.analysis.phases.kmeans import LONG, Fit, by_first_appearance, make_fit, score_cuts, votes_of
 from incprof.analysis.phases.levels import Parts, sequence_and_parts, stages_of
-from incprof.analysis.phases.segments import borders_of, levels_of, short_stretches
+from incprof.analysis.phases.segments import explain_boundaries, levels_of, short_segments
 from incprof.analysis.phases.sequence import Sequence
 from incprof.analysis.segment_sums import Sums, evenly, overdispersion, sampling_noise, usual_scatter
 from incprof.analysis.thresholds import PhaseOptions
@@ -47,22 +47,22 @@ def cluster_by_samples(
     levels = levels_of(sums, own, profile.functions, _places(parts, clusters, labels))
     is_short = np.array([*(not phase for phase in parts.is_phase), False])
     dispersion = overdispersion(x, ticks)
-    found = Clustering(
+    clustering = Clustering(
         by_first_appearance(clusters),
         labels,
-        _judged(x, ticks, dispersion, own, levels, k),
+        _score_k(x, ticks, dispersion, own, levels, k),
         dispersion,
         off_cpu,
         scatter=usual_scatter(x, own, ticks),
-        borders=borders_of(sums, labels[use], use, profile.functions, options),
+        borders=explain_boundaries(sums, labels[use], use, profile.functions, options),
         levels=levels,
-        short=short_stretches(profile, np.where(is_short[clusters], clusters, -1)),
+        short=short_segments(profile, np.where(is_short[clusters], clusters, -1)),
     )
-    wanted = k or level
-    found = found if wanted is None else found.at_level(wanted)
-    phases = {int(part): int(label) for part, label in zip(clusters, found.labels, strict=True) if label >= 0}
+    requested_k = k or level
+    clustering = clustering if requested_k is None else clustering.at_level(requested_k)
+    phases = {int(part): int(label) for part, label in zip(clusters, clustering.labels, strict=True) if label >= 0}
     stages = stages_of(parts.root, parts, sequence, profile.functions, phases, float(profile.start_s[0]))
-    return replace(found, stages=stages)
+    return replace(clustering, stages=stages)
 
 
 def _places(parts: Parts, clusters: IntArray, labels: IntArray) -> dict[int, tuple[int, ...]]:
@@ -93,14 +93,14 @@ def _waiting(parts: Parts) -> list[int]:
     return [at for at, (phase, waits) in enumerate(both) if phase and waits]
 
 
-def _judged(
+def _score_k(
     x: FloatArray, ticks: FloatArray, dispersion: float, labels: IntArray, levels: Row[Level], k: int | None
 ) -> Judgement:
     """Score every number of phases up to those found. labels: (m,), -1 for none."""
-    seen = np.flatnonzero(labels >= 0)
-    seen = seen[evenly(len(seen), LONG)]
+    labelled = np.flatnonzero(labels >= 0)
+    labelled = labelled[evenly(len(labelled), LONG)]
     count = len(np.unique(labels[labels >= 0]))
-    if not len(seen):
+    if not len(labelled):
         return Judgement(max(count, 1), "borders" if k is None else "user", votes_of(()), ())
     cuts = [tuple((phase,) for phase in np.unique(labels[labels >= 0]).tolist()), *(level.phases for level in levels)]
     fits: list[Fit] = []
@@ -108,10 +108,10 @@ def _judged(
         of_phase = np.full(int(labels.max()) + 1, -1)
         for number, group in enumerate(groups):
             of_phase[list(group)] = number
-        fit = make_fit(x[seen], by_first_appearance(of_phase[labels[seen]]))
+        fit = make_fit(x[labelled], by_first_appearance(of_phase[labels[labelled]]))
         # A sample of few intervals may lack a phase.
         if not fits or fit.k > fits[-1].k:
             fits.append(fit)
-    noise = [dispersion * sampling_noise(fit.centers[fit.labels], ticks[seen]) for fit in fits]
-    scores = score_cuts(x[seen], fits, noise)
+    noise = [dispersion * sampling_noise(fit.centers[fit.labels], ticks[labelled]) for fit in fits]
+    scores = score_cuts(x[labelled], fits, noise)
     return Judgement(count, "borders" if k is None else "user", votes_of(scores), scores)

@@ -62,8 +62,8 @@ def change_points(counts: Counts, n: int, scatter: FloatArray, penalty: float, f
         penalty: times log(n), the least gain of a change point.
         fewest: fewest samples on each side of a change point.
     """
-    found = [0, *_by_halves(counts, (0, n), scatter, penalty, fewest), n]
-    parts, more = list(itertools.pairwise(found)), list[tuple[int, int]]()
+    points = [0, *_binary_segmentation(counts, (0, n), scatter, penalty, fewest), n]
+    parts, more = list(itertools.pairwise(points)), list[tuple[int, int]]()
     while parts and len(more) <= RARE:
         first, end = parts.pop()
         begin, until, gain = _excursion(counts, first, end, scatter, fewest)
@@ -71,21 +71,23 @@ def change_points(counts: Counts, n: int, scatter: FloatArray, penalty: float, f
         if gain >= least_gain(end - first, len(scatter), penalty + 1.0):
             more.append((begin, until))
             parts += [(first, begin), (until, end)]
-    return sorted({*found[1:-1], *itertools.chain.from_iterable(more if len(more) <= RARE else [])})
+    return sorted({*points[1:-1], *itertools.chain.from_iterable(more if len(more) <= RARE else [])})
 
 
-def _by_halves(counts: Counts, whole: tuple[int, int], scatter: FloatArray, penalty: float, fewest: int) -> list[int]:
+def _binary_segmentation(
+    counts: Counts, whole: tuple[int, int], scatter: FloatArray, penalty: float, fewest: int
+) -> list[int]:
     """Return change points by binary segmentation, ascending."""
-    found, parts = [], [whole]
+    points, parts = [], [whole]
     while parts:
         first, end = parts.pop()
         if end - first < 2 * fewest:
             continue
         place, gain = _best(counts, first, end, scatter, fewest)
         if gain >= least_gain(end - first, len(scatter), penalty):
-            found.append(place)
+            points.append(place)
             parts += [(first, place), (place, end)]
-    return sorted(found)
+    return sorted(points)
 
 
 def _excursion(counts: Counts, first: int, end: int, scatter: FloatArray, fewest: int) -> tuple[int, int, float]:
@@ -186,9 +188,11 @@ class Group:
         return sum(end - first for first, end in self.segments)
 
 
-def alike_groups(evidence: Evidence, segments: Sequence[Segment], named: FloatArray) -> list[Group]:
+def similar_groups(evidence: Evidence, segments: Sequence[Segment], named: FloatArray) -> list[Group]:
     """Return groups of similar segments, the longest first. named: (c,) least difference of each category."""
-    return _alike(evidence, [Group(evidence.counts.between(*segment), [segment]) for segment in segments], named)
+    return _merge_similar(
+        evidence, [Group(evidence.counts.between(*segment), [segment]) for segment in segments], named
+    )
 
 
 def without_steps(
@@ -209,17 +213,17 @@ def without_steps(
             driver.
     """
     if is_one is not None:
-        while (steps := _in_turn(groups, sorted(segments), is_one)) is not None:
+        while (steps := _alternating(groups, sorted(segments), is_one)) is not None:
             loop = Group(np.zeros_like(groups[0].count))
             for at in steps:
                 loop.count = loop.count + groups[at].count
                 loop.segments += groups[at].segments
-            rest = [group for at, group in enumerate(groups) if at not in steps]
-            groups = _alike(evidence, [loop, *rest], named)
+            others = [group for at, group in enumerate(groups) if at not in steps]
+            groups = _merge_similar(evidence, [loop, *others], named)
     return sorted(groups, key=lambda group: min(group.segments))
 
 
-def with_their_waiting(groups: Sequence[Group], waits: BoolArray, waits_inside: BoolArray) -> list[Group]:
+def merge_waiting(groups: Sequence[Group], waits: BoolArray, waits_inside: BoolArray) -> list[Group]:
     """Merge a group of waiting into a neighbour that waits for half of its own time.
 
     Args:
@@ -234,13 +238,13 @@ def with_their_waiting(groups: Sequence[Group], waits: BoolArray, waits_inside: 
     for at, group in enumerate(groups):
         if part[at] < 1.0 - WORKS:
             continue
-        beside = [set(order[max(i - 1, 0) : i + 2]) for i, one in enumerate(order) if one == at]
+        neighbours = [set(order[max(i - 1, 0) : i + 2]) for i, one in enumerate(order) if one == at]
         for host in sorted(set(order) - {at}, key=lambda one: -groups[one].size):
-            if inside[host] >= HALF and sum(host in each for each in beside) >= INSIDE * len(beside):
+            if inside[host] >= HALF and sum(host in each for each in neighbours) >= INSIDE * len(neighbours):
                 groups[host].count = groups[host].count + group.count
                 groups[host].segments += group.segments
-                rest = [one for other, one in enumerate(groups) if other != at]
-                return with_their_waiting(rest, waits, waits_inside)
+                others = [one for other, one in enumerate(groups) if other != at]
+                return merge_waiting(others, waits, waits_inside)
     return groups
 
 
@@ -249,14 +253,14 @@ def _mean(group: Group, values: BoolArray) -> float:
     return float(np.concatenate([values[first:end] for first, end in group.segments]).mean())
 
 
-def _alike(evidence: Evidence, parts: Sequence[Group], named: FloatArray) -> list[Group]:
+def _merge_similar(evidence: Evidence, parts: Sequence[Group], named: FloatArray) -> list[Group]:
     """Return groups of similar parts, the longest first."""
     n, groups = len(evidence.category), list[Group]()
     limit = least_gain(n, len(named), evidence.options.penalty)
     for part in sorted(parts, key=lambda one: (-one.size, min(one.segments))):
-        apart = [_apart(evidence, group.count, part.count, named) for group in groups]
-        if apart and min(apart) < limit:
-            group = groups[int(np.argmin(apart))]
+        distances = [_distance(evidence, group.count, part.count, named) for group in groups]
+        if distances and min(distances) < limit:
+            group = groups[int(np.argmin(distances))]
             group.count = group.count + part.count
             group.segments += part.segments
         else:
@@ -264,7 +268,7 @@ def _alike(evidence: Evidence, parts: Sequence[Group], named: FloatArray) -> lis
     return groups
 
 
-def _apart(evidence: Evidence, one: FloatArray, other: FloatArray, named: FloatArray) -> float:
+def _distance(evidence: Evidence, one: FloatArray, other: FloatArray, named: FloatArray) -> float:
     """Return the log likelihood ratio of two profiles, over categories whose shares differ significantly."""
     n1, n2 = one.sum(keepdims=True), other.sum(keepdims=True)
     scatter, options = evidence.scatter, evidence.options
@@ -277,7 +281,9 @@ def _apart(evidence: Evidence, one: FloatArray, other: FloatArray, named: FloatA
     return float(np.where(surely, np.where(differ >= HALF, np.inf, gain), 0.0).max())
 
 
-def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Callable[[Group], bool]) -> list[int] | None:
+def _alternating(
+    groups: Sequence[Group], segments: Sequence[Segment], is_one: Callable[[Group], bool]
+) -> list[int] | None:
     """Return groups that follow one another repeatedly: steps of one loop, however long its iterations are."""
     owner = {segment: at for at, group in enumerate(groups) for segment in group.segments}
     order = [at for at, _ in itertools.groupby(owner[segment] for segment in segments if segment in owner)]
@@ -290,13 +296,13 @@ def _in_turn(groups: Sequence[Group], segments: Sequence[Segment], is_one: Calla
     for pair, _ in sorted(links.items(), key=lambda item: (-item[1], sorted(item[0]))):
         steps = set(pair)
         while sum(links[each] for each in links if each <= steps) < INSIDE * (sum(episodes[at] for at in steps) - 1):
-            beside = Counter[int]()
+            neighbours = Counter[int]()
             for each, times in links.items():
                 if len(each & steps) == 1:
-                    beside[next(iter(each - steps))] += times
-            if not beside:
+                    neighbours[next(iter(each - steps))] += times
+            if not neighbours:
                 break
-            steps.add(max(beside, key=lambda at: (beside[at], -at)))
+            steps.add(max(neighbours, key=lambda at: (neighbours[at], -at)))
         else:
             if all(map(has_one_behaviour, steps)):
                 return sorted(steps)

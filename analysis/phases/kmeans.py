@@ -80,8 +80,8 @@ class Fit:
 def by_first_appearance(labels: IntArray) -> IntArray:
     """Renumber labels in order of first appearance; -1 stays."""
     values, first = np.unique(labels, return_index=True)
-    known = values >= 0
-    order = values[known][np.argsort(first[known], kind="stable")]
+    assigned = values >= 0
+    order = values[assigned][np.argsort(first[assigned], kind="stable")]
     renumbered = np.full(labels.shape, -1, dtype=np.int64)
     for new, old in enumerate(order):
         renumbered[labels == old] = new
@@ -134,22 +134,22 @@ def fit_k(x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: 
     from sklearn.metrics import adjusted_rand_score
 
     # In a long run the seeded starts use a sample; the best of them continues with all intervals.
-    seen = evenly(len(y), LONG)
-    found: dict[int, tuple[float, IntArray]] = {}
+    sample = evenly(len(y), LONG)
+    fits: dict[int, tuple[float, IntArray]] = {}
 
     def run(start: int) -> None:
-        found[start] = _start(y[seen], k, random_state + start, None)
+        fits[start] = _start(y[sample], k, random_state + start, None)
 
     spread(run, range(STARTS), jobs)
-    runs = [found[start] for start in range(STARTS)]
+    runs = [fits[start] for start in range(STARTS)]
     ends = runs
-    if len(seen) < len(y):
+    if len(sample) < len(y):
         labels = min(runs, key=lambda one: one[0])[1]
-        ends = [_start(y, k, random_state, cluster_means(y[seen], labels, int(labels.max()) + 1))]
+        ends = [_start(y, k, random_state, cluster_means(y[sample], labels, int(labels.max()) + 1))]
     grown_run = _start(y, k, random_state + STARTS, grown)
     best = min([*ends, grown_run], key=lambda one: one[0])[1]
-    mine = best[seen]
-    agreement = [adjusted_rand_score(mine, other) for _, other in runs]
+    best_labels = best[sample]
+    agreement = [adjusted_rand_score(best_labels, other) for _, other in runs]
     return make_fit(x, best, float(np.mean(agreement)))
 
 
@@ -182,18 +182,18 @@ WEAK = 0.5
 FAR, SLACK = 2.5, 1.3
 
 
-def judge(x: FloatArray, fits: Sequence[Fit], asked: int | None, elbow: int) -> Judgement:
+def judge(x: FloatArray, fits: Sequence[Fit], requested_k: int | None, elbow: int) -> Judgement:
     """Score the fits of k-means and choose one of them.
 
     Args:
         x: (n, d) the clustered rows.
         fits: one for each k from 1.
-        asked: overrides the choice, as far as there are that many distinct intervals.
+        requested_k: overrides the choice, as far as there are that many distinct intervals.
         elbow: the choice otherwise.
     """
     scores = score_cuts(x, fits, None)
-    if asked is not None:
-        return Judgement(min(asked, len(fits)), "user", votes_of(scores, elbow), scores)
+    if requested_k is not None:
+        return Judgement(min(requested_k, len(fits)), "user", votes_of(scores, elbow), scores)
     return Judgement(elbow, "elbow", votes_of(scores, elbow), scores)
 
 
@@ -213,19 +213,19 @@ def score_cuts(x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] |
     groups from k-means, which have a stability instead.
     """
     sample = evenly(len(x), SILHOUETTE_SAMPLE)
-    apart = distances(x[sample])
+    distance = distances(x[sample])
     out = []
     for i, fit in enumerate(fits):
         floor = None if noise is None else float(noise[i].sum())
-        far = None if noise is None else _misfits(x, fit, noise[i])
+        misfits = None if noise is None else _misfits(x, fit, noise[i])
         out.append(
             KScore(
                 k=fit.k,
                 inertia=fit.inertia,
-                silhouette=silhouette(apart, fit.labels[sample]),
+                silhouette=silhouette(distance, fit.labels[sample]),
                 calinski_harabasz=calinski_harabasz(fits[0].inertia, fit.inertia, len(x), fit.k),
                 noise_ratio=fit.inertia / floor if floor else None,
-                misfits=far,
+                misfits=misfits,
                 stability=fit.stability if noise is None else None,
             )
         )
@@ -248,8 +248,8 @@ def best_silhouette(scores: Sequence[KScore], least: float = WEAK) -> int:
 
 def _largest(values: dict[int, float | None]) -> int | None:
     """Return the smallest key with the largest value (to 12 digits), None if no key has one."""
-    known = [(-round(value, 12), k) for k, value in values.items() if value is not None]
-    return min(known)[1] if known else None
+    candidates = [(-round(value, 12), k) for k, value in values.items() if value is not None]
+    return min(candidates)[1] if candidates else None
 
 
 # The phases of the paper (section V-A): k-means of the seconds of each interval, and the elbow.
@@ -299,15 +299,15 @@ class KMeansRuns:
             elbow.
     """
 
-    def __init__(self, known: Mapping[str, object] | None = None):
+    def __init__(self, cached: Mapping[str, object] | None = None):
         """known: `used` of an earlier object."""
-        self._known = dict(known or {})
+        self._cached = dict(cached or {})
         self.used: dict[str, object] = {}
 
     def fits(self, x: FloatArray, random_state: int, jobs: int = 1) -> list[Fit]:
         """Return the fits of k = 1..8 of rows x (n, d), as `fit_range` does."""
         key = _digest(x, random_state)
-        kept = self.used.get(key, self._known.get(key))
+        kept = self.used.get(key, self._cached.get(key))
         fits = _fits(x, kept)
         if fits is None:
             fits = fit_range(x, random_state=random_state, jobs=jobs)

@@ -107,7 +107,7 @@ def _shown_as(root: Node, sequence: Sequence, least: _Least, options: PhaseOptio
     return shown
 
 
-def borders_s(sequence: Sequence, part: IntArray) -> FloatArray:
+def boundary_times(sequence: Sequence, part: IntArray) -> FloatArray:
     """Return the times at which the part changes, seconds, ascending: in the middle between two samples."""
     at = np.flatnonzero(np.diff(part) != 0)
     out: FloatArray = (sequence.time_s[at] + sequence.time_s[at + 1]) / 2.0
@@ -291,8 +291,8 @@ def in_bins(profile: IntervalProfile, options: PhaseOptions = PHASES, k: int | N
     grid = pooled(profile, by)
     cuts = 1 if by > 1 else max(1, round(recorded_s / max(LONGEST_S, width_s)))
     edges = _edges(grid, cuts)
-    borders = borders_s(sequence, parts.part)
-    edges = _with_borders(edges, borders, sequence.period_s, NEAR * recorded_s * by / cuts)
+    boundaries = boundary_times(sequence, parts.part)
+    edges = _with_boundaries(edges, boundaries, sequence.period_s, NEAR * recorded_s * by / cuts)
     start_s, end_s = _without_holes(profile, edges)
     metadata = replace(profile.metadata, interval_s=recorded_s * by / cuts, pooled=by)
     if len(start_s) == profile.n_intervals and np.array_equal(end_s, profile.end_s):
@@ -324,18 +324,18 @@ def _edges(grid: IntervalProfile, parts: int) -> FloatArray:
     return np.unique(np.concatenate([grid.start_s, inner.ravel(), grid.end_s]))
 
 
-def _with_borders(edges: FloatArray, borders: FloatArray, period_s: float, near_s: float) -> FloatArray:
+def _with_boundaries(edges: FloatArray, boundaries: FloatArray, period_s: float, near_s: float) -> FloatArray:
     """Add boundaries to edges, except those within a sample of an edge."""
-    nearest = np.clip(np.searchsorted(edges, borders), 1, len(edges) - 1)
-    nearest -= borders - edges[nearest - 1] < edges[nearest] - borders
-    new = borders[np.abs(edges[nearest] - borders) > period_s]
+    nearest = np.clip(np.searchsorted(edges, boundaries), 1, len(edges) - 1)
+    nearest -= boundaries - edges[nearest - 1] < edges[nearest] - boundaries
+    new = boundaries[np.abs(edges[nearest] - boundaries) > period_s]
     if not len(new):
         return edges
     at = np.clip(np.searchsorted(new, edges), 1, len(new)) - 1
-    apart = np.abs(new[at] - edges)
-    apart = np.minimum(apart, np.abs(new[np.minimum(at + 1, len(new) - 1)] - edges))
-    kept = apart > near_s
-    kept[nearest] |= np.abs(edges[nearest] - borders) <= period_s
+    distance = np.abs(new[at] - edges)
+    distance = np.minimum(distance, np.abs(new[np.minimum(at + 1, len(new) - 1)] - edges))
+    kept = distance > near_s
+    kept[nearest] |= np.abs(edges[nearest] - boundaries) <= period_s
     kept[[0, -1]] = True
     return np.unique(np.concatenate([edges[kept], new]))
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.phases.changepoints import FEWEST, Evidence, variance
 from incprof.analysis.phases.clustering import Border, Level, ShortStretch
-from incprof.analysis.segment_sums import Sums, differences, surely_apart, visits_of
+from incprof.analysis.segment_sums import Sums, differences, episodes_of, lower_bound
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import tree_ticks, working
@@ -34,13 +34,13 @@ MOVES = 2.5
 
 def in_transition(evidence: Evidence, segments: Sequence[tuple[int, int]]) -> Set[int]:
     """Return the indices of the segments, up to four in a row, that form a transition, the widest first."""
-    found: set[int] = set()
+    members: set[int] = set()
     for pieces in range(PIECES, 0, -1):
         for before in range(len(segments) - pieces - 1):
             row = range(before, before + pieces + 2)
-            if found.isdisjoint(row) and _is_transition(evidence, [segments[at] for at in row]):
-                found.update(row[1:-1])
-    return found
+            if members.isdisjoint(row) and _is_transition(evidence, [segments[at] for at in row]):
+                members.update(row[1:-1])
+    return members
 
 
 def _is_transition(evidence: Evidence, row: Sequence[tuple[int, int]]) -> bool:
@@ -56,18 +56,18 @@ def _is_transition(evidence: Evidence, row: Sequence[tuple[int, int]]) -> bool:
     if np.abs(line).max() < LEAST_CHANGE:
         return False
     noise = scatter * variance((a + b + x) / 3.0, inside)
-    places = [_along(count / n - a, line, noise) for count, n in zip(each[1:-1], size[1:-1], strict=True)]
+    places = [_position_along(count / n - a, line, noise) for count, n in zip(each[1:-1], size[1:-1], strict=True)]
     is_on_way = places[0] > NEAR and places[-1] < 1.0 - NEAR and all(np.diff(places) >= 0)
     if not is_on_way:
         return False
     limit = np.maximum(OFF * np.abs(line).max(), OFF_ERRORS * np.sqrt(scatter * variance(x, inside) / inside))
-    is_off = np.abs(x - a - _along(x - a, line, noise) * line) >= limit
+    is_off = np.abs(x - a - _position_along(x - a, line, noise) * line) >= limit
     # Within an interval whose samples have no times, no movement can be seen.
     moves = inside <= BLURRED * evidence.blur or _moves(line[evidence.category[row[1][0] : row[-2][1]]])
     return moves and not is_off.any()
 
 
-def _along(offset: FloatArray, line: FloatArray, noise: FloatArray) -> float:
+def _position_along(offset: FloatArray, line: FloatArray, noise: FloatArray) -> float:
     """Return the position of a profile along a line, 0 to 1, by least squares."""
     return float((offset * line / noise).sum() / (line * line / noise).sum())
 
@@ -89,7 +89,7 @@ CLEAR, FITTED = 7.0, 24
 LEAST_VARIANCE, LEAST_SHARE = 0.01, 0.02
 
 
-def abruptness(category: IntArray, scatter: FloatArray, first: int, border: int, end: int, blur: int = 0) -> float:
+def abruptness(category: IntArray, scatter: FloatArray, first: int, boundary: int, end: int, blur: int = 0) -> float:
     """Return the share of a change between two segments that may happen at their boundary: 1 is a jump, 0 a slope.
 
     Samples within `blur` of the boundary, whose order is unknown, are left out. The others are projected on the line
@@ -97,8 +97,8 @@ def abruptness(category: IntArray, scatter: FloatArray, first: int, border: int,
     (Fisher's discriminant). Lines through the samples on either side meet where there is no jump.
     """
     c = len(scatter)
-    blur = min(blur, (border - first) // 2, (end - border) // 2)
-    left, right = category[first : border - blur], category[border + blur : end]
+    blur = min(blur, (boundary - first) // 2, (end - boundary) // 2)
+    left, right = category[first : boundary - blur], category[boundary + blur : end]
     before, after = _shares(left, c), _shares(right, c)
     noise = scatter * np.maximum((before + after) / 2 * (1 - (before + after) / 2), LEAST_SHARE)
     weight = (after - before) / noise
@@ -113,7 +113,7 @@ def abruptness(category: IntArray, scatter: FloatArray, first: int, border: int,
     variance = spread * max(float(pooled), LEAST_VARIANCE * float((weight**2).max()) / 4)
     width = min(max(int(np.ceil(8.0 * variance * (CLEAR / change) ** 2)), FITTED, blur), len(one), len(other))
     error = float(np.sqrt(2.0 * variance / width * (1.0 + 3.0 * (1.0 + 2.0 * blur / width) ** 2)))
-    jump = _behind(other[:width][::-1], blur) - _behind(one[-width:], blur)
+    jump = _extrapolated(other[:width][::-1], blur) - _extrapolated(one[-width:], blur)
     return float((abs(jump) + error) / change)
 
 
@@ -128,18 +128,18 @@ def _scatter_along(weight: FloatArray, scatter: FloatArray, share: FloatArray) -
     return float((scatter * part).sum() / max(float(part.sum()), 1e-12))
 
 
-def _drifts(mine: FloatArray, others: FloatArray, change: float) -> bool:
+def _drifts(shorter: FloatArray, longer: FloatArray, change: float) -> bool:
     """Return whether the shorter of two segments moves along the line by most of the change itself."""
-    n = len(mine)
-    if n < FITTED or n > 0.5 * len(others):
+    n = len(shorter)
+    if n < FITTED or n > 0.5 * len(longer):
         return False
     at = np.arange(n) - (n - 1) / 2.0
-    slope = float(at @ mine / (at @ at))
-    error = float(np.sqrt(max(float(mine.var()), 1e-12) / (at @ at)))
+    slope = float(at @ shorter / (at @ at))
+    error = float(np.sqrt(max(float(shorter.var()), 1e-12) / (at @ at)))
     return slope * n / change >= DRIFT and abs(slope) >= SURE * error
 
 
-def _behind(y: FloatArray, blur: int) -> float:
+def _extrapolated(y: FloatArray, blur: int) -> float:
     """Return the value of a line through some values, half a sample and `blur` samples behind the last one."""
     at = np.arange(len(y)) - (len(y) - 1) / 2.0
     return float(y.mean() + (at @ y / (at @ at)) * (len(y) / 2.0 + blur))
@@ -155,12 +155,12 @@ def segments_of(evidence: Evidence, change_points: list[int]) -> list[tuple[int,
     segments = list(itertools.pairwise(edges))
     if len(segments) > MANY:
         return segments
-    known: dict[tuple[int, int, int], float] = {}
+    cached: dict[tuple[int, int, int], float] = {}
     before = 0
     while len(segments) != before:
         before = len(segments)
         segments = _without_transitions(evidence, segments)
-        segments = _without_drifts(evidence, segments, known)
+        segments = _without_drifts(evidence, segments, cached)
     return segments
 
 
@@ -173,17 +173,17 @@ def _without_transitions(evidence: Evidence, segments: list[tuple[int, int]]) ->
 
 
 def _without_drifts(
-    evidence: Evidence, segments: list[tuple[int, int]], known: dict[tuple[int, int, int], float]
+    evidence: Evidence, segments: list[tuple[int, int]], cached: dict[tuple[int, int, int], float]
 ) -> list[tuple[int, int]]:
     """Merge segments that meet without a jump, the least abrupt boundary first."""
     segments = list(segments)
     while len(segments) > 1:
         scores = []
-        for (first, border), (after, end) in itertools.pairwise(segments):
-            key = (first, border, end)
-            if border == after and key not in known:
-                known[key] = abruptness(evidence.category, evidence.scatter, *key, evidence.blur)
-            scores.append(known[key] if border == after else np.inf)
+        for (first, boundary), (after, end) in itertools.pairwise(segments):
+            key = (first, boundary, end)
+            if boundary == after and key not in cached:
+                cached[key] = abruptness(evidence.category, evidence.scatter, *key, evidence.blur)
+            scores.append(cached[key] if boundary == after else np.inf)
         at = int(np.argmin(scores))
         if scores[at] >= evidence.options.abrupt:
             break
@@ -199,24 +199,24 @@ def _without_drifts(
 BEGINS = 0.95
 
 
-def borders_of(
+def explain_boundaries(
     sums: Sums, labels: IntArray, intervals: IntArray, functions: Sequence[Function], options: PhaseOptions = PHASES
 ) -> tuple[Border, ...]:
     """Explain each change between episodes. labels: (m,) phases of some intervals (m,) of the run, ascending."""
-    visits = visits_of(labels)
-    if len(visits.group) < 2:
+    episodes = episodes_of(labels)
+    if len(episodes.group) < 2:
         return ()
-    counts, total = sums.counts(visits.first, visits.end), sums.total(visits.first, visits.end)
-    score, apart = differences(counts[:-1], total[:-1], counts[1:], total[1:], sums.scatter)
+    counts, total = sums.counts(episodes.first, episodes.end), sums.total(episodes.first, episodes.end)
+    score, difference = differences(counts[:-1], total[:-1], counts[1:], total[1:], sums.scatter)
     share = counts / total[:, None]
     # Of functions that change equally, prefer one that begins.
     begins = np.where(share[1:] > share[:-1], 1.0, BEGINS)
-    column = np.argmax(begins * surely_apart(score, apart, options), axis=1)
+    column = np.argmax(begins * lower_bound(score, difference, options), axis=1)
     return tuple(
         Border(
-            int(intervals[visits.first[at + 1]]),
-            int(visits.group[at]),
-            int(visits.group[at + 1]),
+            int(intervals[episodes.first[at + 1]]),
+            int(episodes.group[at]),
+            int(episodes.group[at + 1]),
             _named(functions, int(sums.ticks.function[c])),
             float(share[at, c]),
             float(share[at + 1, c]),
@@ -247,13 +247,13 @@ def levels_of(
     out = []
     while len(members) > 1:
         share = np.stack([count / all_ for count, all_ in zip(counts, total, strict=True)])
-        one, other, column, apart = _nearest(share, place)
+        one, other, column, difference = _nearest(share, place)
         place[one] = place[one][: _common(place[one], place.pop(other))]
         members[one] = tuple(sorted(members[one] + members.pop(other)))
         counts[one] = counts[one] + counts.pop(other)
         total[one] += total.pop(other)
         out.append(
-            Level(len(members), tuple(sorted(members)), _named(functions, int(sums.ticks.function[column])), apart)
+            Level(len(members), tuple(sorted(members)), _named(functions, int(sums.ticks.function[column])), difference)
         )
     return tuple(out)
 
@@ -264,14 +264,14 @@ def _named(functions: Sequence[Function], index: int) -> Function | None:
 
 def _nearest(share: FloatArray, place: Sequence[tuple[int, ...]]) -> tuple[int, int, int, float]:
     """Return the two rows (g, c) to be merged first, the column that differs most, and the difference."""
-    apart = np.abs(share[:, None, :] - share[None, :, :])
-    most = apart.max(axis=2)
+    difference = np.abs(share[:, None, :] - share[None, :, :])
+    most = difference.max(axis=2)
     shared = np.array([[_common(one, other) for other in place] for one in place], dtype=np.float64)
     # A difference of shares is at most 1.
     order = most - 2.0 * shared
     order[np.tril_indices(len(share))] = np.inf
     one, other = (int(i) for i in np.unravel_index(np.argmin(order), order.shape))
-    return one, other, int(np.argmax(apart[one, other])), float(most[one, other])
+    return one, other, int(np.argmax(difference[one, other])), float(most[one, other])
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -285,7 +285,7 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
 # intervals, q nodes of the call tree, f functions.
 
 
-def short_stretches(profile: IntervalProfile, groups: IntArray) -> tuple[ShortStretch, ...]:
+def short_segments(profile: IntervalProfile, groups: IntArray) -> tuple[ShortStretch, ...]:
     """Name the parts that are too short, each by the function whose share most exceeds that of the rest of the run.
 
     The outermost of several such functions gives the name. Samples without a function of the program give the name
@@ -299,8 +299,8 @@ def short_stretches(profile: IntervalProfile, groups: IntArray) -> tuple[ShortSt
         In order of time; a part that occurs several times is one. Intervals without a sample belong to none.
     """
     counted = np.bincount(profile.interval_of_samples(), weights=working(profile), minlength=profile.n_intervals)
-    seen = np.maximum(counted, np.asarray(profile.self_s.sum(axis=1)).ravel())
-    groups = np.where(seen > 0, groups, -1)
+    ticks_by_interval = np.maximum(counted, np.asarray(profile.self_s.sum(axis=1)).ravel())
+    groups = np.where(ticks_by_interval > 0, groups, -1)
     used, first = np.unique(groups, return_index=True)
     order = used[np.argsort(first)]
     order = order[order >= 0]
@@ -318,10 +318,10 @@ def short_stretches(profile: IntervalProfile, groups: IntArray) -> tuple[ShortSt
         below = np.vstack([inside, np.ones(len(groups))]) @ profile.self_s
         total = below.sum(axis=1)
     out = []
-    for mine, row, own in zip(inside, below[:-1], total[:-1].tolist(), strict=True):
+    for members, row, own in zip(inside, below[:-1], total[:-1].tolist(), strict=True):
         more = row / max(own, 1e-9) - (below[-1] - row) / max(total[-1] - own, 1e-9)
         most = int(np.argmax(np.where(function >= 0, more, -1.0)))
-        here = np.flatnonzero(mine)
+        here = np.flatnonzero(members)
         spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(here, np.flatnonzero(np.diff(here) > 1) + 1)]
         name, share = (profile.functions[int(function[most])], float(row[most]) / own) if own > 0 else (None, 1.0)
         out.append(ShortStretch(name, share, tuple(spans)))

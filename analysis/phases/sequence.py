@@ -67,15 +67,15 @@ class Sequence:
     @property
     def innermost(self) -> IntArray:
         """Return the innermost function of each path, (u,); WAITING where the thread waits."""
-        known = self.frame >= 0
-        last = np.maximum(known.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1), 0)
+        present = self.frame >= 0
+        last = np.maximum(present.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1), 0)
         waits = self.frame[:, -1] == WAITING
         out: IntArray = np.where(waits, WAITING, self.frame[np.arange(len(self.frame)), last])
         return out
 
-    def taken(self, those: IntArray) -> Sequence:
+    def select(self, samples: IntArray) -> Sequence:
         """Return some samples, (m,), in this order as a sequence; times stay."""
-        return replace(self, time_s=self.time_s[those], path=self.path[those])
+        return replace(self, time_s=self.time_s[samples], path=self.path[samples])
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ def sequence_of(profile: IntervalProfile, waits: Row[tuple[float, float]] = ()) 
         waits: begin and end in seconds, ascending, of times in which the other threads' samples are taken too.
     """
     chains, _ = profile.tree.without_recursion()
-    known = tree_ticks(profile, chains)
+    ticks_by_path = tree_ticks(profile, chains)
     total = float(profile.self_s.sum()) * profile.metadata.rate_hz
     scale = min(1.0, MOST / max(total, 1.0))
     period_s = 1.0 / (profile.metadata.rate_hz * scale)
-    if not float(known[:, np.flatnonzero(chains.function >= 0)].sum()) > total / 2.0:
+    if not float(ticks_by_path[:, np.flatnonzero(chains.function >= 0)].sum()) > total / 2.0:
         ticks = _spread(profile, csc_array(profile.self_s) * (scale * profile.metadata.rate_hz))
         return _with_waiting(profile, ticks, _flat, period_s)
     ticks = _sampled(profile, chains, scale, waits)
@@ -118,17 +118,17 @@ def _sampled(profile: IntervalProfile, chains: CallTree, scale: float, waits: Ro
     node = chains.of_node[samples.node]
     use = np.flatnonzero(working(profile) & (samples.weight > 0) & (node > 0))
     use = use[np.argsort(samples.time_s[use], kind="stable")]
-    use = use[_leading(samples.thread[use]) | _within(waits, samples.time_s[use])]
+    use = use[_leading(samples.thread[use]) | _in_spans(waits, samples.time_s[use])]
     node = _completed(profile, node, use)
     weight = samples.weight[use].astype(np.float64)
     many = np.diff(np.floor(np.cumsum(weight) * scale + 0.5), prepend=0.0).astype(np.int64)
-    behind = many.repeat(many) - 1 - _counted(many)
+    lag = many.repeat(many) - 1 - _counted(many)
     time_s = samples.time_s[use].repeat(many)
     row = profile.interval_of_samples()[use].repeat(many)
     start, end = profile.start_s[row], profile.end_s[row]
-    evenly = end - (behind + 0.5) / many.repeat(many) * (end - start)
+    evenly = end - (lag + 0.5) / many.repeat(many) * (end - start)
     is_late = profile.metadata.ordered & (weight.repeat(many) <= LATE)
-    time_s = np.where(is_late, np.maximum(time_s - behind / (rate * scale), profile.start_s[0]), evenly)
+    time_s = np.where(is_late, np.maximum(time_s - lag / (rate * scale), profile.start_s[0]), evenly)
     order = np.argsort(time_s, kind="stable")
     return _Ticks(time_s[order], node[use].repeat(many)[order])
 
@@ -168,14 +168,14 @@ def _leading(thread: IntArray) -> BoolArray:
     """
     leads, first = np.zeros(len(thread), dtype=bool), 0
     while first < len(thread):
-        mine = first + np.flatnonzero(thread[first:] == thread[first:].min())
-        leads[mine] = True
-        first = int(mine[-1]) + 1
+        members = first + np.flatnonzero(thread[first:] == thread[first:].min())
+        leads[members] = True
+        first = int(members[-1]) + 1
     has = leads.sum() >= max(LEADS, OF_SHARE / max(len(np.unique(thread)), 1)) * len(thread)
     return leads if has else np.ones(len(thread), dtype=bool)
 
 
-def _within(spans: Row[tuple[float, float]], time_s: FloatArray) -> BoolArray:
+def _in_spans(spans: Row[tuple[float, float]], time_s: FloatArray) -> BoolArray:
     """Mark the times that are inside one of several spans, (m,). spans: begin and end in seconds, ascending."""
     begin, end = np.array(spans, dtype=np.float64).reshape(-1, 2).T
     inside: BoolArray = np.searchsorted(begin, time_s) > np.searchsorted(end, time_s, side="right")
@@ -268,7 +268,7 @@ def _waited_below(frame: IntArray, path: IntArray, waits: BoolArray) -> tuple[In
 
 def _thinned(sequence: Sequence) -> Sequence:
     """Return MOST entries, evenly spaced: a program that waits for days has more waiting ticks than needed."""
-    thin = sequence.taken(np.arange(MOST) * len(sequence) // MOST)
+    thin = sequence.select(np.arange(MOST) * len(sequence) // MOST)
     by = len(sequence) / MOST
     return replace(thin, period_s=sequence.period_s * by, blur=round(sequence.blur / by))
 

@@ -17,10 +17,10 @@ from incprof.analysis.phases.changepoints import (
     Evidence,
     Group,
     Segment,
-    alike_groups,
     change_points,
+    merge_waiting,
     overdispersion,
-    with_their_waiting,
+    similar_groups,
     without_steps,
 )
 from incprof.analysis.phases.segments import segments_of
@@ -100,7 +100,7 @@ def _node(sequence: Sequence, samples: IntArray, depth: int, options: PhaseOptio
     shared = _shared(sequence, samples, paths, depth, options)
     depth += len(shared)
     node = Node(samples, shared, paths.shares(depth))
-    for group in _found(sequence, samples, paths, depth, options):
+    for group in _split(sequence, samples, paths, depth, options):
         node.children.append(_node(sequence, _members(samples, group), depth, options))
     return node
 
@@ -115,12 +115,12 @@ def _shared(sequence: Sequence, samples: IntArray, paths: _Paths, depth: int, op
         if most < 0 or share[most] < SHARED * working:
             return tuple(shared)
         strays = (working - share[most]) * len(samples)
-        if round(strays) >= FEWEST and _found(sequence, samples, paths, depth + len(shared), options, 1):
+        if round(strays) >= FEWEST and _split(sequence, samples, paths, depth + len(shared), options, 1):
             return tuple(shared)
         shared.append(most)
 
 
-def _found(
+def _split(
     sequence: Sequence, samples: IntArray, paths: _Paths, depth: int, options: PhaseOptions, frames: int = DEEPER
 ) -> list[Group]:
     """Return the groups of some samples; none if they have one behaviour.
@@ -137,10 +137,10 @@ def _found(
     is_driven = bool(depth) and int(paths.at(depth - 1)[0]) not in sequence.begins
 
     def is_one(group: Group) -> bool:
-        mine = _members(samples, group)
-        those = _Paths(sequence, mine)
-        below = depth + len(_shared(sequence, mine, those, depth, options))
-        inside = _found(sequence, mine, those, below, options)
+        members = _members(samples, group)
+        paths_of_group = _Paths(sequence, members)
+        below = depth + len(_shared(sequence, members, paths_of_group, depth, options))
+        inside = _split(sequence, members, paths_of_group, below, options)
         return sum(part.size >= options.large * group.size for part in inside) < 2
 
     for deeper in range(1, frames + 1):
@@ -149,7 +149,7 @@ def _found(
         )
         below = paths.at(depth + deeper)
         if groups is not None or (below < 0).all():
-            groups = with_their_waiting(
+            groups = merge_waiting(
                 groups or [], outside, (sequence.innermost[sequence.path[samples]] == WAITING) & ~outside
             )
             return groups if len(groups) > 1 else []
@@ -187,13 +187,13 @@ def _groups(
     number[np.sort(often)] = np.arange(len(often))
     category = number[category]
     evidence = Evidence(category, Counts(category, c), overdispersion(category, c), options, blur)
-    found = change_points(evidence.counts, len(category), evidence.scatter, options.penalty, fewest)
-    segments = segments_of(evidence, found)
+    points = change_points(evidence.counts, len(category), evidence.scatter, options.penalty, fewest)
+    segments = segments_of(evidence, points)
     if len(segments) < 2:
         return None
     # Waiting comes and goes in many phases.
     named = np.append(np.where(waits[np.sort(often)], WAITS, options.named), options.named)
-    alike = alike_groups(evidence, segments, named)
+    alike = similar_groups(evidence, segments, named)
     if len(alike) < 2:
         return None
     groups = without_steps(evidence, alike, segments, named, is_one)

@@ -14,14 +14,14 @@ from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step
 from incprof.analysis.phases.clustering import Border, ShortStretch
 from incprof.analysis.phases.levels import has_times
-from incprof.analysis.phases.segments import borders_of
+from incprof.analysis.phases.segments import explain_boundaries
 from incprof.analysis.ranks.ranks_result import Modes, RankLabels
 from incprof.analysis.segment_sums import Sums
 from incprof.analysis.sites.site_cover import activity
 from incprof.analysis.thresholds import Options
 from incprof.analysis.uncounted.call_estimates import calls_seen
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, Visits, spent_s, tree_ticks
+from incprof.model.time_use import SPENT, CallEstimate, spent_s, tree_ticks
 
 
 def told_of(
@@ -43,7 +43,7 @@ def told_of(
     wall, spent = profile.end_s - profile.start_s, spent_s(profile)
     times = np.column_stack([spent, off_cpu_s(profile, spent)])
     seen = calls_seen(profile)
-    no_calls = None if profile.counted else Visits(0, 0.0)
+    no_calls = None if profile.counted else CallEstimate(0, 0.0)
 
     shares = SiteShares(profile, literal=result.method == "paper")
 
@@ -57,7 +57,7 @@ def told_of(
             app_pct=pct,
             seconds=whole,
             # A rank that never enters the phase shows its functions from other ranks.
-            functions=top_functions(profile, members, seen=seen)
+            functions=top_functions(profile, members, estimates=seen)
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
             sites=shares.of_sites(phase.sites, members, pct),
             steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
@@ -97,7 +97,7 @@ def _borders(profile: IntervalProfile, labels: IntArray, options: Options) -> tu
     if not len(use) or not ticks.counts.shape[1]:
         return ()
     own, known = ticks.rows(use), labels[use]
-    return borders_of(Sums.of(own, known), known, use, profile.functions, options.phases)
+    return explain_boundaries(Sums.of(own, known), known, use, profile.functions, options.phases)
 
 
 def _short(own: RankLabels, modes: Modes, result: PhaseResult) -> tuple[ShortStretch, ...]:

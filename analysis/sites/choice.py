@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.features import Features, who_was_called
+from incprof.analysis.features import Features, functions_entered
 from incprof.analysis.sites.site_cover import NONE, Choice, activity, choose_sites, presence, sites_by_cover
 from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.analysis.thresholds import SITES, SiteOptions
@@ -45,15 +45,15 @@ class SiteChooser:
             return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
         intervals = np.bincount(busy[busy >= 0], minlength=k)
-        found, sites = self.from_paths(self.times, busy, k, excluded)
-        chosen = [[Choice(s.function, s.kind, s.share * int(intervals[p])) for s in sites[p]] for p in range(k)]
+        shares, sites = self.from_paths(self.times, busy, k, excluded)
+        choices = [[Choice(s.function, s.kind, s.share * int(intervals[p])) for s in sites[p]] for p in range(k)]
         # A phase without a tick waits, and is identified by its calls.
-        silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
-        for p in silent:
-            called = who_was_called(self.profile, np.flatnonzero(labels == p), self._options.called)
+        uncovered = [p for p in range(k) if p != off_cpu and not shares.inclusive[p, 0] > 0]
+        for p in uncovered:
+            called = functions_entered(self.profile, np.flatnonzero(labels == p), self._options.called)
             body = [(f, part) for f, part in called if (f, "body") not in excluded]
-            chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
-        return chosen
+            choices[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
+        return choices
 
     def from_paths(
         self, times: ChainTimes, labels: IntArray, k: int, excluded: Set[tuple[int, str]] = NONE
@@ -68,8 +68,8 @@ class SiteChooser:
         """
         wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
         limit = limits(times, wall_s, self._options)
-        found = by_phase(times, limit, labels, k, self.profile.end_s - self.profile.start_s)
-        return found, sites_of_phases(found, self._never | excluded, self._options)
+        shares = by_phase(times, limit, labels, k, self.profile.end_s - self.profile.start_s)
+        return shares, sites_of_phases(shares, self._never | excluded, self._options)
 
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
@@ -78,8 +78,10 @@ class SiteChooser:
         members = [np.flatnonzero(labels == p) for p in range(k)]
         if self.activity.literal:
             return [[] if p == off_cpu else self.by_self_time(members[p], excluded) for p in range(k)]
-        found = presence(self.profile, self.activity, labels, k)
-        return [[] if p == off_cpu else sites_by_cover(self.activity, found, members[p], p, excluded) for p in range(k)]
+        activity = presence(self.profile, self.activity, labels, k)
+        return [
+            [] if p == off_cpu else sites_by_cover(self.activity, activity, members[p], p, excluded) for p in range(k)
+        ]
 
     def by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
         """Choose the sites of the intervals `members` (m,), ascending, by self time."""
@@ -146,7 +148,7 @@ def cut(
     long: BoolArray,
     short: BoolArray,
     weight: FloatArray,
-    wanted: BoolArray,
+    selected: BoolArray,
     fit: BoolArray | None = None,
     excluded: Set[tuple[int, str]] = NONE,
     options: SiteOptions = SITES,
@@ -158,32 +160,32 @@ def cut(
         long: (q,) whose calls last too long.
         short: (q,) whose calls are too short.
         weight: (q,) inclusive ticks of each call path in these intervals.
-        wanted: (q,) call paths to consider; none is below one that is not.
+        selected: (q,) call paths to consider; none is below one that is not.
         fit: (q,) call paths that may be sites; all by default.
         excluded: (function, kind) of sites that are not available; their callees may replace them.
         options: thresholds.
     """
     parent, function, own = times.chains.parent.tolist(), times.chains.function.tolist(), times.own.tolist()
     below: dict[int, list[tuple[int, str]]] = {}
-    held: dict[int, float] = {}
+    pending: dict[int, float] = {}
     # A parent has a lower number than its callees, so all callees are processed before it.
-    for chain in np.flatnonzero(wanted & (weight > 0))[::-1].tolist():
+    for chain in np.flatnonzero(selected & (weight > 0))[::-1].tolist():
         if chain == 0:
             break
-        sites, inside = below.pop(chain, []), held.pop(chain, 0.0)
+        sites, inside = below.pop(chain, []), pending.pop(chain, 0.0)
         of_callees = inside >= options.half * float(weight[chain])
         kind = "loop" if long[chain] else "body"
-        able = own[chain] and (fit is None or bool(fit[chain])) and (function[chain], kind) not in excluded
-        if able and not (of_callees if long[chain] else short[chain]):
+        is_candidate = own[chain] and (fit is None or bool(fit[chain])) and (function[chain], kind) not in excluded
+        if is_candidate and not (of_callees if long[chain] else short[chain]):
             sites, inside = [(chain, kind)], float(weight[chain])
         elif short[chain] and not long[chain] and not of_callees:
             sites, inside = [], 0.0
         below.setdefault(parent[chain], []).extend(sites)
-        held[parent[chain]] = held.get(parent[chain], 0.0) + inside
-    found: dict[tuple[int, str], list[int]] = {}
+        pending[parent[chain]] = pending.get(parent[chain], 0.0) + inside
+    chains_of: dict[tuple[int, str], list[int]] = {}
     for chain, kind in below.get(0, []):
-        found.setdefault((function[chain], kind), []).append(chain)
-    return [CutSite(f, kind, tuple(sorted(chains))) for (f, kind), chains in sorted(found.items())]
+        chains_of.setdefault((function[chain], kind), []).append(chain)
+    return [CutSite(f, kind, tuple(sorted(chains))) for (f, kind), chains in sorted(chains_of.items())]
 
 
 # Assign sites of the cut to phases, and add sites that distinguish phases.
@@ -269,75 +271,79 @@ def at_least(share: float, ticks: float) -> float:
     return max((share + square / 2 - spread) / (1 + square), 0.0)
 
 
-def run_cut(found: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES) -> list[CutSite]:
+def run_cut(shares: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES) -> list[CutSite]:
     """Return the sites of a run: from the call paths that have enough of a phase, however short that is."""
-    times, limit = found.times, found.limit
-    wanted: BoolArray = np.any(found.share >= options.noticed * options.least, axis=0)
-    return cut(times, limit.long, limit.short, times.total, wanted, None, excluded, options)
+    times, limit = shares.times, shares.limit
+    selected: BoolArray = np.any(shares.share >= options.noticed * options.least, axis=0)
+    return cut(times, limit.long, limit.short, times.total, selected, None, excluded, options)
 
 
 def sites_of_phases(
-    found: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
+    shares: PhaseShares, excluded: Set[tuple[int, str]] = NONE, options: SiteOptions = SITES
 ) -> list[list[PhaseSite]]:
     """Return the sites of each phase, largest first.
 
     Args:
-        found: k phases.
+        shares: k phases.
         excluded: (function, kind) of sites that are not available.
         options: thresholds.
     """
-    k, sites = len(found.inclusive), run_cut(found, excluded, options)
-    chosen = [_enough(found, p, sites, "run", options) for p in range(k)]
+    k, sites = len(shares.inclusive), run_cut(shares, excluded, options)
+    sites_by_phase = [_sufficient_sites(shares, p, sites, "run", options) for p in range(k)]
     for p in range(k):
-        if held(chosen[p]) < options.half:
-            own = _to_itself(found, p, range(k), found.limit.tiny, excluded, options)
-            own = own or _on_its_own(found, p, excluded, options)
-            chosen[p] = max(chosen[p], own, key=held)
-    for group in _alike(chosen, options.tells):
+        if total_share(sites_by_phase[p]) < options.half:
+            own = _exclusive_sites(shares, p, range(k), shares.limit.tiny, excluded, options)
+            own = own or _sites_of_phase_alone(shares, p, excluded, options)
+            sites_by_phase[p] = max(sites_by_phase[p], own, key=total_share)
+    for group in _indistinguishable(sites_by_phase, options.tells):
         for p in group:
             # The rate of a loop's beats is unknown: a site with counted calls is better, though its calls are short.
-            short = found.limit.tiny if chosen[p][:1] and chosen[p][0].kind == "loop" else found.limit.short
-            chosen[p] = _to_itself(found, p, group, short, excluded, options) or chosen[p]
-    return chosen
+            short = (
+                shares.limit.tiny
+                if sites_by_phase[p][:1] and sites_by_phase[p][0].kind == "loop"
+                else shares.limit.short
+            )
+            sites_by_phase[p] = _exclusive_sites(shares, p, group, short, excluded, options) or sites_by_phase[p]
+    return sites_by_phase
 
 
-def held(sites: Sequence[PhaseSite]) -> float:
+def total_share(sites: Sequence[PhaseSite]) -> float:
     """Return the share of their phase that sites have together."""
     return sum(site.share for site in sites)
 
 
-def _enough(
-    found: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
+def _sufficient_sites(
+    shares: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
 ) -> list[PhaseSite]:
     """Return the sites of a cut that a phase needs, largest first, until the rest is small or enough is covered."""
     parts = [
-        PhaseSite(s.function, s.kind, float(found.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
+        PhaseSite(s.function, s.kind, float(shares.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
     ]
     out: list[PhaseSite] = []
     for site in sorted(parts, key=lambda s: (-round(s.share, 9), s.key)):
-        sure = at_least(site.share, float(found.inclusive[phase, 0]))
-        small = sure < options.least or (out and site.share * found.of_run[phase] < options.of_run)
-        if small or not sure > 0 or held(out) >= options.enough:
+        lower_bound = at_least(site.share, float(shares.inclusive[phase, 0]))
+        small = lower_bound < options.least or (out and site.share * shares.of_run[phase] < options.of_run)
+        if small or not lower_bound > 0 or total_share(out) >= options.enough:
             break
         out.append(site)
     return out
 
 
-def _alike(chosen: Sequence[Sequence[PhaseSite]], tells: float) -> list[list[int]]:
+def _indistinguishable(sites_by_phase: Sequence[Sequence[PhaseSite]], threshold: float) -> list[list[int]]:
     """Return groups of phases, ascending, that no site distinguishes: no site's share differs enough between them."""
-    shares = [{site.key: site.share for site in sites} for sites in chosen]
-    group = list(range(len(chosen)))
-    for a in range(len(chosen)):
+    share_of = [{site.key: site.share for site in sites} for sites in sites_by_phase]
+    group = list(range(len(sites_by_phase)))
+    for a in range(len(sites_by_phase)):
         for b in range(a):
-            keys = shares[a].keys() | shares[b].keys()
-            if keys and max(abs(shares[a].get(key, 0.0) - shares[b].get(key, 0.0)) for key in keys) < tells:
+            keys = share_of[a].keys() | share_of[b].keys()
+            if keys and max(abs(share_of[a].get(key, 0.0) - share_of[b].get(key, 0.0)) for key in keys) < threshold:
                 group = [group[b] if g == group[a] else g for g in group]
     groups = [[p for p, own in enumerate(group) if own == g] for g in sorted(set(group))]
     return [members for members in groups if len(members) > 1]
 
 
-def _to_itself(
-    found: PhaseShares,
+def _exclusive_sites(
+    shares: PhaseShares,
     phase: int,
     group: Sequence[int],
     short: BoolArray,
@@ -350,25 +356,25 @@ def _to_itself(
     """
     if len(group) < 2:
         return []
-    parts = found.of_functions(group)
+    parts = shares.of_functions(group)
     specific = parts[list(group).index(phase)] / np.maximum(parts.sum(axis=0), 1e-12)
-    function = found.times.chains.function
+    function = shares.times.chains.function
     fit = (function >= 0) & (specific[np.maximum(function, 0)] >= options.specific)
-    own = _cut_of_phase(found, phase, short, fit, excluded, options)
-    sites = _enough(found, phase, own, "apart", options)
-    return sites if held(sites) >= options.half else []
+    own = _cut_of_phase(shares, phase, short, fit, excluded, options)
+    sites = _sufficient_sites(shares, phase, own, "apart", options)
+    return sites if total_share(sites) >= options.half else []
 
 
-def _on_its_own(
-    found: PhaseShares, phase: int, excluded: Set[tuple[int, str]], options: SiteOptions
+def _sites_of_phase_alone(
+    shares: PhaseShares, phase: int, excluded: Set[tuple[int, str]], options: SiteOptions
 ) -> list[PhaseSite]:
     """Return the sites that a phase would have if it were the whole run."""
-    own = _cut_of_phase(found, phase, found.limit.short, None, excluded, options)
-    return _enough(found, phase, own, "phase", options)
+    own = _cut_of_phase(shares, phase, shares.limit.short, None, excluded, options)
+    return _sufficient_sites(shares, phase, own, "phase", options)
 
 
 def _cut_of_phase(
-    found: PhaseShares,
+    shares: PhaseShares,
     phase: int,
     short: BoolArray,
     fit: BoolArray | None,
@@ -376,6 +382,6 @@ def _cut_of_phase(
     options: SiteOptions,
 ) -> list[CutSite]:
     """Return the cut of a phase's ticks."""
-    weight = found.inclusive[phase]
-    wanted = weight >= options.noticed * options.least * weight[0]
-    return cut(found.times, found.limit.long, short, weight, wanted, fit, excluded, options)
+    weight = shares.inclusive[phase]
+    selected = weight >= options.noticed * options.least * weight[0]
+    return cut(shares.times, shares.limit.long, short, weight, selected, fit, excluded, options)

@@ -116,8 +116,8 @@ def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> FloatArray:
     gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=shape)
     counted: FloatArray = (gather @ csr_array(profile.calls).astype(np.float64)).toarray()
     calls = counted.copy()
-    for function, beside in profile.inlined.beside.items() if profile.inlined is not None else ():
-        calls[:, function] = counted[:, [function, *beside]].max(axis=1)
+    for function, related in profile.inlined.beside.items() if profile.inlined is not None else ():
+        calls[:, function] = counted[:, [function, *related]].max(axis=1)
     return calls
 
 
@@ -130,9 +130,9 @@ def choose_rate(
     """
     if runs.basis == "unknown":
         return Rate(None, "unknown", 1, None)
-    chosen = list(phases)
-    wall = float(time.wall_s[chosen].sum())
-    beats_hz = float(runs.count[chosen].sum()) / wall if wall > 0 else 0.0
+    selected = list(phases)
+    wall = float(time.wall_s[selected].sum())
+    beats_hz = float(runs.count[selected].sum()) / wall if wall > 0 else 0.0
     if runs.basis == "at least" and not beats_hz > 0:
         return Rate(None, "unknown", 1, None)
     busy = time.cpu_s > 0
@@ -187,15 +187,15 @@ def iterations(calls: Sequence[CallLine], loops: Sequence[LoopLines], loop: int,
         loop: position of the loop.
         entered: (k,) calls of the function.
     """
-    found: dict[int, Executions] = {}
+    estimates: dict[int, Executions] = {}
     own, inner = _own_calls(calls, loops), defaultdict[int, list[Executions]](list)
     for i in range(len(loops) - 1, loop - 1, -1):
         if estimate := _estimate(own[i], inner[i]):
-            found[i] = estimate
+            estimates[i] = estimate
             if (parent := loops[i].parent) is not None:
                 inner[parent].append(estimate)
-    if loop in found:
-        return found[loop]
+    if loop in estimates:
+        return estimates[loop]
     return Executions(entered, "at least" if entered.any() else "unknown")
 
 
@@ -266,7 +266,7 @@ class LoopChoice:
 def choose_loop(
     lines: Mapping[int, float],
     loops: Sequence[LoopLines],
-    elsewhere: Mapping[int, float] | None = None,
+    other_phases: Mapping[int, float] | None = None,
     options: SiteOptions = SITES,
 ) -> LoopChoice:
     """Choose the loop of a function for a phase.
@@ -274,28 +274,28 @@ def choose_loop(
     Args:
         lines: samples (of any unit) by line of the function, in the phase; inlined code at the line that uses it.
         loops: of the function, an outer one before its inner ones.
-        elsewhere: samples by line in all other phases.
+        other_phases: samples by line in all other phases.
         options: thresholds.
     """
     total = sum(lines.values())
     if not total > 0:
         return LoopChoice(None, 0.0, "no line numbers of its samples")
-    within = Tally(lines)
-    held = [within.of(loop) / total for loop in loops]
-    most = max(held, default=0.0)
+    tally = Tally(lines)
+    shares = [tally.of(loop) / total for loop in loops]
+    most = max(shares, default=0.0)
     if most < options.largest_loop:
         reason = f"no loop holds half of its samples (at most {100 * most:.0f} %)" if loops else "it has no loop"
         return LoopChoice(None, most, reason)
     # Sums of floating-point numbers may differ in their last digits.
     enough = min(options.loop, most) - 1e-9
-    candidates = [i for i, share in enumerate(held) if share >= enough]
+    candidates = [i for i, share in enumerate(shares) if share >= enough]
     fit = [i for i in candidates if loops[i].busy and loops[i].refusal is None]
     if not fit:
         return LoopChoice(None, most, _why_not([loops[i] for i in candidates]))
-    chosen = _most_telling(fit, loops, within, Tally(elsewhere or {}), options.loop)
-    if held[chosen] >= options.loop - 1e-9:
-        return LoopChoice(chosen, held[chosen])
-    return LoopChoice(chosen, held[chosen], f"the largest of several loops: {100 * held[chosen]:.0f} % of it")
+    best = _most_specific(fit, loops, tally, Tally(other_phases or {}), options.loop)
+    if shares[best] >= options.loop - 1e-9:
+        return LoopChoice(best, shares[best])
+    return LoopChoice(best, shares[best], f"the largest of several loops: {100 * shares[best]:.0f} % of it")
 
 
 class Tally:
@@ -311,13 +311,13 @@ class Tally:
         return self._before[max(low, high)] - self._before[low]
 
 
-def _most_telling(
-    fit: Sequence[int], loops: Sequence[LoopLines], lines: Tally, elsewhere: Tally, nearly_all: float
+def _most_specific(
+    fit: Sequence[int], loops: Sequence[LoopLines], lines: Tally, other_phases: Tally, nearly_all: float
 ) -> int:
     """Return the outermost loop that is specific to this phase; if none is, the outermost one."""
     for i in fit:
         here = lines.of(loops[i])
-        if here >= nearly_all * (here + elsewhere.of(loops[i])):
+        if here >= nearly_all * (here + other_phases.of(loops[i])):
             return i
     return fit[0]
 

@@ -97,7 +97,7 @@ def choose_sites(
     order = order[busy]
     rank = np.asarray(act.active[order].sum(axis=0)).ravel() / max(len(order), 1)
     covered = np.zeros(act.active.shape[0], dtype=np.bool_)
-    chosen: list[Choice] = []
+    sites: list[Choice] = []
     for interval in order:
         done = int(covered[order].sum())
         if done >= act.options.coverage * len(order):
@@ -109,8 +109,8 @@ def choose_sites(
             continue
         function, kind = elected
         covered[_intervals_of(act, function)] = True
-        chosen.append(Choice(function, kind, int(covered[order].sum()) - done))
-    return chosen
+        sites.append(Choice(function, kind, int(covered[order].sum()) - done))
+    return sites
 
 
 def _intervals_of(act: Activity, function: int) -> IntArray:
@@ -127,11 +127,11 @@ def _elect(
     candidates, share = act.share.indices[row], act.share.data[row]
     if act.literal:
         calls = _row(act.calls, interval, candidates)
-        rare = np.zeros(len(candidates), dtype=np.bool_)
+        is_rare = np.zeros(len(candidates), dtype=np.bool_)
     else:
         calls = np.array([_phase_calls(act, int(f), order).mean() for f in candidates])
-        rare = rank[candidates] < act.options.common
-    for best in np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, rare)).tolist():
+        is_rare = rank[candidates] < act.options.common
+    for best in np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, is_rare)).tolist():
         function = int(candidates[best])
         kind = _kind(act, function, order, float(calls[best]))
         if (function, kind) not in excluded:
@@ -150,8 +150,8 @@ def _kind(act: Activity, function: int, order: IntArray, calls: float) -> str:
 def _row(matrix: csr_array, row: int, columns: IntArray) -> FloatArray:
     """Return the entries of one sparse row at some columns, shape (len(columns),)."""
     part = slice(matrix.indptr[row], matrix.indptr[row + 1])
-    found = dict(zip(matrix.indices[part].tolist(), matrix.data[part].tolist(), strict=True))
-    return np.array([found.get(int(c), 0) for c in columns], dtype=np.float64)
+    entries = dict(zip(matrix.indices[part].tolist(), matrix.data[part].tolist(), strict=True))
+    return np.array([entries.get(int(c), 0) for c in columns], dtype=np.float64)
 
 
 def _phase_calls(act: Activity, function: int, order: IntArray) -> FloatArray:
@@ -220,13 +220,13 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
 
 
 def sites_by_cover(
-    act: Activity, found: Presence, members: IntArray, phase: int, excluded: Set[tuple[int, str]] = NONE
+    act: Activity, presence: Presence, members: IntArray, phase: int, excluded: Set[tuple[int, str]] = NONE
 ) -> list[Choice]:
     """Choose the sites of a phase, the one that covers most intervals first.
 
     Args:
         act: activity of the whole run.
-        found: of the same run.
+        presence: of the same run.
         members: (m,) the phase's intervals, ascending.
         phase: its number.
         excluded: (function, kind) of sites that are not available.
@@ -235,34 +235,34 @@ def sites_by_cover(
     rows = busy[evenly(len(busy), MOST_INTERVALS)]
     if not len(rows):
         return []
-    functions = _candidates(found, phase)
-    covers = found.there[rows][:, functions].toarray() > 0
+    functions = _candidates(presence, phase)
+    covers = presence.there[rows][:, functions].toarray() > 0
     # Called in more than half of the intervals in which it is present: a beat for each call.
-    often = 2 * (found.called[rows][:, functions].toarray() > 0).sum(axis=0) > covers.sum(axis=0)
+    often = 2 * (presence.called[rows][:, functions].toarray() > 0).sum(axis=0) > covers.sum(axis=0)
     kinds = {f: "body" if body else "loop" for f, body in zip(functions.tolist(), often.tolist(), strict=True)}
-    able = np.array([(f, kind) not in excluded for f, kind in kinds.items()], dtype=np.bool_)
-    functions, covers = functions[able], covers[:, able]
+    allowed = np.array([(f, kind) not in excluded for f, kind in kinds.items()], dtype=np.bool_)
+    functions, covers = functions[allowed], covers[:, allowed]
     need = int(np.ceil(act.options.coverage * len(rows)))
-    chosen = cover(covers, found.weight[phase, functions], need)
+    selected = cover(covers, presence.weight[phase, functions], need)
     scale = len(busy) / len(rows)
-    return [Choice(int(functions[c]), kinds[int(functions[c])], new * scale) for c, new in _in_order(covers, chosen)]
+    return [Choice(int(functions[c]), kinds[int(functions[c])], new * scale) for c, new in _in_order(covers, selected)]
 
 
-def _candidates(found: Presence, phase: int) -> IntArray:
+def _candidates(presence: Presence, phase: int) -> IntArray:
     """Return the candidate functions of a phase, ascending: those that cover most for their weight."""
-    worth = found.part[phase] / found.weight[phase]
-    order = np.lexsort((np.arange(len(worth)), -np.round(worth, 12)))[:MOST_CANDIDATES]
-    return np.sort(order[worth[order] > 0]).astype(np.int64)
+    benefit = presence.part[phase] / presence.weight[phase]
+    order = np.lexsort((np.arange(len(benefit)), -np.round(benefit, 12)))[:MOST_CANDIDATES]
+    return np.sort(order[benefit[order] > 0]).astype(np.int64)
 
 
-def _in_order(covers: BoolArray, chosen: IntArray) -> list[tuple[int, int]]:
+def _in_order(covers: BoolArray, selected: IntArray) -> list[tuple[int, int]]:
     """Return the chosen candidates, the one that covers most first, with the intervals that no earlier one covers."""
     left = np.ones(len(covers), dtype=np.bool_)
     out: list[tuple[int, int]] = []
-    rest = chosen.tolist()
-    while rest and len(out) < MOST_SITES:
-        gain = covers[np.ix_(left, rest)].sum(axis=0)
-        best = rest.pop(int(np.argmax(gain)))
+    remaining = selected.tolist()
+    while remaining and len(out) < MOST_SITES:
+        gain = covers[np.ix_(left, remaining)].sum(axis=0)
+        best = remaining.pop(int(np.argmax(gain)))
         out.append((best, int(gain.max())))
         left &= ~covers[:, best]
     return out
@@ -299,9 +299,9 @@ def cover(covers: BoolArray, weight: FloatArray, need: int) -> IntArray:
     if need <= 0:
         return np.zeros(0, dtype=np.int64)
     if covers.shape[1] <= EXACT and len(kinds) <= MOST_KINDS:
-        found = _exact(kinds, count, weight, need)
-        if found is not None:
-            return found
+        solution = _exact(kinds, count, weight, need)
+        if solution is not None:
+            return solution
     return _greedy(kinds, count, weight, need)
 
 
@@ -315,7 +315,7 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
     enough = LinearConstraint(np.concatenate([np.zeros(candidates), count])[None, :], lb=float(need))
     # Equal weights are distinguished by position, so that the answer is the same everywhere.
     scaled = weight / weight.max() * (1.0 + 1e-7 * np.arange(candidates))
-    found = milp(
+    solution = milp(
         np.concatenate([scaled, np.zeros(elements)]),
         constraints=[linked, enough],
         # All are integers: with other variables HiGHS may write a line to standard output.
@@ -323,21 +323,21 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
         bounds=Bounds(0.0, 1.0),
         options={"node_limit": MOST_NODES},
     )
-    return None if found.x is None or found.status != 0 else np.flatnonzero(found.x[:candidates] > 0.5)
+    return None if solution.x is None or solution.status != 0 else np.flatnonzero(solution.x[:candidates] > 0.5)
 
 
 def _greedy(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray:
     """Take the candidate that covers most per weight until enough is covered; then drop unnecessary ones."""
-    chosen: list[int] = []
+    selected: list[int] = []
     left, done = count.astype(np.float64), 0.0
     while done < need:
         gain = np.minimum(left @ kinds, need - done)
         best = int(np.argmax(np.round(gain / weight, 12)))
-        chosen.append(best)
+        selected.append(best)
         left = np.where(kinds[:, best], 0.0, left)
         done = float(count.sum() - left.sum())
-    for candidate in sorted(chosen, key=lambda c: (-weight[c], c)):
-        others = [c for c in chosen if c != candidate]
+    for candidate in sorted(selected, key=lambda c: (-weight[c], c)):
+        others = [c for c in selected if c != candidate]
         if count[kinds[:, others].any(axis=1)].sum() >= need:
-            chosen = others
-    return np.array(sorted(chosen), dtype=np.int64)
+            selected = others
+    return np.array(sorted(selected), dtype=np.int64)

@@ -69,11 +69,11 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     calls, unsure = _calls(profile, chains, used)
     again = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
-        calls, unsure, again = _told(profile, chains, calls, unsure)
+        calls, unsure, again = _estimate_calls(profile, chains, calls, unsure)
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
-    seconds = np.maximum(seconds, _lives_s(profile, chains))
+    seconds = np.maximum(seconds, _thread_lifetimes(profile, chains))
     return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again, _own(profile, chains))
 
 
@@ -85,23 +85,25 @@ def _own(profile: IntervalProfile, chains: CallTree) -> BoolArray:
     return own if own.any() else named
 
 
-def _told(
+def _estimate_calls(
     profile: IntervalProfile, chains: CallTree, calls: FloatArray, unsure: BoolArray
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Return calls, unsure and again where calls were not counted, from code, dense samples and periods of loops."""
-    told, found = properties_of_code(profile, chains), seen_in_loops(profile, chains)
-    known, least = found.most, found.least
-    bursts = Bursts.of(profile, chains)
-    if bursts is not None:
-        looked = seen_in_loops(profile, chains, pairs_of_dense_samples(profile))
-        calls, least = np.maximum(calls, bursts.at_least()), np.maximum(least, looked.least)
+    code, from_loops = properties_of_code(profile, chains), seen_in_loops(profile, chains)
+    most, least = from_loops.most, from_loops.least
+    windows = Bursts.of(profile, chains)
+    if windows is not None:
+        from_windows = seen_in_loops(profile, chains, pairs_of_dense_samples(profile))
+        calls, least = np.maximum(calls, windows.at_least()), np.maximum(least, from_windows.least)
     for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
-        known[chain] = max(known[chain], float(each.visits.calls))
-    calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
-    unsure = (unsure & ~told.again & ~_starts_threads(profile, chains)) | told.brief
-    again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
-    lasts = again & _goes_on_inside(chains, np.maximum(found.again, np.where(unsure | again, 0, found.least)))
-    return np.where(lasts, np.maximum(calls, least), calls), unsure, again & ~lasts
+        most[chain] = max(most[chain], float(each.estimate.calls))
+    calls = at_least_as_often(chains, code, np.maximum(calls, most), unsure)
+    unsure = (unsure & ~code.again & ~_starts_threads(profile, chains)) | code.brief
+    again = code.again & (at_least_as_often(chains, code, most, unsure) < SEEN_AGAIN) & ~unsure
+    iterates = again & _iterates_below(
+        chains, np.maximum(from_loops.again, np.where(unsure | again, 0, from_loops.least))
+    )
+    return np.where(iterates, np.maximum(calls, least), calls), unsure, again & ~iterates
 
 
 def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
@@ -113,7 +115,7 @@ def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
     return out
 
 
-def _lives_s(profile: IntervalProfile, chains: CallTree) -> FloatArray:
+def _thread_lifetimes(profile: IntervalProfile, chains: CallTree) -> FloatArray:
     """Return the mean lifetime of the threads whose single call a call path is, seconds, (q,); 0 for all others.
 
     A thread that waits while others work has few samples, but exists all the same.
@@ -125,18 +127,20 @@ def _lives_s(profile: IntervalProfile, chains: CallTree) -> FloatArray:
     np.maximum.at(last, place, samples.time_s)
     use = samples.kind != PROFILER
     pairs = distinct(place[use].astype(np.int64) * len(top) + top[chains.of_node[samples.node[use]]])
-    whose, chain = pairs // len(top), pairs % len(top)
-    alone = (np.bincount(whose, minlength=len(thread)) == 1)[whose] & _starts_threads(profile, chains)[chain]
-    whose, chain = whose[alone], chain[alone]
-    lives = np.bincount(chain, weights=(last - first)[whose], minlength=len(top))
+    thread_index, chain = pairs // len(top), pairs % len(top)
+    single = (np.bincount(thread_index, minlength=len(thread)) == 1)[thread_index] & _starts_threads(profile, chains)[
+        chain
+    ]
+    thread_index, chain = thread_index[single], chain[single]
+    lives = np.bincount(chain, weights=(last - first)[thread_index], minlength=len(top))
     return lives / np.maximum(np.bincount(chain, minlength=len(top)), 1)
 
 
-def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:
+def _iterates_below(chains: CallTree, lower_bound: IntArray) -> BoolArray:
     """Return whether a loop in each call path or below it is seen to iterate, (q,). seen: least calls of each."""
-    inside = np.zeros(len(seen), dtype=np.bool_)
-    for chain in range(len(seen) - 1, 0, -1):
-        inside[chains.parent[chain]] |= inside[chain] or seen[chain] >= SEEN_AGAIN
+    inside = np.zeros(len(lower_bound), dtype=np.bool_)
+    for chain in range(len(lower_bound) - 1, 0, -1):
+        inside[chains.parent[chain]] |= inside[chain] or lower_bound[chain] >= SEEN_AGAIN
     return inside
 
 
@@ -148,8 +152,8 @@ def _whole(chains: CallTree, ticks: csr_array) -> FloatArray:
 def _with_waiting(profile: IntervalProfile, ticks: csr_array) -> csr_array:
     """Scale ticks up to those missing while the program waits: it is assumed to wait where it is sampled."""
     expected = (profile.end_s - profile.start_s) * profile.metadata.rate_hz
-    seen = np.asarray(ticks.sum(axis=1)).ravel()
-    return csr_array(ticks.multiply(np.maximum(expected / np.maximum(seen, 1.0), 1.0)[:, None]))
+    ticks_by_interval = np.asarray(ticks.sum(axis=1)).ravel()
+    return csr_array(ticks.multiply(np.maximum(expected / np.maximum(ticks_by_interval, 1.0), 1.0)[:, None]))
 
 
 def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -159,15 +163,15 @@ def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tupl
     named = np.flatnonzero(callee >= 0)
     pair, place = np.unique(arcs.caller.astype(np.int64) * size + arcs.callee, return_inverse=True)
     count = np.bincount(place.ravel(), weights=arcs.count, minlength=len(pair))
-    known = named[np.isin(caller[named] * size + callee[named], pair) & (caller[named] >= 0)]
-    at = np.searchsorted(pair, caller[known] * size + callee[known])
+    counted_nodes = named[np.isin(caller[named] * size + callee[named], pair) & (caller[named] >= 0)]
+    at = np.searchsorted(pair, caller[counted_nodes] * size + callee[counted_nodes])
     calls = np.zeros(len(callee))
-    calls[known] = count[at] * _part(at, used[known])
+    calls[counted_nodes] = count[at] * _part(at, used[counted_nodes])
     # Calls by way of a library, or from inlined code, are counted below another caller than that of the call path.
     counted = np.asarray(csr_array(profile.calls).sum(axis=0), dtype=np.float64).ravel()
     met = np.unique(at)
     left = counted - np.bincount(pair[met] % size, weights=count[met], minlength=size)
-    other = np.setdiff1d(named, known)
+    other = np.setdiff1d(named, counted_nodes)
     calls[other] = np.where(left > 0, left, counted)[callee[other]] * _part(callee[other], used[other])
     return _with_uncounted(profile, chains, used, calls, counted)
 
@@ -187,21 +191,21 @@ def _with_uncounted(
     at all, its calls are the entries in samples.
     """
     unsure = np.zeros(len(calls), dtype=np.bool_)
-    inlined, beside = (
+    inlined, related = (
         (set(), {}) if profile.inlined is None else (set(profile.inlined.function.tolist()), profile.inlined.beside)
     )
-    seen = np.asarray(entries(profile, chains, counted <= 0).sum(axis=0)).ravel()
+    entry_counts = np.asarray(entries(profile, chains, counted <= 0).sum(axis=0)).ravel()
     here = np.flatnonzero((chains.function >= 0) & (counted[np.maximum(chains.function, 0)] <= 0))
     part = _part(chains.function[here], used[here])
     for chain, share in zip(here.tolist(), part.tolist(), strict=True):
         function = int(chains.function[chain])
-        if others := beside.get(function):
-            calls[chain] = share * max(counted[list(others)].max(), seen[function])
+        if others := related.get(function):
+            calls[chain] = share * max(counted[list(others)].max(), entry_counts[function])
             continue
         chance = used[chain] * (1.0 - used[chain] / max(float(used[chains.parent[chain]]), 1e-300))
-        unsure[chain] = share * seen[function] >= SELDOM * chance or not profile.metadata.ordered
-        known = function in inlined or unsure[chain] or not profile.counts_of[function]
-        calls[chain] = share * seen[function] if known else 0.0
+        unsure[chain] = share * entry_counts[function] >= SELDOM * chance or not profile.metadata.ordered
+        is_called = function in inlined or unsure[chain] or not profile.counts_of[function]
+        calls[chain] = share * entry_counts[function] if is_called else 0.0
     return calls, unsure
 
 
@@ -217,19 +221,19 @@ def heaviest_callers(paths: PathTree, own: FloatArray, function: int, part: floa
         function: whose callers are wanted. Each is returned once, and the function itself never.
         part: least share of its time; a caller of less is not representative.
     """
-    found: list[int] = []
+    callers: list[int] = []
     node = np.flatnonzero((paths.function == function) & (own > 0))
     weight = own[node]
     total = float(weight.sum())
     while len(node):
         node = paths.parent[node]
         caller = paths.function[node].astype(np.int64)
-        known = caller >= 0
-        share = np.bincount(caller[known], weights=weight[known])
+        present = caller >= 0
+        share = np.bincount(caller[present], weights=weight[present])
         if not len(share) or share.max() < part * total:
             break
         best = int(np.argmax(share))
-        if best != function and best not in found:
-            found.append(best)
+        if best != function and best not in callers:
+            callers.append(best)
         node, weight = node[caller == best], weight[caller == best]
-    return found
+    return callers

@@ -38,9 +38,9 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     nobody = ~working(profile) | (tree.of_node[samples.node] == 0)
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     code = uncounted_calls(profile, tree)
-    bursts = None if code is None else Bursts.of(profile, tree)
+    windows = None if code is None else Bursts.of(profile, tree)
     loop_periods = None if code is None else LoopPeriods(profile, tree)
-    counts = CallCounts(profile, _that_matter(profile, tree, label, options), code, bursts, loop_periods)
+    counts = CallCounts(profile, _relevant_functions(profile, tree, label, options), code, windows, loop_periods)
     out: list[tuple[Step, ...]] = []
     for phase in range(phases):
         members, use = np.flatnonzero(labels == phase), np.flatnonzero(label == phase)
@@ -53,7 +53,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     return out
 
 
-def _that_matter(profile: IntervalProfile, tree: CallTree, label: IntArray, options: StepOptions) -> BoolArray:
+def _relevant_functions(profile: IntervalProfile, tree: CallTree, label: IntArray, options: StepOptions) -> BoolArray:
     """Return which functions may be steps of a phase, (f,). label: (s,) the phase of each sample of the run."""
     node, out = tree.of_node[profile.samples.node], np.zeros(len(profile.functions), dtype=np.bool_)
     called = tree.function >= 0

@@ -19,7 +19,7 @@ from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
 from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.time_use import Visits, spent_on, visits
+from incprof.model.time_use import CallEstimate, estimate_calls, kind_of_time
 
 # The samples of a phase on the call tree. n intervals, q nodes of the tree, s samples; time is in ticks.
 
@@ -116,7 +116,7 @@ class Called:
     ticks: float
     calls: int = 0
     times: IntArray | None = None
-    estimated: Visits | None = None
+    estimated: CallEstimate | None = None
 
 
 class PhaseCalls(PhaseSamples):
@@ -138,20 +138,20 @@ class PhaseCalls(PhaseSamples):
         self._split: dict[tuple[int, ...], tuple[list[Called], list[Called]]] = {}
 
     @cached_property
-    def spent(self) -> IntArray:
+    def kind_of_time(self) -> IntArray:
         """Kind of time of each sample of the run: indices of model.spent.SPENT, -1 in the profiler."""
-        return spent_on(self.profile)
+        return kind_of_time(self.profile)
 
-    def again_and_once(self, caller: Called) -> tuple[list[Called], list[Called]]:
+    def recurring_and_single(self, caller: Called) -> tuple[list[Called], list[Called]]:
         """Return the functions that a function calls repeatedly, and its other callees, largest first."""
-        known = self._split.get(caller.nodes)
-        if known is None:
+        split = self._split.get(caller.nodes)
+        if split is None:
             below = self._called_by(caller)
             recurs = [self._recurs(caller, called) for called in below]
             again = [called for called, often in zip(below, recurs, strict=True) if often]
-            known = again, [called for called, often in zip(below, recurs, strict=True) if not often]
-            self._split[caller.nodes] = known
-        return known
+            split = again, [called for called, often in zip(below, recurs, strict=True) if not often]
+            self._split[caller.nodes] = split
+        return split
 
     def _called_by(self, caller: Called) -> list[Called]:
         """Return the callees of a function without those with too little of the phase, largest first.
@@ -159,21 +159,21 @@ class PhaseCalls(PhaseSamples):
         Inlined functions that mostly call others are skipped, and so are functions whose calls are unknown: their
         callees become those of the caller.
         """
-        found = self._by_function(caller.nodes)
+        nodes_of = self._by_function(caller.nodes)
         through: list[int] = []
-        for function, nodes in list(found.items()):
+        for function, nodes in list(nodes_of.items()):
             if self._is_passed_through(function, nodes):
                 through += nodes
-                del found[function]
+                del nodes_of[function]
         while through:
             more, through = self._by_function(through), []
             for function, nodes in more.items():
                 if self._is_passed_through(function, nodes):
                     through += nodes
                 else:
-                    found.setdefault(function, []).extend(nodes)
+                    nodes_of.setdefault(function, []).extend(nodes)
         out = []
-        for function, nodes in sorted(found.items()):
+        for function, nodes in sorted(nodes_of.items()):
             ticks = float(self.total[nodes].sum())
             if ticks >= self.options.least * self.total[0]:
                 out.append(self._counted(caller, function, tuple(sorted(nodes)), ticks))
@@ -181,11 +181,11 @@ class PhaseCalls(PhaseSamples):
 
     def _by_function(self, callers: Iterable[int]) -> dict[int, list[int]]:
         """Return the nodes below some nodes, by function."""
-        found: dict[int, list[int]] = {}
+        nodes_of: dict[int, list[int]] = {}
         for node in (below for above in callers for below in self.below.get(above, ())):
             if self.tree.function[node] >= 0:
-                found.setdefault(int(self.tree.function[node]), []).append(node)
-        return found
+                nodes_of.setdefault(int(self.tree.function[node]), []).append(node)
+        return nodes_of
 
     def _is_passed_through(self, function: int, nodes: Sequence[int]) -> bool:
         return (
@@ -233,7 +233,7 @@ class PhaseCalls(PhaseSamples):
     def _counted(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
         """Return a function with its calls by another one."""
         if not self.profile.counted:
-            return self._seen(caller, function, nodes, ticks)
+            return self._estimated(caller, function, nodes, ticks)
         times, part = None, 1.0
         for above in self.callers(caller) if self.counts.has_arcs else ():
             times = self.counts.between(above, function)
@@ -251,20 +251,22 @@ class PhaseCalls(PhaseSamples):
             return Called(function, nodes, ticks, round(part * calls))
         return Called(function, nodes, ticks, calls, times)
 
-    def _seen(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
+    def _estimated(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
         """Return a function with its calls by another one, estimated from samples."""
         times = self.entries(nodes)
-        known = self.counts.uncounted
-        bounded = known is None or bool(known.bounded[list(nodes)].all())
-        found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded)
+        uncounted = self.counts.uncounted
+        bounded = uncounted is None or bool(uncounted.bounded[list(nodes)].all())
+        estimate = estimate_calls(
+            int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded
+        )
         repeated = calls_of(nodes, self.total, self._repeated)
-        if repeated is not None and repeated.visits.is_closer_than(found):
-            return Called(function, nodes, ticks, repeated.visits.calls, repeated.times, repeated.visits)
-        bursts = self.counts.bursts
-        if not found.is_known and bursts is not None and bursts.bounded[list(nodes)].all():
-            found = bursts.in_intervals(self.members)(self._below(nodes)) or found
-            return Called(function, nodes, ticks, found.calls, None, found)
-        return Called(function, nodes, ticks, found.seen, times if found.is_known else None, found)
+        if repeated is not None and repeated.estimate.is_closer_than(estimate):
+            return Called(function, nodes, ticks, repeated.estimate.calls, repeated.times, repeated.estimate)
+        windows = self.counts.windows
+        if not estimate.is_known and windows is not None and windows.bounded[list(nodes)].all():
+            estimate = windows.in_intervals(self.members)(self._below(nodes)) or estimate
+            return Called(function, nodes, ticks, estimate.calls, None, estimate)
+        return Called(function, nodes, ticks, estimate.low, times if estimate.is_known else None, estimate)
 
     @cached_property
     def _repeated(self) -> dict[int, Repeated]:
@@ -275,9 +277,9 @@ class PhaseCalls(PhaseSamples):
     def _below(self, nodes: Sequence[int]) -> BoolArray:
         """Return which nodes of the tree are some given nodes or below them, (q,)."""
         inside = [False] * len(self.tree.parent)
-        wanted = set(nodes)
+        roots = set(nodes)
         for node, parent in enumerate(self.tree.parent.tolist()):
-            inside[node] = node in wanted or (node > 0 and inside[parent])
+            inside[node] = node in roots or (node > 0 and inside[parent])
         return np.array(inside, dtype=np.bool_)
 
     def _samples_in(self, nodes: Sequence[int]) -> int:
@@ -321,11 +323,11 @@ class CallCounts:
         profile: IntervalProfile,
         matters: BoolArray,
         uncounted: Uncounted | None = None,
-        bursts: Bursts | None = None,
+        windows: Bursts | None = None,
         loops: LoopPeriods | None = None,
     ):
         """matters: (f,) callees to look up. uncounted, bursts, loops: of the tree, if calls are not counted."""
-        self.uncounted, self.bursts, self.loops = uncounted, bursts, loops
+        self.uncounted, self.windows, self.loops = uncounted, windows, loops
         self.profile = profile
         self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
         arcs = profile.arcs

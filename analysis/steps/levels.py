@@ -57,12 +57,12 @@ def loops_of(phase: PhaseCalls) -> tuple[Loop, ...]:
 
 def _below(phase: PhaseCalls, driver: Called, above: tuple[int, int]) -> list[Loop]:
     """Return the loop of a driver, and those of the drivers that it calls. above: number of levels, and full ones."""
-    again, once = phase.again_and_once(driver)
+    again, once = phase.recurring_and_single(driver)
     steps = tuple(_branch(phase, driver, called, above) for called in again[:MAX_STEPS])
-    found = [Loop(driver, steps)] if steps else []
+    loops = [Loop(driver, steps)] if steps else []
     for called in once:
-        found += _below(phase, called, above)
-    return found
+        loops += _below(phase, called, above)
+    return loops
 
 
 def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int, int]) -> Branch:
@@ -87,7 +87,7 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
 
 def _only(phase: PhaseCalls, called: Called) -> Called | None:
     """Return the single function that a function passes on to; None if it does anything else."""
-    again, _ = phase.again_and_once(called)
+    again, _ = phase.recurring_and_single(called)
     return again[0] if len(again) == 1 and _passes_on(called, again[0], phase.options) else None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.steps.called import Called, PhaseCalls
 from incprof.analysis.steps.levels import Lanes, Loop
-from incprof.analysis.steps.step_samples import Pairs, Story, order_of, pairs_of, visits_of
+from incprof.analysis.steps.step_samples import Pairs, Story, neighbours_of, order_of, pairs_of
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 
@@ -25,7 +25,7 @@ def places_of(
     loop: Loop,
     lanes: Lanes,
     counts: IntArray,
-    found: Recurrence,
+    recurrence: Recurrence,
     period: float,
     above: Called | None,
 ) -> dict[int, int]:
@@ -34,7 +34,7 @@ def places_of(
         return {}
     story, ticks, rate = lanes.story, lanes.ticks, phase.profile.metadata.rate_hz
     outside = None
-    if above is not None and above.calls == int(counts[phase.members, found.reference].sum()):
+    if above is not None and above.calls == int(counts[phase.members, recurrence.reference].sum()):
         # An iteration is a call of the step above: the time between two calls shows which step is the first.
         out_of_it = float(story.weight[~lanes.inside].sum())
         if out_of_it >= phase.options.least * float(story.weight.sum()):
@@ -46,14 +46,14 @@ def places_of(
             return {}
         # Only samples within one call of the step above are useful.
         story = replace(story, weight=np.where(lanes.inside, story.weight, 0))
-    pairs = pairs_of(_first(story), counts[:, found.reference], rate, lanes.count, phase.options.late)
+    pairs = pairs_of(_first(story), counts[:, recurrence.reference], rate, lanes.count, phase.options.late)
     # Samples in no step lie anywhere between steps.
     left = max(1.0 - loop.ticks / max(loop.driver.ticks, 1.0), 0.0)
     pairs = replace(pairs, error=np.hypot(pairs.error, left))
     inlined = [i for i, branch in enumerate(loop.steps) if not branch.called.calls and ticks[i] > 0]
     ends = above is None or outside is not None
-    order = _order(found, ticks, pairs, inlined, outside, ends, phase.options)
-    return _with_rare(order, found, ticks, story, period, phase.options) if order else {}
+    order = _order(recurrence, ticks, pairs, inlined, outside, ends, phase.options)
+    return _with_rare(order, recurrence, ticks, story, period, phase.options) if order else {}
 
 
 def _first(story: Story) -> Story:
@@ -63,7 +63,7 @@ def _first(story: Story) -> Story:
 
 
 def _order(
-    found: Recurrence,
+    recurrence: Recurrence,
     ticks: FloatArray,
     pairs: Pairs,
     inlined: Sequence[int],
@@ -74,7 +74,7 @@ def _order(
     """Return the steps that come once in an iteration, in their order; empty if unknown.
 
     Args:
-        found: recurrence of the steps.
+        recurrence: recurrence of the steps.
         ticks: of the steps, and of the time outside.
         pairs: of consecutive samples.
         inlined: steps that are never called; their order shows whether they come once in an iteration.
@@ -82,58 +82,58 @@ def _order(
         ends: whether the ends of intervals lie within iterations.
         options: thresholds.
     """
-    m = len(found.every)
-    once = np.flatnonzero((found.every == 1) & (found.times == 1) & (ticks[:m] > 0)).tolist()
-    if found.reference not in once:
+    m = len(recurrence.every)
+    once = np.flatnonzero((recurrence.every == 1) & (recurrence.times == 1) & (ticks[:m] > 0)).tolist()
+    if recurrence.reference not in once:
         return []
-    others = (found.every == 0) | (found.times > 1)
+    others = (recurrence.every == 0) | (recurrence.times > 1)
     one_after_another = len(once) <= 2 and not others.any()
     extra = [*inlined, *([] if outside is None else [outside])]
-    those = [found.reference, *(i for i in [*once, *extra] if i != found.reference)]
+    members = [recurrence.reference, *(i for i in [*once, *extra] if i != recurrence.reference)]
     number = np.full(len(ticks) + 2, -1)
-    number[those] = np.arange(len(those))
+    number[members] = np.arange(len(members))
     first, second = number[pairs.first], number[pairs.second]
     use = (first >= 0) & (second >= 0)
     # Rare steps are not part of the iterations that most pairs are in.
-    common = 1 - ticks[:m][found.every > 1].sum() / ticks.sum()
-    ours = Pairs(first[use], second[use], pairs.lag[use] / common, pairs.error[use] / common)
-    share = ticks[those] / ticks[those].sum()
-    ahead = np.full((len(found.lead), len(those)), -1)
+    common = 1 - ticks[:m][recurrence.every > 1].sum() / ticks.sum()
+    scaled_pairs = Pairs(first[use], second[use], pairs.lag[use] / common, pairs.error[use] / common)
+    share = ticks[members] / ticks[members].sum()
+    called_since = np.full((len(recurrence.lead), len(members)), -1)
     if ends:
-        called = [i for i in those if i != outside]
-        ahead[:, [those.index(i) for i in called]] = found.ahead(found.lead)[:, called]
-    order = [those[i] for i in order_of(share, ours, ahead, options)]
+        called = [i for i in members if i != outside]
+        called_since[:, [members.index(i) for i in called]] = recurrence.called_since(recurrence.lead)[:, called]
+    order = [members[i] for i in order_of(share, scaled_pairs, called_since, options)]
     # One or two steps are always in turn; as part of more, this is not significant.
     if len([i for i in order if i != outside]) <= 2 and not one_after_another:
         return []
     if outside in order:
         start = order.index(outside)
         return order[start + 1 :] + order[:start]
-    start = first_of(order, found)
+    start = first_of(order, recurrence)
     return order[start:] + order[:start]
 
 
 def _with_rare(
-    order: Sequence[int], found: Recurrence, ticks: FloatArray, story: Story, period: float, options: StepOptions
+    order: Sequence[int], recurrence: Recurrence, ticks: FloatArray, story: Story, period: float, options: StepOptions
 ) -> dict[int, int]:
     """Return the places of the steps in the iteration, from 1, with those of rare steps that can be placed."""
-    m = len(found.every)
+    m = len(recurrence.every)
     share = ticks[list(order)]
     number = np.full(len(ticks) + 2, -1)
     number[list(order)] = np.arange(len(order))
-    behind: dict[int, list[int]] = {}
-    whole = set(order) >= set(np.flatnonzero((found.every == 1) & (found.times == 1)).tolist())
-    for rare in np.flatnonzero(found.every[:m] > 1).tolist() if whole else []:
-        before, gap_before, after, gap_after = visits_of(story, rare)
+    rare_after: dict[int, list[int]] = {}
+    whole = set(order) >= set(np.flatnonzero((recurrence.every == 1) & (recurrence.times == 1)).tolist())
+    for rare_step in np.flatnonzero(recurrence.every[:m] > 1).tolist() if whole else []:
+        before, gap_before, after, gap_after = neighbours_of(story, rare_step)
         lags = gap_before / period, gap_after / period
         place = place_of(share, number[before], lags[0], number[after], lags[1], options)
         if place is not None:
-            behind.setdefault(place, []).append(rare)
+            rare_after.setdefault(place, []).append(rare_step)
     line: list[int] = []
     for place, step in enumerate(order, 1):
         line.append(step)
         # Of two rare steps at one place, it is unknown which comes first.
-        line += behind.get(place, []) if len(behind.get(place, [])) == 1 else []
+        line += rare_after.get(place, []) if len(rare_after.get(place, [])) == 1 else []
     return {step: place for place, step in enumerate(line, 1)}
 
 
@@ -169,7 +169,7 @@ class Recurrence:
     lead_after: IntArray
     low: IntArray
 
-    def ahead(self, lead: IntArray) -> IntArray:
+    def called_since(self, lead: IntArray) -> IntArray:
         """Return 1 where a step has been called since the reference was, 0 where not, -1 where unknown."""
         bit = lead - self.low
         return np.where((self.low != NONE) & ((bit == 0) | (bit == 1)), bit, -1)
@@ -180,7 +180,7 @@ def find_recurrence(
     members: IntArray,
     share: FloatArray,
     lanes: int,
-    holds: Sequence[bool],
+    usable: Sequence[bool],
     options: StepOptions = STEPS,
 ) -> Recurrence | None:
     """Find the loop that calls the steps; None if no step is called often enough.
@@ -190,13 +190,13 @@ def find_recurrence(
         members: (s,) the intervals of the phase, ascending.
         share: (m,) of the steps' time.
         lanes: number of threads that run the loop, each for itself.
-        holds: (m,) whether a step recurs for most of the driver's time.
+        usable: (m,) whether a step recurs for most of the driver's time.
         options: thresholds.
     """
     in_phase = counts[members].sum(axis=0)
     total = np.cumsum(counts, axis=0)
     totals = [total[members], _since_entry(total, members)]
-    reference = _reference(totals, in_phase, share, lanes, holds, options)
+    reference = _reference(totals, in_phase, share, lanes, usable, options)
     if reference is None:
         return None
     m = counts.shape[1]
@@ -228,22 +228,22 @@ def _reference(
     calls: IntArray,
     share: FloatArray,
     lanes: int,
-    holds: Sequence[bool],
+    usable: Sequence[bool],
     options: StepOptions,
 ) -> int | None:
     """Return the largest of the equally frequent steps that make up the iteration.
 
     totals: see _ratio. calls: (m,) in the phase.
     """
-    often = [step for step in np.flatnonzero(calls >= options.fewest).tolist() if holds[step]]
+    often = [step for step in np.flatnonzero(calls >= options.fewest).tolist() if usable[step]]
     best: tuple[float, float, int] | None = None
     called = int((calls > 0).sum())
     for step in often:
         once = [other for other in often if _ratio(totals, calls, (other, step), lanes, options) == (1, 1)]
         times = [_ratio(totals, calls, (other, step), lanes, options)[1] for other in often if other not in once]
         # A loop is identified by its number of steps, some called several times, and the time of those called once.
-        along = len(once) + sum(1 < number <= options.several for number in times)
-        weight = along * (len(once) / called + float(share[once].sum()))
+        in_step = len(once) + sum(1 < number <= options.several for number in times)
+        weight = in_step * (len(once) / called + float(share[once].sum()))
         key = (round(weight, 9), float(share[step]), -step)
         best = key if best is None or key > best else best
     return None if best is None else -best[2]
@@ -264,9 +264,9 @@ def _ratio(
     that starts again may call a step once more; a phase may be cut out of a loop anywhere.
     """
     step, reference = pair
-    mine, base = int(calls[step]), int(calls[reference])
-    times, every = max(round(mine / base), 1), max(round(base / mine), 1)
-    if every > 1 and mine < options.fewest:
+    own, base = int(calls[step]), int(calls[reference])
+    times, every = max(round(own / base), 1), max(round(base / own), 1)
+    if every > 1 and own < options.fewest:
         return 0, 0
     width = max(times, every) * lanes
     lead = (every * total[:, step] - times * total[:, reference] for total in totals)
@@ -295,48 +295,48 @@ def _low(lead: IntArray) -> int:
 # between it and the end of an iteration. m steps.
 
 
-def first_of(order: Sequence[int], found: Recurrence) -> int:
+def first_of(order: Sequence[int], recurrence: Recurrence) -> int:
     """Return the place of the first step in an order that starts with the reference; 0 also if unknown.
 
     A call before the loop shifts the counts at the start, one after it those at the end. The former is more frequent (a
     solver's first residual), so the end is tried first.
     """
-    known = _with_lows(order, found)
-    for lead in (found.lead_after, np.zeros_like(found.lead_after)):
-        place = _next(order, known.ahead(lead))
+    completed = _with_lows(order, recurrence)
+    for lead in (recurrence.lead_after, np.zeros_like(recurrence.lead_after)):
+        place = _next(order, completed.called_since(lead))
         if place is not None:
             return place
     return 0
 
 
-def _next(order: Sequence[int], ahead: IntArray) -> int | None:
+def _next(order: Sequence[int], called_since: IntArray) -> int | None:
     """Return the place of the step that comes next, None if unknown. ahead: (m,)."""
-    bits = [int(ahead[step]) for step in order[1:]]
+    bits = [int(called_since[step]) for step in order[1:]]
     called = [bit for bit in bits if bit >= 0]
     if not called or called != sorted(called, reverse=True):
         return None
     return bits.index(0) + 1 if 0 in called else 0
 
 
-def _with_lows(order: Sequence[int], found: Recurrence) -> Recurrence:
+def _with_lows(order: Sequence[int], recurrence: Recurrence) -> Recurrence:
     """Derive from the order the lower values of steps whose lead never changed.
 
     They have not been called if a step before them has not, and have been called if a step after them has.
     """
-    ahead = found.ahead(found.lead)[:, list(order)]
+    called_since = recurrence.called_since(recurrence.lead)[:, list(order)]
     place = np.arange(len(order))
     # Places of the last step that has been called, and of the last that may have been, at each interval's end.
-    least = np.where(ahead == 1, place, 0).max(axis=1)
-    most = np.where(ahead == 0, place, len(order)).min(axis=1) - 1
-    low = found.low.copy()
+    least = np.where(called_since == 1, place, 0).max(axis=1)
+    most = np.where(called_since == 0, place, len(order)).min(axis=1) - 1
+    low = recurrence.low.copy()
     for at, step in enumerate(order):
         # Only steps that are called once in an iteration have a meaningful lead.
-        if at == 0 or low[step] != NONE or not found.every[step] == found.times[step] == 1:
+        if at == 0 or low[step] != NONE or not recurrence.every[step] == recurrence.times[step] == 1:
             continue
-        not_yet, called = found.lead[most < at, step], found.lead[least > at, step]
+        not_yet, called = recurrence.lead[most < at, step], recurrence.lead[least > at, step]
         if len(not_yet) or len(called):
             low[step] = int(np.median(np.concatenate([not_yet, called - 1])))
-    return replace(found, low=low)
+    return replace(recurrence, low=low)
 
 
 # Place of a step that is called only in each m-th iteration, from the samples around it.
@@ -365,17 +365,19 @@ def place_of(
     """
     part = share / share.sum()
     edges = np.concatenate([[0.0], np.cumsum(part)])
-    seen = np.zeros(len(part))
+    likelihood = np.zeros(len(part))
     for place in range(len(part)):
-        border = edges[place + 1]
-        back = _side(part, edges, border, before, -lag_before, options.stray)
-        seen[place] = back + _side(part, edges, border, after, lag_after, options.stray)
-    probability = np.exp(options.weight * (seen - seen.max()))
+        boundary = edges[place + 1]
+        back = _side(part, edges, boundary, before, -lag_before, options.stray)
+        likelihood[place] = back + _side(part, edges, boundary, after, lag_after, options.stray)
+    probability = np.exp(options.weight * (likelihood - likelihood.max()))
     best = int(np.argmax(probability))
     return best + 1 if probability[best] >= options.sure * probability.sum() else None
 
 
-def _side(part: FloatArray, edges: FloatArray, border: float, steps: IntArray, lag: FloatArray, stray: float) -> float:
+def _side(
+    part: FloatArray, edges: FloatArray, boundary: float, steps: IntArray, lag: FloatArray, stray: float
+) -> float:
     """Return the log likelihood of the neighbours on one side, if the rare step is at this boundary of an iteration.
 
     A neighbour lies anywhere within its lag of the boundary, before it where the lag is negative: the rest of the lag
@@ -385,10 +387,10 @@ def _side(part: FloatArray, edges: FloatArray, border: float, steps: IntArray, l
     for step, reach in zip(steps.tolist(), np.clip(lag, -1.0, 1.0).tolist(), strict=True):
         if step < 0 or reach == 0:
             continue
-        low, high = min(border, border + reach), max(border, border + reach)
+        low, high = min(boundary, boundary + reach), max(boundary, boundary + reach)
         # The iterations before and after follow without a gap.
         common = sum(
-            max(0.0, min(high, edges[step + 1] + turn) - max(low, edges[step] + turn)) for turn in (-1.0, 0.0, 1.0)
+            max(0.0, min(high, edges[step + 1] + shift) - max(low, edges[step] + shift)) for shift in (-1.0, 0.0, 1.0)
         )
         total += float(np.log((1 - stray) * common / abs(reach) + stray * part[step]))
     return total

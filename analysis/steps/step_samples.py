@@ -26,7 +26,7 @@ class Story:
         step: (s,) from 0, or -1 for none.
         time_s: (s,) seconds.
         weight: (s,) ticks.
-        stretch: (s,) number that changes with the thread and the episode of the phase.
+        segment: (s,) number that changes with the thread and the episode of the phase.
         interval: (s,) of each sample.
         sample: (s,) index in the profile.
     """
@@ -34,7 +34,7 @@ class Story:
     step: IntArray
     time_s: FloatArray
     weight: IntArray
-    stretch: IntArray
+    segment: IntArray
     interval: IntArray
     sample: IntArray
 
@@ -64,10 +64,10 @@ def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, bus
 def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray, interval: IntArray) -> Story:
     """Return the samples of some threads. use, step: see driving_threads; `use` is ascending. interval: (s,)."""
     samples = profile.samples
-    mine = np.flatnonzero(np.isin(samples.thread[use], threads))
+    selected = np.flatnonzero(np.isin(samples.thread[use], threads))
     if len(threads) > 1:
-        mine = mine[np.argsort(samples.thread[use[mine]], kind="stable")]
-    use, step, interval = use[mine], step[mine], interval[mine]
+        selected = selected[np.argsort(samples.thread[use[selected]], kind="stable")]
+    use, step, interval = use[selected], step[selected], interval[selected]
     new = (np.diff(samples.thread[use], prepend=-1) != 0) | (np.diff(interval, prepend=0) > 1)
     return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval, use)
 
@@ -87,19 +87,22 @@ def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: fl
     busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
     # Intervals of other phases have no data here.
     length, error = _iteration_s(busy / lanes, np.where(busy > 0, calls, 0) / lanes)
-    together = (np.diff(story.stretch) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
+    together = (np.diff(story.segment) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
     at = np.flatnonzero(together)
     wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
     # Ticks are late by up to one of the kernel's. Wall time is more exact, if the thread was running.
     ran = np.abs(wall - used) <= late / rate_hz
-    near = story.interval[at]
-    lag, unsure = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, late / 2 / rate_hz) / length[near]
-    known = np.isfinite(lag) & (length[near] > 0)
-    error = lag * error[near] + unsure
-    return Pairs(story.step[at][known], story.step[at + 1][known], lag[known], error[known])
+    interval = story.interval[at]
+    lag, unsure = (
+        np.where(ran, wall, used) / length[interval],
+        np.where(ran, 0.0, late / 2 / rate_hz) / length[interval],
+    )
+    is_finite = np.isfinite(lag) & (length[interval] > 0)
+    error = lag * error[interval] + unsure
+    return Pairs(story.step[at][is_finite], story.step[at + 1][is_finite], lag[is_finite], error[is_finite])
 
 
-def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+def neighbours_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Return the neighbours of each visit of a step: the step before, seconds to it, the step after, and seconds.
 
     A step is -1 where the visit has no neighbouring sample.
@@ -107,12 +110,12 @@ def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, 
     inside = story.step == step
     first = np.flatnonzero(inside & ~np.concatenate([[False], inside[:-1]]))
     last = np.flatnonzero(inside & ~np.concatenate([inside[1:], [False]]))
-    back, ahead = np.maximum(first - 1, 0), np.minimum(last + 1, len(inside) - 1)
-    has_back = (back < first) & (story.stretch[back] == story.stretch[first])
-    has_ahead = (ahead > last) & (story.stretch[ahead] == story.stretch[last])
+    back, following = np.maximum(first - 1, 0), np.minimum(last + 1, len(inside) - 1)
+    has_back = (back < first) & (story.segment[back] == story.segment[first])
+    has_following = (following > last) & (story.segment[following] == story.segment[last])
     before = np.where(has_back, story.step[back], -1)
-    after = np.where(has_ahead, story.step[ahead], -1)
-    gap_before, gap_after = story.time_s[first] - story.time_s[back], story.time_s[ahead] - story.time_s[last]
+    after = np.where(has_following, story.step[following], -1)
+    gap_before, gap_after = story.time_s[first] - story.time_s[back], story.time_s[following] - story.time_s[last]
     return before, gap_before, after, gap_after
 
 
@@ -165,19 +168,21 @@ class Pairs:
     error: FloatArray
 
 
-def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOptions = STEPS) -> list[int]:
+def order_of(share: FloatArray, pairs: Pairs, called_since: IntArray, options: StepOptions = STEPS) -> list[int]:
     """Return steps in their order, from step 0 on; steps whose order is unknown are left out.
 
     Args:
-        share: (m,) share of an iteration that each step takes. Step 0 is the one that `ahead` refers to.
+        share: (m,) share of an iteration that each step takes. Step 0 is the one that `called_since` refers to.
         pairs: of these steps.
-        ahead: (s, m) at the end of an interval: 1 where the step has been called since step 0, 0 where not, -1 unknown.
+        called_since: (s, m) at ends of intervals: 1 if the step has been called since step 0, 0 if not, -1 unknown.
         options: thresholds.
     """
     steps = np.argsort(-share[1:], kind="stable")[: MOST - 1] + 1
     kept = [0, *np.sort(steps).tolist()]
     while len(kept) > 2:
-        order = _best_order(share[kept], _of_steps(pairs, kept, len(share), options.furthest), ahead[:, kept], options)
+        order = _best_order(
+            share[kept], _of_steps(pairs, kept, len(share), options.furthest), called_since[:, kept], options
+        )
         if order is not None:
             return [kept[i] for i in order]
         # Of the steps without an order, drop the smallest, which has the fewest samples.
@@ -193,15 +198,15 @@ def _of_steps(pairs: Pairs, kept: list[int], count: int, furthest: float) -> Pai
     return Pairs(number[pairs.first[use]], number[pairs.second[use]], pairs.lag[use], pairs.error[use])
 
 
-def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOptions) -> list[int] | None:
+def _best_order(share: FloatArray, pairs: Pairs, called_since: IntArray, options: StepOptions) -> list[int] | None:
     """Return the order that is far more likely than all others, None if there is none."""
     part = share / share.sum()
-    rest = np.array(list(permutations(range(1, len(part)))))
-    orders = np.concatenate([np.zeros((len(rest), 1), dtype=np.int64), rest], axis=1)
-    ends = _from_ends(orders, part, ahead, options.misread)
+    permuted = np.array(list(permutations(range(1, len(part)))))
+    orders = np.concatenate([np.zeros((len(permuted), 1), dtype=np.int64), permuted], axis=1)
+    ends = _from_ends(orders, part, called_since, options.misread)
     stays, changes = _from_pairs(orders, part, pairs, options.stray)
-    seen = ends + stays + changes
-    probability = np.exp(options.weight * (seen - seen.max()))
+    likelihood = ends + stays + changes
+    probability = np.exp(options.weight * (likelihood - likelihood.max()))
     best = int(np.argmax(probability))
     if probability[best] < options.sure * probability.sum():
         return None
@@ -209,18 +214,18 @@ def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepO
     return orders[best].tolist() if ends[best] >= 0 and changes[best] >= 0 else None
 
 
-def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray, misread: float) -> FloatArray:
+def _from_ends(orders: IntArray, part: FloatArray, called_since: IntArray, misread: float) -> FloatArray:
     """Return the log likelihood of each order, over chance, from the steps called by the ends of intervals."""
     m = len(part)
     bit = 1 << np.arange(m)
     # Steps that have been called while the k-th one runs.
     called = np.cumsum(bit[orders], axis=1)
     out = np.zeros(len(orders))
-    patterns, count = np.unique(ahead[:, 1:], axis=0, return_counts=True)
+    patterns, count = np.unique(called_since[:, 1:], axis=0, return_counts=True)
     for pattern, times in zip(patterns, count, strict=True):
-        known = int(bit[1:][pattern >= 0].sum())
-        if known:
-            fits = (called & known) == int(bit[1:][pattern == 1].sum())
+        known_bits = int(bit[1:][pattern >= 0].sum())
+        if known_bits:
+            fits = (called & known_bits) == int(bit[1:][pattern == 1].sum())
             likely = (fits * part[orders]).sum(axis=1)
             chance = 0.5 ** int((pattern >= 0).sum())
             out += times * np.log((1 - misread) * likely / chance + misread)
@@ -237,11 +242,11 @@ def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs, stray: float) 
     offset = np.empty_like(start)
     np.put_along_axis(offset, orders, start, axis=1)
     bins = np.rint(offset * BINS).astype(np.int64)
-    seen = _count_pairs(pairs, len(part))
+    counts = _count_pairs(pairs, len(part))
     out = np.zeros((2, len(SCATTER), len(orders)))
-    for i, j in np.argwhere(seen.any(axis=(0, 3, 4))).tolist():
-        likely = _likelihoods(seen[:, i, j], part[i], part[j], stray)[:, (bins[:, j] - bins[:, i]) % BINS]
-        left = _leaving(seen[:, i, j], part[i], stray)[:, None] if i != j else likely
+    for i, j in np.argwhere(counts.any(axis=(0, 3, 4))).tolist():
+        likely = _likelihoods(counts[:, i, j], part[i], part[j], stray)[:, (bins[:, j] - bins[:, i]) % BINS]
+        left = _leaving(counts[:, i, j], part[i], stray)[:, None] if i != j else likely
         out[0] += left
         out[1] += likely - left
     best: FloatArray = np.take_along_axis(out, out.sum(axis=0).argmax(axis=0)[None, None, :], axis=1)[:, 0]
@@ -261,7 +266,7 @@ def _count_pairs(pairs: Pairs, m: int) -> IntArray:
     return out
 
 
-def _likelihoods(seen: IntArray, first: float, second: float, stray: float) -> FloatArray:
+def _likelihoods(counts: IntArray, first: float, second: float, stray: float) -> FloatArray:
     """Return the log likelihood of the pairs of two steps over chance, shape (scatters, bins).
 
     seen: (scatters, classes, bins) pairs. first, second: shares of an iteration that the steps take. Bin d of the
@@ -269,19 +274,19 @@ def _likelihoods(seen: IntArray, first: float, second: float, stray: float) -> F
     """
     at = np.arange(BINS)
     turned = (at[None, :] - at[:, None]) % BINS
-    out = np.zeros((len(seen), BINS))
+    out = np.zeros((len(counts), BINS))
     for number, width in enumerate(CLASSES):
-        if seen[:, number].any():
-            out += seen[:, number] @ np.log(_over_chance(first, second, width, stray))[turned].T
+        if counts[:, number].any():
+            out += counts[:, number] @ np.log(_over_chance(first, second, width, stray))[turned].T
     return out
 
 
-def _leaving(seen: IntArray, first: float, stray: float) -> FloatArray:
+def _leaving(counts: IntArray, first: float, stray: float) -> FloatArray:
     """Return the log likelihood over chance of pairs whose second sample has left the first's step: (scatters,)."""
-    out = np.zeros(len(seen))
+    out = np.zeros(len(counts))
     for number, width in enumerate(CLASSES):
         stays = _over_chance(first, first, width, stray) * first
-        out += seen[:, number] @ np.log(np.maximum(1 - stays, stray * (1 - first)) / (1 - first))
+        out += counts[:, number] @ np.log(np.maximum(1 - stays, stray * (1 - first)) / (1 - first))
     return out
 
 
@@ -355,8 +360,8 @@ def spans_of(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Fl
         ticks: (n,) of the step's driver. A driver that waits, or whose processor others have, has not ended its loop.
     """
     whole = _bridged(members)
-    found = _spans(counts[whole], whole, width_s[whole], ticks[whole])
-    return replace(found, covered=found.covered[np.searchsorted(whole, members)])
+    spans = _spans(counts[whole], whole, width_s[whole], ticks[whole])
+    return replace(spans, covered=spans.covered[np.searchsorted(whole, members)])
 
 
 def _bridged(members: IntArray) -> IntArray:
@@ -369,12 +374,12 @@ def _bridged(members: IntArray) -> IntArray:
 
 def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: FloatArray) -> Spans:
     """Compute the spans of a step in some intervals, members; all other arguments, (s,), are of these."""
-    stretch = np.cumsum(np.diff(members, prepend=members[:1]) > 1)
+    segment = np.cumsum(np.diff(members, prepend=members[:1]) > 1)
     at = np.flatnonzero(counts)
     covered = np.zeros(len(members), dtype=np.bool_)
     if not len(at):
         return Spans(covered, 0.0, 0, np.inf)
-    together = np.diff(stretch[at]) == 0
+    together = np.diff(segment[at]) == 0
     gap, used = np.diff(at), np.diff(np.cumsum(ticks)[at])
     calls = max(int(counts[at[1:]][together].sum()), 1)
     usual = max(float(gap[together].sum()) / calls, 1.0)
@@ -388,7 +393,7 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
     slow, fast = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     for run in np.split(at, cut):
         first, last = int(run[0]), int(run[-1])
-        own = np.flatnonzero(stretch == stretch[first])
+        own = np.flatnonzero(segment == segment[first])
         covered[max(first - reach, int(own[0])) : min(last + max(reach, 1), int(own[-1])) + 1] = True
         # From one call to another one, each somewhere in its interval; or only the intervals between these.
         for sums, end in ((slow, last), (fast, last - 1)):
@@ -399,7 +404,7 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
     usual_s = float(width_s.mean())
     by_ends = _sum(slow, BLUR * usual_s / slow[0] if slow[0] else np.inf)
     by_inner = _sum(fast, BLUR / fast[1] if fast[1] else np.inf)
-    seconds, calls, error = min(by_inner, by_ends, key=lambda found: found[2])
+    seconds, calls, error = min(by_inner, by_ends, key=lambda estimate: estimate[2])
     return Spans(covered, seconds, calls, error)
 
 

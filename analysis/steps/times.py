@@ -35,27 +35,27 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
         besides = [driven - _per_interval(phase, lanes, lanes.story.step == i) for i in range(len(steps))]
         spans = [spans_of(c, phase.members, width, left) for c, left in zip(counts.T, besides, strict=True)]
         needed = phase.options.holds * float(driven.sum())
-        holds = [float(driven[phase.members[found.covered]].sum()) >= needed > 0 for found in spans]
+        usable = [float(driven[phase.members[span.covered]].sum()) >= needed > 0 for span in spans]
     else:
-        spans, holds = [], [True] * len(steps)
-    found = find_recurrence(counts, phase.members, share, lanes.count, holds, phase.options)
-    if found is None:
+        spans, usable = [], [True] * len(steps)
+    recurrence = find_recurrence(counts, phase.members, share, lanes.count, usable, phase.options)
+    if recurrence is None:
         return steps
     if above is None:
-        here = spans[found.reference]
+        here = spans[recurrence.reference]
         period = here.seconds * lanes.count / here.calls if here.error <= phase.options.error else None
         cpu = _on_cpu(phase, lanes, here.covered)
     else:
-        period, cpu = _inner_period(phase, lanes, above, found, counts), None
+        period, cpu = _inner_period(phase, lanes, above, recurrence, counts), None
     if period is None:
         return steps
-    places = places_of(phase, loop, lanes, counts, found, period, above)
-    timed = [_with_recurrence(step, found, i, period, cpu, places.get(i)) for i, step in enumerate(steps)]
+    places = places_of(phase, loop, lanes, counts, recurrence, period, above)
+    timed = [_with_recurrence(step, recurrence, i, period, cpu, places.get(i)) for i, step in enumerate(steps)]
     if above is not None:
         return timed
-    known = np.array([step.period_s is not None for step in timed])
-    rest = rest_of(phase, lanes, here.covered, period, known)
-    return [replace(step, rest=rest) if step.period_s is not None else step for step in timed]
+    has_period = np.array([step.period_s is not None for step in timed])
+    remainder = rest_of(phase, lanes, here.covered, period, has_period)
+    return [replace(step, rest=remainder) if step.period_s is not None else step for step in timed]
 
 
 def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Called | None) -> Step:
@@ -125,14 +125,16 @@ def _on_cpu(phase: PhaseCalls, lanes: Lanes, covered: BoolArray) -> float | None
     return min(used / lanes.count / wall, 1.0) if wall > 0 else None
 
 
-def _inner_period(phase: PhaseCalls, lanes: Lanes, above: Called, found: Recurrence, counts: IntArray) -> float | None:
+def _inner_period(
+    phase: PhaseCalls, lanes: Lanes, above: Called, recurrence: Recurrence, counts: IntArray
+) -> float | None:
     """Return the period of a loop within a step, from the step's share of the phase's time; None if unknown.
 
     A loop that runs for only a part of the step has no period there.
     """
-    profile, options, reference = phase.profile, phase.options, found.reference
+    profile, options, reference = phase.profile, phase.options, recurrence.reference
     calls = int(counts[phase.members, reference].sum())
-    related = float(lanes.ticks[found.every > 0].sum())
+    related = float(lanes.ticks[recurrence.every > 0].sum())
     own, all_ticks = float(lanes.story.weight[lanes.inside].sum()), float(lanes.story.weight.sum())
     if calls != above.calls and related < options.holds * own:
         return None
@@ -143,10 +145,14 @@ def _inner_period(phase: PhaseCalls, lanes: Lanes, above: Called, found: Recurre
 
 
 def _with_recurrence(
-    step: Step, found: Recurrence, number: int, period: float, cpu: float | None, place: int | None
+    step: Step, recurrence: Recurrence, number: int, period: float, cpu: float | None, place: int | None
 ) -> Step:
     """Set the recurrence of a step."""
-    every, times, mean = int(found.every[number]), int(found.times[number]), float(found.per_iteration[number])
+    every, times, mean = (
+        int(recurrence.every[number]),
+        int(recurrence.times[number]),
+        float(recurrence.per_iteration[number]),
+    )
     if not mean and place is None:
         return step
     return replace(
@@ -183,14 +189,14 @@ def rest_of(phase: PhaseCalls, lanes: Lanes, covered: BoolArray, period_s: float
     iterations = float((profile.end_s - profile.start_s)[members].sum()) / period_s
     if not here.any() or iterations <= 0:
         return None
-    kind = phase.spent[story.sample]
+    kind = phase.kind_of_time[story.sample]
     outside = here & ~np.append(timed, False)[np.maximum(story.step, -1)] & (kind >= 0)
     ticks = np.bincount(kind[outside], weights=story.weight[outside], minlength=len(SPENT))
     seconds = ticks / profile.metadata.rate_hz / lanes.count / iterations
     waits = here & (kind > WORK)
     function = profile.paths.function[profile.samples.node[story.sample[waits]]]
-    known = function >= 0
-    time = np.bincount(function[known], weights=story.weight[waits][known], minlength=len(profile.functions))
+    resolved = function >= 0
+    time = np.bincount(function[resolved], weights=story.weight[waits][resolved], minlength=len(profile.functions))
     largest = np.lexsort((np.arange(len(time)), -time))[:MOST]
     named = tuple(profile.functions[i] for i in largest.tolist() if time[i] > 0 and profile.functions[i].imported)
     return Rest({name: float(s) for name, s in zip(SPENT, seconds.tolist(), strict=True) if s > 0}, named)

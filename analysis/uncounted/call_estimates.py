@@ -15,7 +15,7 @@ from incprof.analysis.uncounted.loop_run import LoopPeriods, calls_of
 from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, calls_are_bounded, code_is_known
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.time_use import SELDOM, SURE, Visits, entries_and_samples, tree_ticks, visits
+from incprof.model.time_use import SELDOM, SURE, CallEstimate, entries_and_samples, estimate_calls, tree_ticks
 
 
 class CallsSeen:
@@ -44,7 +44,7 @@ class CallsSeen:
         """Samples that have each function on the stack, by interval: sparse (n, f)."""
         return self._inside
 
-    def of(self, members: IntArray) -> Callable[[int], Visits]:
+    def of(self, members: IntArray) -> Callable[[int], CallEstimate]:
         """Return a function that estimates call counts over the given intervals."""
         entered = np.asarray(self._entered[members].sum(axis=0)).ravel()
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
@@ -53,12 +53,12 @@ class CallsSeen:
         repeated = self._loops.in_intervals(members)
         ticks = self._chains.inclusive(np.asarray(self._ticks[members].sum(axis=0), dtype=np.float64).ravel())
 
-        def judged(function: int) -> Visits:
+        def judged(function: int) -> CallEstimate:
             seen = round(entered[function])
-            found = visits(seen, round(inside[function]), around, bounded=bool(self._bounded[function]))
+            found = estimate_calls(seen, round(inside[function]), around, bounded=bool(self._bounded[function]))
             calls = calls_of(np.flatnonzero(self._chains.function == function).tolist(), ticks, repeated)
-            if calls is not None and calls.visits.is_closer_than(found):
-                return calls.visits
+            if calls is not None and calls.estimate.is_closer_than(found):
+                return calls.estimate
             if found.is_known or judge is None or not self._bounded_by_dense_samples[function]:
                 return found
             return judge(self._on_stack(function)) or found
@@ -161,7 +161,7 @@ class Bursts:
         worth = np.where(seen >= SEEN_AGAIN, calls**2 / np.maximum(squares, 1e-300), 1.0)
         return np.where(seen >= SEEN_AGAIN, gammaincinv(worth, OUTSIDE) / worth * calls, 0.0)
 
-    def in_intervals(self, members: IntArray) -> Callable[[BoolArray], Visits | None]:
+    def in_intervals(self, members: IntArray) -> Callable[[BoolArray], CallEstimate | None]:
         """Return a function that estimates the calls of a function on the stack of nodes, (q,), in some intervals.
 
         It returns None if dense samples are too few, or too sparse as well.
@@ -171,7 +171,7 @@ class Bursts:
         here = wanted[self.interval]
         stands_for = self._stands_for(wanted, here)
 
-        def judged(inside: BoolArray) -> Visits | None:
+        def judged(inside: BoolArray) -> CallEstimate | None:
             entered = here & inside[self.after] & ~inside[self.before]
             seen, of = int(entered.sum()), int(here.sum())
             of_it = int((here & inside[self.after]).sum())
@@ -184,7 +184,7 @@ class Bursts:
             low = float(gammaincinv(worth, OUTSIDE)) / worth  # of a chi-squared variable with twice as many degrees
             high = float(gammaincinv(worth + 1.0, 1.0 - OUTSIDE)) / worth
             missed = -math.log1p(-seen / chance) * chance / seen
-            return Visits(max(round(low * calls), 1), high * missed * calls, calls)
+            return CallEstimate(max(round(low * calls), 1), high * missed * calls, calls)
 
         return judged
 

@@ -16,7 +16,7 @@ from incprof.analysis.uncounted.rhythm import FEWEST, Period, period_of
 from incprof.analysis.uncounted.sampled_calls import frames_of
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.time_use import SURE, Visits, visits
+from incprof.model.time_use import SURE, CallEstimate, estimate_calls
 
 # A sample may be this many ticks late without the thread having waited.
 LATE = 0.6
@@ -175,8 +175,8 @@ class LoopRun:
         upto = np.cumsum(self.ticks) / self.rate_hz / self.period.seconds
         off = SURE * self.period.error + LOST
         low, high = upto[-1] / (1 + off) - 1, upto[-1] / (1 - off) + 1  # the first and the last may be partial
-        visits = Visits(max(math.floor(low), 1), float(high), float(upto[-1]))
-        return Repeated(visits, np.diff(np.floor(upto), prepend=0.0).astype(np.int64))
+        estimate = CallEstimate(max(math.floor(low), 1), float(high), float(upto[-1]))
+        return Repeated(estimate, np.diff(np.floor(upto), prepend=0.0).astype(np.int64))
 
     def _as_seen(self) -> Repeated | None:
         """Return the iterations that samples show, if at even distances; otherwise some may be missed in between."""
@@ -184,7 +184,7 @@ class LoopRun:
         gap = np.diff(self.upto[entered])[np.diff(self.thread[entered]) == 0]
         if len(gap) < EVEN_TIMES - 1 or gap.std(ddof=1) > EVEN * gap.mean():
             return None
-        found = visits(len(entered), inside, len(self.node))
+        found = estimate_calls(len(entered), inside, len(self.node))
         return Repeated(found, self._times(entered)) if found.is_known else None
 
     def _times(self, entered: IntArray) -> IntArray:
@@ -195,17 +195,17 @@ class LoopRun:
         most = self.iterations
         if most is None:
             return None
-        known = [most if sure == 0 else self._seen(way[:sure], most.visits) for way, sure in ways.items()]
+        known = [most if sure == 0 else self._seen(way[:sure], most.estimate) for way, sure in ways.items()]
         parts = [each for each in known if each is not None]
         return joined(parts) if len(parts) == len(known) else None
 
-    def _seen(self, start: Part, most: Visits) -> Repeated | None:
+    def _seen(self, start: Part, most: CallEstimate) -> Repeated | None:
         """Return the occurrences of the start of a part in samples; None if it is not in nearly each iteration."""
         entered, _ = self._most_entered(start)
         number = len(entered)
         if number < (1 - EXACT) * most.calls:
             return None
-        return Repeated(Visits(number, max(most.high or 0.0, float(number)), float(number)), self._times(entered))
+        return Repeated(CallEstimate(number, max(most.high or 0.0, float(number)), float(number)), self._times(entered))
 
     def _most_entered(self, start: Part) -> tuple[IntArray, int]:
         """Return the occurrences of the most frequent part with the given start, all of which come at most as often.
@@ -368,11 +368,11 @@ class Repeated:
     """Calls that recur with the iterations of a loop.
 
     Attributes:
-        visits: estimate of their number.
+        estimate: their number.
         times: (n,) estimated calls in each interval.
     """
 
-    visits: Visits
+    estimate: CallEstimate
     times: IntArray
 
 
@@ -390,6 +390,6 @@ def calls_of(nodes: Sequence[int], ticks: FloatArray, known: Mapping[int, Repeat
 
 def joined(parts: Sequence[Repeated]) -> Repeated:
     """Return several calls as one."""
-    low, calls = (sum(getattr(each.visits, name) for each in parts) for name in ("seen", "calls"))
-    high = float(sum(each.visits.high or 0.0 for each in parts))
-    return Repeated(Visits(low, high, float(calls)), np.sum([each.times for each in parts], axis=0))
+    low, calls = (sum(getattr(each.estimate, name) for each in parts) for name in ("low", "calls"))
+    high = float(sum(each.estimate.high or 0.0 for each in parts))
+    return Repeated(CallEstimate(low, high, float(calls)), np.sum([each.times for each in parts], axis=0))

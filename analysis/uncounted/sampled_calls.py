@@ -9,7 +9,7 @@ import numpy as np
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.names import is_entry
-from incprof.model.time_use import SURE, visits
+from incprof.model.time_use import SURE, estimate_calls
 
 # Calls seen this often are known to end.
 SEEN_AGAIN = 3
@@ -245,7 +245,7 @@ class _Recurring:
         """Return the same over parts of which hardly any occurrence is missed, allowing for chance."""
         kept = {}
         for key, number in self.times.items():
-            if visits(round(number + SURE * number**0.5), self.inside[key], self.around[key]).is_known:
+            if estimate_calls(round(number + SURE * number**0.5), self.inside[key], self.around[key]).is_known:
                 kept[key] = number
         return self._most(kept)
 

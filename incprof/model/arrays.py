@@ -23,8 +23,8 @@ def numbered(values: IntArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     """
     top = int(values.max(initial=-1)) + 1
     if top > DENSE * len(values) + 2**16 or int(values.min(initial=0)) < 0:
-        found, place = np.unique(values, return_inverse=True)
-        return found.astype(np.int64), place.ravel()
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct.astype(np.int64), place.ravel()
     there = np.zeros(top, dtype=np.bool_)
     there[values] = True
     return np.flatnonzero(there), (np.cumsum(there) - 1)[values]

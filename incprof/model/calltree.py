@@ -193,12 +193,12 @@ class CodeLoops:
 
     def lies_in(self, inner: IntArray, outer: IntArray) -> BoolArray:
         """Return whether loops equal or lie inside others: (m,) each, True where `inner` is `outer` or inside it."""
-        found: BoolArray = (inner == outer) & (outer > 0)
+        inside: BoolArray = (inner == outer) & (outer > 0)
         loop = np.maximum(inner, 0)
         while loop.any():
             loop = self.around[loop]
-            found |= (loop == outer) & (outer > 0)
-        return found
+            inside |= (loop == outer) & (outer > 0)
+        return inside
 
 
 def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Range], int]]:
@@ -213,20 +213,20 @@ def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Ran
     joined: dict[int, set[Range]] = {}
     for target, body in bodies:
         joined.setdefault(target, set()).update(body)
-    found: list[tuple[list[Range], int]] = []
+    loops: list[tuple[list[Range], int]] = []
     for body in sorted({tuple(sorted(body)) for body in joined.values()}, key=lambda body: (-_bytes(body), body)):
-        holds = (i for i in range(len(found) - 1, -1, -1) if all(_covers(found[i][0], part) for part in body))
-        found.append((list(body), next(holds, -1)))
-    return found
+        enclosing = (i for i in range(len(loops) - 1, -1, -1) if all(_covers(loops[i][0], part) for part in body))
+        loops.append((list(body), next(enclosing, -1)))
+    return loops
 
 
 def innermost(loops: Sequence[tuple[Sequence[Range], int]], address: IntArray) -> IntArray:
     """Return the position of the innermost loop that contains each address, (m,), -1 for none."""
-    found = np.full(len(address), -1, dtype=np.int64)
+    position_of = np.full(len(address), -1, dtype=np.int64)
     for position, (body, _) in enumerate(loops):  # in order of decreasing size
         for low, high in body:
-            found[(address >= low) & (address <= high)] = position
-    return found
+            position_of[(address >= low) & (address <= high)] = position
+    return position_of
 
 
 def _bytes(body: Sequence[Range]) -> int:

@@ -94,10 +94,10 @@ class _Weights:
 
     def __init__(self, pieces: _Pieces, piece: IntArray, function: IntArray, weight: FloatArray, functions: int):
         self._pieces, self._functions = pieces, functions
-        known = function >= 0
-        key = piece[known] * functions + function[known]
+        resolved = function >= 0
+        key = piece[resolved] * functions + function[resolved]
         self._key, place = np.unique(key, return_inverse=True)
-        self._weight = np.bincount(place.ravel(), weights=weight[known], minlength=len(self._key))
+        self._weight = np.bincount(place.ravel(), weights=weight[resolved], minlength=len(self._key))
 
     def divided(
         self,
@@ -168,19 +168,19 @@ def _calls(
     tree, arcs, size = profile.tree, profile.arcs, shape[1]
     caller = np.where(tree.parent > 0, tree.function[tree.parent], -1)
     key = (caller.astype(np.int64) + 1) * size + tree.function
-    known, arc = np.unique((arcs.caller.astype(np.int64) + 1) * size + arcs.callee, return_inverse=True)
-    at = np.minimum(np.searchsorted(known, key), max(len(known) - 1, 0))
-    made = np.flatnonzero((tree.function >= 0) & (known[at] == key)) if len(known) else np.zeros(0, dtype=np.int64)
+    keys, arc = np.unique((arcs.caller.astype(np.int64) + 1) * size + arcs.callee, return_inverse=True)
+    at = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
+    callers = np.flatnonzero((tree.function >= 0) & (keys[at] == key)) if len(keys) else np.zeros(0, dtype=np.int64)
     count = csr_array((weight, (piece, tree.of_node[node])), shape=(len(pieces.end_s), len(tree.parent)))
-    by_arc = _stacked(pieces, count, tree.ancestors(), made, at[made], max(len(known), 1))
+    by_arc = _stacked(pieces, count, tree.ancestors(), callers, at[callers], max(len(keys), 1))
     named = np.flatnonzero(tree.function >= 0)
     by_function = _stacked(pieces, count, tree.ancestors(), named, tree.function[named], size)
     value = arcs.count.astype(np.float64)
     divided = by_arc.divided(arcs.interval, arc.ravel(), value, whole=True, other=(by_function, arcs.caller))
     from_arcs = csr_array((value, (arcs.interval, arcs.callee)), shape=profile.calls.shape)
-    rest = csr_array(profile.calls - from_arcs).tocoo()
-    more = by_function.divided(rest.row, rest.col, np.maximum(rest.data, 0.0), whole=True)
-    total = _summed(pieces, shape, arcs.callee, divided) + _summed(pieces, shape, rest.col, more)
+    uncovered = csr_array(profile.calls - from_arcs).tocoo()
+    more = by_function.divided(uncovered.row, uncovered.col, np.maximum(uncovered.data, 0.0), whole=True)
+    total = _summed(pieces, shape, arcs.callee, divided) + _summed(pieces, shape, uncovered.col, more)
     return csr_array(total), _arcs(pieces, arcs, divided)
 
 
@@ -190,8 +190,8 @@ def _stacked(
     """Return the weights of samples that have given nodes on their stacks; `what`: the item of each node."""
     from scipy.sparse import csr_array
 
-    stands = csr_array((np.ones(len(nodes)), (nodes, what)), shape=(ancestors.shape[0], size))
-    table = csr_array(count @ csr_array((ancestors @ stands) > 0, dtype=np.float64)).tocoo()
+    items = csr_array((np.ones(len(nodes)), (nodes, what)), shape=(ancestors.shape[0], size))
+    table = csr_array(count @ csr_array((ancestors @ items) > 0, dtype=np.float64)).tocoo()
     return _Weights(pieces, table.row.astype(np.int64), table.col.astype(np.int64), table.data, size)
 
 
@@ -213,9 +213,9 @@ def _arcs(pieces: _Pieces, arcs: Arcs, divided: tuple[IntArray, IntArray, FloatA
     if not use.any():
         return arcs
     keys = np.column_stack([pieces.new[piece[use]], arcs.caller[place[use]], arcs.callee[place[use]]])
-    found, where = np.unique(keys, axis=0, return_inverse=True)
-    count = np.bincount(where.ravel(), weights=part[use], minlength=len(found)).astype(arcs.count.dtype)
-    interval, caller, callee = (found[:, at].astype(arcs.interval.dtype) for at in range(3))
+    distinct, where = np.unique(keys, axis=0, return_inverse=True)
+    count = np.bincount(where.ravel(), weights=part[use], minlength=len(distinct)).astype(arcs.count.dtype)
+    interval, caller, callee = (distinct[:, at].astype(arcs.interval.dtype) for at in range(3))
     return Arcs(interval, caller, callee, count)
 
 
@@ -296,10 +296,10 @@ def _pooled_arcs(arcs: Arcs, group: IntArray) -> Arcs:
     if not len(arcs.interval):
         return arcs
     keys = np.column_stack([group[arcs.interval], arcs.caller, arcs.callee])
-    found, place = np.unique(keys, axis=0, return_inverse=True)
-    count = np.zeros(len(found), dtype=arcs.count.dtype)
+    distinct, place = np.unique(keys, axis=0, return_inverse=True)
+    count = np.zeros(len(distinct), dtype=arcs.count.dtype)
     np.add.at(count, place.ravel(), arcs.count)
-    interval, caller, callee = (found[:, at].astype(arcs.interval.dtype) for at in range(3))
+    interval, caller, callee = (distinct[:, at].astype(arcs.interval.dtype) for at in range(3))
     return Arcs(interval, caller, callee, count)
 
 

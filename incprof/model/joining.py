@@ -20,7 +20,7 @@ def some_intervals(profile: IntervalProfile, use: BoolArray) -> IntervalProfile:
     """Return the profile restricted to some intervals, (n,), times unchanged. Paths and functions stay."""
     place = np.cumsum(use) - 1
     samples, arcs = profile.samples, profile.arcs
-    seen = use[profile.interval_of_samples()] if len(samples.time_s) else np.zeros(0, dtype=np.bool_)
+    kept = use[profile.interval_of_samples()] if len(samples.time_s) else np.zeros(0, dtype=np.bool_)
     calls = use[arcs.interval]
     counters: dict[str, Any] = {f.name: _rows(getattr(profile.counters, f.name), use) for f in fields(Counters)}
     return replace(
@@ -33,7 +33,7 @@ def some_intervals(profile: IntervalProfile, use: BoolArray) -> IntervalProfile:
             place[arcs.interval[calls]].astype(arcs.interval.dtype), arcs.caller[calls], arcs.callee[calls],
             arcs.count[calls],
         ),
-        samples=Samples(**{f.name: getattr(samples, f.name)[seen] for f in fields(Samples)}),
+        samples=Samples(**{f.name: getattr(samples, f.name)[kept] for f in fields(Samples)}),
         counters=Counters(**counters),
     )  # fmt: skip
 
@@ -126,37 +126,37 @@ class _Modules:
         out = np.arange(max((module.id for module in modules), default=-1) + 2)
         out[-1] = -1
         for module in modules:
-            known = self._known.get((module.path, module.build_id))
-            if known is None:
-                known = module.id if module.id not in taken else max(taken) + 1
-                taken.add(known)
-                self._known[module.path, module.build_id] = known
-                self.all.append(replace(module, id=known))
-            out[module.id] = known
+            number = self._known.get((module.path, module.build_id))
+            if number is None:
+                number = module.id if module.id not in taken else max(taken) + 1
+                taken.add(number)
+                self._known[module.path, module.build_id] = number
+                self.all.append(replace(module, id=number))
+            out[module.id] = number
         return out
 
 
 def _paths(parts: Sequence[IntervalProfile]) -> tuple[PathTree, list[IntArray], Inlined | None]:
     """Return the paths of all parts as one trie, the new node of each part's nodes, and the functions inlined there."""
-    known: dict[tuple[int, int, int], int] = {}
-    nodes, below, beside = [], dict[int, list[int]](), dict[int, tuple[int, ...]]()
+    new_nodes: dict[tuple[int, int, int], int] = {}
+    nodes, below, related = [], dict[int, list[int]](), dict[int, tuple[int, ...]]()
     for part in parts:
         new = [0]
         tree = part.paths
         rows = zip(tree.parent.tolist()[1:], tree.function.tolist()[1:], tree.address.tolist()[1:], strict=True)
         for parent, function, address in rows:
-            new.append(known.setdefault((new[parent], function, address), len(known) + 1))
+            new.append(new_nodes.setdefault((new[parent], function, address), len(new_nodes) + 1))
         nodes.append(np.array(new, dtype=np.int64))
         if part.inlined is not None:
             below |= {new[node]: functions for node, functions in part.inlined.by_node().items()}
-            beside |= part.inlined.beside
-    table = np.array([(0, -1, 0), *known], dtype=np.int64)
+            related |= part.inlined.beside
+    table = np.array([(0, -1, 0), *new_nodes], dtype=np.int64)
     paths = PathTree(table[:, 0], table[:, 1], table[:, 2])
     if all(part.inlined is None for part in parts):
         return paths, nodes, None
     count = np.array([len(below.get(node, ())) for node in range(len(table))])
     function = np.array([f for node in range(len(table)) for f in below.get(node, ())], dtype=np.int64)
-    return paths, nodes, Inlined(np.concatenate([[0], np.cumsum(count)]), function, beside)
+    return paths, nodes, Inlined(np.concatenate([[0], np.cumsum(count)]), function, related)
 
 
 # Move a profile to another list of functions, so that those of several processes have the same indices.
@@ -178,12 +178,12 @@ def union(lists: Iterable[Sequence[Function]]) -> tuple[Function, ...]:
     """
     lists = [list(functions) for functions in lists]
     often = frozenset[Key]().union(*map(_often, lists))
-    found: dict[tuple[Key, int], Function] = {}
+    by_key: dict[tuple[Key, int], Function] = {}
     for functions in lists:
         for function in functions:
             key = key_of(function)
-            found.setdefault((key, function.address if key in often else 0), function)
-    return tuple(found.values())
+            by_key.setdefault((key, function.address if key in often else 0), function)
+    return tuple(by_key.values())
 
 
 def keys_of(functions: Sequence[Function]) -> list[Key]:
@@ -255,5 +255,5 @@ def _in_order(arcs: Arcs) -> Arcs:
 def _inlined(inlined: Inlined, new: IntArray) -> Inlined:
     """Return inlined functions at their new indices."""
     place = new.tolist()
-    beside = {place[one]: tuple(place[other] for other in others) for one, others in inlined.beside.items()}
-    return Inlined(inlined.first, _moved(inlined.function, new), beside)
+    related = {place[one]: tuple(place[other] for other in others) for one, others in inlined.beside.items()}
+    return Inlined(inlined.first, _moved(inlined.function, new), related)

@@ -119,8 +119,8 @@ def parse(symbol: str) -> Name:
     if GO.match(text):
         begin = text.rfind("/", 0, len(re.split(r"[(\[]", text, maxsplit=1)[0])) + 1
         return Name(text, marks, (text[begin:],), (begin,), len(text))
-    found, end = _parts(text)
-    named = {start: part for start, part in found.items() if part}
+    spans, end = _parts(text)
+    named = {start: part for start, part in spans.items() if part}
     if list(named.values())[-2:] == [LAMBDA, "operator()"]:
         end = named.popitem()[0] - len("::")
     return Name(text, marks, tuple(named.values()), tuple(named), end)

@@ -318,8 +318,8 @@ class Samples:
     @property
     def is_dense(self) -> BoolArray:
         """Return whether samples belong to dense sampling windows, (s,)."""
-        looks: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
-        return looks
+        dense: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
+        return dense
 
 
 @dataclass(frozen=True)
@@ -526,9 +526,9 @@ def _values_at(matrix: csr_array, row: IntArray, col: IntArray) -> npt.NDArray[n
     """Return a sparse matrix's entries at positions that are sorted by (row, col) and cover all non-zero ones."""
     entries = matrix.tocoo()
     width = np.int64(matrix.shape[1])
-    wanted = row.astype(np.int64) * width + col
-    values = np.zeros(len(wanted), dtype=entries.data.dtype)
+    positions = row.astype(np.int64) * width + col
+    values = np.zeros(len(positions), dtype=entries.data.dtype)
     use = entries.data != 0
     place = entries.row[use].astype(np.int64) * width + entries.col[use]
-    values[np.searchsorted(wanted, place)] = entries.data[use]
+    values[np.searchsorted(positions, place)] = entries.data[use]
     return values

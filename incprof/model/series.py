@@ -192,8 +192,8 @@ OF_A_KIND = re.compile(r"\w+/([\w-]+)/\w*|([\w -]+):\w+")
 
 def event_of(name: str) -> str:
     """Return the name of an event without core kind and mode: `cycles` for `cpu_core/cycles/u`."""
-    found = OF_A_KIND.fullmatch(name)
-    return (found[1] or found[2]) if found else name
+    match = OF_A_KIND.fullmatch(name)
+    return (match[1] or match[2]) if match else name
 
 
 def canonical(name: str) -> str | None:
@@ -207,13 +207,13 @@ def canonical_names(names: Sequence[str]) -> list[str]:
     Columns that would get the same name, such as those of two core kinds, keep their own names, except for one that
     already has the canonical name.
     """
-    found = [canonical(name) for name in names]
+    canonical_names_of = [canonical(name) for name in names]
     for at, name in enumerate(names):
-        if (stands_for := STAND_INS.get(_plain(name))) is not None and stands_for not in found:
-            found[at] = stands_for
+        if (stands_for := STAND_INS.get(_plain(name))) is not None and stands_for not in canonical_names_of:
+            canonical_names_of[at] = stands_for
     return [
-        name if other is None or (other != name and (found.count(other) > 1 or other in names)) else other
-        for name, other in zip(names, found, strict=True)
+        name if other is None or (other != name and (canonical_names_of.count(other) > 1 or other in names)) else other
+        for name, other in zip(names, canonical_names_of, strict=True)
     ]
 
 

@@ -74,20 +74,20 @@ def in_runtime(profile: IntervalProfile) -> BoolArray:
     return inside
 
 
-def spent_on(profile: IntervalProfile) -> IntArray:
+def kind_of_time(profile: IntervalProfile) -> IntArray:
     """Return the class of each sample, (s,): indices of SPENT, -1 in the profiler."""
     samples = profile.samples
     of_function = np.array(
         [*(called_for(f.mangled) if f.imported else WORK for f in profile.functions), WORK], dtype=np.int64
     )
-    found = of_function[np.maximum(profile.paths.function, -1)][samples.node]
-    found[_below(profile, [FOR_DEVICE.match(f.mangled) is not None for f in profile.functions])[samples.node]] = DEVICE
-    found[in_runtime(profile)] = OPENMP
+    kind = of_function[np.maximum(profile.paths.function, -1)][samples.node]
+    kind[_below(profile, [FOR_DEVICE.match(f.mangled) is not None for f in profile.functions])[samples.node]] = DEVICE
+    kind[in_runtime(profile)] = OPENMP
     # A thread that runs parallel regions, without a function of the program on its stack, waits for the next region.
     workers = np.unique(samples.thread[_in_regions(profile)[samples.node]])
     without = np.isin(samples.kind, (LIBRARY, UNKNOWN)) & (samples.node == 0)
-    found[without & np.isin(samples.thread, workers)] = OPENMP
-    return np.where(samples.kind == PROFILER, -1, found)
+    kind[without & np.isin(samples.thread, workers)] = OPENMP
+    return np.where(samples.kind == PROFILER, -1, kind)
 
 
 def _in_regions(profile: IntervalProfile) -> BoolArray:
@@ -111,7 +111,7 @@ def spent_s(profile: IntervalProfile) -> FloatArray:
     if not len(profile.samples.time_s):
         out[:, WORK] = np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
         return out
-    kind = spent_on(profile)
+    kind = kind_of_time(profile)
     use = kind >= 0
     seconds = profile.samples.weight[use] / profile.metadata.rate_hz
     np.add.at(out, (profile.interval_of_samples()[use], kind[use]), seconds)
@@ -134,8 +134,8 @@ def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> c
 def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> tuple[csr_array, csr_array]:
     """Count entries, and the samples with each of the given functions on the stack: both sparse (n, f)."""
     samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
-    wanted = np.append(uncounted, False)
-    here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
+    selected = np.append(uncounted, False)
+    here = np.flatnonzero(selected[np.maximum(tree.function, -1)])
     place = (here, tree.function[here])
     on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
     # An unreadable stack, or a thread that waits for its next parallel region, ends no call.
@@ -193,47 +193,47 @@ SURE = 1.96
 
 
 @dataclass(frozen=True)
-class Visits:
+class CallEstimate:
     """A number of calls, estimated from samples.
 
     Attributes:
-        seen: lower bound.
+        low: lower bound.
         high: upper bound; None if there is none.
-        likely: estimate; equals `seen` if there is no better one.
+        likely: estimate; equals `low` if there is no better one.
     """
 
-    seen: int
+    low: int
     high: float | None
     likely: float | None = None
 
     @property
     def calls(self) -> int:
         """The best estimate."""
-        return self.seen if self.likely is None else round(self.likely)
+        return self.low if self.likely is None else round(self.likely)
 
     @property
     def is_known(self) -> bool:
         """True if the observed calls are about all calls."""
         return self.high is not None
 
-    def is_closer_than(self, other: Visits) -> bool:
+    def is_closer_than(self, other: CallEstimate) -> bool:
         """Return whether the bounds are closer to each other, relative to the calls."""
         if self.high is None or other.high is None:
             return self.high is not None
-        return self.high * other.seen < other.high * self.seen
+        return self.high * other.low < other.high * self.low
 
 
-def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
+def estimate_calls(entered: int, inside: int, around: int, *, bounded: bool = True) -> CallEstimate:
     """Estimate calls and their bounds from observed entries.
 
     Args:
-        seen: samples inside that follow one outside.
+        entered: samples inside that follow one outside.
         inside: samples in the code.
         around: samples in its caller, including those inside.
         bounded: False if calls may follow one another without any other code in between.
     """
     chance = inside * (1.0 - inside / around) if around else 0.0
-    part = seen / chance if chance > 0 else 1.0
+    part = entered / chance if chance > 0 else 1.0
     if part >= SELDOM or not bounded:
-        return Visits(seen, None)
-    return Visits(seen, max(-math.log1p(-part) * chance, seen + 1.0) + SURE * math.sqrt(seen))
+        return CallEstimate(entered, None)
+    return CallEstimate(entered, max(-math.log1p(-part) * chance, entered + 1.0) + SURE * math.sqrt(entered))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.features import Inclusive
-from incprof.analysis.segment_sums import at_best_lag, differences, how_different, inside
+from incprof.analysis.segment_sums import differences, how_different, scatter_by_lag, scatter_in_segments
 from incprof.analysis.thresholds import PHASES
 
 A, B = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.2, 0.7])
@@ -70,11 +70,11 @@ def test_scatter_is_one_for_ticks_alone_and_found_where_there_is_more(seed):
     plain = ticks_of([A] * 600, seed=seed)
     loose = ticks_of([rng.dirichlet(A * 100 / 3.0) for _ in range(600)], seed=seed)
     whole = np.array([0]), np.array([600])
-    for measure in (at_best_lag, lambda c, t: inside(c, t, *whole)):
+    for measure in (scatter_by_lag, lambda c, t: scatter_in_segments(c, t, *whole)):
         assert measure(plain.counts, plain.total).max() < 1.6
         assert 2.0 < measure(loose.counts, loose.total).max() < 7.0
 
 
 def test_scatter_does_not_see_what_alternates():
     ticks = ticks_of([A, B] * 100)
-    assert at_best_lag(ticks.counts, ticks.total).max() < 2.0
+    assert scatter_by_lag(ticks.counts, ticks.total).max() < 2.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.features import build_features, chain_mixes
+from incprof.analysis.features import build_features, profiles_by_call_path
 from incprof.model import LIBRARY
 from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import rows
@@ -26,7 +26,7 @@ def recorded(tmp_path, *intervals):
 
 def mix(profile):
     """{innermost function: ticks} of each interval."""
-    mixes = chain_mixes(profile)
+    mixes = profiles_by_call_path(profile)
     ticks, functions = mixes.own, mixes.functions
     names = ["" if f < 0 else profile.functions[f].name for f in functions]
     return [{name: round(float(v), 3) for name, v in zip(names, row, strict=True) if v > 0} for row in ticks.toarray()]
@@ -34,7 +34,7 @@ def mix(profile):
 
 def test_the_same_function_below_two_callers_is_two_columns(tmp_path):
     profile = recorded(tmp_path, *[({"main;solve;dot": 100}, {})] * 3, *[({"main;build;dot": 100}, {})] * 3)
-    mixes = chain_mixes(profile)
+    mixes = profiles_by_call_path(profile)
     ticks, functions = mixes.own, mixes.functions
     dots = [i for i, f in enumerate(functions) if f >= 0 and profile.functions[f].name == "dot"]
     assert ticks.toarray()[:, dots].tolist() == [[100, 0]] * 3 + [[0, 100]] * 3
@@ -83,7 +83,7 @@ def test_waiting_without_a_call_is_waiting(tmp_path):
 
 def test_without_call_paths_functions_are_the_columns():
     profile = rows("a=90 b=10", "a=40 b=60")
-    assert chain_mixes(profile) is None
+    assert profiles_by_call_path(profile) is None
     assert np.allclose(build_features(profile, share=True).x, [[0.9, 0.1], [0.4, 0.6]])
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.answer.confidence import again, drawn_again, how_sure
+from incprof.analysis.answer.confidence import drawn_again, recovery_rates, same_k_rate
 from incprof.analysis.answer.find import find_phases
 from incprof.errors import UsageError
 from incprof.readers.run import open_run, read_profile
@@ -22,16 +22,16 @@ def test_what_is_found_as_it_was_is_sure(values, seed):
     use = labels >= 0
     assert (drawn[:, use] == labels[use]).all()
     size = np.bincount(labels[use], minlength=int(labels.max(initial=-1)) + 1)
-    assert how_sure(labels, drawn) == pytest.approx(size / (size + 1.0))
-    assert again(labels, drawn) == 1.0
+    assert recovery_rates(labels, drawn) == pytest.approx(size / (size + 1.0))
+    assert same_k_rate(labels, drawn) == 1.0
 
 
 def test_halves_of_a_phase_are_not_the_phase():
     labels = np.array([0] * 10 + [1] * 10)
     drawn = np.array([[0] * 6 + [2] * 4 + [1] * 10])
-    assert how_sure(labels, drawn) == pytest.approx([6 / 11, 10 / 11])
-    assert how_sure(labels, drawn, whole=False) == pytest.approx([10 / 11, 10 / 11])
-    assert again(labels, drawn) == 0.0
+    assert recovery_rates(labels, drawn) == pytest.approx([6 / 11, 10 / 11])
+    assert recovery_rates(labels, drawn, whole=False) == pytest.approx([10 / 11, 10 / 11])
+    assert same_k_rate(labels, drawn) == 0.0
 
 
 def test_intervals_are_drawn_from_their_own_segment():

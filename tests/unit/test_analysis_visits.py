@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.segment_sums import visits_of
+from incprof.analysis.segment_sums import episodes_of
 
 
 def labels(text):
@@ -14,7 +14,7 @@ def labels(text):
 @given(st.lists(st.integers(-1, 3), max_size=40))
 def test_visits_hold_every_interval_once(values):
     found = labels("".join("." if v < 0 else str(v) for v in values))
-    visits = visits_of(found)
+    visits = episodes_of(found)
     for first, end, group, size in zip(visits.first, visits.end, visits.group, visits.size, strict=True):
         assert set(found[first:end]) <= {group, -1}
         assert (found[first:end] == group).sum() == size

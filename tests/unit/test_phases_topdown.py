@@ -12,9 +12,9 @@ from incprof.analysis.phases.changepoints import (
     FEWEST,
     Counts,
     Evidence,
-    alike_groups,
     change_points,
     overdispersion,
+    similar_groups,
     without_steps,
 )
 from incprof.analysis.phases.levels import in_bins, parts_of, sequence_and_parts
@@ -46,7 +46,7 @@ def found_in(category, fewest=FEWEST):
 
 
 def groups_of(evidence, segments, named):
-    return without_steps(evidence, alike_groups(evidence, segments, named), segments, named)
+    return without_steps(evidence, similar_groups(evidence, segments, named), segments, named)
 
 
 def test_whether_a_group_has_one_behaviour_is_computed_once():
@@ -57,7 +57,7 @@ def test_whether_a_group_has_one_behaviour_is_computed_once():
     asked = []
     without_steps(
         evidence,
-        alike_groups(evidence, spans, NAMED),
+        similar_groups(evidence, spans, NAMED),
         spans,
         NAMED,
         lambda group: bool(asked.append(tuple(sorted(group.segments)))),

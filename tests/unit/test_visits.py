@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from incprof.model.time_use import visits
+from incprof.model.time_use import estimate_calls
 
 
 def sampled(lengths_in: np.ndarray, lengths_out: np.ndarray, distance: float) -> tuple[int, int, int]:
@@ -18,7 +18,7 @@ def sampled(lengths_in: np.ndarray, lengths_out: np.ndarray, distance: float) ->
 @pytest.mark.parametrize(("length", "pause"), [(5.0, 5.0), (3.5, 8.0), (20.0, 3.5)])
 def test_calls_that_last_for_several_samples_are_all_seen(length: float, pause: float) -> None:
     calls = 400
-    found = visits(*sampled(np.full(calls, length), np.full(calls, pause), 1.0))
+    found = estimate_calls(*sampled(np.full(calls, length), np.full(calls, pause), 1.0))
     assert found.is_known
     assert found.seen == calls
     assert found.high is not None
@@ -29,14 +29,14 @@ def test_calls_that_last_for_several_samples_are_all_seen(length: float, pause: 
 def test_calls_of_random_length_lie_between_the_bounds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     calls = 500
-    found = visits(*sampled(rng.exponential(8.0, calls), rng.exponential(8.0, calls), 1.0))
+    found = estimate_calls(*sampled(rng.exponential(8.0, calls), rng.exponential(8.0, calls), 1.0))
     assert found.high is not None
     assert found.seen <= calls <= found.high
 
 
 def test_short_calls_may_be_any_number() -> None:
     rng = np.random.default_rng(1)
-    found = visits(*sampled(rng.exponential(0.01, 5000), rng.exponential(0.01, 5000), 1.0))
+    found = estimate_calls(*sampled(rng.exponential(0.01, 5000), rng.exponential(0.01, 5000), 1.0))
     assert not found.is_known
-    assert visits(1, 100, 100).high is None
-    assert visits(0, 0, 0).high is None
+    assert estimate_calls(1, 100, 100).high is None
+    assert estimate_calls(0, 0, 0).high is None

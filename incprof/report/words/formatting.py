@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len as cell_len
 from rich.cells import set_cell_size
 
-from incprof.model.time_use import Visits
+from incprof.model.time_use import CallEstimate
 from incprof.safe.printable import printable as printable
 
 JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
@@ -169,7 +169,7 @@ KIND, HEARTBEAT = "Kind", "Heartbeat"
 UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= a lower bound"
 
 
-def calls_words(calls: int, estimated: Visits | None) -> str:
+def calls_words(calls: int, estimated: CallEstimate | None) -> str:
     """Return `12 calls`; `~12 calls` if estimated, `>= 12 calls` for a lower bound; `-` if not counted."""
     words = count(calls, "call")
     if estimated is None:
@@ -179,12 +179,12 @@ def calls_words(calls: int, estimated: Visits | None) -> str:
     return f"~{words}" if estimated.is_known else f">= {words}"
 
 
-def calls_json(estimated: Visits | None) -> dict[str, object]:
+def calls_json(estimated: CallEstimate | None) -> dict[str, object]:
     """Return the bounds of an estimated number of calls; empty if it was counted. calls_high: None is unbounded."""
     if estimated is None:
         return {}
     high = None if estimated.high is None else round(estimated.high, 1)
-    return {"estimated": True, "calls_low": estimated.seen, "calls_high": high}
+    return {"estimated": True, "calls_low": estimated.low, "calls_high": high}
 
 
 # Wrap sentences that are longer than a line.

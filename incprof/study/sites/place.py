@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.segment_sums import visits_of
+from incprof.analysis.segment_sums import episodes_of
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, LoopLines, calls_by_phase, choose_loop, iterations
 from incprof.analysis.sites.times import heaviest_callers
 from incprof.analysis.uncounted.sampled_calls import called_again
@@ -165,7 +165,7 @@ class Placer:
 
         The episode's ends are known to half an interval each.
         """
-        seconds, calls, visits = self._code[index].whole.sum(axis=0), self._calls_of(index), visits_of(self._labels)
+        seconds, calls, visits = self._code[index].whole.sum(axis=0), self._calls_of(index), episodes_of(self._labels)
         wall, chosen = self._profile.end_s - self._profile.start_s, list(phases)
         episodes = np.array([np.count_nonzero(visits.group == phase) for phase in chosen])
         whole = np.array([wall[self._labels == phase].sum() for phase in chosen])

@@ -16,7 +16,7 @@ from incprof.analysis.energy import overlaps
 from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.intervals import suspensions
-from incprof.model.time_use import SPENT, spent_on
+from incprof.model.time_use import SPENT, kind_of_time
 from incprof.systems.waiting.causes import CAUSES, Cause, Reason, reason_of
 from incprof.systems.waiting.read import ONE_WAIT, Waits
 
@@ -362,7 +362,7 @@ def _spinning(profile: IntervalProfile, result: PhaseResult) -> dict[int, dict[C
     samples = profile.samples
     if not len(samples.time_s):
         return {}
-    kind, phase = spent_on(profile), result.labels[profile.interval_of_samples()]
+    kind, phase = kind_of_time(profile), result.labels[profile.interval_of_samples()]
     seconds = samples.weight / profile.metadata.rate_hz
     found: dict[int, dict[Cause, float]] = {}
     for name, cause in SPINNING.items():
