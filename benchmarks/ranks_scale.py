@@ -21,7 +21,7 @@ from benchmarks.simulated.truth import Truth
 from incprof.analysis.ranks.summary import adjusted_rand
 from incprof.model import IntArray
 from incprof.study import Study, StudyOptions
-from incprof.study.shared_phases import Found
+from incprof.study.shared_phases import SharedPhases
 
 HERE = Path(__file__).resolve().parent
 SIZES, INTERVALS = (64, 256, 1024), 3600
@@ -79,7 +79,7 @@ def _measured(bed: Bed, ranks: int, jobs: int) -> dict[str, Any]:
     return told
 
 
-def labels_of(found: Found, truth: Truth) -> tuple[IntArray, IntArray]:
+def labels_of(found: SharedPhases, truth: Truth) -> tuple[IntArray, IntArray]:
     """Return found and true phases of all recorded intervals that lie in one phase."""
     pairs = []
     for own in found.ranks.labels:

@@ -90,8 +90,8 @@ def bounds(counted: IntervalProfile, guessed: IntervalProfile) -> IntArray:
     out = np.zeros(4, dtype=np.int64)
     for index, function in enumerate(guessed.functions):
         true, seen = known.get(function.mangled, 0), judge(index)
-        if true and seen.seen:
-            right = seen.seen <= true and (seen.high is None or true <= seen.high)
+        if true and seen.low:
+            right = seen.low <= true and (seen.high is None or true <= seen.high)
             out += np.array([True, right, seen.is_known, right and seen.is_known])
     return out
 

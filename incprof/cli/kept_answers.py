@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from incprof.safe.inputs import Noticed, noticing, read_input, state_of
+from incprof.safe.inputs import RecordedInputs, read_input, recording_inputs, state_of
 from incprof.safe.jsonstore import JsonStore
 from incprof.safe.printable import PrintableStream, parse_json, printable_stream, unfiltered
 
@@ -35,34 +35,34 @@ OUT, ERR = "out", "err"
 # Number of integers in the state of a file.
 STATE = 5
 
-Said = list[tuple[str, str]]
+Output = list[tuple[str, str]]
 
 
 def answer(args: Namespace) -> int:
     """Run a verb, or print its cached answer; return the exit status."""
-    question = _question(args) if _may_be_kept(args) else None
+    question = _question(args) if _is_cacheable(args) else None
     if question is None:
         return int(args.run(args))
-    known = _load(args.directory)
-    for one in known:
+    cached = _load(args.directory)
+    for one in cached:
         if one["question"] == question and all(state_of(path) == state for path, state in one["files"]):
             return _repeat(one)
-    began, said = time.time_ns(), Said()
-    with noticing() as noticed, _heard(said):
+    began, output = time.time_ns(), Output()
+    with recording_inputs() as inputs, _copying_output(output):
         status = int(args.run(args))
         sys.stdout.flush()
-    files = _made_from(noticed, began)
-    if files is not None and sum(len(text) for _, text in said) <= MOST_TEXT:
-        others = [one for one in known if one["question"] != question][1 - MOST_ANSWERS :]
-        new = {"question": question, "status": status, "said": said, "files": files}
+    files = _input_states(inputs, began)
+    if files is not None and sum(len(text) for _, text in output) <= MOST_TEXT:
+        others = [one for one in cached if one["question"] != question][1 - MOST_ANSWERS :]
+        new = {"question": question, "status": status, "said": output, "files": files}
         JsonStore(args.directory, STORE, VERSION).save({"answers": [*others, new]})
     return status
 
 
-def _may_be_kept(args: Namespace) -> bool:
+def _is_cacheable(args: Namespace) -> bool:
     """Return whether the answer is text on stdout that depends on this machine only."""
-    elsewhere = args.plot is not None or args.counters is not None or args.dask is not None
-    return not elsewhere and not os.environ.get("DEBUGINFOD_URLS")
+    depends_on_other_files = args.plot is not None or args.counters is not None or args.dask is not None
+    return not depends_on_other_files and not os.environ.get("DEBUGINFOD_URLS")
 
 
 def _question(args: Namespace) -> str | None:
@@ -71,13 +71,13 @@ def _question(args: Namespace) -> str | None:
         here = os.getcwd()
     except OSError:  # it does not exist any more
         return None
-    given = {name: repr(value) for name, value in vars(args).items() if name not in ("run", "debug")}
+    arguments = {name: repr(value) for name, value in vars(args).items() if name not in ("run", "debug")}
     environment = {name: value for name, value in os.environ.items() if name not in OF_NO_MATTER}
     out = sys.stdout
     terminal = (out.isatty(), out.encoding, out.errors, tuple(shutil.get_terminal_size()))
     tools = [(tool, path and state_of(path)) for tool, path in ((tool, shutil.which(tool)) for tool in TOOLS)]
-    asked = [given, environment, here, os.geteuid(), terminal, tools, sys.version]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    identity = [arguments, environment, here, os.geteuid(), terminal, tools, sys.version]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def _load(directory: str) -> list[dict[str, Any]]:
@@ -97,12 +97,12 @@ def _checked(one: dict[str, Any], directory: str) -> dict[str, Any]:
     Raises:
         KeyError, TypeError, ValueError: it is invalid.
     """
-    said = [(which, text) for which, text in one["said"] if which in (OUT, ERR) and isinstance(text, str)]
+    output = [(which, text) for which, text in one["said"] if which in (OUT, ERR) and isinstance(text, str)]
     files = [(str(path), state) for path, state in one["files"]]
     here = [path for path, state in files if state and path.startswith(f"{directory}/") and len(state) == STATE]
-    if len(said) != len(one["said"]) or not here:
+    if len(output) != len(one["said"]) or not here:
         raise ValueError("no answer")
-    return {"question": str(one["question"]), "status": int(one["status"]), "said": said, "files": files}
+    return {"question": str(one["question"]), "status": int(one["status"]), "said": output, "files": files}
 
 
 def _repeat(one: dict[str, Any]) -> int:
@@ -114,9 +114,9 @@ def _repeat(one: dict[str, Any]) -> int:
     return int(one["status"])
 
 
-def _made_from(noticed: Noticed, began: int) -> list[tuple[str, Any]] | None:
+def _input_states(inputs: RecordedInputs, began: int) -> list[tuple[str, Any]] | None:
     """Return the input files of an answer, with their states; None if one of them may have changed meanwhile."""
-    if not noticed.complete:
+    if not inputs.complete:
         return None
     try:
         code = {path: state_of(path) for path in _code()}
@@ -124,9 +124,9 @@ def _made_from(noticed: Noticed, began: int) -> list[tuple[str, Any]] | None:
         return None
     if any(state is None or int(state[-1]) >= began for state in code.values()):
         return None
-    if any(state_of(path) != state for path, state in noticed.files.items()):
+    if any(state_of(path) != state for path, state in inputs.files.items()):
         return None
-    return sorted({**noticed.files, **code}.items())
+    return sorted({**inputs.files, **code}.items())
 
 
 def _code() -> Iterator[str]:
@@ -146,12 +146,12 @@ def _code() -> Iterator[str]:
 class _Copied:
     """A text stream whose output is copied."""
 
-    def __init__(self, stream: Any, said: Said, which: str):
-        self._stream, self._said, self._which = stream, said, which
+    def __init__(self, stream: Any, output: Output, which: str):
+        self._stream, self._output, self._which = stream, output, which
 
     def write(self, text: str) -> int:
         """Write a text."""
-        self._said.append((self._which, text))
+        self._output.append((self._which, text))
         self._stream.write(text)
         return len(text)
 
@@ -163,22 +163,22 @@ class _Copied:
 class _Messages(PrintableStream):
     """A stream of messages whose output is copied; progress goes to the stream only."""
 
-    def __init__(self, stream: Any, said: Said):
+    def __init__(self, stream: Any, output: Output):
         super().__init__(stream)
-        self._said = said
+        self._output = output
 
     def write(self, text: str) -> int:
         """Write a text."""
-        self._said.append((ERR, text))
+        self._output.append((ERR, text))
         return super().write(text)
 
 
 @contextmanager
-def _heard(said: Said) -> Iterator[None]:
+def _copying_output(output: Output) -> Iterator[None]:
     """Copy all output of the body."""
     before = sys.stdout, sys.stderr
-    sys.stdout = printable_stream(_Copied(unfiltered(before[0]), said, OUT))  # type: ignore[arg-type]
-    sys.stderr = _Messages(unfiltered(before[1]), said)
+    sys.stdout = printable_stream(_Copied(unfiltered(before[0]), output, OUT))  # type: ignore[arg-type]
+    sys.stderr = _Messages(unfiltered(before[1]), output)
     try:
         yield
     finally:

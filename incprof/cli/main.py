@@ -48,12 +48,12 @@ def run(argv: Sequence[str]) -> int:
         sys.stderr.write(START)
         return UsageError.exit_code
     verb = next((word for word in argv if not word.startswith("-")), None)
-    asked = argv[: argv.index("--") if "--" in argv else len(argv)]
+    own_arguments = argv[: argv.index("--") if "--" in argv else len(argv)]
     check_verb(verb)
     if verb in COMPUTE:
         # Once numpy is loaded, its BLAS starts a thread for every processor; no table here is large enough to profit.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(asked)).parse_args(argv)
+    args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(own_arguments)).parse_args(argv)
     status: int = kept_answers.answer(args) if verb in kept_answers.VERBS else args.run(args)
     sys.stdout.flush()
     return status

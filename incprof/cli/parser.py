@@ -155,14 +155,16 @@ def check_verb(verb: str | None) -> None:
     if verb is None or verb in VERBS:
         return
     if os.path.isdir(verb):
-        meant = f"; did you mean incprof phases {verb}?"
+        suggestion = f"; did you mean incprof phases {verb}?"
     elif "/" in verb and os.access(verb, os.X_OK):
-        meant = f"; did you mean incprof record -- {verb}?"
+        suggestion = f"; did you mean incprof record -- {verb}?"
     elif verb in MEANT:
-        meant = f"; did you mean incprof {MEANT[verb]}?"
+        suggestion = f"; did you mean incprof {MEANT[verb]}?"
     else:
-        meant = did_you_mean(verb, VERBS)
-    raise UsageError(f"{verb}: there is no such verb{meant or '; there are ' + ', '.join(VERBS)} (see incprof --help)")
+        suggestion = did_you_mean(verb, VERBS)
+    raise UsageError(
+        f"{verb}: there is no such verb{suggestion or '; there are ' + ', '.join(VERBS)} (see incprof --help)"
+    )
 
 
 def _fill_in(parser: Parser, verb: str) -> None:

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 def sections_of(study: Study, args: argparse.Namespace) -> list[OfSystem]:
     """Return the section functions of the systems selected by the arguments."""
-    found: list[OfSystem] = []
+    functions: list[OfSystem] = []
     if args.counters is not None:
         from incprof.systems.counters.sections import sections as counter_sections
 
-        found.append(counter_sections(study, args.counters))
+        functions.append(counter_sections(study, args.counters))
     if getattr(args, "node", None) is not None:
         from incprof.systems.nodes.sections import sections
 
         of_node = sections(study, args.node)
-        found.append(lambda bins: of_node)
-    return found
+        functions.append(lambda bins: of_node)
+    return functions
 
 
 def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> list[CardPart]:
@@ -41,13 +41,13 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
     from incprof.systems.memory.card import card as memory_card
     from incprof.systems.waiting.card import card as waiting_card
 
-    found: list[CardPart | None] = [
+    parts: list[CardPart | None] = [
         waiting_card(study, bins),
         memory_card(study, bins),
         io_card(study, bins),
         *cards(study, counters, bins),
     ]
-    return [part for part in found if part is not None]
+    return [part for part in parts if part is not None]
 
 
 def cards_of(study: Study, args: argparse.Namespace) -> OfSystem:

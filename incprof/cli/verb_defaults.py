@@ -29,12 +29,12 @@ class FromFile(list[object]):
 
 def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Return the options of a verb that a file may set, by their long names."""
-    found = {}
+    by_name = {}
     for action in parser._actions:
         long = next((flag[2:] for flag in action.option_strings if flag.startswith("--")), None)
         if long is not None and long not in NEVER and action.help is not argparse.SUPPRESS:
-            found[long] = action
-    return found
+            by_name[long] = action
+    return by_name
 
 
 def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -48,16 +48,16 @@ def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]
     """
     if verb in NOT_FROM_FILES:
         return {}
-    known, origin = options(parser), {}
+    actions, origin = options(parser), {}
     for path in config_files(environ):
         for key, value in read_tables(path).get(verb, {}).items():
             where = f"{path}: {verb}.{key}"
-            if key not in known:
+            if key not in actions:
                 raise UsageError(f"{where}: there is no such option; see incprof {verb} --help")
-            parsed = _value(known[key], value, where)
+            parsed = _value(actions[key], value, where)
             if key not in origin:
-                known[key].without_files = known[key].default  # type: ignore[attr-defined]
-                known[key].default, known[key].required = parsed, False
+                actions[key].without_files = actions[key].default  # type: ignore[attr-defined]
+                actions[key].default, actions[key].required = parsed, False
                 origin[key] = where
     return origin
 
@@ -65,9 +65,9 @@ def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]
 def yield_to(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Drop a file's values for options that exclude an option of the command line."""
     words = words[: words.index("--") if "--" in words else len(words)]
-    given = {word.partition("=")[0] for word in words}
+    options_used = {word.partition("=")[0] for word in words}
     for group in parser._mutually_exclusive_groups:
-        if any(given.intersection(action.option_strings) for action in group._group_actions):
+        if any(options_used.intersection(action.option_strings) for action in group._group_actions):
             for action in group._group_actions:
                 action.default = getattr(action, "without_files", action.default)
 
@@ -127,11 +127,16 @@ def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = (
         text = f"{setting.help} (default: {setting.default})"
         if setting.may_have_value:
             action: argparse.Action = group.add_argument(
-                *setting.flags, dest=setting.name, nargs="?", const=setting.alone, metavar=setting.metavar, help=text
+                *setting.flags,
+                dest=setting.name,
+                nargs="?",
+                const=setting.flag_value,
+                metavar=setting.metavar,
+                help=text,
             )
-        elif setting.alone is not None:
+        elif setting.flag_value is not None:
             action = group.add_argument(
-                *setting.flags, dest=setting.name, action="store_const", const=setting.alone, help=setting.help
+                *setting.flags, dest=setting.name, action="store_const", const=setting.flag_value, help=setting.help
             )
         else:
             action = group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)

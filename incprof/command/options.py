@@ -108,14 +108,14 @@ def ranks_of(text: str | None) -> tuple[int, ...] | None:
     """
     if text is None or text == "all":
         return None
-    found: set[int] = set()
+    ranks: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last or last - first >= MOST_RANKS:
             raise UsageError(f"--ranks {text}: expected ranks and ranges of them, such as 0,8-15, or all")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        ranks.update(range(first, last + 1))
+    return tuple(sorted(ranks))
 
 
 def chosen_libs(flag: str | None) -> Libs:
@@ -148,13 +148,13 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     )
 
 
-def study_of(args: argparse.Namespace, *, nameless: bool = False, alone: bool = False) -> Study:
+def study_of(args: argparse.Namespace, *, nameless: bool = False, single_rank: bool = False) -> Study:
     """Open the run of the arguments, with progress and warnings on stderr.
 
     Args:
         args: as declared here.
         nameless: as for Study.
-        alone: phases are not needed, and neither are other ranks.
+        single_rank: phases are not needed, and neither are other ranks.
     """
     from incprof.command.terminal import STDERR
     from incprof.study import Study
@@ -162,7 +162,7 @@ def study_of(args: argparse.Namespace, *, nameless: bool = False, alone: bool = 
     study = Study(
         args.directory, rank=args.rank, program=args.program, pid=args.pid, exe=args.exe,
         libs=chosen_libs(args.libs), nameless=nameless,
-        options=phase_options(args), ranks=() if alone else ranks_of(args.ranks), listener=STDERR,
+        options=phase_options(args), ranks=() if single_rank else ranks_of(args.ranks), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)
     return study

@@ -29,7 +29,7 @@ from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.stream_files import NODE, Source, node_file
 from incprof.readers.stream.stream_profile import read_stream
-from incprof.safe.inputs import notice, open_input, read_input
+from incprof.safe.inputs import open_input, read_input, record_input
 from incprof.safe.printable import parse_json
 from incprof.symbols.modules import SymbolLoader
 
@@ -57,7 +57,7 @@ def open_run(directory: str | os.PathLike[str], *, exe: str | None = None, progr
 def open_all(directory: str | os.PathLike[str], *, exe: str | None = None) -> Run:
     """List the processes of a run directory, of all programs."""
     root = Path(directory)
-    notice(root)
+    record_input(root)
     if not root.is_dir():
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
         raise NoDataError(f"{root}: {what}")

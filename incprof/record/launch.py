@@ -51,11 +51,11 @@ def candidates(library: str = LIBRARY) -> Iterator[Path]:
 
 def find_library(environ: Mapping[str, str]) -> Path:
     """Return the path of libincprof.so: $INCPROF_LIB if set, else where this package was installed."""
-    given = environ.get("INCPROF_LIB")
-    if given:
-        if not os.path.isfile(given):
-            raise IncprofError(f"INCPROF_LIB={given}: no such file; unset it, or set it to the path of {LIBRARY}")
-        return Path(os.path.abspath(given))
+    override = environ.get("INCPROF_LIB")
+    if override:
+        if not os.path.isfile(override):
+            raise IncprofError(f"INCPROF_LIB={override}: no such file; unset it, or set it to the path of {LIBRARY}")
+        return Path(os.path.abspath(override))
     for path in candidates():
         if path.is_file():
             return path
@@ -84,8 +84,8 @@ def wrapper_sources(library: Path) -> Path:
 
 
 def _find_library(library: str, environ: Mapping[str, str]) -> Path:
-    beside = [Path(environ["INCPROF_LIB"]).absolute().parent / library] if environ.get("INCPROF_LIB") else []
-    for path in [*beside, *candidates(library)]:
+    siblings = [Path(environ["INCPROF_LIB"]).absolute().parent / library] if environ.get("INCPROF_LIB") else []
+    for path in [*siblings, *candidates(library)]:
         if path.is_file():
             return path
     raise IncprofError(f"{library} was not found; install incprof again")
@@ -102,11 +102,13 @@ def find_attacher(environ: Mapping[str, str]) -> Path:
 
 
 def _find_program(name: str, named: str | None) -> Path:
-    given = [Path(named).absolute()] if named else []
-    for path in given or candidates(name):
+    overrides = [Path(named).absolute()] if named else []
+    for path in overrides or candidates(name):
         if path.is_file() and os.access(path, os.X_OK):
             return path
-    raise IncprofError(f"{given[0] if given else name} was not found, or is not a program; install incprof again")
+    raise IncprofError(
+        f"{overrides[0] if overrides else name} was not found, or is not a program; install incprof again"
+    )
 
 
 def preload_value(library: Path, existing: str) -> str:

@@ -178,11 +178,11 @@ def perf_error() -> str | None:
 
 def tool_versions(names: Sequence[str]) -> dict[str, str]:
     """Return the installed tools among these, each with the first line of its --version."""
-    found = {}
+    versions = {}
     for name in names:
         if shutil.which(name):
-            found[name] = first_line(output([name, "--version"])) or "found, version unknown"
-    return found
+            versions[name] = first_line(output([name, "--version"])) or "found, version unknown"
+    return versions
 
 
 def is_writable(directory: str) -> bool:

@@ -61,10 +61,10 @@ def wrappers_for_all(sources: Path, environ: Mapping[str, str]) -> list[Wrappers
     return [_wrappers(compiler, shown, sources, own, environ) for compiler, shown in _compilers(environ)]
 
 
-def variable(found: Sequence[Wrappers]) -> str:
+def variable(wrappers: Sequence[Wrappers]) -> str:
     """Return the mapping of each MPI to its wrappers for the library: soname=path:... The first of a soname applies."""
     firsts: dict[str, str] = {}
-    for each in found:
+    for each in wrappers:
         if each.path and ":" not in each.path:
             firsts.setdefault(each.soname, each.path)
     return ":".join(f"{soname}={path}" for soname, path in firsts.items())
@@ -72,13 +72,13 @@ def variable(found: Sequence[Wrappers]) -> str:
 
 def _compilers(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield MPI compilers and the command that each runs; of those with the same command, the first."""
-    seen = set()
+    commands = set()
     for name in (environ.get("MPICC", ""), *NAMES):
         path = shutil.which(name, path=environ.get("PATH")) if name else None
         shown = _run([path, "-show"]) if path else None
         # A plain compiler, as cc usually is, has no such option.
-        if path and shown and shown not in seen and re.search(r"(^|\s)-\S*mpi", shown):
-            seen.add(shown)
+        if path and shown and shown not in commands and re.search(r"(^|\s)-\S*mpi", shown):
+            commands.add(shown)
             yield path, shown
 
 
@@ -108,8 +108,8 @@ def _compile(compiler: str, sources: Path, path: Path) -> None:
 
     Raises: IncprofError with the compiler's first complaint; OSError.
     """
-    made = path.with_suffix(f".{os.getpid()}.o")
-    command = [compiler, *FLAGS, f"-I{sources}", str(sources / SOURCE), "-o", str(made)]
+    object_file = path.with_suffix(f".{os.getpid()}.o")
+    command = [compiler, *FLAGS, f"-I{sources}", str(sources / SOURCE), "-o", str(object_file)]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, stdin=subprocess.DEVNULL
@@ -118,11 +118,11 @@ def _compile(compiler: str, sources: Path, path: Path) -> None:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
             raise IncprofError(f"cannot compile: {lines[0].strip() if lines else 'no message'}")
         with replacing(path) as file:
-            file.write(made.read_bytes())
+            file.write(object_file.read_bytes())
     except subprocess.TimeoutExpired:
         raise IncprofError(f"cannot compile: no result in {TIMEOUT_S} s") from None
     finally:
-        made.unlink(missing_ok=True)
+        object_file.unlink(missing_ok=True)
 
 
 def _soname(path: Path) -> str:
@@ -138,13 +138,13 @@ def _soname(path: Path) -> str:
 
 def _headers(shown: str) -> str:
     """Identify the mpi.h in use: its place, size and age."""
-    found = []
+    headers = []
     for word in shown.split():
         header = Path(word[2:]) / "mpi.h"
         if word.startswith("-I") and header.is_file():
             status = header.stat()
-            found.append(f"{header} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(found)
+            headers.append(f"{header} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(headers)
 
 
 def _run(command: list[str]) -> str | None:

@@ -29,8 +29,8 @@ class Setting(NamedTuple):
         parse: returns the value in the collector's format; its ValueError describes the expected one.
         default: the collector's behaviour without a value.
         expert: --help omits it.
-        alone: value of the flag, which is then given without one; None: it takes a value.
-        may_have_value: whether a flag with `alone` may be given with a value, too.
+        flag_value: value of the flag, which is then given without one; None: it takes a value.
+        may_have_value: whether a flag with `flag_value` may be given with a value, too.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
     help: str
     parse: Callable[[str], str]
     expert: bool = False
-    alone: str | None = None
+    flag_value: str | None = None
     may_have_value: bool = False
 
     @property
@@ -112,8 +112,8 @@ def ranks(text: str) -> str:
 
 def size(text: str) -> str:
     """Parse a number of bytes such as 65536, 64K or 1M. The collector reads a plain number."""
-    found = re.fullmatch(r"(\d{1,15})([KkMmGg]?)", text)
-    bytes_ = int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()] if found else -1
+    match = re.fullmatch(r"(\d{1,15})([KkMmGg]?)", text)
+    bytes_ = int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()] if match else -1
     if not 0 <= bytes_ <= 1 << 40:
         raise ValueError("a number of bytes such as 512K or 1M; 0: none")
     return str(bytes_)
@@ -196,10 +196,10 @@ def read_tables(path: Path) -> dict[str, dict[str, object]]:
 def read_file(path: Path) -> dict[str, str]:
     """Return the `record` table of a configuration file as text values; empty if there is no such file."""
     table = read_tables(path).get("record", {})
-    known = [setting.name for setting in SETTINGS]
+    names = [setting.name for setting in SETTINGS]
     for key in table:
-        if key not in known:
-            raise UsageError(f"{path}: unknown setting record.{key}; there are {', '.join(known)}")
+        if key not in names:
+            raise UsageError(f"{path}: unknown setting record.{key}; there are {', '.join(names)}")
     return {key: as_text(value) for key, value in table.items()}
 
 
@@ -214,16 +214,18 @@ def as_text(value: object) -> str:
 
 def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """Return environment variables, name to value, for every setting that has a value."""
-    return {setting.variable: value for setting, value, _ in given(flags, environ)}
+    return {setting.variable: value for setting, value, _ in effective_settings(flags, environ)}
 
 
 def switched_on(flags: Mapping[str, str | None]) -> dict[str, str]:
     """Return the values of all settings that a flag alone switches on, but for those that `flags` has already."""
-    alone = {setting.name: setting.alone for setting in SETTINGS if setting.alone is not None}
-    return {name: value for name, value in alone.items() if flags.get(name) is None}
+    flag_values = {setting.name: setting.flag_value for setting in SETTINGS if setting.flag_value is not None}
+    return {name: value for name, value in flag_values.items() if flags.get(name) is None}
 
 
-def given(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> Iterator[tuple[Setting, str, str]]:
+def effective_settings(
+    flags: Mapping[str, str | None], environ: Mapping[str, str]
+) -> Iterator[tuple[Setting, str, str]]:
     """Yield every setting that has a value, with the value and its source."""
     files = [(path, read_file(path)) for path in config_files(environ)]
     for setting in SETTINGS:

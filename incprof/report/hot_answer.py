@@ -13,9 +13,9 @@ from incprof.report.words.display_names import Names, counting_words
 from incprof.report.words.formatting import folded, rate
 
 
-def hot_table(found: HotAnswer) -> Table:
+def hot_table(answer: HotAnswer) -> Table:
     """Return the functions with their calls, costs and places."""
-    names = Names(row.function for row in found.rows)
+    names = Names(row.function for row in answer.rows)
 
     def place(row: HotRow) -> str:
         return f"{row.file.rpartition('/')[2]}:{row.function.line}" if row.file else "-"
@@ -32,22 +32,22 @@ def hot_table(found: HotAnswer) -> Table:
         Column(None, lambda row: rounded(row.pct), key="pct"),
         Column("place", place),
     )
-    return Table(columns, found.rows, key="functions")
+    return Table(columns, answer.rows, key="functions")
 
 
-def write_text(found: HotAnswer, out: TextIO, *, width: int) -> None:
+def write_text(answer: HotAnswer, out: TextIO, *, width: int) -> None:
     """Write the answer, at most `width` columns wide."""
     width = max(width, 60)
     console = console_for(out, width=width, colour=False, terminal=False)
-    for line in folded(f"{found.app}, rank {found.rank}: {counting_words(found.counting)}", width, "", ""):
+    for line in folded(f"{answer.app}, rank {answer.rank}: {counting_words(answer.counting)}", width, "", ""):
         console.print(line, soft_wrap=True)
-    if not found.rows:
+    if not answer.rows:
         console.print("nothing is worth leaving out of -pg", soft_wrap=True)
         return
-    console.print(f"without the functions below it takes {rate(found.left_pct)} %\n", soft_wrap=True)
-    console.print(text_table(hot_table(found), width))
+    console.print(f"without the functions below it takes {rate(answer.left_pct)} %\n", soft_wrap=True)
+    console.print(text_table(hot_table(answer), width))
     console.print()
-    for file in found.files:
+    for file in answer.files:
         what = f"{file.path}: {file.calls} calls of these functions, {file.other_calls} of others"
         for line in folded(what, width, "", "  "):
             console.print(line, soft_wrap=True)
@@ -56,17 +56,17 @@ def write_text(found: HotAnswer, out: TextIO, *, width: int) -> None:
 SCHEMA = "incprof.hot/1"
 
 
-def as_json(found: HotAnswer) -> dict[str, object]:
+def as_json(answer: HotAnswer) -> dict[str, object]:
     """Return the answer as a JSON object."""
     return {
         "schema": SCHEMA,
-        "app": found.app,
-        "rank": found.rank,
-        "calls": found.counting.calls,
-        "call_ns": rounded(found.counting.call_s * 1e9),
-        "pct": rounded(found.counting.pct),
-        "program_s": rounded(found.program_s),
-        "left_pct": rounded(found.left_pct),
-        "functions": json_rows(hot_table(found)),
-        "files": [{"file": file.path, "calls": file.calls, "other_calls": file.other_calls} for file in found.files],
+        "app": answer.app,
+        "rank": answer.rank,
+        "calls": answer.counting.calls,
+        "call_ns": rounded(answer.counting.call_s * 1e9),
+        "pct": rounded(answer.counting.pct),
+        "program_s": rounded(answer.program_s),
+        "left_pct": rounded(answer.left_pct),
+        "functions": json_rows(hot_table(answer)),
+        "files": [{"file": file.path, "calls": file.calls, "other_calls": file.other_calls} for file in answer.files],
     }

@@ -37,7 +37,7 @@ TICK_NS = 100_000_000
 State = list[int | str] | None
 
 
-class Noticed:
+class RecordedInputs:
     """Files that were looked for, by absolute path, and their states before they were read.
 
     Attributes:
@@ -52,54 +52,54 @@ class Noticed:
         self.complete = True
 
 
-_noticed: Noticed | None = None
+_recorder: RecordedInputs | None = None
 
 
 @contextmanager
-def noticing() -> Iterator[Noticed]:
+def recording_inputs() -> Iterator[RecordedInputs]:
     """Record all files that are looked for while the body runs."""
-    global _noticed
-    before, _noticed = _noticed, Noticed()
+    global _recorder
+    before, _recorder = _recorder, RecordedInputs()
     try:
-        yield _noticed
+        yield _recorder
     finally:
-        _noticed = before
+        _recorder = before
 
 
-def notice(*paths: AnyPath) -> None:
+def record_input(*paths: AnyPath) -> None:
     """Record files, or directories whose names matter, that an answer depends on, before they are read."""
-    for path in paths if _noticed is not None else ():
+    for path in paths if _recorder is not None else ():
         full = os.path.abspath(path)
-        if _noticed is not None and full not in _noticed.files and full not in _noticed.own:
-            state = _noticed.files[full] = state_of(full)
+        if _recorder is not None and full not in _recorder.files and full not in _recorder.own:
+            state = _recorder.files[full] = state_of(full)
             if state and state[-1] != DIRECTORY and int(state[-1]) > time.time_ns() - TICK_NS:
-                _noticed.complete = False
+                _recorder.complete = False
 
 
 def notice_own(path: AnyPath) -> None:
     """Record a file that was written for a later call to read: it changes no answer."""
-    if _noticed is not None:
+    if _recorder is not None:
         full = os.path.abspath(path)
-        _noticed.files.pop(full, None)
-        _noticed.own.add(full)
+        _recorder.files.pop(full, None)
+        _recorder.own.add(full)
 
 
 def notice_others() -> None:
     """Record that other processes read files, which are not listed here."""
-    if _noticed is not None:
-        _noticed.complete = False
+    if _recorder is not None:
+        _recorder.complete = False
 
 
 def state_of(path: AnyPath) -> State:
     """Return a file's state, which changes with it; a directory's omits hidden names and stored answers (*.json)."""
     try:
-        found = os.stat(path)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
             names = sorted(name for name in os.listdir(path) if not name.startswith(".") and not name.endswith(".json"))
             return [hashlib.sha256(repr(names).encode()).hexdigest(), DIRECTORY]
     except (OSError, ValueError):
         return None
-    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def open_input(
@@ -115,7 +115,7 @@ def open_input(
 
     Raises: OSError, also if it is not a regular file, or if the file name is not valid.
     """
-    notice(path)
+    record_input(path)
     try:
         real = os.fspath(path) if within is None else _inside(path, within)
         _check_kind(os.stat(real, follow_symlinks=owners is None), path)

@@ -48,8 +48,8 @@ class JsonStore:
         `understand` may assume valid content: its errors count as damage.
         """
         try:
-            found = parse_json(read_input(self._path, MOST_BYTES, within=self._directory))
-            return understand(found) if found["version"] == self._version else None
+            stored = parse_json(read_input(self._path, MOST_BYTES, within=self._directory))
+            return understand(stored) if stored["version"] == self._version else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return None
 

@@ -116,8 +116,8 @@ def parse_json(data: bytes, *, most_times: int = MOST_TIMES) -> Any:
     if len(data) > SMALL and LIST * data.count(b"[") + OBJECT * data.count(b"{") > most_times * len(data):
         raise ValueError("hardly anything but brackets")
     try:
-        found = json.loads(data.decode("utf-8", "surrogateescape"))
-        return _clean(found) if b"\\u" in data else found
+        value = json.loads(data.decode("utf-8", "surrogateescape"))
+        return _clean(value) if b"\\u" in data else value
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

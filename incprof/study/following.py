@@ -36,13 +36,13 @@ def followed(path: str, idle_s: float) -> Iterator[Iterator[str]]:
     """
     with ExitStack() as stack:
         descriptor = sys.stdin.fileno() if path == "-" else stack.enter_context(opened(path)).fileno()
-        told = stack.enter_context(_interrupts())
-        yield _until(told, growing_lines(descriptor, name_of(path), idle_s))
+        interrupts = stack.enter_context(_interrupts())
+        yield _until(interrupts, growing_lines(descriptor, name_of(path), idle_s))
 
 
-def _until(told: list[float], lines: Iterator[str]) -> Iterator[str]:
+def _until(interrupts: list[float], lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
-        if told:
+        if interrupts:
             return
         yield line
 
@@ -50,20 +50,20 @@ def _until(told: list[float], lines: Iterator[str]) -> Iterator[str]:
 @contextmanager
 def _interrupts() -> Iterator[list[float]]:
     """Collect the times of interrupts, instead of raising the first ones."""
-    told: list[float] = []
+    interrupts: list[float] = []
     usual = signal.default_int_handler
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        told.append(time.monotonic())
-        if told[-1] - told[0] > ONE_S:
+    def handler(number: int, frame: FrameType | None) -> None:
+        interrupts.append(time.monotonic())
+        if interrupts[-1] - interrupts[0] > ONE_S:
             usual(number, frame)
 
     # Only the main thread may set signal handlers; ignored signals stay ignored.
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
-        yield told
+        yield interrupts
         return
-    signal.signal(signal.SIGINT, hear)
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield told
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, usual)

@@ -48,7 +48,7 @@ class Filters:
     time_s: tuple[float | None, float | None] | None = None
 
 
-def load(path: str, wanted: Filters) -> Heartbeats:
+def load(path: str, filters: Filters) -> Heartbeats:
     """Read the selected heartbeats in a run directory (or one file).
 
     Raises:
@@ -56,19 +56,19 @@ def load(path: str, wanted: Filters) -> Heartbeats:
         UsageError: no such rank, or no such id.
         IncprofError: the files have a newer format version.
     """
-    since, until = wanted.time_s or (None, None)
+    since, until = filters.time_s or (None, None)
     try:
-        found = read(path, ranks=wanted.ranks, threads=wanted.threads, since_s=since, until_s=until)
+        beats = read(path, ranks=filters.ranks, threads=filters.threads, since_s=since, until_s=until)
     except NoSuchRankError as error:
         raise UsageError(str(error)) from error
     except NewerFormatError as error:
         raise IncprofError(str(error)) from error
     except AppekgError as error:
         raise NoDataError(str(error)) from error
-    if not any(len(process.intervals) for process in found.processes):
-        when = " in that time" if wanted.time_s else " yet"
+    if not any(len(process.intervals) for process in beats.processes):
+        when = " in that time" if filters.time_s else " yet"
         raise NoDataError(f"{path}: no complete interval{when}")
-    return found if wanted.ids is None else selected(found, wanted.ids)
+    return beats if filters.ids is None else selected(beats, filters.ids)
 
 
 def later_run(path: str) -> str | None:
@@ -89,21 +89,21 @@ def _written_s(directory: Path) -> float:
     return max((file.stat().st_mtime for file in directory.glob("rank-*.ekg")), default=0.0)
 
 
-def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heartbeats:
+def selected(heartbeats: Heartbeats, parts: Iterable[frozenset[int] | str]) -> Heartbeats:
     """Keep the ids that are in a set, or whose names match a pattern.
 
     Raises:
-        UsageError: a part of `wanted` matches nothing.
+        UsageError: a part of `parts` matches nothing.
     """
     ids: set[int] = set()
-    for part in wanted:
-        mine = {number for number, beat in found.beats.items() if matches(beat, part)}
-        if not mine:
+    for part in parts:
+        matching = {number for number, beat in heartbeats.beats.items() if matches(beat, part)}
+        if not matching:
             what = part if isinstance(part, str) else f"{min(part)}" + (f"-{max(part)}" if len(part) > 1 else "")
-            raise UsageError(f"--id {what}: no such heartbeat in {found.directory}")
-        ids |= mine
-    rows = found.rows[np.isin(found.rows["id"], sorted(ids))]
-    return replace(found, rows=rows, beats={number: found.beats[number] for number in sorted(ids)})
+            raise UsageError(f"--id {what}: no such heartbeat in {heartbeats.directory}")
+        ids |= matching
+    rows = heartbeats.rows[np.isin(heartbeats.rows["id"], sorted(ids))]
+    return replace(heartbeats, rows=rows, beats={number: heartbeats.beats[number] for number in sorted(ids)})
 
 
 def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
@@ -113,36 +113,36 @@ def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
     return beat.name is not None and (beat.name == part or fnmatchcase(beat.name, part))
 
 
-def summaries(found: Heartbeats) -> list[BeatSummary]:
+def summaries(heartbeats: Heartbeats) -> list[BeatSummary]:
     """Summarise each heartbeat, by id."""
-    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    earliest = min((process.start_unix_s for process in heartbeats.processes), default=0.0)
     spans = [
         Span(p.rank, p.start_unix_s - earliest, p.intervals["start_ns"] / 1e9, p.intervals["end_ns"] / 1e9)
-        for p in found.processes
+        for p in heartbeats.processes
     ]
-    known = {beat.id: (beat.name, beat.rate_factor) for beat in found.beats.values()}
-    interval_s = min((p.interval_s for p in found.processes), default=1.0)
-    costs = [(p.cost.pair_ns, p.cost.skipped_ns) if p.cost is not None else None for p in found.processes]
-    return summarise(found.rows, spans, known, interval_s=interval_s, costs=costs)
+    names = {beat.id: (beat.name, beat.rate_factor) for beat in heartbeats.beats.values()}
+    interval_s = min((p.interval_s for p in heartbeats.processes), default=1.0)
+    costs = [(p.cost.pair_ns, p.cost.skipped_ns) if p.cost is not None else None for p in heartbeats.processes]
+    return summarise(heartbeats.rows, spans, names, interval_s=interval_s, costs=costs)
 
 
-def run_of(found: Heartbeats) -> BeatRun:
+def run_of(heartbeats: Heartbeats) -> BeatRun:
     """Summarise the run as a whole."""
-    some = [process for process in found.processes if len(process.intervals)]
-    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
-    _, thread = np.unique(found.rows["thread"], return_inverse=True)
+    some = [process for process in heartbeats.processes if len(process.intervals)]
+    earliest = min((process.start_unix_s for process in heartbeats.processes), default=0.0)
+    _, thread = np.unique(heartbeats.rows["thread"], return_inverse=True)
     begin = min(p.start_unix_s - earliest + float(p.intervals["start_ns"][0]) / 1e9 for p in some)
     end = max(p.start_unix_s - earliest + p.duration_s for p in some)
     return BeatRun(
         app=some[0].app,
-        ranks=len({process.rank for process in found.processes}),
-        processes=len(found.processes),
-        threads=len(np.unique(found.rows["process"].astype(np.int64) * (len(thread) + 1) + thread)),
+        ranks=len({process.rank for process in heartbeats.processes}),
+        processes=len(heartbeats.processes),
+        threads=len(np.unique(heartbeats.rows["process"].astype(np.int64) * (len(thread) + 1) + thread)),
         intervals=max(len(process.intervals) for process in some),
         interval_s=min(process.interval_s for process in some),
         start_s=begin,
         duration_s=end - begin,
-        clean=all(process.clean for process in found.processes),
+        clean=all(process.clean for process in heartbeats.processes),
         counters={
             name: sum(int(process.intervals[name].sum(dtype=np.float64)) for process in some) for name in COUNTERS
         },
@@ -160,23 +160,23 @@ class ProcessBeats:
     """The heartbeats of one process.
 
     Attributes:
-        found: the heartbeats that were read.
+        heartbeats: the heartbeats that were read.
         place: index of the process in found.processes.
     """
 
-    found: Heartbeats
+    heartbeats: Heartbeats
     place: int
 
     @property
     def process(self) -> Process:
         """The process."""
-        return self.found.processes[self.place]
+        return self.heartbeats.processes[self.place]
 
-    def alone(self) -> Heartbeats:
+    def only_this_process(self) -> Heartbeats:
         """Leave out all other processes of the rank, which have other clocks."""
-        rows = self.found.rows[self.found.rows["process"] == self.place].copy()
+        rows = self.heartbeats.rows[self.heartbeats.rows["process"] == self.place].copy()
         rows["process"] = 0
-        return replace(self.found, processes=(self.process,), rows=rows)
+        return replace(self.heartbeats, processes=(self.process,), rows=rows)
 
 
 def load_beats(directory: str, profile: IntervalProfile) -> ProcessBeats:
@@ -228,9 +228,9 @@ def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
         UsageError: that rank has none.
     """
     process_beats = load_beats(directory, study.profile)
-    study.listener.warn(process_beats.found.warnings)
+    study.listener.warn(process_beats.heartbeats.warnings)
     process = process_beats.process
-    shown, left_out = busiest(summaries(process_beats.alone()), MOST)
+    shown, left_out = busiest(summaries(process_beats.only_this_process()), MOST)
     shown.sort(key=lambda beat: beat.id)
     offset = offset_s(study.profile, process)
     lanes = BeatLanes(
@@ -242,4 +242,4 @@ def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
         offset_s=offset or 0.0,
         left_out=left_out,
     )
-    return lanes, process_beats.found.damaged
+    return lanes, process_beats.heartbeats.damaged

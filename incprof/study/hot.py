@@ -17,7 +17,7 @@ from incprof.model.names import LAMBDA, parse
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion, insert, is_c
 from incprof.source.patch import difference
-from incprof.study.sites.place import Found, Sources
+from incprof.study.sites.place import Sources, WrittenFunction
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate
 
@@ -38,13 +38,13 @@ def hot(study: Study) -> HotCalls:
     profile, directory = study.recorded, study.run.directory
     if not profile.calls.sum():
         raise NoDataError(f"{directory}: no calls were counted: the program was built without -pg, which costs nothing")
-    found = counting(profile)
-    if found is None:
+    cost = counting(profile)
+    if cost is None:
         raise NoDataError(f"{directory}: the recording lacks the cost of counting a call: record it again")
-    return hot_calls(profile, found)
+    return hot_calls(profile, cost)
 
 
-def answer(study: Study, found: HotCalls) -> HotAnswer:
+def answer(study: Study, hot_functions: HotCalls) -> HotAnswer:
     """Return the answer for the reports, with places."""
     profile = study.recorded
     total = np.asarray(profile.calls.sum(axis=0), dtype=np.int64).ravel()
@@ -54,21 +54,27 @@ def answer(study: Study, found: HotCalls) -> HotAnswer:
     for index, place in zip(called, places, strict=True):
         if place.file is not None:
             calls[place.file] += int(total[index])
-    known = {(place.module, place.address): place for place in places}
-    rows = [_row(known, each) for each in found.functions]
+    place_of = {(place.module, place.address): place for place in places}
+    rows = [_row(place_of, each) for each in hot_functions.functions]
     named: defaultdict[str, int] = defaultdict(int)
     for row in rows:
         if row.file is not None:
             named[row.file] += row.calls
     files = tuple(HotFile(path, named[path], calls[path] - named[path]) for path in sorted(named))
     return HotAnswer(
-        study.run.app, profile.metadata.rank, found.counting, found.program_s, found.left_pct, tuple(rows), files
+        study.run.app,
+        profile.metadata.rank,
+        hot_functions.counting,
+        hot_functions.program_s,
+        hot_functions.left_pct,
+        tuple(rows),
+        files,
     )
 
 
-def _row(known: dict[tuple[str, int], Function], each: HotFunction) -> HotRow:
+def _row(place_of: dict[tuple[str, int], Function], each: HotFunction) -> HotRow:
     """Return a function with its place."""
-    place = known[each.function.module, each.function.address]
+    place = place_of[each.function.module, each.function.address]
     return HotRow(place, each.calls, each.seconds, each.pct)
 
 
@@ -95,48 +101,48 @@ def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bo
     start = study.recorded.metadata.raw.get("start_unix_ns")
     start_ns = start if isinstance(start, int) and start > 0 else None
     sources = Sources(root, study.run.directory, start_ns, allow_changed=allow_changed)
-    chosen: dict[tuple[str, int], Found] = {}
+    functions: dict[tuple[str, int], WrittenFunction] = {}
     refused = []
     for row in rows:
         try:
-            found = _written(sources, root, row)
-            chosen[found.file.path, found.position] = found
+            written = _written(sources, root, row)
+            functions[written.file.path, written.position] = written
         except NoDataError as error:
             refused.append((row, str(error)))
     sources.save()
     text = b""
-    for path in sorted({path for path, _ in chosen}):
+    for path in sorted({path for path, _ in functions}):
         old = read_source(root / path)
-        nodes = [f.file.functions[f.position].node for (where, _), f in sorted(chosen.items()) if where == path]
+        nodes = [f.file.functions[f.position].node for (where, _), f in sorted(functions.items()) if where == path]
         text += difference(path, old, insert(old, [Insertion(node.start_byte, ATTRIBUTE) for node in nodes]))
-    return Patch(text, len(chosen), tuple(refused))
+    return Patch(text, len(functions), tuple(refused))
 
 
-def _written(sources: Sources, root: Path, row: HotRow) -> Found:
+def _written(sources: Sources, root: Path, row: HotRow) -> WrittenFunction:
     """Return the function as written, which takes an attribute.
 
     Raises: NoDataError with the reason where it does not.
     """
     name, place = row.function.name, row.function
     if place.file is None or place.line is None:
-        found = sources.named(name)
+        written = sources.named(name)
     else:
-        found = sources.function(place.file, place.line, name, entry=True)
-    file, function = found.file, found.file.functions[found.position]
+        written = sources.function(place.file, place.line, name, entry=True)
+    file, function = written.file, written.file.functions[written.position]
     where = f"{file.path}:{function.line}"
     if not is_c(file.language):
         raise NoDataError(f"{where}: Fortran has no such attribute")
     if function.node.type != "function_definition" or parse(function.name).last == LAMBDA:
         raise NoDataError(f"{where}: no attribute can be put to a lambda")
     parts = parse(function.name).components
-    made = len(parts) > 1 and parts[-1].removeprefix("~") == parts[-2]
-    if made and function.node.parent is not None and function.node.parent.type != "field_declaration_list":
+    is_constructor = len(parts) > 1 and parts[-1].removeprefix("~") == parts[-2]
+    if is_constructor and function.node.parent is not None and function.node.parent.type != "field_declaration_list":
         raise NoDataError(f"{where}: GCC takes the attribute of a constructor or destructor in the class alone")
     if read_source(root / file.path) != file.data:
         raise NoDataError(
             f"{where}: there are heartbeats in the file: take them out first (incprof instrument --remove)"
         )
-    return found
+    return written
 
 
 def cmake(files: Sequence[str], name: str) -> str:

@@ -119,25 +119,25 @@ def never_called(profile: IntervalProfile) -> frozenset[int]:
 
 def with_phases(beats: BeatLanes, placed: PhaseResult, tree: DrawnTree, labels: IntArray) -> BeatLanes:
     """Assign phases to heartbeats: of several, the one with most of their functions."""
-    found = match(placed.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats])
-    chosen: list[int | None] = []
-    for beat, functions in enumerate(found.functions):
-        candidates = [placed.phases[place].id for place, own in enumerate(found.of_phase) if beat in own]
+    matched = match(placed.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats])
+    phases: list[int | None] = []
+    for beat, functions in enumerate(matched.functions):
+        candidates = [placed.phases[place].id for place, own in enumerate(matched.of_phase) if beat in own]
         ticks = tree.below(functions, labels) if len(candidates) > 1 else {}
-        chosen.append(max(candidates, key=lambda phase: ticks.get(phase, 0.0), default=None))
-    return replace(beats, phases=tuple(chosen))
+        phases.append(max(candidates, key=lambda phase: ticks.get(phase, 0.0), default=None))
+    return replace(beats, phases=tuple(phases))
 
 
 def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
     """Return the functions, the relevant ones with file and line."""
     total = timed.tree.total
     large = timed.tree.frame[total >= LOOKED_UP * max(float(total[0]), 1.0)]
-    wanted = distinct(np.concatenate([large[large >= 0], timed.series.functions])).tolist()
-    found = list(study.profile.functions)
-    places = locate(study.run, study.profile, [found[i] for i in wanted], exe=study.exe)
-    for place, function in zip(wanted, places, strict=True):
-        found[place] = replace(found[place], file=function.file, line=function.line)
-    return tuple(found)
+    drawn = distinct(np.concatenate([large[large >= 0], timed.series.functions])).tolist()
+    functions = list(study.profile.functions)
+    places = locate(study.run, study.profile, [functions[i] for i in drawn], exe=study.exe)
+    for place, function in zip(drawn, places, strict=True):
+        functions[place] = replace(functions[place], file=function.file, line=function.line)
+    return tuple(functions)
 
 
 # All ranks of a run over time, for the map of a page.
@@ -145,17 +145,17 @@ def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
 
 def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
     """Return the map of all ranks; None where there is one rank only. whole: a row for each rank."""
-    found, profile = study.ranks, study.profile
-    if found is None:
+    ranks, profile = study.ranks, study.profile
+    if ranks is None:
         return None
     edges = np.linspace(float(profile.start_s[0]), float(profile.end_s[-1]), min(profile.n_intervals, MOST_BINS) + 1)
     reference = profile.metadata.rank
-    rows = rank_rows(found, reference, edges)
+    rows = rank_rows(ranks, reference, edges)
     own = next(row for row in rows if row.ranks == (reference,))
     unread = study.shared.left_out if study.shared is not None else ()
     return RankMap(
-        found=found,
-        groups=tuple(groups_of_rows(found, rows, None if whole else MOST_ROWS)),
+        found=ranks,
+        groups=tuple(groups_of_rows(ranks, rows, None if whole else MOST_ROWS)),
         agreement={row.ranks[0]: agreement(row, own) for row in rows},
         start_s=edges[:-1],
         end_s=edges[1:],

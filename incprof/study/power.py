@@ -42,14 +42,14 @@ class SampledCounters:
         """Check that the file covers the run's time, and warn about assumptions."""
         last, length = self.offset_s + float(self.series.end_s[-1]), float(self.study.profile.end_s[-1])
         if last <= 0 or self.offset_s >= length:
-            far = -last if last <= 0 else self.offset_s - length
+            gap_s = -last if last <= 0 else self.offset_s - length
             when = "ends before the run begins" if last <= 0 else "begins after the run ended"
-            raise NoDataError(f"{self.path} {when}, by {far:.3g} s: give counters sampled during the run")
+            raise NoDataError(f"{self.path} {when}, by {gap_s:.3g} s: give counters sampled during the run")
         sampled = float(self.series.end_s[-1])
         if not self.by_clock and abs(sampled - length) > FAR * length:
             lengths = f"is {sampled:.3g} s long, the run {length:.3g} s"
-            said = f"{self.path} has no start time and {lengths}: it is aligned with the start of the run"
-            self.study.listener.warn([said])
+            warning = f"{self.path} has no start time and {lengths}: it is aligned with the start of the run"
+            self.study.listener.warn([warning])
 
 
 def node_power(study: Study, path: str) -> tuple[NodePower, list[str]]:
@@ -60,21 +60,21 @@ def node_power(study: Study, path: str) -> tuple[NodePower, list[str]]:
         UsageError: none of its columns holds times.
     """
     sampled = SampledCounters(study, path)
-    found = phase_power(sampled.series, study.profile, study.phases(confidence=False), sampled.offset_s)
-    if found is None or sampled.series.power is None:
+    power = phase_power(sampled.series, study.profile, study.phases(confidence=False), sampled.offset_s)
+    if power is None or sampled.series.power is None:
         raise NoDataError(f"{path}: contains no power, in watts or joules: incprof sample --system records it")
-    if not found.measured_s.sum() > 0:
+    if not power.measured_s.sum() > 0:
         raise NoDataError(f"{path}: contains no power during the run")
     busy, not_own = busy_processors(sampled) or (0.0, 0.0)
     others = not_own / busy if busy > 0 else 0.0
-    said = []
+    remarks = []
     if others >= WORTH_SAYING:
-        said.append(
+        remarks.append(
             f"{path}: {100 * others:.0f} % of the node's busy processors ran other programs: the energy includes theirs"
         )
     if sampled.series.power.simulated is not None:
-        said.append(f"{path}: power is simulated by {sampled.series.power.simulated}")
-    return NodePower(found, others, sampled.series.power.simulated is not None), said
+        remarks.append(f"{path}: power is simulated by {sampled.series.power.simulated}")
+    return NodePower(power, others, sampled.series.power.simulated is not None), remarks
 
 
 def busy_processors(sampled: SampledCounters) -> tuple[float, float] | None:

@@ -82,11 +82,11 @@ def by_dask(work: Work[Item, Result], address: str) -> None:
 
 def _suspects(work: Work[Item, Result], places: list[int], client: Any, address: str) -> list[int]:
     """Process the items at these indices, and return the indices of those whose workers were killed repeatedly."""
-    asked = {_asked(client, work.function, work.items[place]): place for place in places}
-    waiting, alone_since, suspects = set(asked), time.monotonic(), []
+    place_of = {_submitted(client, work.function, work.items[place]): place for place in places}
+    waiting, alone_since, suspects = set(place_of), time.monotonic(), []
     while waiting:
         ready, waiting = wait(waiting, timeout=POLL_S, return_when=FIRST_COMPLETED)
-        suspects += [asked[future] for future in ready if not _taken(work, asked[future], future, address)]
+        suspects += [place_of[future] for future in ready if not _taken(work, place_of[future], future, address)]
         if ready or (client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]):
             alone_since = time.monotonic()
         elif time.monotonic() - alone_since > WORKERS_S:
@@ -94,7 +94,7 @@ def _suspects(work: Work[Item, Result], places: list[int], client: Any, address:
     return sorted(suspects)
 
 
-def _asked(client: Any, function: Callable[[Item], Result], item: Item) -> Future[Result]:
+def _submitted(client: Any, function: Callable[[Item], Result], item: Item) -> Future[Result]:
     """Submit an item. distributed's own executor fails if a worker is killed after its result has been fetched."""
 
     async def done() -> Result:
@@ -240,17 +240,17 @@ class Work(Generic[Item, Result]):
         self.function, self.items = function, items
         self.warn = warn
         self._lost, self._progress = lost, progress
-        self._found: dict[int, Result] = {}
+        self._results: dict[int, Result] = {}
 
     @property
     def left(self) -> list[int]:
         """Indices of items without a result yet, ascending."""
-        return [place for place in range(len(self.items)) if place not in self._found]
+        return [place for place in range(len(self.items)) if place not in self._results]
 
     def done(self, place: int, result: Result) -> None:
         """Store the result of an item."""
-        self._found[place] = result
-        self._progress(len(self._found), len(self.items))
+        self._results[place] = result
+        self._progress(len(self._results), len(self.items))
 
     def give_up(self, place: int) -> None:
         """Mark an item as lost."""
@@ -258,4 +258,4 @@ class Work(Generic[Item, Result]):
 
     def results(self) -> list[Result]:
         """Return the results of all items, in their order."""
-        return [self._found[place] for place in range(len(self.items))]
+        return [self._results[place] for place in range(len(self.items))]

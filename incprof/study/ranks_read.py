@@ -34,7 +34,7 @@ MOST_RANKS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Together:
+class SharedRequest:
     """A selection of ranks to analyse together, and the options.
 
     Attributes:
@@ -122,15 +122,15 @@ class RankRead:
     rate_hz: float = 100.0
 
 
-def jobs_of(asked: Together) -> list[RankJob]:
+def jobs_of(request: SharedRequest) -> list[RankJob]:
     """Return the work for each rank."""
-    processes: dict[int, list[Process]] = {rank: [] for rank in asked.ranks}
-    for process in asked.run.processes:
+    processes: dict[int, list[Process]] = {rank: [] for rank in request.ranks}
+    for process in request.run.processes:
         if process.rank in processes:
             processes[process.rank].append(process)
-    options, cwd = replace(asked.options, jobs=1, dask=None), os.getcwd()
+    options, cwd = replace(request.options, jobs=1, dask=None), os.getcwd()
     return [
-        RankJob(replace(asked.run, processes=tuple(own)), rank, asked.libs, asked.exe, options, cwd)
+        RankJob(replace(request.run, processes=tuple(own)), rank, request.libs, request.exe, options, cwd)
         for rank, own in processes.items()
     ]
 
@@ -174,14 +174,14 @@ def binned_profile(job: RankJob) -> IntervalProfile:
     return profile if job.options.method == "paper" else with_estimated_paths(profile)
 
 
-def usable(read: Sequence[RankRead], elsewhere: Container[int] | None) -> tuple[list[RankRead], list[str]]:
+def usable(read: Sequence[RankRead], other_programs: Container[int] | None) -> tuple[list[RankRead], list[str]]:
     """Return the usable ranks, and the problems of the others, a line each.
 
-    elsewhere: ranks of other programs of the job; None where only some ranks are requested, and none is missing.
+    other_programs: ranks of other programs of the job; None where only some ranks are requested, and none is missing.
     """
     good = [one for one in read if one.summary is not None]
     problems = [f"rank {one.rank} is left out: {one.problem}" for one in read if one.summary is None]
-    missing = [] if elsewhere is None else [rank for rank in _missing(read) if rank not in elsewhere]
+    missing = [] if other_programs is None else [rank for rank in _missing(read) if rank not in other_programs]
     if missing:
         are = "rank {} has" if len(missing) == 1 else "ranks {} have"
         problems.append(f"{are.format(listed(missing))} no file: recorded elsewhere, or lost")
@@ -243,9 +243,9 @@ class Kept:
 class RanksStore:
     """The cached result for some ranks of a run, valid while files and options are the same."""
 
-    def __init__(self, asked: Together):
-        self._key = _key(asked)
-        self._store = JsonStore(asked.run.directory, STORE, VERSION)
+    def __init__(self, request: SharedRequest):
+        self._key = _key(request)
+        self._store = JsonStore(request.run.directory, STORE, VERSION)
 
     def load(self) -> Kept | None:
         """Return the cached result; None if there is none for these files and options."""
@@ -257,12 +257,12 @@ class RanksStore:
             self._store.save({"key": self._key, "kept": encoded(kept)})
 
 
-def _key(asked: Together) -> str | None:
+def _key(request: SharedRequest) -> str | None:
     """Return the identity of these files and options; None where it cannot be determined."""
-    wanted, options = set(asked.ranks), asked.options
+    ranks, options = set(request.ranks), request.options
     files = []
-    for process in asked.run.processes:
-        if process.rank in wanted:
+    for process in request.run.processes:
+        if process.rank in ranks:
             # A series has many files.
             paths = sorted(Path(process.path).iterdir()) if process.series else [Path(process.path)]
             try:
@@ -270,9 +270,9 @@ def _key(asked: Together) -> str | None:
             except OSError:
                 return None
             files += [(name, state.st_size, state.st_mtime_ns) for name, state in states]
-    first = asked.shown if options.method == "paper" else None
-    how = (options.method, options.k, options.level, options.seed, options.settings, asked.libs, asked.exe, first)
-    return hashlib.sha256(json.dumps([asked.ranks, files, how]).encode()).hexdigest()
+    first = request.shown if options.method == "paper" else None
+    how = (options.method, options.k, options.level, options.seed, options.settings, request.libs, request.exe, first)
+    return hashlib.sha256(json.dumps([request.ranks, files, how]).encode()).hexdigest()
 
 
 def encoded(value: Any) -> Any:
@@ -356,9 +356,9 @@ def kmeans_runs(directory: str, method: Method) -> Iterator[KMeansRuns | None]:
     runs = KMeansRuns(_runs_in(store))
     yield runs
     # Another process may have stored its runs meanwhile.
-    known = _runs_in(store)
-    if any(known.get(key) != value for key, value in runs.used.items()):
-        kept = {key: value for key, value in known.items() if key not in runs.used} | runs.used
+    stored = _runs_in(store)
+    if any(stored.get(key) != value for key, value in runs.used.items()):
+        kept = {key: value for key, value in stored.items() if key not in runs.used} | runs.used
         store.save({"runs": dict(list(kept.items())[-MOST_RUNS:])})
 
 

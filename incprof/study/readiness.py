@@ -59,8 +59,8 @@ def findings(python: str | None = None) -> Iterator[Finding]:
     yield _timer()
     yield _perf()
     yield _directory()
-    seen, text = python_seen(python)
-    yield Finding("python", "ok" if seen else "lacking", text)
+    readable, text = examine_python(python)
+    yield Finding("python", "ok" if readable else "lacking", text)
     yield from _tools()
     yield from _mpi_traces()
     yield Finding("versions", "ok", _versions())
@@ -90,8 +90,8 @@ def _heartbeats() -> Finding:
 def _architecture() -> Finding:
     """Check whether the library's entry stubs exist for this processor."""
     name = platform.machine()
-    known = name in ARCHITECTURES and platform.system() == "Linux"
-    return Finding("machine", "ok" if known else "fail", f"{platform.system()} {platform.release()}, {name}")
+    supported = name in ARCHITECTURES and platform.system() == "Linux"
+    return Finding("machine", "ok" if supported else "fail", f"{platform.system()} {platform.release()}, {name}")
 
 
 def _c_library() -> Iterator[Finding]:
@@ -126,10 +126,10 @@ def _timer() -> Finding:
     if rate is None:
         return Finding("cpu clock", "fail", "a CPU-time timer delivered no signal")
     text = f"{rate:.0f} samples per second at most" + (f", kernel HZ {hz}" if hz else "")
-    quiet = machine.kernel_version() >= QUIET_TIMERS
-    if not quiet:
+    suffices = machine.kernel_version() >= QUIET_TIMERS
+    if not suffices:
         text += "; before Linux 5.9 a sample may end a program's poll or nanosleep early, with EINTR"
-    return Finding("cpu clock", "ok" if quiet and rate >= 0.9 * DEFAULT_RATE_HZ else "lacking", text)
+    return Finding("cpu clock", "ok" if suffices and rate >= 0.9 * DEFAULT_RATE_HZ else "lacking", text)
 
 
 def _perf() -> Finding:
@@ -167,14 +167,14 @@ def _mpi_traces() -> Iterator[Finding]:
     """Check the MPIs whose calls can be traced: the wrappers for each are built by its compiler on first use."""
     try:
         sources = launch.wrapper_sources(launch.find_mpi_library(os.environ))
-        found = mpi_wrappers.wrappers_for_all(sources, os.environ)
+        wrappers = mpi_wrappers.wrappers_for_all(sources, os.environ)
     except IncprofError as error:
         yield Finding("MPI trace", "lacking", str(error))
         return
-    for each in found:
+    for each in wrappers:
         text = f"{each.soname}, by {each.compiler}" if each.path else f"{each.compiler}: {each.problem}"
         yield Finding("MPI trace", "ok" if each.path else "lacking", text)
-    if not found:
+    if not wrappers:
         yield Finding("MPI trace", "lacking", "no mpicc in PATH; without it incprof trace finds no MPI")
 
 
@@ -200,7 +200,7 @@ OLDEST, QUALIFIED, TRIED, NEWEST = 9, 11, 13, 14
 KNOWN = f"3.{OLDEST} to 3.{NEWEST}"
 
 
-def python_seen(program: str | None) -> tuple[bool, str]:
+def examine_python(program: str | None) -> tuple[bool, str]:
     """Return whether a program's functions of Python are recorded, and a line about it.
 
     Args:
@@ -241,10 +241,10 @@ def _files(path: str) -> Iterator[tuple[ElfFile, dict[str, Symbol]]]:
 
 def _minor(elf: ElfFile, symbols: dict[str, Symbol]) -> int:
     """Return the minor version of Python 3, from the symbol or the file's name; -1 if neither gives it."""
-    said = symbols.get(VERSION)
-    for segment in elf.segments if said is not None else ():
-        if said is not None and segment.address <= said.address < segment.address + segment.size:
-            word = elf.read(segment.offset + said.address - segment.address, 8)
+    version = symbols.get(VERSION)
+    for segment in elf.segments if version is not None else ():
+        if version is not None and segment.address <= version.address < segment.address + segment.size:
+            word = elf.read(segment.offset + version.address - segment.address, 8)
             return int(struct.unpack("<Q", word)[0]) >> 16 & 0xFF
     named = NAMED.search(elf.path)
     return int(named[1]) if named else -1

@@ -28,7 +28,7 @@ GMON = "gmon-dir"
 
 
 @dataclass(frozen=True)
-class Made:
+class ImportedRun:
     """The directory that was written.
 
     Attributes:
@@ -53,7 +53,7 @@ class Made:
 def import_profiles(
     inputs: Sequence[str], out: str, *, kind: str | None = None, interval_s: float | None = None,
     rate_hz: float | None = None, exe: str | None = None,
-) -> Made:  # fmt: skip
+) -> ImportedRun:  # fmt: skip
     """Write a new run directory from the recordings of other tools.
 
     Args:
@@ -69,14 +69,14 @@ def import_profiles(
     """
     target = _new(out)
     kind = kind or formats.guess(inputs)
-    found = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
-    with _made(target, out) as directory:
-        if found is None:
+    imported = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
+    with _new_directory(target, out) as directory:
+        if imported is None:
             app, intervals, rate = copy_gmon(inputs, directory, exe, interval_s or DEFAULT_INTERVAL_S)
-            made = Made(kind, app, 1, intervals, rate)
+            result = ImportedRun(kind, app, 1, intervals, rate)
         else:
-            made = _write(found, directory, interval_s or DEFAULT_INTERVAL_S, 1 / rate_hz if rate_hz else None)
-    return made
+            result = _write(imported, directory, interval_s or DEFAULT_INTERVAL_S, 1 / rate_hz if rate_hz else None)
+    return result
 
 
 def _new(out: str) -> Path:
@@ -88,7 +88,7 @@ def _new(out: str) -> Path:
 
 
 @contextlib.contextmanager
-def _made(target: Path, out: str) -> Iterator[Path]:
+def _new_directory(target: Path, out: str) -> Iterator[Path]:
     """Yield an empty directory that becomes `target` if all goes well; `out`: its name in messages."""
     try:
         with tempfile.TemporaryDirectory(
@@ -102,34 +102,36 @@ def _made(target: Path, out: str) -> Iterator[Path]:
         raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
 
 
-def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | None) -> Made:
+def _write(imported: Imported, directory: Path, interval_s: float, tick_s: float | None) -> ImportedRun:
     """Write the processes: those of the program become ranks, others are stored with rank 0."""
-    app, notes = found.timelines[0].app, list(found.notes)
+    app, notes = imported.timelines[0].app, list(imported.notes)
     written: list[Ticks] = []
     ranks = 0
-    for number, timeline in enumerate(found.timelines):
+    for number, timeline in enumerate(imported.timelines):
         own = timeline.app == app
-        rank, beside = (ranks, "") if own else (0, f".{timeline.pid or number}")
-        name = f"rank-{rank:05}{beside}.gmon"
+        rank, suffix = (ranks, "") if own else (0, f".{timeline.pid or number}")
+        name = f"rank-{rank:05}{suffix}.gmon"
         try:
             ticks = write_timeline(
-                timeline, directory, name, kind=found.kind, interval_s=interval_s, rank=rank, tick_s=tick_s
+                timeline, directory, name, kind=imported.kind, interval_s=interval_s, rank=rank, tick_s=tick_s
             )
         except TooLittleError:
-            if not written and number == len(found.timelines) - 1:
+            if not written and number == len(imported.timelines) - 1:
                 raise
             continue
         ranks += own
         written.append(ticks)
-    if without := len(found.timelines) - len(written):
+    if without := len(imported.timelines) - len(written):
         notes.append(f"{without} processes have less than half a sample's time, and are left out")
     if all(len(ticks.end_s) == 1 for ticks in written):
-        series = found.timelines[0].edges_s is not None
+        series = imported.timelines[0].edges_s is not None
         notes.append(
             f"one interval has no phases: {'give a file for each' if series else 'give a shorter one with -i'}"
         )
     shown, first = app.rpartition("/")[2] or app, written[0]
-    return Made(found.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), found.damaged)
+    return ImportedRun(
+        imported.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), imported.damaged
+    )
 
 
 # Join run directories: those of nodes that wrote to local disks, or of runs that belong together.
@@ -190,10 +192,10 @@ def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Me
     if not renumber:
         _refuse_collisions(parts)
     missing = () if renumber else _missing(parts)
-    with _made(target, out) as made:
+    with _new_directory(target, out) as directory:
         for part in parts:
-            _add(part, made, renumber)
-        (made / "launch").write_text(parts[0].launch + "\n", encoding="utf-8", errors="surrogateescape")
+            _add(part, directory, renumber)
+        (directory / "launch").write_text(parts[0].launch + "\n", encoding="utf-8", errors="surrogateescape")
     merged = open_run(target)
     traces = sum(bool(TRACE.fullmatch(name)) for part in parts for name in _listed(Path(part.run.directory)))
     return Merged(out, merged.ranks, len(merged.processes), missing, traces if renumber else 0)
@@ -201,14 +203,14 @@ def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Me
 
 def _parts(directories: Sequence[str], renumber: bool) -> list[_Part]:
     """Open the directories."""
-    seen: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     parts: list[_Part] = []
     count = 0
     for directory in directories:
         real = os.path.realpath(directory)
-        if real in seen:
+        if real in by_path:
             raise UsageError(f"{directory} is given twice")
-        seen[real] = directory
+        by_path[real] = directory
         run = open_run(directory, exe="")
         if any(CLASSIC.fullmatch(name) for name in os.listdir(directory)):
             raise UsageError(f"{directory}: files of glibc's gprof runtime name no rank: record with incprof record")
@@ -253,22 +255,22 @@ def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
                 metadata = first_metadata(source)
         except NoDataError:
             continue
-        chosen = metadata.raw.get("selected") is True
-        ranks = 0 if chosen else metadata.ranks or 0
+        selected = metadata.raw.get("selected") is True
+        ranks = 0 if selected else metadata.ranks or 0
         return tuple(sorted(set(range(min(ranks, 10_000_000))) - there))
     return ()
 
 
-def _add(part: _Part, made: Path, renumber: bool) -> None:
+def _add(part: _Part, directory: Path, renumber: bool) -> None:
     """Add the files of a directory to the new one."""
     root = Path(part.run.directory)
     for source, name in _renumbered(part) if renumber else _files(part):
         if source is None:
-            _extract(str(root / name[0]), made / name[1])
+            _extract(str(root / name[0]), directory / name[1])
         else:
-            _put(source, _free(made / name[1]), root)
+            _link_or_copy(source, _free(directory / name[1]), root)
     for elf in sorted(entry for entry in _listed(root / "symbols") if SYMBOLS.fullmatch(entry)):
-        _put_symbols(root / "symbols" / elf, made / "symbols" / elf, root)
+        _link_symbols(root / "symbols" / elf, directory / "symbols" / elf, root)
 
 
 def _listed(directory: Path) -> list[str]:
@@ -305,11 +307,11 @@ def _renumbered(part: _Part) -> Iterator[tuple[Path | None, tuple[str, str]]]:
 
 def _free(path: Path) -> Path:
     """Return the path, or another one if a file of another node has that name."""
-    number, found = 2, path
-    while os.path.lexists(found):
-        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    number, free = 2, path
+    while os.path.lexists(free):
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
         number += 1
-    return found
+    return free
 
 
 def _extract(stream: str, target: Path) -> None:
@@ -319,7 +321,7 @@ def _extract(stream: str, target: Path) -> None:
             file.write(source.bytes_at(offset, WINDOW))
 
 
-def _put(source: Path, target: Path, root: Path) -> None:
+def _link_or_copy(source: Path, target: Path, root: Path) -> None:
     """Link a file of a run into the new directory, or copy it."""
     with open_input(source, within=root) as file:
         try:
@@ -330,11 +332,11 @@ def _put(source: Path, target: Path, root: Path) -> None:
             shutil.copystat(source, target)
 
 
-def _put_symbols(source: Path, target: Path, root: Path) -> None:
+def _link_symbols(source: Path, target: Path, root: Path) -> None:
     """Link or copy a module's symbols, of which all directories may have a copy."""
     target.parent.mkdir(exist_ok=True)
     if not target.exists():
-        _put(source, target, root)
+        _link_or_copy(source, target, root)
     elif target.name.startswith("path-") and not _same(source, target, root):
         raise IncprofError(
             f"{source}: another program than in the directories before it, and none has a build-id: "
@@ -389,7 +391,7 @@ def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
         NoDataError: the directory holds no recorded run.
     """
     sizes, failed = list[tuple[Path, int]](), list[str]()
-    for path in dict.fromkeys(_found(directory)):
+    for path in dict.fromkeys(_reproducible_files(directory)):
         with contextlib.suppress(FileNotFoundError, ValueError):
             size = path.lstat().st_size
             try:
@@ -404,7 +406,7 @@ def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
     return Cleaned(len(sizes), sum(size for _, size in sizes), copies, tuple(failed))
 
 
-def _found(directory: str) -> Iterator[Path]:
+def _reproducible_files(directory: str) -> Iterator[Path]:
     """Yield reproducible files."""
     run = open_all(directory, exe="")
     yield from (path for name in ANSWERS if _is_file(path := Path(directory) / name))

@@ -96,9 +96,9 @@ class Trace:
                 return []
             raise
         self._beaten = True
-        self.study.listener.warn(process_beats.found.warnings)
-        self.damaged |= process_beats.found.damaged
+        self.study.listener.warn(process_beats.heartbeats.warnings)
+        self.damaged |= process_beats.heartbeats.damaged
         offset, interval_s = offset_s(profile, process_beats.process) or 0.0, process_beats.process.interval_s
-        beats = summaries(process_beats.alone())
+        beats = summaries(process_beats.only_this_process())
         curves = [beat_curves(beat, interval_s, offset, self._most[1]) for beat in beats]
         return [curve for pair in curves for curve in pair]

@@ -24,7 +24,7 @@ from incprof.study.ranks_read import (
     Kept,
     RankRead,
     RanksStore,
-    Together,
+    SharedRequest,
     binned_profile,
     jobs_of,
     kmeans_runs,
@@ -42,7 +42,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class SharedPhases:
     """The shared phases of all ranks.
 
     Attributes:
@@ -82,50 +82,50 @@ class _Model:
 class Shared:
     """Finds the shared phases of ranks."""
 
-    def __init__(self, asked: Together):
-        self._asked, self._options = asked, asked.options.thresholds
+    def __init__(self, request: SharedRequest):
+        self._request, self._options = request, request.options.thresholds
         self._read: dict[int, IntervalProfile] = {}
-        self._jobs = {job.rank: job for job in jobs_of(asked)}
+        self._jobs = {job.rank: job for job in jobs_of(request)}
 
-    def found(self) -> Found:
+    def find(self) -> SharedPhases:
         """Read all ranks, find the phases, and relabel every rank with them.
 
         Raises:
             NoDataError: no rank can be read.
         """
-        asked, store = self._asked, RanksStore(self._asked)
+        request, store = self._request, RanksStore(self._request)
         if (kept := store.load()) is not None:
             model = self._model(kept.ranks.parts)
             # Another version of the method may find other phases.
             if digest(model.profile, model.result.labels) == kept.phases:
                 return self._with(model, kept.ranks, kept.problems)
-        with asked.listener.progress("reading ranks") as report:
-            work = Work(read_rank, list(self._jobs.values()), lost_rank, report, asked.listener.warn)
-            read = mapped(work, asked.options)
-        with asked.listener.progress("clustering") as report:
+        with request.listener.progress("reading ranks") as report:
+            work = Work(read_rank, list(self._jobs.values()), lost_rank, report, request.listener.warn)
+            read = mapped(work, request.options)
+        with request.listener.progress("clustering") as report:
             report(0, 1)
-            found = self._reduced(read)
+            shared = self._reduced(read)
         # Do not cache the result if a worker died: its rank may be readable next time.
         if not any(one.lost for one in read):
-            store.save(Kept(found.ranks, found.problems, digest(found.profile, found.result.labels)))
-        return found
+            store.save(Kept(shared.ranks, shared.problems, digest(shared.profile, shared.result.labels)))
+        return shared
 
     @property
-    def _elsewhere(self) -> set[int] | None:
+    def _other_programs(self) -> set[int] | None:
         """Return the ranks of the job's other programs; None if only some ranks of this one are requested."""
-        run = self._asked.run
-        if len(self._asked.ranks) != len(run.ranks):
+        run = self._request.run
+        if len(self._request.ranks) != len(run.ranks):
             return None
         return {process.rank for program in run.programs if program.ranked for process in program.processes}
 
-    def _reduced(self, read: Sequence[RankRead]) -> Found:
+    def _reduced(self, read: Sequence[RankRead]) -> SharedPhases:
         """Find the phases, and relabel every rank with them."""
-        good, problems = usable(read, self._elsewhere)
+        good, problems = usable(read, self._other_programs)
         if not good:
             raise NoDataError(next(one.problem for one in read if one.problem is not None))
         summaries = [one.summary for one in good if one.summary is not None]
         options = self._options.phases
-        parts, rounds = [self._first(summaries)], ROUNDS if self._asked.options.method == "robust" else 1
+        parts, rounds = [self._first(summaries)], ROUNDS if self._request.options.method == "robust" else 1
         for round_ in range(rounds):
             model = self._model(parts)
             intervals = int(next(s.pieces.end[-1] for s in summaries if s.rank == parts[0].rank))
@@ -138,37 +138,37 @@ class Shared:
             if not more:
                 break
             parts += more
-        said = said_of_ranks(
+        ranks = said_of_ranks(
             summaries, labels, parts, model.result.k, rate_hz=good[0].rate_hz, interval_s=good[0].interval_s
         )
-        return self._with(model, said, tuple(problems))
+        return self._with(model, ranks, tuple(problems))
 
-    def _with(self, model: _Model, said: RanksResult, problems: tuple[str, ...]) -> Found:
+    def _with(self, model: _Model, ranks: RanksResult, problems: tuple[str, ...]) -> SharedPhases:
         """Assemble the result."""
-        left_out = tuple(sorted(set(self._asked.ranks) - set(said.ranks)))
-        return Found(model.profile, model.chooser, model.result, model.modes, said, problems, left_out)
+        left_out = tuple(sorted(set(self._request.ranks) - set(ranks.ranks)))
+        return SharedPhases(model.profile, model.chooser, model.result, model.modes, ranks, problems, left_out)
 
     def _first(self, summaries: Sequence[RankSummary]) -> Part:
         """Return the rank in which phases are found first: for the paper's method, the one the answer is for."""
-        ranks, shown = [summary.rank for summary in summaries], self._asked.shown
-        if self._asked.options.method == "robust":
+        ranks, shown = [summary.rank for summary in summaries], self._request.shown
+        if self._request.options.method == "robust":
             return first_part(summaries, self._options.phases)
         return Part(shown if shown in ranks and shown is not None else ranks[0])
 
     def _model(self, parts: Sequence[Part]) -> _Model:
         """Find the phases of parts of ranks."""
-        options, thresholds = self._asked.options, self._options
+        options, thresholds = self._request.options, self._options
         first = self._whole(parts[0].rank)
         pieces = [self._piece(part) for part in parts[1:]]
         profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
         if first.code_loops is not None and profile is not first:
-            profile = with_code_loops(self._asked.run, profile, exe=self._asked.exe)
+            profile = with_code_loops(self._request.run, profile, exe=self._request.exe)
         # A phase is long enough if it is long enough in one rank's run.
         part, phases = first.n_intervals / profile.n_intervals, thresholds.phases
         phases = replace(phases, least=part * phases.least, episode=part * phases.episode, large=part * phases.large)
         thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
-        with kmeans_runs(self._asked.run.directory, options.method) as runs:
+        with kmeans_runs(self._request.run.directory, options.method) as runs:
             result = find_phases(
                 profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
                 options=thresholds, chooser=chooser, runs=runs,

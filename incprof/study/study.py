@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import FloatArray, IntervalProfile, Process, Run
     from incprof.study.options import Libs
-    from incprof.study.shared_phases import Found
+    from incprof.study.shared_phases import SharedPhases
     from incprof.study.sites.store import PlacedSite
 
 
@@ -71,26 +71,26 @@ class Study:
         self.options, self.listener = options or StudyOptions(), listener
         self.libs: Libs = "caller" if libs == "named" and self.options.method == "paper" else libs
         self.thresholds = self.options.thresholds
-        self._among = self._taking_part(ranks) if profile is None and pid is None else ()
+        self._shared_ranks = self._select_ranks(ranks) if profile is None and pid is None else ()
         if profile is not None:
             self.recorded = self.profile = profile
 
-    def _taking_part(self, asked: Sequence[int] | None) -> tuple[int, ...]:
+    def _select_ranks(self, requested: Sequence[int] | None) -> tuple[int, ...]:
         """Return the ranks whose phases are found together; empty unless there are several."""
         from incprof.readers.run import listed
 
         there = self.run.ranks
-        for rank in asked or ():
+        for rank in requested or ():
             if rank not in there:
                 raise UsageError(f"{self.run.directory}: no rank {rank} for --ranks, only {listed(there)}")
-        among = tuple(sorted(set(there if asked is None else asked)))
+        ranks = tuple(sorted(set(there if requested is None else requested)))
         if self.rank is not None and self.rank not in there:
             return ()
-        if self.rank is not None and among and self.rank not in among:
-            raise UsageError(f"--rank {self.rank} is not among the ranks of --ranks: {listed(among)}")
-        if self.rank is None and asked:
-            self.rank = among[0]
-        return among if len(among) > 1 else ()
+        if self.rank is not None and ranks and self.rank not in ranks:
+            raise UsageError(f"--rank {self.rank} is not among the ranks of --ranks: {listed(ranks)}")
+        if self.rank is None and requested:
+            self.rank = ranks[0]
+        return ranks if len(ranks) > 1 else ()
 
     @property
     def inlined(self) -> bool:
@@ -98,21 +98,23 @@ class Study:
         return self.options.method != "paper"
 
     @cached_property
-    def shared(self) -> Found | None:
+    def shared(self) -> SharedPhases | None:
         """The shared phases of all ranks; None if there is one rank, or one process is studied alone."""
-        from incprof.study.ranks_read import Together
+        from incprof.study.ranks_read import SharedRequest
         from incprof.study.shared_phases import Shared
 
-        if not self._among:
+        if not self._shared_ranks:
             return None
-        asked = Together(self.run, self._among, self.rank, self.libs, self.exe, self.options, self.listener)
-        found = Shared(asked).found()
-        self.listener.warn(found.problems)
+        request = SharedRequest(
+            self.run, self._shared_ranks, self.rank, self.libs, self.exe, self.options, self.listener
+        )
+        answer = Shared(request).find()
+        self.listener.warn(answer.problems)
         if self.rank is None:
-            self.rank = found.ranks.shown
-        elif self.rank not in found.ranks.ranks and self.rank in self.run.ranks:
+            self.rank = answer.ranks.shown
+        elif self.rank not in answer.ranks.ranks and self.rank in self.run.ranks:
             raise NoDataError(f"{self.run.directory}: rank {self.rank} is left out, see above")
-        return found
+        return answer
 
     @property
     def ranks(self) -> RanksResult | None:
@@ -123,7 +125,7 @@ class Study:
         """Return the study of another rank in the same phases; in its own ones if these are of one rank alone."""
         other = Study(
             self.run, rank=rank, exe=self.exe, libs=self.libs, nameless=True, options=self.options,
-            ranks=self._among or (rank,),
+            ranks=self._shared_ranks or (rank,),
         )  # fmt: skip
         other.__dict__["shared"] = self.shared
         return other
@@ -288,7 +290,7 @@ class Study:
         source: str | os.PathLike[str] | None,
         cost: BeatCost,
         *,
-        wanted: Sequence[str] = (),
+        requested: Sequence[str] = (),
         allow_changed: bool = False,
         blank: Sequence[str] = (),
     ) -> list[PlacedSite]:
@@ -297,7 +299,7 @@ class Study:
         Args:
             source: the directory that holds the program's source; without it, places come from the binary.
             cost: of a heartbeat.
-            wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the phases.
+            requested: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the phases.
             allow_changed: accept files that were changed since the recording.
             blank: macros hidden from the parser.
 
@@ -312,14 +314,14 @@ class Study:
         if source is None:
             return recorded_sites(self.found_in, self.as_placed(self._model, FOUND), cost)
         process = choose_process(self.run, self.found_in.metadata.rank, self.pid)
-        found = located_sites(
-            self.run, process, self.chooser, self._model, Path(source), exe=self.exe, wanted=wanted,
+        placed = located_sites(
+            self.run, process, self.chooser, self._model, Path(source), exe=self.exe, requested=requested,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
         # A missing source, or one that differs from the compiled one, may be in place the next time.
-        if not wanted and any(not site.refusal for site in found) and not any(site.is_changed for site in found):
-            self.remember(found, FOUND)
-        return found
+        if not requested and any(not site.refusal for site in placed) and not any(site.is_changed for site in placed):
+            self.remember(placed, FOUND)
+        return placed
 
 
 def _others(run: Run, profile: IntervalProfile) -> list[str]:
@@ -327,10 +329,10 @@ def _others(run: Run, profile: IntervalProfile) -> list[str]:
     rank, own = profile.metadata.rank, profile.metadata.raw.get("pid")
     pids = [process.pid for process in run.processes if process.rank == rank and not process.primary]
     others, became = [pid for pid in pids if pid != own], [pid for pid in pids if pid == own]
-    said = [f"rank {rank} became another program by exec, on record and not shown here: --pid {own}"] if became else []
+    lines = [f"rank {rank} became another program by exec, on record and not shown here: --pid {own}"] if became else []
     if others:
         empty = "" if profile.self_s.sum() else "the process shown has no samples; "
         number = f"{len(others)} other process{'es' * (len(others) > 1)}"
         which = " or ".join(map(str, others[:8]))
-        said.append(f"rank {rank}: {empty}{number}, on record and not shown here: --pid {which}")
-    return said
+        lines.append(f"rank {rank}: {empty}{number}, on record and not shown here: --pid {which}")
+    return lines

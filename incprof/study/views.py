@@ -58,10 +58,10 @@ def tree(study: Study, phase: int | None = None) -> StackTree:
 
     result = study.phases(confidence=False)
     keep = None if phase is None else _intervals_of(study, phase)
-    found = stack_tree(study.profile, result.labels, result.k, keep, libraries=study.libs != "drop")
-    if not found.frames:
+    stacks = stack_tree(study.profile, result.labels, result.k, keep, libraries=study.libs != "drop")
+    if not stacks.frames:
         raise NoDataError(f"{study.run.directory}: no samples to export")
-    return found
+    return stacks
 
 
 def stacks(study: Study, phase: int | None = None) -> StackSeries:
@@ -103,8 +103,8 @@ def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]
 
     def above(address: int) -> list[int]:
         # A thread begins in its region, without a caller: samples with a caller decide, even if there are few.
-        found = heaviest_callers(profile.paths, own, at[address], part=0.0) if address in at else []
-        return [functions[i].address for i in found if functions[i].module == module]
+        callers = heaviest_callers(profile.paths, own, at[address], part=0.0) if address in at else []
+        return [functions[i].address for i in callers if functions[i].module == module]
 
     return above
 

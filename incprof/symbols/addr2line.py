@@ -21,7 +21,7 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
 from incprof.errors import NoDataError
-from incprof.safe.inputs import notice, open_input
+from incprof.safe.inputs import open_input, record_input
 from incprof.symbols.elf.file import ElfFile, text_at
 
 # Limits for tools, which damaged debug information may send anywhere; honest information needs far less.
@@ -360,7 +360,7 @@ def _split(path: str, name: str) -> str | None:
     named = [part for part in parts if part]
     if not named:
         return None
-    notice(*named, f"{path}.dwp")
+    record_input(*named, f"{path}.dwp")
     missing = next((part for part in named if not os.path.exists(part)), None)
     if missing is None:
         why = "no tool here reads all of them"

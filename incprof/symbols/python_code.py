@@ -12,7 +12,7 @@ from typing import Any
 
 from incprof.errors import NoDataError
 from incprof.model import Code
-from incprof.safe.inputs import notice, read_input
+from incprof.safe.inputs import read_input, record_input
 from incprof.safe.jsonstore import Store
 
 # Kinds of line table entries since 3.11 (the last ones; earlier ones contain columns, on the same line).
@@ -156,7 +156,7 @@ class KeptLoops:
 
 def _stamp(file: str) -> str:
     """Return a stamp that changes with a file; empty if it does not exist."""
-    notice(file)
+    record_input(file)
     try:
         found = os.stat(file)
     except (OSError, ValueError):

@@ -327,7 +327,7 @@ def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path,
     placer = Placer(recorded, recorded.processes[0], profile, find_phases(profile, k=1), sources)
     region = next(i for i, f in enumerate(profile.functions) if f.name.startswith("main._omp_fn"))
     spot = placer.place(region, "body", (0,))
-    loop = spot.found.file.functions[spot.found.position].loops[spot.loop]
+    loop = spot.function.file.functions[spot.function.position].loops[spot.loop]
     assert (loop.line, spot.runs.basis) == (program.line("for (int step"), "at most")
     assert spot.runs.count.sum() >= 3000
     assert placer.place(region, "body", (0,), around=True).loop is None
@@ -346,7 +346,7 @@ def test_a_loop_that_nobody_has_counted_gives_way_to_what_is_around_its_region(t
     sources = Sources(program.tree, recorded.directory, None, allow_changed=True)
     placer = Placer(recorded, recorded.processes[0], profile, result, sources)
     chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
-    (site,) = SitePlanner(placer, chooser, result, BeatCost(30.0, 1.5)).chosen()
+    (site,) = SitePlanner(placer, chooser, result, BeatCost(30.0, 1.5)).sites_of_phases()
     assert (site.name, site.rate.basis, site.refusal) == ("main:body", "at most", None)
 
 

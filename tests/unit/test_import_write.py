@@ -142,8 +142,8 @@ def test_a_series_is_in_no_order(tmp_path):
         top.function.name: top.estimated for top in Study(tmp_path / "run").phases(confidence=False).phases[0].functions
     }
     # In how many intervals it is there after one without it; of its duration nothing is known.
-    assert (seen["solve"].seen, seen["solve"].high) == (2, None)
-    assert seen["output"].seen == 1
+    assert (seen["solve"].low, seen["solve"].high) == (2, None)
+    assert seen["output"].low == 1
 
 
 def test_calls_that_were_counted(tmp_path):

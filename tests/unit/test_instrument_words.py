@@ -2,7 +2,7 @@
 
 import pytest
 
-from incprof.cli.verbs.instrument import refuse, tell
+from incprof.cli.verbs.instrument import refuse, report_sites
 from incprof.errors import NoDataError
 from incprof.study.sites.store import UNKNOWN_RATE, PlacedSite
 
@@ -17,7 +17,7 @@ def refused(recorded):
 
 def test_functions_that_are_refused_have_short_names(capsys):
     sites = [refused(RECORDED), refused(RECORDED.replace("Grid", "Mesh"))]
-    tell(sites, by_hand=False)
+    report_sites(sites, by_hand=False)
     assert capsys.readouterr().err.splitlines() == [
         "incprof: phase 0: Grid::sweep at a.cpp:7 refused: gone",
         "incprof: phase 0: Mesh::sweep at a.cpp:7 refused: gone",

@@ -14,7 +14,7 @@ from incprof.cli.main import main
 from incprof.model import Function
 from incprof.model.time_use import SPENT, called_for
 from incprof.report.words.display_names import phase_names
-from incprof.report.words.site_evidence import legend, no_site, spent_words
+from incprof.report.words.site_evidence import kind_shares, legend, no_site
 from tests.unit.streamwriter import Sample, StreamWriter
 
 DEVICE = (
@@ -75,8 +75,8 @@ def phase(name: str, **given: object) -> Phase:
 
 def test_words() -> None:
     waiting = phase("MPI_Barrier", mostly="mpi", spent={"work": 0.1, "mpi": 3.7, "io": 0.2, "off_cpu": 9.0})
-    assert spent_words(waiting) == ["92 % in MPI"]
-    assert spent_words(phase("main", mostly="waiting", spent={"work": 0.01})) == ["waiting, next to no CPU time"]
+    assert kind_shares(waiting) == ["92 % in MPI"]
+    assert kind_shares(phase("main", mostly="waiting", spent={"work": 0.01})) == ["waiting, next to no CPU time"]
     assert phase_names([waiting]) == ["MPI_Barrier"]
 
 

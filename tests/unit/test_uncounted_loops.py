@@ -157,7 +157,7 @@ def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
     found = CallsSeen(profile).of(members)(index)
     assert found.likely is not None
     assert found.high is not None
-    assert found.seen <= 7500 <= found.high
+    assert found.low <= 7500 <= found.high
     assert found.calls == pytest.approx(7500, rel=0.5)
     # Without looks, it may be any number.
     ticked = Samples(*(getattr(samples, f.name)[samples.weight > 0] for f in fields(Samples)))

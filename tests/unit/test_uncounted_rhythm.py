@@ -80,9 +80,9 @@ ONE, OTHER = ("main@1", "step@2"), ("main@1", "step@3")
 def test_a_function_that_is_called_right_after_itself() -> None:
     profile = played([(ONE, 4), (OTHER, 3)] * 100)
     step = calls_in(profile)["step"]
-    assert step.visits.calls == 100
-    assert step.visits.high is not None
-    assert step.visits.seen <= 100 <= step.visits.high <= 107
+    assert step.estimate.calls == 100
+    assert step.estimate.high is not None
+    assert step.estimate.low <= 100 <= step.estimate.high <= 107
     assert abs(int(step.times.sum()) - 100) <= 1
     assert step.times[:7].tolist() == pytest.approx([100 / 7] * 7, abs=1)
 
@@ -93,8 +93,8 @@ def test_of_functions_that_one_address_calls_in_turn_nothing_is_said() -> None:
 
 def test_steps_of_a_second_are_seen_each_by_each() -> None:
     step = calls_in(played([(ONE, 60), (OTHER, 40)] * 12))["step"]
-    assert step.visits.calls == 12
-    assert step.visits.seen >= 11
+    assert step.estimate.calls == 12
+    assert step.estimate.low >= 11
     # Unlike steps that last for so long only now and then: shorter ones may hide between.
     rng = np.random.default_rng(3)
     lengths = np.maximum(rng.exponential(60, (2, 12)), 1).astype(int).tolist()

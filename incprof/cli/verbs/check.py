@@ -88,37 +88,37 @@ def run_hot(args: argparse.Namespace) -> int:
             check_target(target, force=args.force, binary=False)
     study = Study(args.hot, rank=args.rank, exe=args.exe, libs="caller", ranks=(), nameless=True, listener=STDERR)
     STDERR.warn(study.recorded.warnings)
-    found = answer(study, hot(study))
+    hot_answer = answer(study, hot(study))
     if args.json:
         from incprof.report.hot_answer import as_json
 
-        print(json.dumps(as_json(found), indent=1))
+        print(json.dumps(as_json(hot_answer), indent=1))
     else:
         from incprof.report.hot_answer import write_text
 
-        write_text(found, sys.stdout, width=text_width())
-    rows = found.rows
+        write_text(hot_answer, sys.stdout, width=text_width())
+    rows = hot_answer.rows
     if args.patch is not None:
-        made = patch(study, rows, Path(args.source), allow_changed=args.allow_changed)
-        write_patch(made, args)
-        rows = tuple(row for row, _ in made.refused)
+        changes = patch(study, rows, Path(args.source), allow_changed=args.allow_changed)
+        write_patch(changes, args)
+        rows = tuple(row for row, _ in changes.refused)
     if args.cmake is not None:
         write_cmake(sorted({row.file for row in rows if row.file is not None}), args.cmake)
     return exit_status(study)
 
 
-def write_patch(made: Patch, args: argparse.Namespace) -> None:
+def write_patch(changes: Patch, args: argparse.Namespace) -> None:
     """Write the patch, and name the functions missing from it."""
     from incprof.command.output import write_bytes
     from incprof.report.words.display_names import shorten
     from incprof.report.words.formatting import count
 
-    for row, why in made.refused:
+    for row, why in changes.refused:
         say(f"{shorten(row.function.name, ROOM)} is not in the patch: {why}")
-    if made.refused and not made.functions:
+    if changes.refused and not changes.functions:
         raise NoDataError(f"{args.patch}: not written: no function takes the attribute")
-    write_bytes(args.patch, lambda out: out.write(made.text))
-    say(f"{args.patch}: {count(made.functions, 'function')}; in {args.source}: patch -p1 < {args.patch}")
+    write_bytes(args.patch, lambda out: out.write(changes.text))
+    say(f"{args.patch}: {count(changes.functions, 'function')}; in {args.source}: patch -p1 < {args.patch}")
 
 
 def write_cmake(files: list[str], target: str) -> None:

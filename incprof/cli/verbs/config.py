@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def recording() -> list[tuple[str, str | None, str]]:
     """Return name, value and origin of each setting of a recording."""
-    found = {setting.name: (value, origin) for setting, value, origin in settings.given({}, os.environ)}
+    found = {setting.name: (value, origin) for setting, value, origin in settings.effective_settings({}, os.environ)}
     return [(f"record.{s.name}", *found.get(s.name, (s.default, DEFAULT))) for s in settings.SETTINGS]
 
 

@@ -100,17 +100,17 @@ def heartbeats() -> _library.Installation:
 
 def build_flags(names: list[str], compiler: str | None) -> list[str]:
     """Return the requested flags."""
-    found = heartbeats()
+    library = heartbeats()
     words: list[str] = []
     try:
         if "cflags" in names:
-            words += _flags.compile_flags(found)
+            words += _flags.compile_flags(library)
         if "fflags" in names:
-            words += _flags.fortran_flags(found, _fortran_module.module_directory(found, compiler, os.environ))
+            words += _flags.fortran_flags(library, _fortran_module.module_directory(library, compiler, os.environ))
         if "libs" in names:
-            words += _flags.link_flags(found)
+            words += _flags.link_flags(library)
         if "static" in names:
-            words += _flags.static_link_flags(found)
+            words += _flags.static_link_flags(library)
     except (FileNotFoundError, _fortran_module.CompilerError) as error:
         raise IncprofError(str(error)) from None
     return words

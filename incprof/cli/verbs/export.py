@@ -78,8 +78,8 @@ def run(args: argparse.Namespace) -> int:
     """Read one profile, or all, and write it."""
     check_phase_arguments(args)
     for name, formats in ONLY.items():
-        given = getattr(args, name)
-        if given is not None and given is not False and args.format not in formats:
+        value = getattr(args, name)
+        if value is not None and value is not False and args.format not in formats:
             raise UsageError(f"--{name.replace('_', '-')} goes with {', '.join(formats)}, not with {args.format}")
     for one in ("rank", "pid"):
         if args.all_ranks and getattr(args, one) is not None:
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         raise IncprofError("--format parquet needs pyarrow: pip install 'incprof[parquet]', or take --format csv")
     check_target(args.output, force=args.force, binary=args.format in BINARY)
     of_phases = args.format in ("trace", "hatchet") or args.phase is not None or args.table in OF_PHASES
-    study = study_of(args, alone=not of_phases)
+    study = study_of(args, single_rank=not of_phases)
     if of_phases:
         warn(study.phases(confidence=False).warnings)
     damaged = write(study, args)

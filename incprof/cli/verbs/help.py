@@ -81,8 +81,8 @@ def page(name: str) -> str:
         return "".join(f"{word}\n" for word in sorted({*pages, *PARTS}))
     stem, heading = PARTS.get(name, (name, ""))
     if stem not in pages:
-        meant = did_you_mean(name, [*VERBS, *pages, *PARTS])
-        raise UsageError(f"help {name}: there is no such page{meant or '; incprof help pages lists them'}")
+        suggestion = did_you_mean(name, [*VERBS, *pages, *PARTS])
+        raise UsageError(f"help {name}: there is no such page{suggestion or '; incprof help pages lists them'}")
     text = pages[stem].read_text(encoding="utf-8")
     return section(text, heading) if heading else text
 

@@ -52,12 +52,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"-i {args.interval:g}: an interval lasts from 1ms to 1d")
     if args.rate is not None and not 0 < args.rate <= MOST_HZ:
         raise UsageError(f"--rate {args.rate:g}: more than 0 and at most {MOST_HZ:g} samples a second")
-    made = import_profiles(
+    imported = import_profiles(
         args.inputs, args.output, kind=args.kind, interval_s=args.interval, rate_hz=args.rate, exe=args.exe
     )
-    warn([f"{args.output}: {note}" for note in made.notes])
-    processes = f"{made.processes} process{'es' * (made.processes != 1)}"
-    intervals = f"{made.intervals} interval{'s' * (made.intervals != 1)}"
-    print(f"{args.output}: {made.app}, from {made.kind}: {processes}, {intervals}, {made.rate_hz:.4g} samples a second")
+    warn([f"{args.output}: {note}" for note in imported.notes])
+    processes = f"{imported.processes} process{'es' * (imported.processes != 1)}"
+    intervals = f"{imported.intervals} interval{'s' * (imported.intervals != 1)}"
+    rate = f"{imported.rate_hz:.4g} samples a second"
+    print(f"{args.output}: {imported.app}, from {imported.kind}: {processes}, {intervals}, {rate}")
     print(f"next: incprof phases {args.output}")
-    return PartialDataError.exit_code if made.damaged else 0
+    return PartialDataError.exit_code if imported.damaged else 0

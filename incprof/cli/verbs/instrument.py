@@ -85,10 +85,10 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     blank = [name for names in args.macro_blank for name in names.split(",") if name]
     study = study_of(args)
     cost = beat_cost(study.run.directory)
-    found = study.sites(root, cost, wanted=args.site, allow_changed=args.allow_changed, blank=blank)
+    located = study.sites(root, cost, requested=args.site, allow_changed=args.allow_changed, blank=blank)
     warn(study.phases(confidence=False).warnings)
-    sites = with_style(root, found, args.style)
-    tell(sites, by_hand=bool(args.site))
+    sites = with_style(root, located, args.style)
+    report_sites(sites, by_hand=bool(args.site))
     refuse(sites, by_hand=bool(args.site))
     versions = with_sites(study, root, sites, style=args.style, blank=blank)
     check_versions(root, versions, STDERR, compile_commands=args.compile_commands, check=args.check)
@@ -135,7 +135,7 @@ def refuse(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
         raise NoDataError(f"no heartbeat can be put in{reason}")
 
 
-def tell(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
+def report_sites(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
     """Print each placed and each refused site, a line each on stderr."""
     from incprof.report.words.display_names import Names
 

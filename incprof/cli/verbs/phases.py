@@ -86,7 +86,7 @@ def check_form(args: argparse.Namespace) -> None:
             "--explain": args.explain,
             "--per-rank": args.per_rank,
         }
-    extra = next((option for option, given in added.items() if given), None)
+    extra = next((option for option, is_set in added.items() if is_set), None)
     if form is not None and extra is not None:
         raise UsageError(f"{extra}: {form} cannot show it: leave out one of them")
 
@@ -134,11 +134,11 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
             from incprof.report.json.phases_json import explain_dict
 
             explanation = explain_dict(study.phases().model, why)
-        told = None if roles is None else threads_dict(roles)
+        threads = None if roles is None else threads_dict(roles)
         programs = programs_dict(study.run)
         write_json(
             summary, result, sys.stdout, ranks=study.ranks, sections=sections, programs=programs, explain=explanation,
-            threads=told, cards=None if parts is None else cards_json(result, parts, study.ranks),
+            threads=threads, cards=None if parts is None else cards_json(result, parts, study.ranks),
         )  # fmt: skip
     else:
         from incprof.report.text.phases_text import write_text

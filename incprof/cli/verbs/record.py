@@ -77,13 +77,13 @@ def run(args: argparse.Namespace) -> int:
     if program is None:
         return NOT_FOUND
     environment.pop(launch.PROGRAM, None)
-    chosen = main_program(program, command[1:])
+    main_executable = main_program(program, command[1:])
     # A program that cannot be preloaded into is reported here, once.
-    if named := chosen or main_program(program, command[1:], static=True):
+    if named := main_executable or main_program(program, command[1:], static=True):
         # A program started through the dynamic loader has the loader's name in the kernel.
         environment[launch.PROGRAM] = os.path.realpath(program) if is_loader(program) else named
     if environment.get("INCPROF_FOLLOW") not in ("0", "false"):
-        environment |= launch.job_variables(command_name(command, chosen), environment)
+        environment |= launch.job_variables(command_name(command, main_executable), environment)
     warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))
     if warning and environment.get("INCPROF_LOG") != "quiet":
         say(warning)
@@ -114,8 +114,8 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
         program = find_program(command[0])
         if program is None:
             return NOT_FOUND
-        if chosen := main_program(program, command[1:], static=True):
-            environment[launch.PROGRAM] = chosen
-        environment |= launch.directory_variable(command_name(command, chosen), environment)
+        if main_executable := main_program(program, command[1:], static=True):
+            environment[launch.PROGRAM] = main_executable
+        environment |= launch.directory_variable(command_name(command, main_executable), environment)
         words += ["--program", program, "--", *command]
     return become(str(launch.find_attacher(os.environ)), words, environment)

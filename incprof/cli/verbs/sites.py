@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from incprof.study.sites.store import beat_cost, described
 
     cost = beat_cost(study.run.directory)
-    sites = study.sites(args.source, cost, wanted=args.site, allow_changed=args.allow_changed)
+    sites = study.sites(args.source, cost, requested=args.site, allow_changed=args.allow_changed)
     answer = described(study.phases(confidence=False), sites, cost, args.source, by_hand=bool(args.site))
     warn(answer.warnings)
     if args.json:

@@ -97,13 +97,13 @@ def _frame(frame: Frame, name: str) -> dict[str, object]:
 
 
 def _profile(
-    series: StackSeries, thread: int, mine: BoolArray, stacks: list[list[int]], rate_hz: float
+    series: StackSeries, thread: int, use: BoolArray, stacks: list[list[int]], rate_hz: float
 ) -> dict[str, object]:
     """Return the profile of one thread."""
-    index, weight = _joined(series.stack[mine], series.weight[mine])
+    index, weight = _joined(series.stack[use], series.weight[use])
     seconds = [round(w / rate_hz, 9) for w in weight]
     # A sample stands for the time before it.
-    start = round(max(float((series.time_s[mine] - series.weight[mine] / rate_hz)[0]), 0.0), 9)
+    start = round(max(float((series.time_s[use] - series.weight[use] / rate_hz)[0]), 0.0), 9)
     return {
         "type": "sampled",
         "name": f"thread {thread}",

@@ -17,7 +17,7 @@ from incprof.model.time_use import MPI, SPENT
 from incprof.report.render.json import json_section, rounded, run_json, write
 from incprof.report.words.display_names import names_of
 from incprof.report.words.formatting import calls_json
-from incprof.report.words.phase_words import doubt_lines, phase_lines, run_lines, told_of
+from incprof.report.words.phase_words import doubt_lines, functions_in_evidence, phase_lines, run_lines
 from incprof.report.words.site_evidence import no_site, site_lines
 
 SCHEMA = "incprof.phases/1"
@@ -71,9 +71,9 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "mostly": None if result.spent is None else [SPENT[kind] for kind in result.spent.tolist()],
         "clusters": result.clusters.tolist(),
         "phases": [_phase(phase, run.counted) for phase in result.present],
-        "borders": [_border(border, result) for border in result.borders],
+        "borders": [_boundary(boundary, result) for boundary in result.borders],
         "levels": [_level(level) for level in result.levels],
-        "short": [_short(stretch) for stretch in result.short],
+        "short": [_short(segment) for segment in result.short],
         "stages": None if result.stages is None else _stage(result.stages),
         "notes": doubt_lines(result),
         "warnings": list(result.warnings),
@@ -94,26 +94,26 @@ def _stage(stage: Stage) -> dict[str, object]:
     }
 
 
-def _short(stretch: ShortStretch) -> dict[str, object]:
+def _short(segment: ShortStretch) -> dict[str, object]:
     """Return a behaviour too short for a phase."""
     return {
-        "function": None if stretch.function is None else stretch.function.name,
-        "share": rounded(stretch.share),
-        "spans": [list(span) for span in stretch.spans],
+        "function": None if segment.function is None else segment.function.name,
+        "share": rounded(segment.share),
+        "spans": [list(span) for span in segment.spans],
     }
 
 
-def _border(border: Border, result: PhaseResult) -> dict[str, object]:
+def _boundary(boundary: Border, result: PhaseResult) -> dict[str, object]:
     """Return a change point and the functions that describe it."""
     return {
-        "interval": border.interval,
-        "time_s": rounded(float(result.end_s[border.interval - 1]) if border.interval else 0.0),
-        "before": border.before,
-        "after": border.after,
-        "function": None if border.function is None else border.function.name,
-        "share_before": rounded(border.share_before),
-        "share_after": rounded(border.share_after),
-        "score": rounded(border.score),
+        "interval": boundary.interval,
+        "time_s": rounded(float(result.end_s[boundary.interval - 1]) if boundary.interval else 0.0),
+        "before": boundary.before,
+        "after": boundary.after,
+        "function": None if boundary.function is None else boundary.function.name,
+        "share_before": rounded(boundary.share_before),
+        "share_after": rounded(boundary.share_after),
+        "score": rounded(boundary.score),
     }
 
 
@@ -190,10 +190,10 @@ def _phase(phase: Phase, counted: bool) -> dict[str, object]:
     }
 
 
-def _rest(rest: Rest) -> dict[str, object]:
+def _remainder(remainder: Rest) -> dict[str, object]:
     """Return a loop's CPU time outside of its steps, seconds per iteration, and the functions that may wait in it."""
-    spent = {kind: round(seconds, 9) for kind, seconds in rest.spent.items()}
-    return {"cpu_s": spent, "waits": [function.name for function in rest.waits]}
+    seconds_by_kind = {kind: round(seconds, 9) for kind, seconds in remainder.spent.items()}
+    return {"cpu_s": seconds_by_kind, "waits": [function.name for function in remainder.waits]}
 
 
 def _step(step: Step) -> dict[str, object]:
@@ -214,7 +214,7 @@ def _step(step: Step) -> dict[str, object]:
         "per_iteration": rounded(step.per_iteration),
         "per_call": rounded(step.per_call),
         "cpu": rounded(step.cpu),
-        "rest": None if step.rest is None else _rest(step.rest),
+        "rest": None if step.rest is None else _remainder(step.rest),
         "steps": [_step(below) for below in step.steps],
     } | calls_json(step.estimated)
 
@@ -222,16 +222,16 @@ def _step(step: Step) -> dict[str, object]:
 # Ranks as JSON: the keys that incprof.phases/1 adds for a run of several ranks (docs/use/phases.md).
 
 
-def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
+def with_ranks(answer: dict[str, Any], ranks: RanksResult) -> dict[str, Any]:
     """Return the answer of one rank, extended by the results for all ranks."""
-    over = {phase.id: _of_phase(phase) for phase in found.phases}
+    over = {phase.id: _of_phase(phase) for phase in ranks.phases}
     phases = [phase | over[phase["id"]] for phase in answer["phases"]]
     present = {phase["id"] for phase in phases}
     return answer | {
         "phases": phases,
         "absent": [{"id": number, **phase} for number, phase in over.items() if number not in present],
-        "found_in": [part.rank for part in found.parts],
-        "per_rank": _per_rank(found),
+        "found_in": [part.rank for part in ranks.parts],
+        "per_rank": _per_rank(ranks),
         "stragglers": [
             {
                 "rank": one.rank,
@@ -242,9 +242,9 @@ def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
                 "sigmas": rounded(one.sigmas),
                 "why": [{"function": name, "more_s": rounded(more)} for name, more in one.why],
             }
-            for one in found.stragglers
+            for one in ranks.stragglers
         ],
-        "groups": [{"ranks": list(group.ranks), "typical": group.typical} for group in found.groups],
+        "groups": [{"ranks": list(group.ranks), "typical": group.typical} for group in ranks.groups],
         "outliers": [
             {
                 "rank": one.rank,
@@ -252,9 +252,9 @@ def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
                 "unexplained": rounded(one.unexplained),
                 "why": [{"function": d.function, "here": rounded(d.here), "there": rounded(d.there)} for d in one.why],
             }
-            for one in found.outliers
+            for one in ranks.outliers
         ],
-        "late": [{"rank": rank, "seconds": rounded(seconds)} for rank, seconds in found.late],
+        "late": [{"rank": rank, "seconds": rounded(seconds)} for rank, seconds in ranks.late],
         "clocks": [
             {
                 "host": one.host,
@@ -264,7 +264,7 @@ def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
                 "before_s": rounded(one.before_s),
                 "after_s": rounded(one.after_s),
             }
-            for one in found.clocks
+            for one in ranks.clocks
         ],
     }
 
@@ -291,33 +291,33 @@ def _spread(one: Spread) -> dict[str, Any]:
     }
 
 
-def _per_rank(found: RanksResult) -> list[dict[str, Any]]:
+def _per_rank(ranks: RanksResult) -> list[dict[str, Any]]:
     """Return each rank: its phases, its agreement with the others, and its work."""
-    work = worked_s(found.spent)
+    work = worked_s(ranks.spent)
     return [
         {
             "rank": own.rank,
             "labels": own.of_intervals(own.label).tolist(),
             "agreement": rounded(agreement),
             "host": own.host or None,
-            "start_s": rounded(float(found.offset_s[place])),
-            "wall_s": [rounded(seconds) for seconds in found.wall_s[place, :-1].tolist()],
+            "start_s": rounded(float(ranks.offset_s[place])),
+            "wall_s": [rounded(seconds) for seconds in ranks.wall_s[place, :-1].tolist()],
             "work_s": [rounded(seconds) for seconds in work[place, :-1].tolist()],
-            "mpi_s": [rounded(seconds) for seconds in found.spent[place, :-1, MPI].tolist()],
+            "mpi_s": [rounded(seconds) for seconds in ranks.spent[place, :-1, MPI].tolist()],
             "unexplained": rounded(own.unexplained),
             "damaged": own.damaged,
         }
-        for place, (own, agreement) in enumerate(zip(found.labels, found.agreement, strict=True))
+        for place, (own, agreement) in enumerate(zip(ranks.labels, ranks.agreement, strict=True))
     ]
 
 
 # The roles of threads as an object, key `threads` of incprof.phases/1: docs/use/phases.md.
 
 
-def threads_dict(found: ThreadRoles) -> dict[str, Any]:
+def threads_dict(thread_roles: ThreadRoles) -> dict[str, Any]:
     """Return the object."""
     return {
-        "count": found.count,
+        "count": thread_roles.count,
         "roles": [
             {
                 "role": role.name,
@@ -333,7 +333,7 @@ def threads_dict(found: ThreadRoles) -> dict[str, Any]:
                     for function, share in role.functions
                 ],
             }
-            for role in found.roles
+            for role in thread_roles.roles
         ],
         "imbalance": [
             {
@@ -342,7 +342,7 @@ def threads_dict(found: ThreadRoles) -> dict[str, Any]:
                 "imbalance": round(one.imbalance, 9),
                 "differ": [{"thread": other.thread, "more": round(other.more, 9)} for other in one.differ],
             }
-            for one in found.imbalances
+            for one in thread_roles.imbalances
         ],
     }
 
@@ -352,11 +352,15 @@ def threads_dict(found: ThreadRoles) -> dict[str, Any]:
 
 def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
     """Return the numbers, and under `text` the sentences of the text output."""
-    names = names_of(result, told_of(why))
+    names = names_of(result, functions_in_evidence(why))
     phases = []
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
-        known = [{**_plain(asdict(site)), "text": site_lines(site, result.options.sites, names)} for site in sites]
-        phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence, names), "sites": known})
+        explained_sites = [
+            {**_plain(asdict(site)), "text": site_lines(site, result.options.sites, names)} for site in sites
+        ]
+        phases.append(
+            {**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence, names), "sites": explained_sites}
+        )
     run = {**_plain(asdict(why.run)), "text": run_lines(result, why.run, names)}
     thresholds = {f"{room}.{one.name}": one.value for room, one in result.options.listed()}
     return {"run": run, "phases": phases, "thresholds": thresholds}

@@ -35,7 +35,7 @@ from incprof.report.render.html import html_section
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, clean, names_of, phase_names, where
 from incprof.report.words.formatting import count, duration, rate, seconds
 from incprof.report.words.phase_words import DEEPEST, all_stages, doubt_lines, next_steps, short_lines
-from incprof.report.words.site_evidence import how_often, no_site, remainder, spent_seen, spent_words
+from incprof.report.words.site_evidence import how_often, kind_shares, kinds_present, no_site, remainder
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
 # In order of their dependencies.
@@ -130,7 +130,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
         "too_short": short_lines(result, MOST_SHORT),
-        "spent": spent_seen(result.spent),
+        "spent": kinds_present(result.spent),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "stages": None if stages is None or not stages.stages else stage_row(stages, names, parts.run.duration_s),
@@ -152,8 +152,11 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "systems": parts.systems,
         "beats": parts.beats,
         "sections": [(section, html_section(section)) for section in parts.sections],
-        "beyond": _beyond(parts),
-        "next": [(said, clean(command, 400)) for said, command in next_steps(result, parts.directory, parts.source)],
+        "beyond": _beats_after_end(parts),
+        "next": [
+            (description, clean(command, 400))
+            for description, command in next_steps(result, parts.directory, parts.source)
+        ],
         "joined": parts.timed.tree.joined,
         "paths": parts.timed.tree.paths,
         "whole": parts.whole,
@@ -162,7 +165,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     }
 
 
-def _beyond(parts: PageParts) -> str:
+def _beats_after_end(parts: PageParts) -> str:
     """Return how much of another run's heartbeats lies after the end of this run; empty if none does."""
     if parts.beats is None or parts.beats.same:
         return ""
@@ -185,9 +188,9 @@ def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:
     if len(phases) == 1:
         return f"One phase over {duration(parts.run.duration_s)}: {phases[0][1]}."
     order = sorted(phases, key=lambda item: (-item[0].app_pct, item[0].id))
-    said = ", ".join(f"{name} {phase.app_pct:.0f}\u00a0%" for phase, name in order[:4])
+    shares = ", ".join(f"{name} {phase.app_pct:.0f}\u00a0%" for phase, name in order[:4])
     more = f" and {len(order) - 4} more" if len(order) > 4 else ""
-    return f"{grouped_count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."
+    return f"{grouped_count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {shares}{more}."
 
 
 # Rows of the tables that a page shows before any script runs.
@@ -202,7 +205,7 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
         "share": round(phase.app_pct, 1),
         "intervals": phase.intervals,
         "confidence": decimal_percent(phase.confidence),
-        "spent": ", ".join(spent_words(phase)),
+        "spent": ", ".join(kind_shares(phase)),
         "no_site": "" if phase.sites else no_site(phase, names),
         "functions": [
             (names(t.function), clean(t.function.name), decimal_percent(t.share))
@@ -243,11 +246,13 @@ def rest_lines(steps: Sequence[Step], names: Names) -> list[str]:
     """Return where the rest of an iteration is spent, for each loop whose steps do not add up to it."""
     lines = []
     for driver in dict.fromkeys(step.driver for step in steps):
-        mine = [step for step in steps if step.driver == driver]
-        if rest := remainder(mine, names):
-            period = max(step.period_s or 0.0 for step in mine)
+        own_steps = [step for step in steps if step.driver == driver]
+        if remaining := remainder(own_steps, names):
+            period = max(step.period_s or 0.0 for step in own_steps)
             lines.append(
-                f"Of {_time(period)} in {names(driver) if driver else 'the loop'}: {rest}".replace(" us", " \u00b5s")
+                f"Of {_time(period)} in {names(driver) if driver else 'the loop'}: {remaining}".replace(
+                    " us", " \u00b5s"
+                )
             )
     return lines
 
@@ -290,12 +295,12 @@ def _cost(row: SiteRow) -> str:
     if not row.beats_hz:
         return ""
     about = {"estimated": "about ", "at most": "at most ", "at least": "at least "}.get(row.basis, "")
-    said = [f"{about}{rate(row.beats_hz)} beats per second"]
+    parts = [f"{about}{rate(row.beats_hz)} beats per second"]
     if row.rate_factor > 1:
-        said.append(f"1 of {row.rate_factor} recorded")
+        parts.append(f"1 of {row.rate_factor} recorded")
     if row.overhead_pct is not None:
-        said.append(f"{rate(row.overhead_pct)} % overhead")
-    return ", ".join(said)
+        parts.append(f"{rate(row.overhead_pct)} % overhead")
+    return ", ".join(parts)
 
 
 def site_row(row: SiteRow, why: list[str], names: Names) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             "end": numbers(bins.end_s, 6),
             "label": bins.label.tolist(),
             "step": timed.cells.step,
-            "spent": _spent(parts.result.spent, len(bins.start_s)),
+            "spent": _main_kinds(parts.result.spent, len(bins.start_s)),
             "spent_words": WORDS,
         },
         "phases": [
@@ -63,10 +63,10 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         ],
         "short": [
             {
-                "name": name_of(stretch, names),
-                "times": [[rounded(t) for t in time] for time in times_of(parts.result, stretch)],
+                "name": name_of(segment, names),
+                "times": [[rounded(t) for t in time] for time in times_of(parts.result, segment)],
             }
-            for stretch in parts.result.short
+            for segment in parts.result.short
         ],
         "series": _series(parts, names),
         "tree": _tree(parts, names),
@@ -88,8 +88,8 @@ def _series(parts: PageParts, names: Names) -> dict[str, Any]:
     """Return the self time of each function, and of all others if any, in seconds per second."""
     series, wall = parts.timed.series, parts.timed.bins.wall_s
     functions = [parts.functions[i] for i in series.functions.tolist()]
-    rest = len(parts.functions) - len(functions)
-    others = [grouped_count(rest, "other function")] if rest else []
+    left_out = len(parts.functions) - len(functions)
+    others = [grouped_count(left_out, "other function")] if left_out else []
     return {
         "names": [names(f) for f in functions] + others,
         "full": [clean(f.name) for f in functions] + [""] * len(others),
@@ -124,9 +124,9 @@ def _cells(cells: Cells, ticks: Entries) -> dict[str, Any]:
     return {"bin": cells.bin.tolist(), "label": cells.label.tolist(), "ticks": _by_cell(ticks, len(cells.bin))}
 
 
-def _spent(spent: IntArray | None, number: int) -> list[str]:
+def _main_kinds(main_kind: IntArray | None, number: int) -> list[str]:
     """Return the main kind of time of each bin; an empty list where it is unknown."""
-    return [] if spent is None else [SPENT[kind] for kind in cells(spent, number)]
+    return [] if main_kind is None else [SPENT[kind] for kind in cells(main_kind, number)]
 
 
 def _by_cell(table: Entries, cells: int) -> list[list[int]]:
@@ -153,11 +153,11 @@ def _lane(lane: Lane) -> dict[str, Any]:
     }
 
 
-def _beats(found: BeatLanes) -> dict[str, Any]:
+def _beats(beats: BeatLanes) -> dict[str, Any]:
     """Return a lane for each heartbeat: beats per second, mean duration, and beats in progress."""
     lanes = []
-    phases = found.phases or (None,) * len(found.beats)
-    for beat, trace, phase in zip(found.beats, found.traces, phases, strict=True):
+    phases = beats.phases or (None,) * len(beats.beats)
+    for beat, trace, phase in zip(beats.beats, beats.traces, phases, strict=True):
         factor = beat.rate_factor
         lanes.append(
             {
@@ -170,42 +170,42 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
                 "rate_hz": rounded(beat.rate_hz * factor),
                 "mean_s": beat.mean_s,
                 "busy_pct": rounded(beat.busy_pct),
-                "start": numbers(trace.begin_s + found.offset_s, 4),
-                "end": numbers(trace.end_s + found.offset_s, 4),
+                "start": numbers(trace.begin_s + beats.offset_s, 4),
+                "end": numbers(trace.end_s + beats.offset_s, 4),
                 # The trace has beats per interval of its own grid; the page shows beats per second.
-                "values": numbers(trace.count.middle / found.interval_s, 3),
+                "values": numbers(trace.count.middle / beats.interval_s, 3),
                 "duration": numbers(trace.duration_s.middle, 9),
                 "open": numbers(trace.count.progress, 1),
             }
         )
-    return {"lanes": lanes, "same": found.same, "left_out": found.left_out}
+    return {"lanes": lanes, "same": beats.same, "left_out": beats.left_out}
 
 
 # The ranks, as input of a page's scripts, in a compact form: there may be thousands of them.
 
 
-def ranks_data(found: RankMap) -> dict[str, Any]:
+def ranks_data(rank_map: RankMap) -> dict[str, Any]:
     """Return the groups of similar ranks, and a row for each rank of a group, or for a few of them."""
     return {
-        "start": numbers(found.start_s, 4),
-        "end": numbers(found.end_s, 4),
-        "reference": found.reference,
-        "unread": list(found.unread),
-        "number": len(found.found.ranks),
+        "start": numbers(rank_map.start_s, 4),
+        "end": numbers(rank_map.end_s, 4),
+        "reference": rank_map.reference,
+        "unread": list(rank_map.unread),
+        "number": len(rank_map.found.ranks),
         "groups": [
             {
                 "typical": group.typical,
-                "row": _row(group.row, found.agreement),
-                "rows": [_row(row, found.agreement) for row in group.rows] if len(group.row.ranks) > 1 else [],
+                "row": _row(group.row, rank_map.agreement),
+                "rows": [_row(row, rank_map.agreement) for row in group.rows] if len(group.row.ranks) > 1 else [],
             }
-            for group in found.groups
+            for group in rank_map.groups
         ],
     }
 
 
 def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
     """Return a row: its phases, and its CPU use in percent, as runs of bins."""
-    known = [value for rank in row.ranks if (value := agreement[rank]) is not None]
+    agreements = [value for rank in row.ranks if (value := agreement[rank]) is not None]
     return {
         "rank": row.ranks[0],
         "name": ranges(row.ranks, 4),
@@ -213,7 +213,7 @@ def _row(row: RankRow, agreement: Mapping[int, float | None]) -> dict[str, Any]:
         "number": len(row.ranks),
         "label": _runs(row.label),
         "busy": _runs(np.rint(100 * row.busy).astype(np.int64)),
-        "agreement": round(sum(known) / len(known), 4) if known else None,
+        "agreement": round(sum(agreements) / len(agreements), 4) if agreements else None,
         "cpu_s": round(row.cpu_s, 3),
         "off_cpu_s": round(row.off_cpu_s, 3),
         "mpi_s": round(row.mpi_s, 3),

@@ -70,8 +70,8 @@ def why_phases(result: PhaseResult, why: Explanation | None, names: Names) -> li
     if why is None:
         return []
     return [
-        (phase.id, [_sentence(line) for line in phase_lines(result, phase, known, names)])
-        for phase, known in zip(result.phases, why.phases, strict=True)
+        (phase.id, [_sentence(line) for line in phase_lines(result, phase, evidence, names)])
+        for phase, evidence in zip(result.phases, why.phases, strict=True)
     ]
 
 
@@ -79,14 +79,16 @@ def why_site(
     result: PhaseResult, why: Explanation | None, names: Names, function: str, phases: Sequence[int]
 ) -> list[str]:
     """Return the reasons for a function as a site of phases, one sentence each; empty where it replaced a site."""
-    known = zip(result.phases, why.sites, strict=True) if why is not None else ()
-    found = [(phase, site) for phase, sites in known for site in sites if phase.id in phases]
-    chosen = [
-        (phase.id, site_lines(site, result.options.sites, names)) for phase, site in found if site.function == function
+    evidence = zip(result.phases, why.sites, strict=True) if why is not None else ()
+    candidates = [(phase, site) for phase, sites in evidence for site in sites if phase.id in phases]
+    reasons = [
+        (phase.id, site_lines(site, result.options.sites, names))
+        for phase, site in candidates
+        if site.function == function
     ]
-    if len(chosen) < 2:
-        return [_sentence(line) for _, lines in chosen for line in lines]
-    return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in chosen]
+    if len(reasons) < 2:
+        return [_sentence(line) for _, lines in reasons for line in lines]
+    return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in reasons]
 
 
 def _sentence(line: str) -> str:
@@ -95,16 +97,16 @@ def _sentence(line: str) -> str:
     return clean(start.removesuffix("."), 600).replace(" %", "\u00a0%") + "."
 
 
-def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[str, str, str]]:
+def data_quality(quality: Quality, run: RunSummary, damaged: bool) -> list[tuple[str, str, str]]:
     """Return rows of label, value, and "good", "fair" or "poor" (empty where there is nothing to judge)."""
     rows: list[tuple[str, str, str]] = []
 
     def add(what: str, value: str, verdict: str = "") -> None:
         rows.append((what, value, verdict))
 
-    samples = grouped_count(found.samples, "sample")
-    if found.expected:
-        share = found.ticks / found.expected
+    samples = grouped_count(quality.samples, "sample")
+    if quality.expected:
+        share = quality.ticks / quality.expected
         add(
             "Samples",
             f"{samples}, {decimal_percent(share)} of the number expected from CPU time and rate",
@@ -112,36 +114,40 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         )
     else:
         add("Samples", samples)
-    add("Dropped", grouped_count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
+    add("Dropped", grouped_count(quality.lost, "sample"), graded(quality.lost / max(quality.samples, 1), 0.001, 0.02))
     if run.overhead_pct is None:
         add("Recording itself", overhead(None))
     else:
         of = "" if isinf(run.overhead_pct) else " of the program's CPU time"
-        own = f"{overhead(run.overhead_pct)}{of} ({duration(found.own_s)})"
+        own = f"{overhead(run.overhead_pct)}{of} ({duration(quality.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
-    if found.cpu_s > 0:
+    if quality.cpu_s > 0:
         if not run.counted:
             add("Calls", UNCOUNTED)
         if advice := counting_advice(run.counting):
             add("Counting calls", advice)
-        add("CPU time", duration(found.cpu_s))
-    add("Off the CPU", f"{duration(found.off_cpu_s)} of thread time")
-    if found.threads:
-        add("Threads", str(found.threads))
-    if found.reach_main is None:
+        add("CPU time", duration(quality.cpu_s))
+    add("Off the CPU", f"{duration(quality.off_cpu_s)} of thread time")
+    if quality.threads:
+        add("Threads", str(quality.threads))
+    if quality.reach_main is None:
         add("Call paths", "missing: self times and calls only; sites are found from the calls", "fair")
     else:
-        add("Paths that reach main", decimal_percent(found.reach_main))
-        complete = found.complete or 0.0
-        add("Whole paths", decimal_percent(found.complete), graded(1 - complete, 0.02, 0.2))
-        add("Broken", grouped_count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
-        add("In libraries", decimal_percent(found.outside))
+        add("Paths that reach main", decimal_percent(quality.reach_main))
+        complete = quality.complete or 0.0
+        add("Whole paths", decimal_percent(quality.complete), graded(1 - complete, 0.02, 0.2))
+        add(
+            "Broken",
+            grouped_count(quality.broken, "sample"),
+            graded(quality.broken / max(quality.samples, 1), 0.02, 0.2),
+        )
+        add("In libraries", decimal_percent(quality.outside))
         # A runtime's own threads are no defect of the recording: waiting OpenMP workers, MPI's helpers.
-        threads = ", such as threads of a library" if found.threads > 1 and found.unknown else ""
+        threads = ", such as threads of a library" if quality.threads > 1 and quality.unknown else ""
         add(
             "No application frame",
-            decimal_percent(found.unknown) + threads,
-            "" if threads else graded(found.unknown or 0, 0.02, 0.2),
+            decimal_percent(quality.unknown) + threads,
+            "" if threads else graded(quality.unknown or 0, 0.02, 0.2),
         )
     add("Damage", "a part of the file was left out" if damaged else "none", "poor" if damaged else "good")
     return rows
@@ -159,13 +165,13 @@ def graded(value: float, fair: float, poor: float) -> str:
 MOST = 24
 
 
-def rank_words(found: RankMap, names: Names) -> dict[str, Any]:
+def rank_words(rank_map: RankMap, names: Names) -> dict[str, Any]:
     """Return the sentences and tables about all ranks."""
-    result = found.found
+    result = rank_map.found
     return {
         "number": len(result.ranks),
-        "reference": found.reference,
-        "unread": len(found.unread),
+        "reference": rank_map.reference,
+        "unread": len(rank_map.unread),
         "lines": [agree_line(result), *_alike(result), *outlier_lines(result), *late_lines(result)],
         "phases": [_phase(phase) for phase in result.phases],
         "mpi": any(phase.mpi.most > 0 for phase in result.phases),
@@ -174,9 +180,9 @@ def rank_words(found: RankMap, names: Names) -> dict[str, Any]:
     }
 
 
-def _alike(found: RanksResult) -> list[str]:
+def _alike(ranks: RanksResult) -> list[str]:
     """Return the groups of similar ranks, unless all ranks are alike or none are."""
-    return group_lines(found) if 1 < len(found.groups) < len(found.ranks) else []
+    return group_lines(ranks) if 1 < len(ranks.groups) < len(ranks.ranks) else []
 
 
 def _phase(phase: PhaseBalance) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def compact(svg: str) -> str:
     """Return the same plot in fewer bytes: no indentation, positions of letters and straight lines in hundredths."""
     svg = re.sub(r"\n +", "\n", svg)
     svg = re.sub(
-        r"(?<=translate\()([-\d.]+) ([-\d.]+)(?=\))", lambda found: f"{_short(found[1])} {_short(found[2])}", svg
+        r"(?<=translate\()([-\d.]+) ([-\d.]+)(?=\))", lambda match: f"{_short(match[1])} {_short(match[2])}", svg
     )
-    return re.sub(r'(?<= d=")M [-\d.MLz\s]*(?=")', lambda found: _path(found[0]), svg)
+    return re.sub(r'(?<= d=")M [-\d.MLz\s]*(?=")', lambda match: _path(match[0]), svg)
 
 
 def _short(number: str) -> str:
@@ -84,25 +84,25 @@ def _short(number: str) -> str:
 
 def _path(text: str) -> str:
     """Return a path of moves, lines and ends in its shorter form."""
-    made: list[str] = []
+    parts: list[str] = []
     before: tuple[float, float] | None = None
     for command, x, y in re.findall(r"([ML]) (\S+) (\S+)|z", text):
         if not command:
-            made.append("Z")
+            parts.append("Z")
             before = None
             continue
         point = (round(float(x), 2), round(float(y), 2))
         if command == "M":
-            made.append(f"M{point[0]:g} {point[1]:g}")
+            parts.append(f"M{point[0]:g} {point[1]:g}")
         elif before is None or (point[0] != before[0] and point[1] != before[1]):
-            made.append(f"L{point[0]:g} {point[1]:g}")
+            parts.append(f"L{point[0]:g} {point[1]:g}")
         elif point[1] != before[1]:
-            made.append(f"V{point[1]:g}")
+            parts.append(f"V{point[1]:g}")
         # A line of length zero is a dot, if it is the whole path.
-        elif point[0] != before[0] or made[-1][0] == "M":
-            made.append(f"H{point[0]:g}")
+        elif point[0] != before[0] or parts[-1][0] == "M":
+            parts.append(f"H{point[0]:g}")
         before = point
-    return "".join(made)
+    return "".join(parts)
 
 
 def time_unit(duration_s: float) -> tuple[float, str]:

@@ -103,12 +103,12 @@ def run_json(run: RunSummary) -> dict[str, object]:
     }
 
 
-def _counting(found: Counting) -> dict[str, object]:
+def _counting(counting: Counting) -> dict[str, object]:
     """Return the cost of counting calls."""
-    functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in found.functions]
+    functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in counting.functions]
     return {
-        "calls": found.calls,
-        "call_ns": rounded(found.call_s * 1e9),
-        "pct": rounded(found.pct),
+        "calls": counting.calls,
+        "call_ns": rounded(counting.call_s * 1e9),
+        "pct": rounded(counting.pct),
         "functions": functions,
     }

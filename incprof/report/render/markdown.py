@@ -18,7 +18,7 @@ PLAIN = ("", "same", "unsure")
 
 def plain(text: str) -> str:
     """Return text in one line with all markup escaped."""
-    return SPECIAL.sub(lambda found: f"&#{ord(found[1])};", " ".join(text.splitlines()))
+    return SPECIAL.sub(lambda match: f"&#{ord(match[1])};", " ".join(text.splitlines()))
 
 
 def markdown_table(table: Table) -> str:

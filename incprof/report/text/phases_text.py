@@ -41,7 +41,7 @@ from incprof.report.words.formatting import (
     seconds,
 )
 from incprof.report.words.phase_words import doubt_lines, same_sites_lines, short_lines, verdict_line
-from incprof.report.words.site_evidence import how_often, legend, no_site, remainder, sign_of, spent_words
+from incprof.report.words.site_evidence import how_often, kind_shares, legend, no_site, remainder, sign_of
 from incprof.safe.printable import printable, unfiltered
 
 # The head reports the achieved rate if it is off by this share, and there are enough samples to detect that.
@@ -193,7 +193,7 @@ def _functions(console: Console, phase: Phase, names: Names) -> None:
     head.append(duration(phase.seconds))
     if phase.confidence is not None:
         head.append(f", confidence {phase.confidence:.2f}")
-    head.append("".join(f", {words}" for words in spent_words(phase)))
+    head.append("".join(f", {words}" for words in kind_shares(phase)))
     console.print(head)
     for top in phase.functions[:TOP_FUNCTIONS]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {calls_words(top.calls, top.estimated):>16}  "

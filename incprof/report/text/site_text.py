@@ -12,7 +12,7 @@ from incprof.analysis.thresholds import Options
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
 from incprof.report.words.display_names import Names, names_of
 from incprof.report.words.formatting import count, folded, printable
-from incprof.report.words.phase_words import CHANGE_ROOM, phase_lines, run_lines, stage_lines, told_of
+from incprof.report.words.phase_words import CHANGE_ROOM, functions_in_evidence, phase_lines, run_lines, stage_lines
 from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines
 
@@ -125,7 +125,7 @@ def write_explanation(
         width: columns.
         ranks: all ranks, if there are several.
     """
-    names = names_of(result, told_of(why))
+    names = names_of(result, functions_in_evidence(why))
     where = [] if ranks is None else [f"{found_in(ranks)}; intervals are numbered there"]
     head = f"Why {count(result.k, 'phase')} (method {result.method})"
     _write(out, head, [*where, *run_lines(result, why.run, names), *_scores(result)], width)

@@ -74,10 +74,10 @@ def short(name: str) -> str:
     """
     device = DEVICE.match(name)
     place = device[0] if device else ""
-    found = parse(name.removeprefix(place))
-    parts = list(found.parts[-2:]) or [found.text]
+    parsed = parse(name.removeprefix(place))
+    parts = list(parsed.parts[-2:]) or [parsed.text]
     if parts[-1] == CONVERSION:
-        parts[-1] = found.text[found.starts[-1] : found.end]
+        parts[-1] = parsed.text[parsed.starts[-1] : parsed.end]
     return clean(place + HASH.sub(r"\1…\2", "::".join(parts)), ROOM)
 
 
@@ -91,10 +91,10 @@ def shorten_beat(name: str, room: int) -> str:
 
     A name chosen by a person, and one that fits, stays as it is.
     """
-    behind = BEAT_KIND.search(name)
-    if behind is None or cell_len(printable(name)) <= room:
+    suffix = BEAT_KIND.search(name)
+    if suffix is None or cell_len(printable(name)) <= room:
         return fitted(printable(name), room)
-    return shorten(name[: behind.start()], max(room - len(behind[0]), 1)) + behind[0]
+    return shorten(name[: suffix.start()], max(room - len(suffix[0]), 1)) + suffix[0]
 
 
 class Names:
@@ -106,21 +106,21 @@ class Names:
 
     def __init__(self, functions: Iterable[Named | str] = ()):
         """Take the functions that may stand in one table; each bare name counts as one function."""
-        self._known: dict[_Key, Named | str] = {}
+        self._by_key: dict[_Key, Named | str] = {}
         for function in functions:
             key = _key(function)
-            if key not in self._known or _file(self._known[key]) is None:
-                self._known[key] = function
-        self._by_name = {key[0]: key for key in sorted(self._known)}
-        for key in [key for key in self._known if key[1:] == ("", 0) and self._by_name[key[0]] != key]:
-            del self._known[key]
+            if key not in self._by_key or _file(self._by_key[key]) is None:
+                self._by_key[key] = function
+        self._by_name = {key[0]: key for key in sorted(self._by_key)}
+        for key in [key for key in self._by_key if key[1:] == ("", 0) and self._by_name[key[0]] != key]:
+            del self._by_key[key]
         self._texts: dict[int, dict[_Key, str]] = {}
 
     def __call__(self, function: Named | str, room: int = ROOM) -> str:
         """Return the display name of a function, in at most `room` columns."""
         key = _key(function)
-        key = key if key in self._known else self._by_name.get(key[0], key)
-        if key not in self._known:
+        key = key if key in self._by_key else self._by_name.get(key[0], key)
+        if key not in self._by_key:
             return shorten(key[0], room)
         if room not in self._texts:
             self._texts[room] = self._made_unique(room)
@@ -128,10 +128,10 @@ class Names:
 
     def _made_unique(self, room: int) -> dict[_Key, str]:
         """Return all names in that many columns, no two of them equal."""
-        texts = {key: shorten(key[0], room) for key in sorted(self._known)}
+        texts = {key: shorten(key[0], room) for key in sorted(self._by_key)}
         for form in FORMS:
             for key in _same(texts):
-                texts[key] = _fitted(form(self._known[key]), key[0], room)
+                texts[key] = _fitted(form(self._by_key[key]), key[0], room)
         taken = set(texts.values())
         for key in _same(texts):
             numbered = (_numbered(key[0], number, room) for number in count(1))
@@ -170,22 +170,22 @@ def _numbered(name: str, number: int, room: int) -> str:
 
 def _of_class(function: Named | str) -> str:
     """Return a name with the template arguments of its class, without their namespaces."""
-    found = parse(_key(function)[0])
-    if len(found.starts) < 2:
+    parsed = parse(_key(function)[0])
+    if len(parsed.starts) < 2:
         return short(_key(function)[0])
-    return _unqualified(found.text[found.starts[-2] : found.starts[-1]]) + found.last
+    return _unqualified(parsed.text[parsed.starts[-2] : parsed.starts[-1]]) + parsed.last
 
 
 def _plain(function: Named | str) -> str:
     """Return a name with all template arguments, and with the mark of a region or a cold part."""
-    found = parse(_key(function)[0])
-    return _unqualified(found.own) + (found.marks if APART.search(found.marks) else "")
+    parsed = parse(_key(function)[0])
+    return _unqualified(parsed.own) + (parsed.marks if APART.search(parsed.marks) else "")
 
 
 def _own(function: Named | str) -> str:
     """Return a name with its template arguments unchanged, and with the marks of a clone."""
-    found = parse(_key(function)[0])
-    return found.own.replace("> >", ">>") + found.marks
+    parsed = parse(_key(function)[0])
+    return parsed.own.replace("> >", ">>") + parsed.marks
 
 
 def _unqualified(text: str) -> str:
@@ -196,14 +196,14 @@ def _unqualified(text: str) -> str:
 
 def _called_with(function: Named | str) -> str:
     """Return a name with parameters as well."""
-    found = parse(_key(function)[0])
-    return found.own.replace("> >", ">>") + found.text[found.end :] + found.marks
+    parsed = parse(_key(function)[0])
+    return parsed.own.replace("> >", ">>") + parsed.text[parsed.end :] + parsed.marks
 
 
 def _whole(function: Named | str) -> str:
     """Return the whole name, with the marks of a clone as in the linker's symbol."""
-    found = parse(_key(function)[0])
-    return found.text + found.marks
+    parsed = parse(_key(function)[0])
+    return parsed.text + parsed.marks
 
 
 def _in_file(function: Named | str) -> str:
@@ -227,14 +227,14 @@ def _fitted(text: str, name: str, room: int) -> str:
     text = clean(text, 4 * LONGEST)
     if cell_len(text) <= room:
         return text
-    own, found = clean(parse(name).last, 4 * LONGEST), parse(text)
-    at = text.find(own, found.starts[-1]) if found.last == own and found.starts else text.rfind(own)
+    own, parsed = clean(parse(name).last, 4 * LONGEST), parse(text)
+    at = text.find(own, parsed.starts[-1]) if parsed.last == own and parsed.starts else text.rfind(own)
     left = room - cell_len(own)
     if at < 0 or left < 0:
         return fitted(own if at >= 0 else text, room)
     before, after = text[:at], text[at + len(own) :]
-    behind = min(cell_len(after), max(left // 2, left - cell_len(before)))
-    return _edge(before, left - behind) + own + _edge(after, behind)
+    room_after = min(cell_len(after), max(left // 2, left - cell_len(before)))
+    return _edge(before, left - room_after) + own + _edge(after, room_after)
 
 
 def _edge(text: str, room: int) -> str:
@@ -281,19 +281,19 @@ def phase_names(phases: Sequence[Phase], names: Names = SHORT) -> list[str]:
     kinds: dict[str, set[str]] = {}
     for main, phase in zip(mains, phases, strict=True):
         kinds.setdefault(main, set()).update(site.kind for site in phase.sites[:1])
-    said = [
+    labels = [
         f"{main} ({phase.sites[0].kind})" if len(kinds[main]) > 1 and phase.sites else main
         for main, phase in zip(mains, phases, strict=True)
     ]
-    for name, often in Counter(said).items():
+    for name, often in Counter(labels).items():
         if often > 1:
-            group = [place for place, other in enumerate(said) if other == name]
-            for place, second in _seconds([phases[place] for place in group], names).items():
-                said[group[place]] = f"{name} with {second}"
-    return said
+            group = [place for place, other in enumerate(labels) if other == name]
+            for place, second in _distinguishing_names([phases[place] for place in group], names).items():
+                labels[group[place]] = f"{name} with {second}"
+    return labels
 
 
-def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
+def _distinguishing_names(phases: Sequence[Phase], names: Names) -> dict[int, str]:
     """Return what distinguishes phases of one name: a further site, or else a function, that only one of them has.
 
     By index; a single phase without one keeps its name.
@@ -301,14 +301,14 @@ def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
     sites = [[names(site.function) for site in phase.sites[1:]] for phase in phases]
     totals = [[names(total.function) for total in phase.functions if total.share >= NOTED] for phase in phases]
     mains = {_main(phase, names) for phase in phases}
-    found: dict[int, str] = {}
+    distinguishing: dict[int, str] = {}
     for lists in (sites, totals):
         for place, own in enumerate(lists):
-            others = {name for other, theirs in enumerate(lists) if other != place for name in theirs} | mains
+            others = {name for other, other_names in enumerate(lists) if other != place for name in other_names} | mains
             second = next((name for name in own if name not in others and not name.startswith("[")), None)
-            if second and place not in found and len(found) + 1 < len(phases):
-                found[place] = second
-    return found
+            if second and place not in distinguishing and len(distinguishing) + 1 < len(phases):
+                distinguishing[place] = second
+    return distinguishing
 
 
 def _main(phase: Phase, names: Names) -> str:
@@ -329,15 +329,15 @@ def without_site(phase: Phase) -> str:
 
 def names_of(result: PhaseResult, more: Iterable[Named | str] = ()) -> Names:
     """Return the names of the functions in all text about a result, and of `more`."""
-    found: list[Named | str] = [*more]
+    functions: list[Named | str] = [*more]
     for phase in result.phases:
-        found += [replace(site.function, file=site.file) for site in phase.sites]
-        found += [total.function for total in phase.functions[:TOP_FUNCTIONS]]
+        functions += [replace(site.function, file=site.file) for site in phase.sites]
+        functions += [total.function for total in phase.functions[:TOP_FUNCTIONS]]
         for step in all_steps(phase.steps):
-            found += [replace(step.function, file=step.file), *([step.driver] if step.driver else [])]
-            found += step.rest.waits if step.rest is not None else ()
-    told = [one.function for room in (result.borders, result.levels, result.short) for one in room]
-    return Names([*found, *filter(None, told)])
+            functions += [replace(step.function, file=step.file), *([step.driver] if step.driver else [])]
+            functions += step.rest.waits if step.rest is not None else ()
+    mentioned = [one.function for room in (result.borders, result.levels, result.short) for one in room]
+    return Names([*functions, *filter(None, mentioned)])
 
 
 # The cost of counting calls, the functions that cause it and what to do, for text and page alike.
@@ -348,14 +348,19 @@ WORTH_SAYING_PCT = 2.0
 COUNTED_ROOM = 40
 
 
-def counting_words(found: Counting) -> str:
+def counting_words(counting: Counting) -> str:
     """Return `counting 188743680 calls at 1.54 ns took 48 % of the program's CPU time`."""
-    return f"counting {found.calls} calls at {seconds(found.call_s)} took {rate(found.pct)} % of the program's CPU time"
+    cost = f"{counting.calls} calls at {seconds(counting.call_s)}"
+    return f"counting {cost} took {rate(counting.pct)} % of the program's CPU time"
 
 
-def counting_advice(found: Counting | None) -> str | None:
+def counting_advice(counting: Counting | None) -> str | None:
     """Return the cost of counting, its functions and the remedy; None where the cost is negligible."""
-    if found is None or found.pct < WORTH_SAYING_PCT:
+    if counting is None or counting.pct < WORTH_SAYING_PCT:
         return None
-    who = ", ".join(f"{shorten(one.name, COUNTED_ROOM)} {100 * one.share:.0f} %" for one in found.functions)
-    return f"{counting_words(found)} ({who}): `incprof check --hot DIR` shows how to leave them out of -pg"
+    function_shares = ", ".join(
+        f"{shorten(one.name, COUNTED_ROOM)} {100 * one.share:.0f} %" for one in counting.functions
+    )
+    return (
+        f"{counting_words(counting)} ({function_shares}): `incprof check --hot DIR` shows how to leave them out of -pg"
+    )

@@ -193,16 +193,16 @@ def calls_json(estimated: CallEstimate | None) -> dict[str, object]:
 LEAST_WIDTH = 40
 
 
-def folded(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
+def folded(line: str, width: int, first: str = "", indent: str = "") -> list[str]:
     """Wrap a sentence at spaces, never between a number and its unit.
 
-    `first` begins the first line, `rest` all others.
+    `first` begins the first line, `indent` all others.
     """
     lines = textwrap.wrap(
         line.replace(" %", "\u00a0%"),
         max(width, LEAST_WIDTH),
         initial_indent=first,
-        subsequent_indent=rest,
+        subsequent_indent=indent,
         break_on_hyphens=False,
     )
     return [one.replace("\u00a0", " ") for one in lines]

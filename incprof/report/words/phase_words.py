@@ -20,7 +20,7 @@ MOST_BORDERS = 12
 def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     """Return the reasons for the number of phases, a sentence each."""
     lines = [_choice(result, why)]
-    lines += border_lines(result, MOST_BORDERS)
+    lines += boundary_lines(result, MOST_BORDERS)
     lines += level_lines(result, names)
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
@@ -47,12 +47,12 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     return lines
 
 
-def told_of(why: Explanation) -> list[str]:
+def functions_in_evidence(why: Explanation) -> list[str]:
     """Return the functions in the evidence besides the result's own."""
-    found = [difference.function for phase in why.phases for difference in phase.differences]
+    functions = [difference.function for phase in why.phases for difference in phase.differences]
     for site in (site for sites in why.sites for site in sites):
-        found += [one.function for one in (site.caller, site.callee, site.runner_up) if one is not None]
-    return found
+        functions += [one.function for one in (site.caller, site.callee, site.runner_up) if one is not None]
+    return functions
 
 
 def level_lines(result: PhaseResult, names: Names) -> list[str]:
@@ -71,12 +71,12 @@ def level_lines(result: PhaseResult, names: Names) -> list[str]:
 
 def _choice(result: PhaseResult, why: RunEvidence) -> str:
     """Return the rule that chose k."""
-    k, chosen = result.k_clusters, why.chosen
+    k, score = result.k_clusters, why.chosen
     what = f"k = {k} {'group' if result.method == 'robust' else 'cluster'}{'' if k == 1 else 's'}"
     if result.rule == "user":
-        return f"{what}: asked for; leaves {_left(chosen, result)}" if chosen else f"{what}: asked for"
+        return f"{what}: asked for; leaves {_left(score, result)}" if score else f"{what}: asked for"
     if result.rule == "elbow":
-        return f"{what}: at the elbow of the inertia curve; leaves {_left(chosen, result)}" if chosen else what
+        return f"{what}: at the elbow of the inertia curve; leaves {_left(score, result)}" if score else what
     if k == 1:
         return f"{what}: no change point that is beyond doubt, abrupt, and between parts large enough for a phase"
     return (
@@ -111,13 +111,13 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Na
         lines.append("there is no other phase to confuse it with")
     else:
         gap = "infinite" if why.gap is None else f"{why.gap:.1f}"
-        apart = "; ".join(
+        list_of_differences = "; ".join(
             f"{names(d.function, CHANGE_ROOM)} {percent(d.here)} here and {percent(d.there)} there"
             for d in why.differences
         )
-        lines.append(f"nearest is phase {why.nearest}, gap {gap}: {apart or 'many small differences'}")
-    far = "" if why.odd_times is None else f", {why.odd_times:.1f} times as far from the middle as usual"
-    lines.append(f"most typical is {_interval(result, why.typical)}; least {_interval(result, why.odd)}{far}")
+        lines.append(f"nearest is phase {why.nearest}, gap {gap}: {list_of_differences or 'many small differences'}")
+    distance = "" if why.odd_times is None else f", {why.odd_times:.1f} times as far from the middle as usual"
+    lines.append(f"most typical is {_interval(result, why.typical)}; least {_interval(result, why.odd)}{distance}")
     return lines
 
 
@@ -134,23 +134,23 @@ CHANGE_ROOM = 32
 MOST_BETWEEN_SAME = 4
 
 
-def border_lines(result: PhaseResult, most: int) -> list[str]:
+def boundary_lines(result: PhaseResult, most: int) -> list[str]:
     """Describe the changes at change points, that many at most: the first between each two phases has priority."""
     names = names_of(result)
-    seen: dict[tuple[int, int], int] = {}
-    for border in result.borders:
-        pair = border.before, border.after
-        seen[pair] = seen.get(pair, 0) + 1
+    occurrences: dict[tuple[int, int], int] = {}
+    for boundary in result.borders:
+        pair = boundary.before, boundary.after
+        occurrences[pair] = occurrences.get(pair, 0) + 1
     first: dict[tuple[int, int], Border] = {}
-    for border in result.borders:
-        first.setdefault((border.before, border.after), border)
+    for boundary in result.borders:
+        first.setdefault((boundary.before, boundary.after), boundary)
     lines = []
-    for pair, border in list(first.items())[:most]:
-        name = "time outside of the program" if border.function is None else names(border.function, CHANGE_ROOM)
-        more = f", {seen[pair]} times" if seen[pair] > 1 else ""
+    for pair, boundary in list(first.items())[:most]:
+        name = "time outside of the program" if boundary.function is None else names(boundary.function, CHANGE_ROOM)
+        more = f", {occurrences[pair]} times" if occurrences[pair] > 1 else ""
         lines.append(
-            f"phase {border.before} to {border.after} at {begin_of(result, border.interval)}{more}: {name} from "
-            f"{percent(border.share_before)} to {percent(border.share_after)}"
+            f"phase {boundary.before} to {boundary.after} at {begin_of(result, boundary.interval)}{more}: {name} from "
+            f"{percent(boundary.share_before)} to {percent(boundary.share_after)}"
         )
     if len(first) > most:
         lines.append(f"and changes between {len(first) - most} more pairs of phases")
@@ -160,8 +160,8 @@ def border_lines(result: PhaseResult, most: int) -> list[str]:
 def same_sites_lines(result: PhaseResult) -> list[str]:
     """Describe the change points between phases that have the same sites, which the table cannot distinguish."""
     sites = {phase.id: {(site.index, site.kind) for site in phase.sites} for phase in result.phases}
-    borders = [one for one in result.borders if sites[one.before] and sites[one.before] == sites[one.after]]
-    return border_lines(replace(result, borders=tuple(borders)), MOST_BETWEEN_SAME)
+    boundaries = [one for one in result.borders if sites[one.before] and sites[one.before] == sites[one.after]]
+    return boundary_lines(replace(result, borders=tuple(boundaries)), MOST_BETWEEN_SAME)
 
 
 def begin_of(result: PhaseResult, number: int) -> str:
@@ -284,12 +284,12 @@ def _little(phase: Phase) -> bool:
 
 def _little_line(phase: Phase) -> str:
     """Report that sites do not represent their phase, and where the rest of its time is."""
-    held = sum(site.phase_pct for site in phase.sites) / 100
+    covered = sum(site.phase_pct for site in phase.sites) / 100
     named = {site.function for site in phase.sites}
-    rest = [top for top in phase.functions if top.function not in named][:3]
-    where = ", ".join(f"{shorten(top.function.name, NAME_ROOM)} {percent(top.share)}" for top in rest)
+    others = [top for top in phase.functions if top.function not in named][:3]
+    where = ", ".join(f"{shorten(top.function.name, NAME_ROOM)} {percent(top.share)}" for top in others)
     sites = "its site has" if len(phase.sites) == 1 else "its sites have"
-    return f"no function represents phase {phase.id} ({sites} {percent(held)} of it)" + (
+    return f"no function represents phase {phase.id} ({sites} {percent(covered)} of it)" + (
         f"; most of its own time is in {where}" if where else ""
     )
 
@@ -326,16 +326,16 @@ def one_phase(result: PhaseResult) -> str | None:
 
 def next_steps(result: PhaseResult, directory: str, source: str | None) -> list[tuple[str, str]]:
     """Return the next steps, each with its command."""
-    told = []
+    steps = []
     where, at = shlex.quote(directory), shlex.quote(source or ".")
     sites = {site.heartbeat for phase in result.phases for site in phase.sites}
     if sites:
-        told.append(
+        steps.append(
             (
                 f"Make a patch that adds {count(len(sites), 'heartbeat')} to the source",
                 f"incprof instrument {where} --source {at} --patch beats.patch",
             )
         )
-    told.append(("See why these are the phases and sites", f"incprof phases {where} --explain"))
-    told.append(("Compare with the run of another version, recorded into NEW", f"incprof diff {where} NEW"))
-    return told
+    steps.append(("See why these are the phases and sites", f"incprof phases {where} --explain"))
+    steps.append(("Compare with the run of another version, recorded into NEW", f"incprof diff {where} NEW"))
+    return steps

@@ -18,33 +18,35 @@ MOST_RANGES = 8
 
 def spans(ranks: Iterable[int]) -> list[list[int]]:
     """Return the first and the last of each run of consecutive ranks, ascending."""
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for rank in sorted(ranks):
-        if found and found[-1][1] == rank - 1:
-            found[-1][1] = rank
+        if runs and runs[-1][1] == rank - 1:
+            runs[-1][1] = rank
         else:
-            found.append([rank, rank])
-    return found
+            runs.append([rank, rank])
+    return runs
 
 
 def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
     """Name ranks: "0-5, 9"; of many ranges the first, and the number of further ranks."""
-    found = spans(ranks)
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found[:most])
-    more = sum(last - first + 1 for first, last in found[most:])
+    runs = spans(ranks)
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:most])
+    more = sum(last - first + 1 for first, last in runs[most:])
     return shown + (f" and {more} more" if more else "")
 
 
-def found_in(found: RanksResult) -> str:
+def found_in(result: RanksResult) -> str:
     """Name the ranks in which phases were found."""
-    first, *rest = (part.rank for part in found.parts)
-    return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(rest))}" if rest else "")
+    first, *others = (part.rank for part in result.parts)
+    return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(others))}" if others else "")
 
 
-def agree_line(found: RanksResult) -> str:
+def agree_line(result: RanksResult) -> str:
     """Return how many ranks go through the phases at the same time, and which do not."""
-    others = [rank for rank, value in zip(found.ranks, found.agreement, strict=True) if value is None or value < AGREE]
-    total = len(found.ranks)
+    others = [
+        rank for rank, value in zip(result.ranks, result.agreement, strict=True) if value is None or value < AGREE
+    ]
+    total = len(result.ranks)
     if not others:
         return f"all {total} ranks go through the phases together"
     if total - len(others) < 2:
@@ -52,9 +54,9 @@ def agree_line(found: RanksResult) -> str:
     return f"{total - len(others)} of {total} ranks go through the phases together (not {ranges(others)})"
 
 
-def unlike_lines(found: RanksResult) -> list[str]:
+def unlike_lines(result: RanksResult) -> list[str]:
     """Name the ranks that do not go through the phases of the others."""
-    own = [labels for labels in found.labels if labels.unexplained >= UNLIKE]
+    own = [labels for labels in result.labels if labels.unexplained >= UNLIKE]
     return _most(
         [
             f"rank {one.rank} does not go through these phases for {percent(one.unexplained)} of its time; by itself: "
@@ -65,21 +67,21 @@ def unlike_lines(found: RanksResult) -> list[str]:
     )
 
 
-def group_lines(found: RanksResult) -> list[str]:
+def group_lines(result: RanksResult) -> list[str]:
     """Name the groups of similar ranks."""
-    large = [group for group in found.groups if len(group.ranks) > 1]
-    alone = [group.ranks[0] for group in found.groups if len(group.ranks) == 1]
+    large = [group for group in result.groups if len(group.ranks) > 1]
+    single = [group.ranks[0] for group in result.groups if len(group.ranks) == 1]
     lines = [f"{count(len(g.ranks), 'rank')} like {g.typical}: {ranges(g.ranks)}" for g in large[:MOST]]
     if len(large) > MOST:
         lines.append(f"{count(len(large) - MOST, 'more group')} of {sum(len(g.ranks) for g in large[MOST:])} ranks")
-    if alone:
-        lines.append(f"like no other: {ranges(alone)}")
+    if single:
+        lines.append(f"like no other: {ranges(single)}")
     return lines
 
 
-def outlier_lines(found: RanksResult) -> list[str]:
+def outlier_lines(result: RanksResult) -> list[str]:
     """Name the outlier ranks and the causes."""
-    return _most([_outlier(one) for one in found.outliers], "outlier")
+    return _most([_outlier(one) for one in result.outliers], "outlier")
 
 
 def _outlier(one: Outlier) -> str:
@@ -91,9 +93,9 @@ def _outlier(one: Outlier) -> str:
     return f"rank {one.rank}: {why or 'other times in the same phases'}{nothing}"
 
 
-def straggler_lines(found: RanksResult) -> list[str]:
+def straggler_lines(result: RanksResult) -> list[str]:
     """Name the stragglers of each phase."""
-    return _most([_straggler(one) for one in found.stragglers], "straggler")
+    return _most([_straggler(one) for one in result.stragglers], "straggler")
 
 
 def _straggler(one: Straggler) -> str:
@@ -104,20 +106,21 @@ def _straggler(one: Straggler) -> str:
     )
 
 
-def late_lines(found: RanksResult) -> list[str]:
+def late_lines(result: RanksResult) -> list[str]:
     """Name the ranks that started late, and the clocks that were corrected."""
-    late = sorted(found.late, key=lambda one: (-one[1], one[0]))
+    late = sorted(result.late, key=lambda one: (-one[1], one[0]))
     lines = [f"rank {rank} started {duration(seconds)} after most" for rank, seconds in late]
-    return [*_most(lines, "late rank"), *_most([_clock(clock) for clock in found.clocks], "clock")]
+    return [*_most(lines, "late rank"), *_most([_clock(clock) for clock in result.clocks], "clock")]
 
 
 def _clock(clock: Clock) -> str:
     host = fitted(clock.host, NAME_ROOM)
-    way = "fast" if clock.late_s > 0 else "slow"
-    goes = f" and gains {duration(clock.drift * 3600)} an hour" if clock.drift > 0 else ""
-    goes = f" and loses {duration(-clock.drift * 3600)} an hour" if clock.drift < 0 else goes
+    fast_or_slow = "fast" if clock.late_s > 0 else "slow"
+    drift = f" and gains {duration(clock.drift * 3600)} an hour" if clock.drift > 0 else ""
+    drift = f" and loses {duration(-clock.drift * 3600)} an hour" if clock.drift < 0 else drift
     return (
-        f"the clock of {host} is {duration(abs(clock.late_s))} {way}{goes}, {count(clock.borders, 'border')} of phases "
+        f"the clock of {host} is {duration(abs(clock.late_s))} {fast_or_slow}{drift}, "
+        f"{count(clock.borders, 'border')} of phases "
         f"show: corrected, {duration(clock.before_s)} off before and {duration(clock.after_s)} after"
     )
 

@@ -25,8 +25,8 @@ ORIGINS = {
 
 def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
     """Return the reasons for a site, a sentence each. options: the thresholds of the choice."""
-    told = [_holds(why), *ORIGINS[why.origin], *_caller(why, names), *_callee(why, options, names)]
-    return [*told, _kind(why), _runner_up(why, names)]
+    lines = [_coverage(why), *ORIGINS[why.origin], *_caller(why, names), *_callee(why, options, names)]
+    return [*lines, _kind(why), _runner_up(why, names)]
 
 
 def no_site(phase: Phase, names: Names = SHORT) -> str:
@@ -44,7 +44,7 @@ def no_site(phase: Phase, names: Names = SHORT) -> str:
     return f"no function with enough of its time can have a heartbeat; most of it is in {largest}"
 
 
-def _holds(why: SiteEvidence) -> str:
+def _coverage(why: SiteEvidence) -> str:
     """Return the site's share of the phase, and the phase's share of the site."""
     here = f"{percent(why.specific)} of its share in all phases is here"
     if why.at_least is None:
@@ -90,14 +90,14 @@ def _callee(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
 
 def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     """Return the evidence against the callee."""
-    holds = f"it holds {percent(callee.share)} of its time"
+    share = f"it holds {percent(callee.share)} of its time"
     if callee.why_not == "too short" and callee.call_s is not None:
-        return f"{holds}, but calls of {_seconds(callee.call_s)} are too short for a beat"
+        return f"{share}, but calls of {_seconds(callee.call_s)} are too short for a beat"
     if callee.why_not == "unknown rate":
-        return f"{holds}, but its calls are not counted, and may be too short for a beat"
+        return f"{share}, but its calls are not counted, and may be too short for a beat"
     if callee.why_not == "lower":
-        return f"{holds}, and of two possible sites, the higher one is taken"
-    return f"{holds}; what is called holds less than {percent(options.half)} together"
+        return f"{share}, and of two possible sites, the higher one is taken"
+    return f"{share}; what is called holds less than {percent(options.half)} together"
 
 
 def _kind(why: SiteEvidence) -> str:
@@ -193,27 +193,27 @@ def remainder(steps: Sequence[Step], names: Names = SHORT) -> str | None:
         return None
     period, on = timed[0].period_s, timed[0].cpu * timed[0].period_s
     inside = min(sum(step.mean_s * calls_per_iteration(step) for step in timed), on)
-    parts = _off_the_cpu(period - on, timed[0], names) if period - on >= WORTH * period else []
+    parts = _off_cpu_time(period - on, timed[0], names) if period - on >= WORTH * period else []
     if on - inside >= WORTH * period:
-        parts += _on_the_cpu(on - inside, timed[0], WORTH * period, bool(parts))
+        parts += _on_cpu_time(on - inside, timed[0], WORTH * period, bool(parts))
     return f"{seconds(inside)} of CPU time in steps, " + ", ".join(parts) if parts else None
 
 
-def _off_the_cpu(off_s: float, step: Step, names: Names) -> list[str]:
+def _off_cpu_time(off_s: float, step: Step, names: Names) -> list[str]:
     """Report how long the loop is off the CPU, and which functions that may wait were sampled in it."""
     waits = step.rest.waits if step.rest is not None else ()
-    seen = f" (it calls {', '.join(names(function) for function in waits)})" if waits else ""
-    return [f"{seconds(off_s)} off the CPU{seen}"]
+    waits_seen = f" (it calls {', '.join(names(function) for function in waits)})" if waits else ""
+    return [f"{seconds(off_s)} off the CPU{waits_seen}"]
 
 
-def _on_the_cpu(rest_s: float, step: Step, least_s: float, beside: bool) -> list[str]:
-    """Describe the loop's CPU time outside of its steps. beside: time off the CPU is reported as well."""
-    spent = step.rest.spent if step.rest is not None else {}
-    large = {kind: spent[kind] for kind in SPENT[1:] if spent.get(kind, 0.0) >= least_s}
+def _on_cpu_time(rest_s: float, step: Step, least_s: float, has_off_cpu: bool) -> list[str]:
+    """Describe the loop's CPU time outside of its steps. has_off_cpu: time off the CPU is reported as well."""
+    seconds_by_kind = step.rest.spent if step.rest is not None else {}
+    large = {kind: seconds_by_kind[kind] for kind in SPENT[1:] if seconds_by_kind.get(kind, 0.0) >= least_s}
     out = [f"{seconds(value)} {WORDS[kind]}" for kind, value in large.items()]
     left = rest_s - sum(large.values())
     if left >= least_s:
-        out.append(f"{seconds(left)} {'on it' if beside or out else 'of it'} elsewhere")
+        out.append(f"{seconds(left)} {'on it' if has_off_cpu or out else 'of it'} elsewhere")
     return out
 
 
@@ -246,22 +246,22 @@ def sign_of(kind: int) -> str:
     return SIGNS[SPENT[kind]]
 
 
-def spent_seen(spent: IntArray | None) -> list[tuple[Spent, str]]:
+def kinds_present(main_kind: IntArray | None) -> list[tuple[Spent, str]]:
     """Return the main kinds of time other than work of some intervals, (n,), with their descriptions."""
-    seen = sorted(set(() if spent is None else spent.tolist()) - {WORK})
-    return [(SPENT[kind], WORDS[SPENT[kind]]) for kind in seen]
+    present = sorted(set(() if main_kind is None else main_kind.tolist()) - {WORK})
+    return [(SPENT[kind], WORDS[SPENT[kind]]) for kind in present]
 
 
-def legend(spent: IntArray | None) -> str | None:
+def legend(main_kind: IntArray | None) -> str | None:
     """Explain the signs of some intervals, (n,); None where all of them work, or nothing is known."""
-    return ", ".join(f"{SIGNS[kind]}: {words}" for kind, words in spent_seen(spent)) or None
+    return ", ".join(f"{SIGNS[kind]}: {words}" for kind, words in kinds_present(main_kind)) or None
 
 
-def spent_words(phase: Phase) -> list[str]:
+def kind_shares(phase: Phase) -> list[str]:
     """Return the shares of a phase's CPU time that are not work, largest first: "97 % in MPI"; or that it waits."""
     seconds = {kind: phase.spent.get(kind, 0.0) for kind in SPENT}
     total = sum(seconds.values())
     if phase.mostly == "waiting" and not 2 * seconds["waiting"] > total:
         return ["waiting, next to no CPU time"]
-    rest = sorted((kind for kind in SPENT[1:] if seconds[kind] > LEAST * total), key=lambda kind: -seconds[kind])
-    return [f"{percent(seconds[kind] / total)} {WORDS[kind]}" for kind in rest]
+    others = sorted((kind for kind in SPENT[1:] if seconds[kind] > LEAST * total), key=lambda kind: -seconds[kind])
+    return [f"{percent(seconds[kind] / total)} {WORDS[kind]}" for kind in others]

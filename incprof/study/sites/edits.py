@@ -74,12 +74,12 @@ def with_style(root: Path, sites: Iterable[PlacedSite], style: Style) -> list[Pl
 
 def _macros(root: Path) -> dict[bytes, bytes]:
     """Return the macro definitions in the headers of a tree: a macro may hide a return."""
-    found: dict[bytes, bytes] = {}
+    macros: dict[bytes, bytes] = {}
     for path in SourceTree(root).files():
         if Path(path).suffix.lower() in HEADERS:
             with suppress(NoDataError):
-                found |= macros_of(read_source(root / path))
-    return found
+                macros |= macros_of(read_source(root / path))
+    return macros
 
 
 def plan_files(
@@ -142,10 +142,10 @@ def _main_file(study: Study, root: Path, files: dict[str, SourceFile], blank: Se
 
 def _with_constructor(files: dict[str, SourceFile], style: Style) -> str | None:
     """Return the first file that can have a function which is called before main; included files come last."""
-    able = [
+    candidates = [
         path for path, file in files.items() if file.language == "c++" or (file.language == "c" and style == "scope")
     ]
-    return min(able, key=lambda path: (Path(path).suffix.lower() in HEADERS, path), default=None)
+    return min(candidates, key=lambda path: (Path(path).suffix.lower() in HEADERS, path), default=None)
 
 
 # Checks of the changed files before anything is written.
@@ -183,10 +183,10 @@ def check_versions(
         raise IncprofError(f"{reason}; nothing was written")
 
 
-def _commands(root: Path, given: str | None) -> list[Command] | None:
+def _commands(root: Path, database: str | None) -> list[Command] | None:
     """Return the compile commands; None when there are none."""
-    if given is not None:
-        return read_commands(Path(given))
+    if database is not None:
+        return read_commands(Path(database))
     for path in (root / COMMANDS, root / "build" / COMMANDS):
         if path.is_file():
             return read_commands(path)
@@ -206,7 +206,7 @@ def _fortran_flags(changed: dict[str, bytes]) -> list[str]:
     if not any(language_of(path, b"") in ("fortran", "fixed") for path in changed):
         return []
     try:
-        found = _library.find(os.environ)
-        return _flags.fortran_flags(found, _fortran_module.module_directory(found, None, os.environ))
+        library = _library.find(os.environ)
+        return _flags.fortran_flags(library, _fortran_module.module_directory(library, None, os.environ))
     except (FileNotFoundError, _fortran_module.CompilerError) as error:
         raise IncprofError(str(error)) from None

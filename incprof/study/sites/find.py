@@ -32,7 +32,7 @@ def located_sites(
     source_root: Path,
     *,
     exe: str | None = None,
-    wanted: Sequence[str] = (),
+    requested: Sequence[str] = (),
     allow_changed: bool = False,
     blank: Sequence[str] = (),
     cost: BeatCost,
@@ -46,7 +46,7 @@ def located_sites(
         result: its phases.
         source_root: the directory that holds the program's source.
         exe: the program, if it is not where it was recorded.
-        wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the result.
+        requested: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the result.
         allow_changed: accept files that were changed since the recording.
         blank: macros hidden from the parser.
         cost: of a heartbeat.
@@ -61,7 +61,7 @@ def located_sites(
     sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
     placer = Placer(run, process, profile, result, sources, exe=exe)
     planner = SitePlanner(placer, chooser, result, cost)
-    sites = planner.by_hand(by_hand(wanted, profile, result)) if wanted else planner.chosen()
+    sites = planner.by_hand(by_hand(requested, profile, result)) if requested else planner.sites_of_phases()
     sources.save()
     return merged(sites)
 
@@ -70,7 +70,7 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
     """Return the sites of a result at their places in the binary, without source."""
     time, calls = phase_time(profile, result.labels), calls_by_phase(profile, result.labels)
     family = families(profile.functions)
-    found = []
+    sites = []
     for phase in result.phases:
         for site in phase.sites:
             kind: Kind = "loop" if site.kind == "loop" else "body"
@@ -80,13 +80,13 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             body: Basis = "counted" if counted else "at least"
             runs = Executions(count, body if kind == "body" else "unknown")
             rate = choose_rate(runs, time, (phase.id,), cost, result.options.sites)
-            found.append(
+            sites.append(
                 PlacedSite(
                     site.heartbeat, f"{site.function.name}:{kind}", (phase.id,), site.function.name, kind, None, None,
                     None, site.file, site.line, site.phase_pct, rate,
                 )
             )  # fmt: skip
-    return found
+    return sites
 
 
 # Try sites one after the other: whether each has a place, and whether a beat there is cheap enough.
@@ -104,32 +104,32 @@ class SitePlanner:
         self._uncounted: dict[tuple[int, int, str], PlacedSite] = {}
         self._time = phase_time(chooser.profile, result.labels)
 
-    def by_hand(self, wanted: Sequence[Wanted]) -> list[PlacedSite]:
+    def by_hand(self, requested: Sequence[RequestedSite]) -> list[PlacedSite]:
         """Place sites that were named by hand.
 
         Raises:
             UsageError: one of them is neither in the profile nor in the source.
         """
-        self._placer.look_up(site.index for site in wanted if site.index is not None)
+        self._placer.look_up(site.index for site in requested if site.index is not None)
         return [
             self._unrecorded(site)
             if site.index is None
             else self._try(
                 0, site.index, site.kind, site.phases or self._placer.phases_of(site.index), 0.0, forced=True
             )
-            for site in wanted
+            for site in requested
         ]
 
-    def _unrecorded(self, site: Wanted) -> PlacedSite:
+    def _unrecorded(self, site: RequestedSite) -> PlacedSite:
         """Place a site whose function is not in the profile."""
         try:
             spot = self._placer.place_unrecorded(site.name, site.kind)
         except NoDataError as error:
-            hint = f"; did you mean {', '.join(site.near)}?" if site.near else ""
+            hint = f"; did you mean {', '.join(site.suggestions)}?" if site.suggestions else ""
             raise UsageError(f"--site {site.name}: not in the recording, and {error}{hint}") from error
         return describe(0, site.name, spot, (), 0.0, UNKNOWN_RATE)
 
-    def chosen(self) -> list[PlacedSite]:
+    def sites_of_phases(self) -> list[PlacedSite]:
         """Place the sites of the phases; a site that cannot be placed is replaced by the phase's next best one."""
         tried: dict[tuple[int, int, str], PlacedSite] = {}
         result = self._result
@@ -142,14 +142,14 @@ class SitePlanner:
         share = {(p.id, s.index, s.kind): s.phase_pct for p in result.phases for s in p.sites}
         placed = [replace(tried[key], phase_pct=pct) for key, pct in share.items()]
         refused = {key: site for key, site in tried.items() if site.refusal}
-        found = [*placed, *self._callers(placed, refused)]
-        served = {phase for site in found if not site.refusal for phase in site.phases}
+        sites = [*placed, *self._callers(placed, refused)]
+        served = {phase for site in sites if not site.refusal for phase in site.phases}
         for key, uncounted in self._uncounted.items():
             if key[0] not in served and key in refused:
-                found.append(uncounted)
+                sites.append(uncounted)
                 served.add(key[0])
                 del refused[key]
-        return [*found, *refused.values()]
+        return [*sites, *refused.values()]
 
     def _without(self, result: PhaseResult, tried: Mapping[tuple[int, int, str], PlacedSite]) -> PhaseResult:
         """Return the phases with other sites than the refused ones; a site refused for one phase stays for others."""
@@ -172,12 +172,12 @@ class SitePlanner:
 
         If a phase already has a site, only one that works for this phase alone is added.
         """
-        found: dict[int, PlacedSite] = {}
+        site_of_phase: dict[int, PlacedSite] = {}
         covered = {phase.id: 0.0 for phase in self._result.phases}
         for site in placed:
             covered[site.phases[0]] += site.phase_pct
         for phase, index, kind in refused:
-            if phase in found or covered[phase] >= COVERED_PCT:
+            if phase in site_of_phase or covered[phase] >= COVERED_PCT:
                 continue
             callers = [key for key in self._placer.callers(index, phase) if (phase, *key) not in refused]
             self._placer.look_up(caller for caller, _ in callers)
@@ -185,8 +185,8 @@ class SitePlanner:
             tried = (self._caller(other, suits, phase) for other, suits in useful)
             if caller := next((site for site in tried if not site.refusal), None):
                 note = f"calls {refused[phase, index, kind].recorded}, which cannot hold a heartbeat"
-                found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
-        return list(found.values())
+                site_of_phase[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
+        return list(site_of_phase.values())
 
     def _counted(self, heartbeat: int, index: int, kind: str, phases: tuple[int, ...], phase_pct: float) -> PlacedSite:
         """Place one site, but avoid a loop of unknown beat rate while there is an alternative.
@@ -232,13 +232,13 @@ class SitePlanner:
         """Place one site. forced: even if no rate factor makes it cheap enough. around: as for the placer."""
         function = self._chooser.profile.functions[index]
         name = function.name
-        asked: Kind = "loop" if kind == "loop" else "body"
+        site_kind: Kind = "loop" if kind == "loop" else "body"
         try:
             spot = self._placer.place(index, kind, phases, around=around)
         except NoDataError as error:
             file, line = self._placer.begin(index)
             return PlacedSite(
-                0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
+                0, f"{name}:{kind}", phases, name, site_kind, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
         cost = self._cost.in_python() if self._in_python(index) else self._cost
@@ -273,7 +273,7 @@ LISTED = 6
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedSite:
     """A site named by hand.
 
     Attributes:
@@ -281,60 +281,62 @@ class Wanted:
         index: of the function in the profile; None for one that is not in it: never called, or inlined everywhere.
         kind: "body" where neither the user nor the profile decides.
         phases: those in which it has self time, or none.
-        near: similar names.
+        suggestions: similar names.
     """
 
     name: str
     index: int | None
     kind: str
     phases: tuple[int, ...]
-    near: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
 
 
-def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult) -> list[Wanted]:
+def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult) -> list[RequestedSite]:
     """Find the named functions, each once.
 
     Raises:
         UsageError: several functions have that name.
     """
-    known: defaultdict[str, list[int]] = defaultdict(list)
+    by_name: defaultdict[str, list[int]] = defaultdict(list)
     for index, function in enumerate(profile.functions):
         if function.is_code:
-            known[parse(function.name).written].append(index)
-    found = [_wanted(text, known, profile, result) for text in names]
-    return list(dict.fromkeys(found))
+            by_name[parse(function.name).written].append(index)
+    sites = [_requested_site(text, by_name, profile, result) for text in names]
+    return list(dict.fromkeys(sites))
 
 
-def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, result: PhaseResult) -> Wanted:
+def _requested_site(
+    text: str, by_name: dict[str, list[int]], profile: IntervalProfile, result: PhaseResult
+) -> RequestedSite:
     """Find one function, the phases it runs in, and unless given the kind that suits it."""
     name, colon, kind = text.rpartition(":")
     if not colon or kind not in KINDS or name.endswith(":"):
         name, kind = text, ""
-    meant = _meant(text, name, known, profile)
-    if meant is None:
-        return Wanted(name, None, kind or "body", (), _near(name, known))
-    members = known[meant]
+    full_name = _full_name(text, name, by_name, profile)
+    if full_name is None:
+        return RequestedSite(name, None, kind or "body", (), _similar_names(name, by_name))
+    members = by_name[full_name]
     self_s = np.asarray(profile.self_s[:, members].sum(axis=1)).ravel()
     time = [float(self_s[result.labels == phase.id].sum()) for phase in result.phases]
     phases = tuple(i for i, seconds in enumerate(time) if seconds > 0 and seconds >= PART * sum(time))
     index = max(members, key=lambda i: (float(profile.self_s[:, [i]].sum()), -i))
     calls = np.asarray(profile.calls[:, members].sum(axis=1)).ravel()[self_s > 0]
     is_inlined = profile.inlined is not None and index in profile.inlined.function  # its calls are not counted
-    lasts = len(calls) and 2 * int((calls > 0).sum()) <= len(calls)
-    usual = "loop" if lasts and not is_inlined else "body"
-    return Wanted(name, index, kind or usual, phases)
+    is_long = len(calls) and 2 * int((calls > 0).sum()) <= len(calls)
+    usual = "loop" if is_long and not is_inlined else "body"
+    return RequestedSite(name, index, kind or usual, phases)
 
 
-def _meant(text: str, name: str, known: dict[str, list[int]], profile: IntervalProfile) -> str | None:
+def _full_name(text: str, name: str, by_name: dict[str, list[int]], profile: IntervalProfile) -> str | None:
     """Return the one known name that matches: the name itself, or one that ends with it; None when there is none.
 
     In C++ the name may follow `::`, in Python the file's name or a class. The program's own functions precede a
     library's.
     """
-    if name in known:
+    if name in by_name:
         return name
-    ends = sorted(full for full in known if full.endswith((f":{name}", f".{name}")))
-    own = [full for full in ends if not all(profile.functions[index].system for index in known[full])]
+    ends = sorted(full for full in by_name if full.endswith((f":{name}", f".{name}")))
+    own = [full for full in ends if not all(profile.functions[index].system for index in by_name[full])]
     ends = own or ends
     if len(ends) > 1:
         more = ", ..." if len(ends) > LISTED else ""
@@ -342,10 +344,10 @@ def _meant(text: str, name: str, known: dict[str, list[int]], profile: IntervalP
     return ends[0] if ends else None
 
 
-def _near(name: str, known: dict[str, list[int]]) -> tuple[str, ...]:
+def _similar_names(name: str, by_name: dict[str, list[int]]) -> tuple[str, ...]:
     """Return similar known names, nearest first."""
     last = name.rsplit("::", 1)[-1].lower()
     by_last: dict[str, str] = {}
-    for full in sorted(known):
+    for full in sorted(by_name):
         by_last.setdefault(full.rsplit("::", 1)[-1].lower(), full)
     return tuple(by_last[match] for match in difflib.get_close_matches(last, by_last, n=3))

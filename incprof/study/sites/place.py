@@ -33,18 +33,18 @@ NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
 
 
 @dataclass(frozen=True)
-class Spot:
+class SourcePlace:
     """A place in the source.
 
     Attributes:
-        found: the function as written.
+        function: the function as written.
         loop: one of its loops, None for its body.
         runs: number of its executions.
         share: of the function's samples in the loop, 0..1; None for a body.
         note: a remark on the choice.
     """
 
-    found: Found
+    function: WrittenFunction
     loop: int | None
     runs: Executions
     share: float | None = None
@@ -68,8 +68,8 @@ class Placer:
         self._counted, self._again = profile.counted, set[int]()
         if not self._counted:  # samples give lower bounds
             self._again = called_again(profile)
-            seen = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
-            profile = replace(profile, calls=seen)
+            entry_counts = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
+            profile = replace(profile, calls=entry_counts)
         self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
         self._code: dict[int, FunctionCode] = {}
         self._begin: dict[int, Function] = {}
@@ -84,7 +84,7 @@ class Placer:
         begin = locate(self._run, self._profile, [self._profile.functions[i] for i in order], exe=self._exe)
         self._begin.update(zip(order, begin, strict=True))
 
-    def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> Spot:
+    def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> SourcePlace:
         """Place a function of the profile: its body, or the loop that represents some phases.
 
         The body of a parallel region is the loop around it, else the function, which is called as often; with `around`
@@ -96,25 +96,28 @@ class Placer:
         begin, name = self._begin[index], self._profile.functions[index].name
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
-        found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address or begin.code))
+        function = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address or begin.code))
         region = region_of(name) is not None  # its start and end are not those of a function as written
         if kind == "body" and not region:
-            return _body(found, Executions(self._calls_of(index), self._certainty(index)))
-        if kind == "body" and (spot := self._around(index, found, begin.line + found.shift, around=around)) is not None:
+            return _body(function, Executions(self._calls_of(index), self._certainty(index)))
+        if (
+            kind == "body"
+            and (spot := self._around(index, function, begin.line + function.shift, around=around)) is not None
+        ):
             return spot
-        code, chosen = self._code[index], list(phases)
-        whole = bool(code.seconds[:, chosen].sum() < self._options.by_callees * code.whole[:, chosen].sum())
-        return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
+        code, selected = self._code[index], list(phases)
+        whole = bool(code.seconds[:, selected].sum() < self._options.by_callees * code.whole[:, selected].sum())
+        return self._loop(index, function, Level(code, begin.file, whole=whole), phases)
 
-    def _around(self, index: int, found: Found, line: int, *, around: bool) -> Spot | None:
+    def _around(self, index: int, function: WrittenFunction, line: int, *, around: bool) -> SourcePlace | None:
         """Return the nearest loop around a parallel region that begins at a line, else the function; or None."""
-        runs, loops = Executions(self._calls_of(index), "at most"), loop_lines(found)
+        runs, loops = Executions(self._calls_of(index), "at most"), loop_lines(function)
         inside = [i for i, loop in enumerate(loops) if loop.first < line <= loop.last]
-        able = [i for i in inside if loops[i].refusal is None]
-        if able and not around:
-            return Spot(found, able[-1], runs, note="the loop around its parallel region")
-        if around or not found.file.functions[found.position].refusal:
-            return _body(found, runs)
+        candidates = [i for i in inside if loops[i].refusal is None]
+        if candidates and not around:
+            return SourcePlace(function, candidates[-1], runs, note="the loop around its parallel region")
+        if around or not function.file.functions[function.position].refusal:
+            return _body(function, runs)
         return None
 
     def begin(self, index: int) -> tuple[str | None, int | None]:
@@ -147,30 +150,30 @@ class Placer:
     def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
         """Return the callers of a function in a phase, nearest first, with the kind of site that suits each."""
         own = self._reader.own_s[:, phase]
-        rare = self._rare(phase)
+        is_rare = self._rare(phase)
 
         def above(function: int) -> list[int]:
             return heaviest_callers(self._profile.paths, own, function, self._options.caller)
 
-        found = above(index)
-        if not found and self._profile.inlined is not None:
+        nearest = above(index)
+        if not nearest and self._profile.inlined is not None:
             nodes = self._profile.inlined.nodes_of(index)
-            held = np.bincount(self._profile.paths.function[nodes], weights=own[nodes])
-            holder = [int(held.argmax())] if held.any() else []
-            found = holder + [caller for h in holder for caller in above(h)]
-        return [(caller, "loop" if rare(caller) else "body") for caller in found]
+            seconds = np.bincount(self._profile.paths.function[nodes], weights=own[nodes])
+            holder = [int(seconds.argmax())] if seconds.any() else []
+            nearest = holder + [caller for h in holder for caller in above(h)]
+        return [(caller, "loop" if is_rare(caller) else "body") for caller in nearest]
 
     def _ends_within(self, index: int, phases: Sequence[int]) -> bool:
         """Return whether a call of a function takes, on average, no longer than an episode of any of its phases.
 
         The episode's ends are known to half an interval each.
         """
-        seconds, calls, visits = self._code[index].whole.sum(axis=0), self._calls_of(index), episodes_of(self._labels)
-        wall, chosen = self._profile.end_s - self._profile.start_s, list(phases)
-        episodes = np.array([np.count_nonzero(visits.group == phase) for phase in chosen])
-        whole = np.array([wall[self._labels == phase].sum() for phase in chosen])
-        longest = whole / np.maximum(episodes, 1) + np.median(wall)
-        return bool(np.all(seconds[chosen] <= calls[chosen] * longest))
+        seconds, calls, episodes = self._code[index].whole.sum(axis=0), self._calls_of(index), episodes_of(self._labels)
+        wall, selected = self._profile.end_s - self._profile.start_s, list(phases)
+        counts = np.array([np.count_nonzero(episodes.group == phase) for phase in selected])
+        whole = np.array([wall[self._labels == phase].sum() for phase in selected])
+        longest = whole / np.maximum(counts, 1) + np.median(wall)
+        return bool(np.all(seconds[selected] <= calls[selected] * longest))
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
         """Return a function that tests whether calls of a function occur in at most half of a phase's intervals."""
@@ -179,55 +182,57 @@ class Placer:
         again = self._again
         return lambda i: i not in again and 2 * int((calls[:, [i]].toarray() > 0).sum()) <= len(members)
 
-    def _without_lines(self, index: int, kind: str) -> Spot:
+    def _without_lines(self, index: int, kind: str) -> SourcePlace:
         """Return the body of the only function of that name, if the binary has no line numbers."""
         function = self._profile.functions[index]
         if not function.address:
             raise NoDataError("no function of the program")
-        found = self._sources.named(function.name)
+        source = self._sources.named(function.name)
         which = "; its body, as no loop can be identified" if kind == "loop" else ""
         note = f"no line numbers (build with -g): found by its name{which}"
-        return _body(found, Executions(self._calls_of(index), "counted"), note)
+        return _body(source, Executions(self._calls_of(index), "counted"), note)
 
-    def place_unrecorded(self, name: str, kind: str) -> Spot:
+    def place_unrecorded(self, name: str, kind: str) -> SourcePlace:
         """Place a function that is in the source only.
 
         Raises: NoDataError when no function has that name, several have it, or its loop is ambiguous.
         """
-        found = self._sources.named(name)
+        source = self._sources.named(name)
         never = Executions(np.zeros(self._calls.shape[0]), "unknown")
         if kind == "body":
-            return _body(found, never, NOT_RECORDED)
-        loops = loop_lines(found)
+            return _body(source, never, NOT_RECORDED)
+        loops = loop_lines(source)
         outer = [i for i, loop in enumerate(loops) if loop.parent is None and loop.busy and loop.refusal is None]
         if len(outer) != 1:
             raise NoDataError(
                 f"{len(outer)} loops of {name} can hold a beat: without samples, none of them can be chosen"
             )
-        return Spot(found, outer[0], never, note=NOT_RECORDED)
+        return SourcePlace(source, outer[0], never, note=NOT_RECORDED)
 
-    def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:
+    def _loop(self, index: int, function: WrittenFunction, level: Level, phases: Sequence[int]) -> SourcePlace:
         """Return the loop, in the function or in the inlined one that has nearly all of the time."""
         calls = self._calls_of(index)
         while True:
-            here, elsewhere = (_shifted(lines, found.shift) for lines in level.seconds(phases))
-            loops = loop_lines(found)
-            choice = choose_loop(here, loops, elsewhere, self._options)
+            here, other_phases = (_shifted(lines, function.shift) for lines in level.seconds(phases))
+            loops = loop_lines(function)
+            choice = choose_loop(here, loops, other_phases, self._options)
             if choice.loop is not None:
-                runs = iterations(self._call_lines(index, level, found.shift), loops, choice.loop, calls)
-                return Spot(found, choice.loop, runs, choice.share, choice.note)
-            inner = self._inner(level, found, phases) if choice.share < self._options.largest_loop else None
+                runs = iterations(self._call_lines(index, level, function.shift), loops, choice.loop, calls)
+                return SourcePlace(function, choice.loop, runs, choice.share, choice.note)
+            inner = self._inner(level, function, phases) if choice.share < self._options.largest_loop else None
             if inner is None:
                 runs = Executions(calls, "at least" if level.depth else self._certainty(index))
-                return _body(found, runs, f"its body: {choice.note}")
-            level, found = inner
+                return _body(function, runs, f"its body: {choice.note}")
+            level, function = inner
 
-    def _inner(self, level: Level, found: Found, phases: Sequence[int]) -> tuple[Level, Found] | None:
+    def _inner(
+        self, level: Level, function: WrittenFunction, phases: Sequence[int]
+    ) -> tuple[Level, WrittenFunction] | None:
         """Return the inlined function that has nearly all of the time of a level, as written; None without one."""
         inner = level.inner(phases, self._options.loop)
         if inner is None:
             return None
-        fortran = is_fortran(found.file.language)
+        fortran = is_fortran(function.file.language)
         name = display_names([inner[1].function], fortran=fortran)[0]
         try:
             return inner[0], self._sources.function(inner[1].file, inner[1].line, name, entry=False)
@@ -257,9 +262,9 @@ class Placer:
         return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64)
 
 
-def loop_lines(found: Found) -> list[LoopLines]:
+def loop_lines(written: WrittenFunction) -> list[LoopLines]:
     """Return the loops of a function in the form that the analysis takes."""
-    loops = found.file.functions[found.position].loops
+    loops = written.file.functions[written.position].loops
     return [LoopLines(x.line, x.last_line, x.parent, x.busy and not runs_once(x), x.refusal) for x in loops]
 
 
@@ -272,21 +277,21 @@ def runs_once(loop: Loop) -> bool:
 
 def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list[int]]:
     """Return the indices of functions that are one in the source: clones, and instances of a template."""
-    found = defaultdict[tuple[str, str], list[int]](list)
+    members = defaultdict[tuple[str, str], list[int]](list)
     for index, function in enumerate(functions):
-        found[_written(function)].append(index)
-    return found
+        members[_written(function)].append(index)
+    return members
 
 
-def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
+def _body(written: WrittenFunction, runs: Executions, note: str | None = None) -> SourcePlace:
     """Return a function's body.
 
     Raises: NoDataError when no beat can go around it.
     """
-    function = found.file.functions[found.position]
+    function = written.file.functions[written.position]
     if function.refusal:
-        raise NoDataError(f"{found.file.path}:{function.line}: {function.refusal}")
-    return Spot(found, None, runs, note=note)
+        raise NoDataError(f"{written.file.path}:{function.line}: {function.refusal}")
+    return SourcePlace(written, None, runs, note=note)
 
 
 def _written(function: Function) -> tuple[str, str]:
@@ -307,7 +312,7 @@ WORD_BEFORE = re.compile(r"^.*[:.](?=\w)")
 
 
 @dataclass(frozen=True)
-class Found:
+class WrittenFunction:
     """A function of a parsed file.
 
     Attributes:
@@ -335,12 +340,12 @@ class Sources:
         self, root: Path, directory: str, start_ns: int | None, *, allow_changed: bool, blank: Sequence[str] = ()
     ):
         self._tree = SourceTree(root)
-        self._known = KnownSources(directory, start_ns)
+        self._source_states = KnownSources(directory, start_ns)
         self._allow_changed, self._blank = allow_changed, tuple(blank)
         self._parsed: dict[str, SourceFile] = {}
         self._answers: dict[str, tuple[SourceFile, bool] | str] = {}
 
-    def function(self, recorded: str, line: int, name: str, *, entry: bool) -> Found:
+    def function(self, recorded: str, line: int, name: str, *, entry: bool) -> WrittenFunction:
         """Return the function as written, given its recorded file, line and name. entry: the line is that of its entry.
 
         Raises: NoDataError when it cannot be found, or when the file is not the one that was compiled.
@@ -349,32 +354,32 @@ class Sources:
         position = find_function(file, line, name, moved=self._allow_changed, proven=proven)
         whole = entry and not begins_inside(name)
         if proven or not whole or begins_at(file, position, line):
-            return Found(file, position)
+            return WrittenFunction(file, position)
         if not self._allow_changed:
             raise NoDataError(f"{file.path}:{line}: {parse(name).last} does not begin there: {CHANGED}")
-        return Found(file, position, name_line(file, position) - line)
+        return WrittenFunction(file, position, name_line(file, position) - line)
 
-    def named(self, name: str) -> Found:
+    def named(self, name: str) -> WrittenFunction:
         """Return the only function of that name below the directory, for programs without line numbers.
 
         Raises: NoDataError when there is none, or several.
         """
-        wanted = WORD_BEFORE.sub("", parse(name).last)
-        found = []
+        plain_name = WORD_BEFORE.sub("", parse(name).last)
+        matches = []
         for path in self._tree.files():
-            if (file := self._mentioning(path, wanted)) is not None:
-                found += [Found(file, position) for position in functions_named(file, name)]
-        if len(found) == 1:
-            self._is_unchanged(found[0].file.path, found[0].file)
-            return found[0]
-        if not found:
-            raise NoDataError(f"no function {wanted} below {self._tree.root}")
-        places = ", ".join(f"{f.file.path}:{f.file.functions[f.position].line}" for f in found[:4])
-        raise NoDataError(f"several functions are called {wanted}: {places}; build with -g to tell them apart")
+            if (file := self._mentioning(path, plain_name)) is not None:
+                matches += [WrittenFunction(file, position) for position in functions_named(file, name)]
+        if len(matches) == 1:
+            self._is_unchanged(matches[0].file.path, matches[0].file)
+            return matches[0]
+        if not matches:
+            raise NoDataError(f"no function {plain_name} below {self._tree.root}")
+        places = ", ".join(f"{f.file.path}:{f.file.functions[f.position].line}" for f in matches[:4])
+        raise NoDataError(f"several functions are called {plain_name}: {places}; build with -g to tell them apart")
 
     def save(self) -> None:
         """Store which files are unchanged."""
-        self._known.save()
+        self._source_states.save()
 
     def _file(self, recorded: str) -> tuple[SourceFile, bool]:
         """Return the parsed file, and whether it is known to be unchanged."""
@@ -394,7 +399,7 @@ class Sources:
 
         Raises: NoDataError when it is known to have changed, unless that is allowed.
         """
-        verdict = self._known.state_of(recorded, self._tree.root / file.path, file)
+        verdict = self._source_states.state_of(recorded, self._tree.root / file.path, file)
         if verdict == "changed" and not self._allow_changed:
             raise NoDataError(f"{file.path} {CHANGED}")
         return verdict == "unchanged"

@@ -17,7 +17,7 @@ from incprof.safe.jsonstore import JsonStore
 from incprof.source.languages import language_of
 from incprof.source.locate import CHANGED, line_text, name_line
 from incprof.source.model import SourceFile, is_fortran
-from incprof.study.sites.place import Spot
+from incprof.study.sites.place import SourcePlace
 from incprof.symbols.python_code import label
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, 
     if entries is None:
         return result
     index = {function.name: i for i, function in reversed(list(enumerate(profile.functions)))}
-    known = [entry for entry in entries if entry["function"] in index]
-    phases_with = [_with_sites(phase, known, index, profile) for phase in result.phases]
+    known_entries = [entry for entry in entries if entry["function"] in index]
+    phases_with = [_with_sites(phase, known_entries, index, profile) for phase in result.phases]
     if store == STORE:
-        phases_with = [_as_heartbeats(phase, known) for phase in phases_with]
+        phases_with = [_as_heartbeats(phase, known_entries) for phase in phases_with]
     return replace(result, phases=tuple(phases_with))
 
 
@@ -237,10 +237,10 @@ class PlacedSite:
 
 
 def describe(
-    heartbeat: int, recorded: str, spot: Spot, phases: tuple[int, ...], phase_pct: float, rate: Rate
+    heartbeat: int, recorded: str, spot: SourcePlace, phases: tuple[int, ...], phase_pct: float, rate: Rate
 ) -> PlacedSite:
     """Describe a site that has a place."""
-    file, position = spot.found.file, spot.found.position
+    file, position = spot.function.file, spot.function.position
     function = file.functions[position]
     kind: Kind = "body" if spot.loop is None else "loop"
     line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
@@ -274,12 +274,12 @@ def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
 def _unique_names(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
     """Make names unique by a number after the function's: `main@86:loop`."""
     count = Counter(site.name for site in sites)
-    found = []
+    unique = []
     for site in sites:
         function = site.name.removesuffix(f":{site.kind}")
         name = f"{function}@{number(site)}:{site.kind}" if count[site.name] > 1 else site.name
-        found.append(replace(site, name=name))
-    return found
+        unique.append(replace(site, name=name))
+    return unique
 
 
 def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
@@ -326,9 +326,9 @@ def excerpt(site: PlacedSite) -> tuple[ExcerptLine, ...]:
     head = name_line(site.source, site.function)
     marked = site.line if site.loop is not None else head
     low, high = max(marked - CONTEXT, function.line), min(marked + CONTEXT, function.last_line)
-    wanted = sorted({head, *range(low, high + 1)})
-    lines, before = [], wanted[0]
-    for number, text in zip(wanted, line_text(site.source.data, wanted), strict=True):
+    numbers = sorted({head, *range(low, high + 1)})
+    lines, before = [], numbers[0]
+    for number, text in zip(numbers, line_text(site.source.data, numbers), strict=True):
         lines.append(ExcerptLine(number, printable_line(text), number == marked, number > before + 1))
         before = number
     return tuple(lines)

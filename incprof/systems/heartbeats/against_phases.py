@@ -111,11 +111,11 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
     from incprof.analysis.heartbeats.phase_beats import match
     from incprof.systems.heartbeats.validation import Beats
 
-    known, process = process_beats.found.beats, process_beats.process
+    known, process = process_beats.heartbeats.beats, process_beats.process
     ids = sorted(known)
     used = match(result.phases, ids, [known[number].name for number in ids]).used
     kept = [known[ids[place]] for place in used]
-    rows = process_beats.found.rows
+    rows = process_beats.heartbeats.rows
     rows = rows[(rows["process"] == process_beats.place) & np.isin(rows["id"], [beat.id for beat in kept])]
     shape = len(kept), len(process.intervals)
     cell = np.searchsorted([beat.id for beat in kept], rows["id"]) * shape[1] + rows["interval"]
@@ -159,7 +159,7 @@ def overhead_of(
     from incprof.study.sites.store import beat_cost
     from incprof.systems.heartbeats.validation import Overhead
 
-    process, rows = process_beats.process, process_beats.found.rows
+    process, rows = process_beats.process, process_beats.heartbeats.rows
     if process.cost is None:
         return None
     rows = rows[rows["process"] == process_beats.place]

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from incprof.systems.heartbeats.against_phases import validate
 
     process_beats = load_beats(args.beats, study.profile)
-    warn(process_beats.found.warnings)
+    warn(process_beats.heartbeats.warnings)
     warn(study.phases(confidence=False).warnings)
     found = validate(study, process_beats, align=args.align)
     from incprof.systems.heartbeats.validate_answer import write_json, write_text
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_text(*answer, width=text_width(), colour=wants_colour())
     _check_agreement(found, args.min_agreement)
-    return PartialDataError.exit_code if study.partial or process_beats.found.damaged else 0
+    return PartialDataError.exit_code if study.partial or process_beats.heartbeats.damaged else 0
 
 
 def _check_order(args: argparse.Namespace) -> None:
