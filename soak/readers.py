@@ -11,7 +11,7 @@ import incprof
 from incprof.errors import IncprofError
 from incprof.readers.gmon_directory import read_gmon
 from incprof.readers.run import open_run, read_profile
-from incprof.readers.series.columns import Wanted
+from incprof.readers.series.columns import SeriesRequest
 from incprof.readers.stream.collect import collect, parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.stream_files import Source
@@ -89,7 +89,7 @@ def read_calls(path: str) -> None:
 
 def read_values(path: str, column: str | None = None) -> None:
     """A series of samples."""
-    read_series(path, Wanted(column))
+    read_series(path, SeriesRequest(column))
 
 
 def read_program(path: str) -> None:

@@ -366,15 +366,15 @@ def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
     last = np.searchsorted(start, bins.high, side="left")
     met = np.maximum(last - first, 0)
     bin_index = np.repeat(np.arange(len(met)), met)
-    within = np.arange(len(bin_index)) - np.repeat(np.cumsum(met) - met, met)
-    piece = first[bin_index] + within
+    position = np.arange(len(bin_index)) - np.repeat(np.cumsum(met) - met, met)
+    piece = first[bin_index] + position
     overlap = np.minimum(end[piece], bins.high[bin_index]) - np.maximum(start[piece], bins.low[bin_index])
     total = np.bincount(bin_index, weights=overlap, minlength=len(met))
     seconds = bins.ticks * bins.tick_s
-    given = seconds[bin_index] * overlap / total[bin_index]
+    shared_seconds = seconds[bin_index] * overlap / total[bin_index]
     lost = met == 0
     symbols = np.concatenate([table.owner[piece], np.full(np.count_nonzero(lost), NOWHERE, dtype=np.int64)])
-    return symbols, np.concatenate([given, seconds[lost]])
+    return symbols, np.concatenate([shared_seconds, seconds[lost]])
 
 
 def _with_padding(table: SymbolTable) -> FloatArray:

@@ -36,10 +36,10 @@ class CallTable:
         self._table.append((arcs.interval, arcs.caller, arcs.callee, arcs.count))
         self._chunk_ends.append(self._chunk_ends[-1] + len(arcs.count))
 
-    def mark_functions(self, seen: npt.NDArray[np.bool_]) -> None:
-        """Set those elements of `seen` whose index is the number of a caller or callee."""
+    def mark_functions(self, occurring: npt.NDArray[np.bool_]) -> None:
+        """Set those elements of `occurring` whose index is the number of a caller or callee."""
         for chunk in self._chunks():
-            seen[chunk.caller] = seen[chunk.callee] = True
+            occurring[chunk.caller] = occurring[chunk.callee] = True
 
     def renumber(self, place: NumberArray) -> None:
         """Replace each function number by the one at its place; -1 by the last."""
@@ -83,12 +83,12 @@ def sum_arcs(arcs: Arcs) -> Arcs:
 
 def _order(arcs: Arcs) -> Int64Array | None:
     """Return the order that sorts distinct rows by (interval, caller, callee); None if they are in order."""
-    behind = np.zeros(max(len(arcs.count) - 1, 0), dtype=bool)
-    tied = np.ones_like(behind)
+    is_descending = np.zeros(max(len(arcs.count) - 1, 0), dtype=bool)
+    tied = np.ones_like(is_descending)
     for column in (arcs.interval, arcs.caller, arcs.callee):
-        behind |= tied & (column[1:] < column[:-1])
+        is_descending |= tied & (column[1:] < column[:-1])
         tied &= column[1:] == column[:-1]
-    return np.lexsort((arcs.callee, arcs.caller, arcs.interval)) if behind.any() else None
+    return np.lexsort((arcs.callee, arcs.caller, arcs.interval)) if is_descending.any() else None
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -158,12 +158,12 @@ def build_profile(parts: Parts, space: FunctionSpace) -> IntervalProfile:
 
 def _occurring(parts: Parts, space: FunctionSpace) -> NumberArray:
     """Return the function numbers that occur anywhere, ascending."""
-    seen = np.zeros(space.size - BROKEN, dtype=bool)
+    occurring = np.zeros(space.size - BROKEN, dtype=bool)
     for time in parts.self_time:
-        seen[time.function] = True
-    parts.calls.mark_functions(seen)
-    seen[parts.paths.function] = True
-    return np.flatnonzero(seen[: space.size]).astype(np.int32)
+        occurring[time.function] = True
+    parts.calls.mark_functions(occurring)
+    occurring[parts.paths.function] = True
+    return np.flatnonzero(occurring[: space.size]).astype(np.int32)
 
 
 def _matrix(values: FloatArray | IntArray, row: IntArray, column: IntArray, shape: tuple[int, int]) -> csr_array:

@@ -97,20 +97,22 @@ def read_profile(
     """
     if libs not in ("named", "caller", "separate", "drop"):
         raise UsageError(f"libs is {libs!r}: use named, caller, separate or drop")
-    chosen = process if isinstance(process, Process) else choose_process(run, rank, process)
-    if not chosen.series:
+    selected = process if isinstance(process, Process) else choose_process(run, rank, process)
+    if not selected.series:
         if progress:
             progress(0, 1)
-        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
+        profile = read_stream(selected.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
         profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
         if inlined:
             profile = with_code_loops(run, with_inlined(run, profile, libs, exe=exe), exe=exe)
-        if profile.metadata.rank != chosen.rank:  # a directory joined from others
-            profile = replace(profile, metadata=replace(profile.metadata, rank=chosen.rank))
+        if profile.metadata.rank != selected.rank:  # a directory joined from others
+            profile = replace(profile, metadata=replace(profile.metadata, rank=selected.rank))
         if progress:
             progress(1, 1)
         return profile
-    return read_gmon_files(files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
+    return read_gmon_files(
+        files_of(selected), _series_metadata(selected, exe), run.directory, exe=exe, progress=progress
+    )
 
 
 def modules_of(process: Process) -> tuple[Module, ...]:
@@ -121,8 +123,8 @@ def modules_of(process: Process) -> tuple[Module, ...]:
     if process.series:
         return _series_metadata(process, "").modules
     with Source(process.path) as source:
-        found = collect(source)
-    return (*found.metadata.modules, *found.modules.values())
+        collected = collect(source)
+    return (*collected.metadata.modules, *collected.modules.values())
 
 
 def choose_process(run: Run, rank: int | None = None, pid: int | None = None) -> Process:
@@ -131,17 +133,17 @@ def choose_process(run: Run, rank: int | None = None, pid: int | None = None) ->
     Raises: UsageError if there is none.
     """
     rank = run.ranks[0] if rank is None and pid is None else rank
-    found = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
-    if not found and rank is None:
-        found = [
+    matching = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
+    if not matching and rank is None:
+        matching = [
             p for program in run.programs for p, own in zip(program.processes, program.pids, strict=True) if own == pid
         ]
-    if found:
-        return found[0]
+    if matching:
+        return matching[0]
     if rank is not None and rank not in run.ranks:
         raise UsageError(f"{run.directory}: no rank {rank}, only {listed(run.ranks)}")
-    known = {pid for program in run.programs for pid in program.pids} or {p.pid for p in run.processes}
-    pids = listed(sorted(pid for pid in known if pid is not None))
+    known_pids = {pid for program in run.programs for pid in program.pids} or {p.pid for p in run.processes}
+    pids = listed(sorted(pid for pid in known_pids if pid is not None))
     raise UsageError(f"{run.directory}: no process {pid}, only {pids}")
 
 
@@ -156,12 +158,12 @@ def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process
 
     Raises: NoDataError if such a file cannot be read.
     """
-    found: list[Process] = []
+    processes: list[Process] = []
     for name in names:
         path = Path(directory) / name
         paths = [path / member for member in _gathered(path)] if NODE.fullmatch(name) else [path]
-        found += [_process(match.groups(), each) for each in paths if (match := STREAM.fullmatch(each.name))]
-    return _with_primaries(found)
+        processes += [_process(match.groups(), each) for each in paths if (match := STREAM.fullmatch(each.name))]
+    return _with_primaries(processes)
 
 
 def _gathered(path: Path) -> list[str]:
@@ -180,13 +182,13 @@ def _gathered(path: Path) -> list[str]:
 
 def _series(root: Path, names: list[str]) -> list[Process]:
     """Return processes recorded as one file per interval."""
-    found: set[Process] = set()
+    processes: set[Process] = set()
     for name in names:
         if match := SERIES.fullmatch(name):
-            found.add(_process(match.groups()[1:], root, series=True))
+            processes.add(_process(match.groups()[1:], root, series=True))
         elif CLASSIC.fullmatch(name):
-            found.add(Process(0, None, str(root), series=True))
-    return _with_primaries(sorted(found, key=lambda p: (p.rank, p.pid or 0, p.life)))
+            processes.add(Process(0, None, str(root), series=True))
+    return _with_primaries(sorted(processes, key=lambda p: (p.rank, p.pid or 0, p.life)))
 
 
 def _process(numbers: Sequence[str | None], path: Path, *, series: bool = False) -> Process:
@@ -207,22 +209,22 @@ def _with_primaries(processes: list[Process]) -> list[Process]:
 
 def files_of(process: Process) -> list[Snapshot]:
     """Return the files of a series in order of their numbers."""
-    found: list[Snapshot] = []
+    snapshots: list[Snapshot] = []
     for entry in Path(process.path).iterdir():
         if match := SERIES.fullmatch(entry.name):
             if (
                 replace(_process(match.groups()[1:], Path(process.path), series=True), primary=process.primary)
                 == process
             ):
-                found.append(Snapshot(int(match[1]), str(entry)))
+                snapshots.append(Snapshot(int(match[1]), str(entry)))
         elif process.rank == 0 and process.pid is None and (classic := CLASSIC.fullmatch(entry.name)):
             # The program writes a bare gmon.out at its end: after all numbered ones.
-            found.append(Snapshot(int(classic[1]) if classic[1] else 10**9, str(entry)))
-    found.sort(key=lambda snapshot: (snapshot.number, snapshot.path))
-    last = found[-1] if found else None
+            snapshots.append(Snapshot(int(classic[1]) if classic[1] else 10**9, str(entry)))
+    snapshots.sort(key=lambda snapshot: (snapshot.number, snapshot.path))
+    last = snapshots[-1] if snapshots else None
     if last and last.number == 10**9:
-        found[-1] = Snapshot(found[-2].number + 1 if len(found) > 1 else 0, last.path)
-    return found
+        snapshots[-1] = Snapshot(snapshots[-2].number + 1 if len(snapshots) > 1 else 0, last.path)
+    return snapshots
 
 
 def _series_metadata(process: Process, exe: str | None) -> Metadata:
@@ -288,16 +290,16 @@ class Use:
     cpu_s: float
 
 
-def of_program(run: Run, wanted: str | None = None) -> Run:
-    """Return a run's processes of one program: of `wanted`, or of the one with the most CPU time.
+def of_program(run: Run, program_name: str | None = None) -> Run:
+    """Return a run's processes of one program: of `program_name`, or of the one with the most CPU time.
 
     The first process of each rank becomes the one with the most CPU time. Processes without a launcher's rank that
     worked side by side become ranks in order of their pids.
 
-    Raises: UsageError if no program is called `wanted`.
+    Raises: UsageError if no program is called `program_name`.
     """
     is_plain = len(run.processes) == 1 or any(process.series for process in run.processes)
-    if is_plain and wanted is None:
+    if is_plain and program_name is None:
         return run
     uses = [use_of(process) for process in run.processes if not process.series]
     groups, unread = defaultdict(list), [use for use in uses if not use.name]
@@ -305,13 +307,13 @@ def of_program(run: Run, wanted: str | None = None) -> Run:
         groups[use.name, use.launch if use.ranked else ""].append(use)
     ordered = sorted(groups.values(), key=lambda group: -sum(use.cpu_s for use in group))
     programs = tuple(_program(group) for group in ordered)
-    chosen = next((group for group in ordered if wanted in (None, group[0].name)), [])
-    if not chosen:
+    selected = next((group for group in ordered if program_name in (None, group[0].name)), [])
+    if not selected:
         names = ", ".join(dict.fromkeys(program.name for program in programs))
-        raise UsageError(f"{run.directory}: no program {wanted}, only {names or 'one without a name'}")
-    workers = [] if chosen[0].ranked else side_by_side(chosen)
-    processes = _numbered(workers) if workers else _led([*chosen, *(use for use in unread if use not in chosen)])
-    return replace(run, app=chosen[0].name, processes=processes, programs=programs, workers=bool(workers))
+        raise UsageError(f"{run.directory}: no program {program_name}, only {names or 'one without a name'}")
+    workers = [] if selected[0].ranked else concurrent_workers(selected)
+    processes = _numbered(workers) if workers else _led([*selected, *(use for use in unread if use not in selected)])
+    return replace(run, app=selected[0].name, processes=processes, programs=programs, workers=bool(workers))
 
 
 def _program(group: Sequence[Use]) -> Program:
@@ -326,15 +328,15 @@ def _program(group: Sequence[Use]) -> Program:
     )
 
 
-def side_by_side(group: Sequence[Use]) -> list[Use]:
+def concurrent_workers(group: Sequence[Use]) -> list[Use]:
     """Return the processes that shared the work of a program; none if one of them did it alone."""
     busiest = max(group, key=lambda use: use.cpu_s)
     least_s = LEAST_SHARE * busiest.cpu_s
-    found = [use for use in group if use.cpu_s > 0 and use.cpu_s >= least_s and _beside(use, busiest)]
-    return sorted(found, key=lambda use: (use.pid or 0, use.process.life)) if len(found) > 1 else []
+    workers = [use for use in group if use.cpu_s > 0 and use.cpu_s >= least_s and _overlaps(use, busiest)]
+    return sorted(workers, key=lambda use: (use.pid or 0, use.process.life)) if len(workers) > 1 else []
 
 
-def _beside(use: Use, other: Use) -> bool:
+def _overlaps(use: Use, other: Use) -> bool:
     """Return whether a process overlapped with another one for most of its time."""
     common = min(use.end_s, other.end_s) - max(use.start_s, other.start_s)
     return common >= LEAST_BESIDE * (use.end_s - use.start_s)
@@ -393,7 +395,7 @@ def _at_end(source: Source) -> tuple[int, int] | None:
 
 def _in_intervals(source: Source, attached: bool) -> tuple[int, int]:
     """Return the same from the intervals of a recording without an end. If `attached`, cost is not the process's."""
-    found = collect(source)
-    counters = found.counters.astype(np.float64)
-    cpu_ns = (counters[:, 2] - attached * counters[:, 4]).sum() if found.n_intervals else 0.0
-    return found.end_ns, int(cpu_ns)
+    collected = collect(source)
+    counters = collected.counters.astype(np.float64)
+    cpu_ns = (counters[:, 2] - attached * counters[:, 4]).sum() if collected.n_intervals else 0.0
+    return collected.end_ns, int(cpu_ns)

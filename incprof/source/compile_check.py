@@ -43,27 +43,27 @@ def sources_that_include(header: str, root: str, sources: Sequence[str], most: i
     for path in _headers(root):
         for name in _includes(path):
             included.setdefault(name, set()).add(path)
-    wanted, known = set(sources), {os.path.join(root, header)}
+    candidates, visited = set(sources), {os.path.join(root, header)}
     order: list[str] = []
-    level = list(known)
+    level = list(visited)
     while level and len(order) < most:
-        users = {user for path in level for user in included.get(os.path.basename(path), ())} - known
-        known |= users
-        order += sorted(users & wanted)
-        level = sorted(users - wanted)
+        users = {user for path in level for user in included.get(os.path.basename(path), ())} - visited
+        visited |= users
+        order += sorted(users & candidates)
+        level = sorted(users - candidates)
     return order[:most]
 
 
 def _headers(root: str) -> Iterator[str]:
-    seen = 0
+    count = 0
     for place, directories, names in os.walk(root):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
         for name in sorted(names):
             if name.lower().endswith(
                 (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def", ".c")
             ):
-                seen += 1
-                if seen > MOST_SOURCES:
+                count += 1
+                if count > MOST_SOURCES:
                     return
                 yield os.path.join(place, name)
 
@@ -98,7 +98,7 @@ class _Trees:
     root: str
     scratch: Path
     flags: Mapping[bool, Sequence[str]]
-    seen: set[str] = field(default_factory=set)
+    compiled: set[str] = field(default_factory=set)
     errors: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
@@ -137,13 +137,13 @@ def syntax_check(
             for command in dict.fromkeys(by_file.get(file, [])):
                 _try(trees, command, path, changed)
         for file, path in files.items():
-            if file not in by_file and path not in trees.seen and path not in trees.errors:
+            if file not in by_file and path not in trees.compiled and path not in trees.errors:
                 tried = sources_that_include(path, top, sorted(by_file), MOST_TRIES)
                 for source in tried:
                     _try(trees, by_file[source][0], path, changed)
-                    if path in trees.seen or path in trees.errors:
+                    if path in trees.compiled or path in trees.errors:
                         break
-    unknown = [path for path in files.values() if path not in trees.seen and path not in trees.errors]
+    unknown = [path for path in files.values() if path not in trees.compiled and path not in trees.errors]
     reasons = ((path, trees.reasons.get(path, "no compile command reads it")) for path in unknown)
     return Checked(tuple(sorted(trees.errors.items())), tuple(reasons))
 
@@ -156,13 +156,13 @@ def _try(trees: _Trees, command: Command, path: str, changed: Mapping[str, bytes
         return
     status, output, read = new
     if status == 0:
-        trees.seen |= {path for path in read if path in changed}
+        trees.compiled |= {path for path in read if path in changed}
         return
     old = _run(trees, command, "old")
     named, message = _first_error(output, str(trees.scratch / "new"), status)
     if isinstance(old, str) or old[0] != 0:
-        said = old if isinstance(old, str) else _first_error(old[1], str(trees.scratch / "old"), old[0])[1]
-        trees.reasons[path] = f"it does not compile without heartbeats either: {said}"
+        reason = old if isinstance(old, str) else _first_error(old[1], str(trees.scratch / "old"), old[0])[1]
+        trees.reasons[path] = f"it does not compile without heartbeats either: {reason}"
         return
     trees.errors[named if named in changed else path] = message
 
@@ -179,16 +179,16 @@ def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]
             return place + real[len(trees.root) :]
         return path
 
-    found = compiler_words(command)
-    if found is None:
+    compiler_and_words = compiler_words(command)
+    if compiler_and_words is None:
         return f"{command.words[0]}: not a known compiler"
-    compiler, given = found
+    compiler, arguments = compiler_and_words
     fortran = is_fortran(compiler)
     written = trees.scratch / f"{tree}-written"
     written.mkdir(exist_ok=True)
     depends = written / "depends"
     depends.unlink(missing_ok=True)
-    words = [compiler, *syntax_words(command, given, moved), *trees.flags[fortran], "-fsyntax-only"]
+    words = [compiler, *syntax_words(command, arguments, moved), *trees.flags[fortran], "-fsyntax-only"]
     words += [f"-J{written}"] if fortran else ["-MD", "-MF", str(depends), "-MT", "x"]
     here = moved(command.directory)
     environment = {name: value for name, value in os.environ.items() if name not in WRITING} | {"LC_ALL": "C"}
@@ -205,13 +205,13 @@ def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]
                 timeout=TIMEOUT_S,
             ).returncode
             output.seek(0)
-            said = output.read(MOST_OUTPUT).decode("utf-8", "replace")
+            text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         return f"{compiler} takes more than {TIMEOUT_S} s"
     except (OSError, ValueError) as error:
         return f"{compiler}: cannot be started: {getattr(error, 'strerror', None) or error}"
     read = {os.path.relpath(moved(command.file), place), *_read_files(depends, place)}
-    return status, said, read
+    return status, text, read
 
 
 def _read_files(depends: Path, place: str) -> set[str]:
@@ -275,13 +275,13 @@ def check_command(
             )
         except (OSError, ValueError) as error:
             raise IncprofError(f"--check {command!r}: cannot be started: {error}") from error
-        status, said = _watched(process, timeout_s)
+        status, text = _watched(process, timeout_s)
     if status == 0:
         return None
     if status is None:
         return f"{command}: not done after {timeout_s:g} s"
     how = f"ended by signal {-status}" if status < 0 else f"exit code {status}"
-    return f"{command}: {how}: {said}" if said else f"{command}: {how}, without output"
+    return f"{command}: {how}: {text}" if text else f"{command}: {how}, without output"
 
 
 def _watched(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int | None, str]:

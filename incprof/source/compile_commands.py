@@ -42,15 +42,15 @@ def read_commands(path: Path) -> list[Command]:
     Raises: NoDataError if it cannot be read, is not JSON, or contains no command.
     """
     try:
-        found = parse_json(read_input(path, MOST_BYTES))
+        entries = parse_json(read_input(path, MOST_BYTES))
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise NoDataError(f"{path}: no JSON: let the build write it again") from error
-    if not isinstance(found, list):
+    if not isinstance(entries, list):
         raise NoDataError(f"{path}: not a list of commands: let the build write it again")
     base = os.path.dirname(os.path.abspath(path))
-    commands = [command for entry in found if (command := _command(entry, base)) is not None]
+    commands = [command for entry in entries if (command := _command(entry, base)) is not None]
     if not commands:
         raise NoDataError(f"{path}: no commands in it: let the build write it again")
     return commands
@@ -190,5 +190,5 @@ def syntax_words(command: Command, words: Sequence[str], moved: Callable[[str], 
 
 def _header(path: str, place: Callable[[str], str]) -> str:
     """Return a header of `-include`; if it is not in the command's directory, compilers search for it."""
-    found = place(path)
-    return found if os.path.exists(found) else path
+    header = place(path)
+    return header if os.path.exists(header) else path

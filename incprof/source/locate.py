@@ -32,7 +32,7 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
         if _named(file, i, name):
             return i
     if moved:
-        return _only(file, name)
+        return _unique_function(file, name)
     shown, why = parse(name).last, "made by a macro" if proven else f"made by a macro, or {CHANGED}"
     if not holding:
         raise NoDataError(f"{file.path}:{line}: no function there, expected {shown}: {why}")
@@ -49,12 +49,12 @@ def functions_named(file: SourceFile, name: str) -> list[int]:
     return [i for i in named if _encloses(outer, parse(file.functions[i].name).components[:-1])]
 
 
-def _encloses(wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+def _encloses(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
     """Return whether two lists of enclosing names agree, as far as both go."""
-    if not wanted or not outer:
+    if not inner or not outer:
         return True
-    least = min(len(wanted), len(outer))
-    return wanted[-least:] == outer[-least:]
+    least = min(len(inner), len(outer))
+    return inner[-least:] == outer[-least:]
 
 
 def begins_at(file: SourceFile, position: int, line: int) -> bool:
@@ -97,12 +97,12 @@ def line_text(data: bytes, numbers: Iterable[int]) -> list[str]:
     ]
 
 
-def _only(file: SourceFile, name: str) -> int:
+def _unique_function(file: SourceFile, name: str) -> int:
     """Return the only function of a name."""
-    found = functions_named(file, name)
-    if len(found) == 1:
-        return found[0]
-    how_many = "several functions are" if found else "no function is"
+    positions = functions_named(file, name)
+    if len(positions) == 1:
+        return positions[0]
+    how_many = "several functions are" if positions else "no function is"
     raise NoDataError(f"{file.path}: {how_many} called {parse(name).last}: {CHANGED.split(':')[0]}")
 
 
@@ -122,10 +122,10 @@ def agree(recorded: str, written: str, language: Language, *, is_main: bool = Fa
         return written == name or written.endswith(f".{name}")  # before 3.11 code objects lack their class
     if recorded.startswith(OUTLINED):
         return True
-    found, own = parse(recorded), parse(written).last
+    parsed, own = parse(recorded), parse(written).last
     if not is_fortran(language):
-        return found.last == own or (own == LAMBDA and found.last == "operator()")
+        return parsed.last == own or (own == LAMBDA and parsed.last == "operator()")
     # A main program that was inlined into main has its name from the source.
-    if is_main and found.text in ENTRIES:
+    if is_main and parsed.text in ENTRIES:
         return True
-    return found.last.lower() == own.lower()
+    return parsed.last.lower() == own.lower()

@@ -156,10 +156,10 @@ def line_ending(text: bytes) -> bytes:
 
 def by_function(beats: Sequence[Beat]) -> dict[int, list[Beat]]:
     """Return the beats of each function, by its position."""
-    found: dict[int, list[Beat]] = {}
+    beats_of: dict[int, list[Beat]] = {}
     for beat in beats:
-        found.setdefault(beat.function, []).append(beat)
-    return found
+        beats_of.setdefault(beat.function, []).append(beat)
+    return beats_of
 
 
 def demand_place(file: SourceFile, beat: Beat) -> None:
@@ -179,12 +179,12 @@ def insert(data: bytes, insertions: Sequence[Insertion]) -> bytes:
     return b"".join([*parts, data[done:]])
 
 
-def removable(file: SourceFile, made: list[Insertion], strip: Callable[[bytes], bytes]) -> list[Insertion]:
+def removable(file: SourceFile, insertions: list[Insertion], strip: Callable[[bytes], bytes]) -> list[Insertion]:
     """Return the insertions, if `strip` removes all of them and nothing else.
 
     Raises:
         IncprofError: It does not: texts of the file look like ours.
     """
-    if strip(insert(file.data, made)) != file.data:
+    if strip(insert(file.data, insertions)) != file.data:
         raise IncprofError(f"{file.path}: text in it looks like generated heartbeats, which could not be removed again")
-    return made
+    return insertions

@@ -28,12 +28,12 @@ def parse_within_limits(language: Language, text: bytes, ranges: Sequence[Range]
     size = len(text) if ranges is None else sum(part.end_byte - part.start_byte for part in ranges)
     most_resident = _resident() + MOST_BYTES + MOST_TIMES * size
     end_s = time.thread_time() + LIMIT_S + BYTE_S * size
-    asked = 0
+    calls = 0
 
     def stop(offset: int, has_error: bool) -> bool:
-        nonlocal asked
-        asked += 1
-        return asked % EACH == 0 and (time.thread_time() > end_s or _resident() > most_resident)
+        nonlocal calls
+        calls += 1
+        return calls % EACH == 0 and (time.thread_time() > end_s or _resident() > most_resident)
 
     try:
         return parser.parse(lambda offset, point: text[offset : offset + PIECE], progress_callback=stop)

@@ -29,7 +29,7 @@ def scratch_directory() -> Iterator[Path]:
     Raises: IncprofError if it cannot be created.
     """
     try:
-        made = Path(tempfile.mkdtemp(prefix="incprof-check-")).resolve()
+        directory = Path(tempfile.mkdtemp(prefix="incprof-check-")).resolve()
     except OSError as error:
         raise IncprofError(
             f"{tempfile.gettempdir()}: no directory to check in: {error.strerror}: set TMPDIR"
@@ -37,11 +37,11 @@ def scratch_directory() -> Iterator[Path]:
     before: dict[int, Handler] = {}
     try:
         before = _ended_by_exit()
-        yield made
+        yield directory
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _remove(made)
+        _remove(directory)
 
 
 def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool) -> None:
@@ -56,8 +56,8 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
     try:
         for place, directories, names in os.walk(top):
             # If TMPDIR is in the old tree, the new one lies in it.
-            ours = target.parent.name if place == str(target.parent.parent) else None
-            directories[:] = [name for name in directories if name not in LEFT_OUT and name != ours]
+            own_name = target.parent.name if place == str(target.parent.parent) else None
+            directories[:] = [name for name in directories if name not in LEFT_OUT and name != own_name]
             there = os.path.join(target, os.path.relpath(place, top))
             os.makedirs(there, exist_ok=True)
             links = [name for name in directories if os.path.islink(os.path.join(place, name))]
@@ -66,7 +66,7 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
                 raise UsageError(f"{root}: more than {MOST_FILES} files: check a smaller tree")
             for name in [*names, *links]:
                 if os.path.relpath(os.path.join(place, name), top) not in changed:
-                    left -= _put(
+                    left -= _link_or_copy(
                         os.path.join(place, name), os.path.join(there, name), top, target, link=link, left=left
                     )
         for path, data in changed.items():
@@ -75,7 +75,7 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
         raise IncprofError(f"{error.filename or root}: cannot be copied to be checked: {error.strerror}") from error
 
 
-def _put(path: str, there: str, top: str, target: Path, *, link: bool, left: int) -> int:
+def _link_or_copy(path: str, there: str, top: str, target: Path, *, link: bool, left: int) -> int:
     """Link or copy one file; return the bytes that the copy takes."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):

@@ -52,7 +52,7 @@ class SourceTree:
             return exact
         candidates = self._by_name.get(posixpath.basename(path), [])
         best = longest_common_end(path, candidates)
-        inside = sorted({real for found in best if (real := self._inside(os.path.join(self._base, found)))})
+        inside = sorted({real for candidate in best if (real := self._inside(os.path.join(self._base, candidate)))})
         if len(inside) == 1:
             return inside[0]
         if inside:
@@ -70,11 +70,11 @@ class SourceTree:
 
 def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
     """Return the candidates that share most last parts with a path; empty if they share none."""
-    wanted = _parts(path)[::-1]
+    parts = _parts(path)[::-1]
     shared: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates:
         count = 0
-        for one, other in zip(wanted, _parts(candidate)[::-1], strict=False):
+        for one, other in zip(parts, _parts(candidate)[::-1], strict=False):
             if one != other:
                 break
             count += 1
@@ -115,26 +115,26 @@ class KnownSources:
     def __init__(self, directory: str, start_ns: int | None):
         self._store = JsonStore(directory, STORE, VERSION)
         self._start_ns = start_ns
-        self._known = self._store.load(self._understood) or {}
+        self._digests = self._store.load(self._understood) or {}
         self._new = False
 
     def state_of(self, recorded: str, actual: Path, file: SourceFile) -> Verdict:
         """Judge a file. recorded: the path that was compiled. actual: the file that was parsed."""
         digest = hashlib.sha256(file.data).hexdigest()
-        known = self._known.get(recorded)
-        if known is not None:
-            found: Verdict = "unchanged" if known == digest else "changed"
+        known_digest = self._digests.get(recorded)
+        if known_digest is not None:
+            verdict: Verdict = "unchanged" if known_digest == digest else "changed"
         else:
-            found = self._by_age(recorded, actual, digest)
-        if found == "unchanged" and known is None:
-            self._known[recorded] = digest
+            verdict = self._by_age(recorded, actual, digest)
+        if verdict == "unchanged" and known_digest is None:
+            self._digests[recorded] = digest
             self._new = True
-        return found
+        return verdict
 
     def save(self) -> None:
         """Store new results; do nothing if the directory is not writable."""
         if self._new:
-            self._store.save({"start_unix_ns": self._start_ns, "sha256": dict(sorted(self._known.items()))})
+            self._store.save({"start_unix_ns": self._start_ns, "sha256": dict(sorted(self._digests.items()))})
 
     def _understood(self, stored: dict[str, Any]) -> dict[str, str]:
         """Return texts found unchanged before; none if they are of another recording."""

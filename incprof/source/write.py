@@ -45,8 +45,8 @@ def with_heartbeats(root: Path, plans: Sequence[FilePlan], style: Style) -> list
 
     Raises: IncprofError, NoDataError if a file cannot be read or lies outside the tree.
     """
-    wanted = {plan.file.path: insert(plan.file.data, insertions(plan, style)) for plan in plans}
-    return _versions(root, wanted)
+    new_contents = {plan.file.path: insert(plan.file.data, insertions(plan, style)) for plan in plans}
+    return _versions(root, new_contents)
 
 
 def without_heartbeats(root: Path) -> list[Version]:
@@ -54,17 +54,17 @@ def without_heartbeats(root: Path) -> list[Version]:
     return _versions(root, {})
 
 
-def _versions(root: Path, wanted: Mapping[str, bytes]) -> list[Version]:
-    found = []
-    for path in sorted({*wanted, *_sources(root)}):
+def _versions(root: Path, new_contents: Mapping[str, bytes]) -> list[Version]:
+    versions = []
+    for path in sorted({*new_contents, *_sources(root)}):
         old = read_source(inside(root, path))
-        new = wanted.get(path)
+        new = new_contents.get(path)
         if new is None:
             language = language_of(path, old)
             new = strip(old, language) if language else old
         if new != old:
-            found.append(Version(path, old, new))
-    return found
+            versions.append(Version(path, old, new))
+    return versions
 
 
 def _sources(root: Path) -> Iterator[str]:
@@ -105,7 +105,7 @@ def replace_all(root: Path, versions: Sequence[Version]) -> None:
     """
     targets = [(_target(root, version), version) for version in versions]
     with contextlib.ExitStack() as stack:
-        written = [stack.enter_context(_beside(target, version)) for target, version in targets]
+        written = [stack.enter_context(_temporary_sibling(target, version)) for target, version in targets]
         done: list[tuple[Path, Version]] = []
         for temporary, (target, version) in zip(written, targets, strict=True):
             try:
@@ -149,7 +149,7 @@ def _target(root: Path, version: Version) -> Path:
 
 
 @contextlib.contextmanager
-def _beside(target: Path, version: Version) -> Iterator[str]:
+def _temporary_sibling(target: Path, version: Version) -> Iterator[str]:
     """Provide a file in the same directory with the new bytes and the old one's owner and mode; remove it if unused."""
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
@@ -181,5 +181,5 @@ def _like(target: Path, descriptor: int) -> None:
 def _put_back(done: Sequence[tuple[Path, Version]]) -> None:
     """Restore files that were replaced."""
     for target, version in done:
-        with contextlib.suppress(IncprofError), _beside(target, Version("", b"", version.old)) as temporary:
+        with contextlib.suppress(IncprofError), _temporary_sibling(target, Version("", b"", version.old)) as temporary:
             os.replace(temporary, target)

@@ -69,7 +69,7 @@ def import_profiles(
     """
     target = _new(out)
     kind = kind or formats.guess(inputs)
-    imported = None if kind == GMON else formats.read(inputs, kind, formats.Wanted(interval_s, rate_hz, exe))
+    imported = None if kind == GMON else formats.read(inputs, kind, formats.ImportRequest(interval_s, rate_hz, exe))
     with _new_directory(target, out) as directory:
         if imported is None:
             app, intervals, rate = copy_gmon(inputs, directory, exe, interval_s or DEFAULT_INTERVAL_S)

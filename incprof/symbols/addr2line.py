@@ -72,7 +72,7 @@ def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
     installed.sort(key=lambda tool: shared and tool is _LLVM)
     best: list[Chain] | None = None
     for tool in installed:
-        answers = _ask(tool, binary, addresses)
+        answers = _query(tool, binary, addresses)
         if answers is not None and shared and tool is _LLVM:
             answers = [chain[-1:] for chain in answers]
         if answers is not None and (best is None or known_frames(answers) > known_frames(best)):
@@ -85,18 +85,18 @@ def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
     return [(Frame("", *place),) if place else () for place in places]
 
 
-def known_frames(found: Sequence[Chain]) -> tuple[int, int]:
+def known_frames(chains: Sequence[Chain]) -> tuple[int, int]:
     """Return how many frames have lines, and how many have names as well."""
-    frames = [frame for chain in found for frame in chain if frame.line]
+    frames = [frame for chain in chains for frame in chain if frame.line]
     return len(frames), sum(frame.function != "" for frame in frames)
 
 
-def lacks_names(found: Sequence[Chain]) -> bool:
+def lacks_names(chains: Sequence[Chain]) -> bool:
     """Return whether the name of an inlined function is missing."""
-    return any(not frame.function for chain in found for frame in chain[:-1])
+    return any(not frame.function for chain in chains for frame in chain[:-1])
 
 
-def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Chain] | None:
+def _query(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Chain] | None:
     """Run a tool that answers each address on stdin with itself and, innermost first, names and places on two lines.
 
     Return None if it fails.
@@ -120,14 +120,14 @@ def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Cha
         return None
     if answer is None:
         return None
-    found: list[list[Frame]] = []
+    frames: list[list[Frame]] = []
     lines = iter(answer.split("\n"))
     for line in lines:
         if ADDRESS.fullmatch(line):
-            found.append([])
-        elif line and found:
-            found[-1].append(_frame(line, next(lines, "")))
-    return [_known(chain) for chain in found] if len(found) == len(addresses) else None
+            frames.append([])
+        elif line and frames:
+            frames[-1].append(_frame(line, next(lines, "")))
+    return [_if_any_line(chain) for chain in frames] if len(frames) == len(addresses) else None
 
 
 def _answer(process: subprocess.Popen[str], question: str) -> str | None:
@@ -152,7 +152,7 @@ def _frame(function: str, answer: str) -> Frame:
     return Frame(name, os.path.normpath(match[1]), int(match[2]))
 
 
-def _known(chain: list[Frame]) -> Chain:
+def _if_any_line(chain: list[Frame]) -> Chain:
     """Return the chain, or an empty one if none of it has a line."""
     return tuple(chain) if any(frame.line for frame in chain) else ()
 
@@ -187,7 +187,7 @@ def without_symbols(binary: str) -> Iterator[tuple[str, int]]:
             yield path, copy.fileno()
             return
         with tempfile.TemporaryDirectory(prefix="incprof-") as directory:
-            yield _beside(path, Path(directory), shared, Path(binary).absolute().parent), copy.fileno()
+            yield _sibling_path(path, Path(directory), shared, Path(binary).absolute().parent), copy.fileno()
 
 
 def _hide(copy: BinaryIO) -> None:
@@ -224,7 +224,7 @@ def shared_file(binary: str) -> str:
     return name
 
 
-def _beside(copy: str, directory: Path, shared: str, home: Path) -> str:
+def _sibling_path(copy: str, directory: Path, shared: str, home: Path) -> str:
     """Return a place from which the shared file has the same relative path as from the binary's own directory."""
     ups = Path(shared).parts.count("..")
     place = directory.joinpath(*("d" for _ in range(ups)))
@@ -314,18 +314,18 @@ KINDS = {1: "zlib", 2: "zstd"}
 MOST_UNITS = 20
 
 
-def gap(elf: ElfFile, found: Sequence[Chain]) -> str | None:
+def gap(elf: ElfFile, chains: Sequence[Chain]) -> str | None:
     """Return what is missing in the chains at addresses in a file with line numbers; None if nothing seems to be."""
     name = Path(elf.path).name
     try:
-        if not any(found):
+        if not any(chains):
             kind = _compression(elf)
             return kind and (
                 f"{name}: its debug information is compressed ({kind}), which no tool here can read: no line numbers "
                 f"(objcopy --decompress-debug-sections {name}, or install newer binutils)"
             )
-        plain = all(len(chain) < 2 for chain in found)
-        if elf.section(".gnu_debugaltlink") and (plain or lacks_names(found)):
+        plain = all(len(chain) < 2 for chain in chains)
+        if elf.section(".gnu_debugaltlink") and (plain or lacks_names(chains)):
             return f"{name}: its debug information is in another file (dwz), unread: inlined functions have no names"
         if plain and elf.section(".debug_addr"):
             return _split(elf.path, name)

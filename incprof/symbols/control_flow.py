@@ -59,7 +59,7 @@ def flows(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Control]
     answer = _disassembled(code)
     if answer is None:
         return {}
-    found: list[list[Control]] = [[] for _ in placed]
+    controls: list[list[Control]] = [[] for _ in placed]
     at = 0
     for match in CONTROL.finditer(answer):
         source = int(match[1], 16)
@@ -67,8 +67,8 @@ def flows(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Control]
             at += 1
         offset, (address, size) = placed[at]
         if offset <= source < offset + size:
-            found[at].append(_control(source - offset + address, match[2], match[3] or "", address - offset))
-    return {function: flow for flow, (_, function) in zip(found, placed, strict=True)}
+            controls[at].append(_control(source - offset + address, match[2], match[3] or "", address - offset))
+    return {function: flow for flow, (_, function) in zip(controls, placed, strict=True)}
 
 
 def _control(address: int, name: str, operand: str, shift: int) -> Control:
@@ -119,12 +119,12 @@ class Blocks:
 
     Attributes:
         ranges: first and last address of each.
-        ahead: successors of each.
+        successors: successors of each.
         back: predecessors of each.
     """
 
     ranges: Sequence[Range]
-    ahead: Mapping[int, Sequence[int]]
+    successors: Mapping[int, Sequence[int]]
     back: Mapping[int, Sequence[int]]
 
     @classmethod
@@ -132,27 +132,27 @@ class Blocks:
         """Split a function into blocks. flow: its jumps and returns, in order of address."""
         ranges = _cut(flow, function)
         begins = [begin for begin, _ in ranges]
-        ahead: dict[int, list[int]] = {}
+        successors: dict[int, list[int]] = {}
         back: dict[int, list[int]] = {}
         by_address = {control.address: control for control in flow}
         for number, (_, last) in enumerate(ranges):
             for address in _next(by_address.get(last), ranges, number):
                 place = bisect_left(begins, address)
                 if place < len(begins) and begins[place] == address:
-                    ahead.setdefault(number, []).append(place)
+                    successors.setdefault(number, []).append(place)
                     back.setdefault(place, []).append(number)
-        return cls(ranges, ahead, back)
+        return cls(ranges, successors, back)
 
     def at(self, address: int) -> int:
         """Return the block that contains an address of the function."""
         return bisect_right(self.ranges, address, key=lambda block: block[0]) - 1
 
-    def within(self, code: Iterable[Range]) -> set[int]:
+    def in_ranges(self, code: Iterable[Range]) -> set[int]:
         """Return the blocks that begin in the given address ranges."""
-        found: set[int] = set()
+        blocks: set[int] = set()
         for first, last in code:
-            found.update(range(bisect_left(self.ranges, first, key=lambda block: block[0]), self.at(last) + 1))
-        return found
+            blocks.update(range(bisect_left(self.ranges, first, key=lambda block: block[0]), self.at(last) + 1))
+        return blocks
 
     def joined(self, numbers: Iterable[int]) -> list[Range]:
         """Return blocks, given ascending, as address ranges, neighbours merged, with their last instructions."""
@@ -169,10 +169,10 @@ def _cut(flow: Sequence[Control], function: Range) -> list[Range]:
     """Return ranges of code without jumps into or out of them; a range ends with a jump, or before the next range."""
     first, size = function
     ends = [control.address for control in flow]
-    known = {first, *(c.target for c in flow if c.target is not None), *(end + 1 for end in ends)}
-    borders = sorted(border for border in known if first <= border < first + size)
+    starts = {first, *(c.target for c in flow if c.target is not None), *(end + 1 for end in ends)}
+    boundaries = sorted(boundary for boundary in starts if first <= boundary < first + size)
     out = []
-    for begin, after in zip(borders, [*borders[1:], first + size], strict=True):
+    for begin, after in zip(boundaries, [*boundaries[1:], first + size], strict=True):
         at = bisect_left(ends, begin)
         out.append((begin, ends[at] if at < len(ends) and ends[at] < after else after - 1))
     return out
@@ -225,27 +225,27 @@ def with_code(flow: Sequence[Control], blocks: Blocks, jumps: Sequence[Jump]) ->
 
 def loop_nest(blocks: Blocks) -> list[frozenset[int]]:
     """Return the loops of a function as their blocks: outer ones before those inside them."""
-    found: list[frozenset[int]] = []
-    begun = _led_to(blocks)
+    loops: list[frozenset[int]] = []
+    begun = _reachable(blocks)
     waiting = [(frozenset(range(len(blocks.ranges))), frozenset[int]())]
     for part, entered in waiting:
         for loop in _cycles(blocks, part, entered):
-            found.append(loop)
+            loops.append(loop)
             # The code after an unconditional jump leads to the next block, but is not executed.
             outside = begun - loop if loop & begun else frozenset(range(len(blocks.ranges))) - loop
             entries = {block for block in loop if block == 0 or outside.intersection(blocks.back.get(block, ()))}
             waiting.append((loop, frozenset(entries or {min(loop)})))
-    return found
+    return loops
 
 
-def _led_to(blocks: Blocks) -> frozenset[int]:
+def _reachable(blocks: Blocks) -> frozenset[int]:
     """Return the blocks reachable from a function's beginning."""
-    seen, waiting = {0}, [0]
+    reached, waiting = {0}, [0]
     while waiting:
-        new = set(blocks.ahead.get(waiting.pop(), ())) - seen
-        seen |= new
+        new = set(blocks.successors.get(waiting.pop(), ())) - reached
+        reached |= new
         waiting += new
-    return frozenset(seen)
+    return frozenset(reached)
 
 
 def _cycles(blocks: Blocks, part: frozenset[int], entered: frozenset[int]) -> list[frozenset[int]]:
@@ -254,21 +254,21 @@ def _cycles(blocks: Blocks, part: frozenset[int], entered: frozenset[int]) -> li
 
     order = sorted(part)
     place = {block: number for number, block in enumerate(order)}
-    ways = [
+    edges = [
         (place[block], place[other])
         for block in order
-        for other in blocks.ahead.get(block, ())
+        for other in blocks.successors.get(block, ())
         if other in part and other not in entered
     ]
-    if not ways:
+    if not edges:
         return []
-    rows, columns = np.array(ways).T
-    graph = coo_array((np.ones(len(ways)), (rows, columns)), shape=(len(order), len(order)))
+    rows, columns = np.array(edges).T
+    graph = coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(order), len(order)))
     count, label = connected_components(graph, connection="strong")
     members: list[set[int]] = [set() for _ in range(count)]
     for block, number in zip(order, label.tolist(), strict=True):
         members[number].add(block)
-    itself = {order[one] for one, other in ways if one == other}
+    itself = {order[one] for one, other in edges if one == other}
     return sorted((frozenset(m) for m in members if len(m) > 1 or m & itself), key=min)
 
 
@@ -296,15 +296,17 @@ def always_run(
     """
     if any(control.target == ANYWHERE for control in flow) or not blocks.ranges:
         return []
-    within = range(blocks.ranges[0][0], blocks.ranges[-1][1] + 1)
-    leaving = {blocks.at(control.address) for control in flow if not control.goes_on and control.target not in within}
+    addresses = range(blocks.ranges[0][0], blocks.ranges[-1][1] + 1)
+    leaving = {
+        blocks.at(control.address) for control in flow if not control.goes_on and control.target not in addresses
+    }
     ends: dict[frozenset[int], dict[int, set[int]]] = {}
     for (source, target), body in loops:
-        ends.setdefault(frozenset(blocks.within(body)), {}).setdefault(target, set()).add(blocks.at(source))
+        ends.setdefault(frozenset(blocks.in_ranges(body)), {}).setdefault(target, set()).add(blocks.at(source))
     always = _on_all_paths(blocks, 0, leaving, frozenset(range(len(blocks.ranges))))
     for inside, jumps in sorted(ends.items(), key=lambda loop: (-len(loop[0]), min(loop[1]))):
-        ways = [_on_all_paths(blocks, blocks.at(target), last, inside) for target, last in jumps.items()]
-        always = (always - inside) | set.intersection(*ways)
+        on_all_paths = [_on_all_paths(blocks, blocks.at(target), last, inside) for target, last in jumps.items()]
+        always = (always - inside) | set.intersection(*on_all_paths)
     return blocks.joined(sorted(always))
 
 
@@ -314,31 +316,31 @@ def _on_all_paths(blocks: Blocks, first: int, last: set[int], inside: frozenset[
         return set()
     order = _in_order(blocks, first, inside)
     # The dominators of a block as bits.
-    known = dict.fromkeys(order, -1) | {first: 1 << first}
+    common = dict.fromkeys(order, -1) | {first: 1 << first}
     changed = True
     while changed:
         changed = False
         for block in order[1:]:
-            before = reduce(and_, (known[b] for b in blocks.back.get(block, ()) if b in known))
-            changed |= known[block] != (now := before | 1 << block)
-            known[block] = now
-    on_all = reduce(and_, (known[block] for block in last if block in known), -1)
-    return {block for block in order if on_all >> block & 1} if last & known.keys() else set()
+            before = reduce(and_, (common[b] for b in blocks.back.get(block, ()) if b in common))
+            changed |= common[block] != (now := before | 1 << block)
+            common[block] = now
+    on_all = reduce(and_, (common[block] for block in last if block in common), -1)
+    return {block for block in order if on_all >> block & 1} if last & common.keys() else set()
 
 
 def _in_order(blocks: Blocks, first: int, inside: frozenset[int]) -> list[int]:
     """Return the blocks inside that one leads to, from that one on, in reverse postorder."""
-    seen, done = {first}, list[int]()
-    waiting = [(first, iter(blocks.ahead.get(first, ())))]
+    visited, done = {first}, list[int]()
+    waiting = [(first, iter(blocks.successors.get(first, ())))]
     while waiting:
-        block, ahead = waiting[-1]
-        further = next((other for other in ahead if other in inside and other not in seen), None)
+        block, successors = waiting[-1]
+        further = next((other for other in successors if other in inside and other not in visited), None)
         if further is None:
             done.append(block)
             waiting.pop()
         else:
-            seen.add(further)
-            waiting.append((further, iter(blocks.ahead.get(further, ()))))
+            visited.add(further)
+            waiting.append((further, iter(blocks.successors.get(further, ()))))
     return done[::-1]
 
 
@@ -354,43 +356,43 @@ def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, LoopC
 
     Functions whose code is not in the file, or that are too large, are left out; without objdump, all of them.
     """
-    found = {}
+    loop_codes = {}
     for function, flow in flows(elf, functions).items():
         blocks = Blocks.of(flow, function)
         loops = with_code(flow, blocks, _loops(flow, function[0]))
-        found[function] = LoopCode(loops, always_run(flow, blocks, loops))
-    return found
+        loop_codes[function] = LoopCode(loops, always_run(flow, blocks, loops))
+    return loop_codes
 
 
 def _loops(flow: Sequence[Control], begin: int) -> list[Jump]:
     """Return the backward jumps whose target leads to them again."""
     back = [(c.address, c.target) for c in flow if c.target is not None and begin <= c.target <= c.address]
-    steps, found = MOST_STEPS, list[Jump]()
+    steps, jumps = MOST_STEPS, list[Jump]()
     addresses = [control.address for control in flow]
     for source, target in sorted(back, key=lambda jump: (jump[0] - jump[1], jump)):
-        returns, taken = _returns(flow, addresses, source, target)
+        returns, taken = _leads_back(flow, addresses, source, target)
         steps -= taken
         if steps < 0:
             break
         if returns:
-            found.append((source, target))
-    return sorted(found)
+            jumps.append((source, target))
+    return sorted(jumps)
 
 
-def _returns(flow: Sequence[Control], addresses: Sequence[int], source: int, target: int) -> tuple[bool, int]:
+def _leads_back(flow: Sequence[Control], addresses: Sequence[int], source: int, target: int) -> tuple[bool, int]:
     """Return whether a jump's target leads to it within the code between them, and the steps taken to find out."""
-    seen: set[int] = set()
-    ahead = [target]
-    while ahead:
-        at = bisect_left(addresses, ahead.pop())
-        while at < len(flow) and addresses[at] <= source and at not in seen:
-            seen.add(at)
+    visited: set[int] = set()
+    pending = [target]
+    while pending:
+        at = bisect_left(addresses, pending.pop())
+        while at < len(flow) and addresses[at] <= source and at not in visited:
+            visited.add(at)
             control = flow[at]
             if control.address == source or control.target == ANYWHERE:
-                return True, len(seen)
+                return True, len(visited)
             if control.target is not None and target <= control.target <= source:
-                ahead.append(control.target)
+                pending.append(control.target)
             if not control.goes_on:
                 break
             at += 1
-    return False, len(seen)
+    return False, len(visited)

@@ -64,33 +64,33 @@ def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]
     demangle.
     """
     mangled = list(mangled)
-    new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _known]
-    _known.update({name: name for name in new})
-    _learn([name for name in new if name.startswith("_Z")])
-    _known.update(rust_names(name for name in new if name.startswith("_R") or LEGACY.fullmatch(name)))
-    _known.update(d_names(name for name in new if name.startswith("_D")))
+    new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _cache]
+    _cache.update({name: name for name in new})
+    _demangle_into_cache([name for name in new if name.startswith("_Z")])
+    _cache.update(rust_names(name for name in new if name.startswith("_R") or LEGACY.fullmatch(name)))
+    _cache.update(d_names(name for name in new if name.startswith("_D")))
     return [_display(name, fortran) for name in mangled]
 
 
 def _display(name: str, fortran: bool) -> str:
     if name.startswith(MANGLED):
-        return _known[name]
+        return _cache[name]
     return fortran_name(name, fortran=fortran) or name
 
 
 # Cache of demangled C++, Rust and D names: following a running job looks them up repeatedly.
-_known: dict[str, str] = {}
+_cache: dict[str, str] = {}
 
 
-def _learn(names: Sequence[str]) -> None:
+def _demangle_into_cache(names: Sequence[str]) -> None:
     """Demangle C++ names: those that cannot become long here, the rest in a process that can be stopped."""
     encoded = {name: name.encode("utf-8", "replace") for name in names}
     usable = [name for name in names if not set("\0\n") & set(name) and len(encoded[name]) <= LONGEST]
-    apart = [name for name in usable if len(REFERENCE.findall(name)) > FEW or LIST.search(name)]
-    answers = dict(zip(apart, answered_apart([encoded[name] for name in apart]), strict=True))
+    risky = [name for name in usable if len(REFERENCE.findall(name)) > FEW or LIST.search(name)]
+    answers = dict(zip(risky, demangle_in_process([encoded[name] for name in risky]), strict=True))
     answers |= {name: _in_process()(encoded[name]) for name in usable if name not in answers}
     for name in names:
-        _known[name] = answers.get(name, b"").decode("utf-8", "replace") or name
+        _cache[name] = answers.get(name, b"").decode("utf-8", "replace") or name
 
 
 @functools.cache
@@ -130,13 +130,13 @@ def d_names(mangled: Iterable[str]) -> dict[str, str]:
 def _filtered(language: str, mangled: Iterable[str], spell: Callable[[str], str]) -> dict[str, str]:
     """Return c++filt's output for the names that it can demangle; clone marks are added as demanglers write them."""
     split = {name: parts for name in mangled if (parts := _split(name))}
-    answers = answered_apart([symbol.encode() for symbol, _ in split.values()], language)
-    found = {}
+    answers = demangle_in_process([symbol.encode() for symbol, _ in split.values()], language)
+    demangled = {}
     for (name, (symbol, mark)), answer in zip(split.items(), answers, strict=True):
         text = answer.decode("utf-8", "replace")
         if text != symbol and len(text) <= longest(symbol.encode()) and (spelled := spell(text)):
-            found[name] = f"{spelled} [clone {mark}]" if mark else spelled
-    return found
+            demangled[name] = f"{spelled} [clone {mark}]" if mark else spelled
+    return demangled
 
 
 def _split(name: str) -> tuple[str, str] | None:
@@ -229,7 +229,7 @@ def _demangle(libc: ctypes.CDLL, function: Callable[..., int | None], name: byte
         libc.free(result)
 
 
-def answered_apart(names: Sequence[bytes], language: str = "") -> list[bytes]:
+def demangle_in_process(names: Sequence[bytes], language: str = "") -> list[bytes]:
     """Demangle names in a separate process: no answer for names that end it, nor after MOST_ENDS of these.
 
     language: one that c++filt supports; by default C++, with its runtime. A name in no such language is returned empty,
@@ -238,16 +238,16 @@ def answered_apart(names: Sequence[bytes], language: str = "") -> list[bytes]:
     answers: list[bytes] = []
     ended = 0
     while len(answers) < len(names) and ended < MOST_ENDS:
-        found, ends = _asked(names[len(answers) :], language)
+        partial, ends = _query(names[len(answers) :], language)
         if not ends:
-            answers += found
+            answers += partial
             break
-        answers += [*found, b""]
+        answers += [*partial, b""]
         ended += 1
     return answers + [b""] * (len(names) - len(answers))
 
 
-def _asked(names: Sequence[bytes], language: str) -> tuple[list[bytes], bool]:
+def _query(names: Sequence[bytes], language: str) -> tuple[list[bytes], bool]:
     """Return the answers for the first of the names, and whether the one after them ended the process."""
     if not sys.executable:
         return [], False

@@ -53,10 +53,10 @@ def unpacked(data: bytes) -> bytes | None:
     most = min(MOST_BYTES, MOST_RATIO * len(data))
     try:
         machine = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_BYTES)
-        found = machine.decompress(data, max_length=most)
+        content = machine.decompress(data, max_length=most)
     except lzma.LZMAError:
         return None
-    return found if machine.eof else None
+    return content if machine.eof else None
 
 
 def read_symbols(elf: ElfFile) -> SymbolTable:
@@ -175,21 +175,21 @@ def _digest(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolTable:
     """Return one symbol per address, in order; the stubs of a procedure linkage table are one symbol per section."""
     symbols = symbols[np.argsort(symbols["value"], kind="stable")]
     address, first, count = np.unique(symbols["value"], return_index=True, return_counts=True)
-    chosen = first.copy()
+    selected = first.copy()
     size = np.maximum.reduceat(symbols["size"], first)
     for group in np.flatnonzero(count > 1):
         members = symbols[first[group] : first[group] + count[group]].tolist()
         keys = [_preference(member, strings) for member in members]
-        chosen[group] += keys.index(min(keys))
+        selected[group] += keys.index(min(keys))
     limits = np.array([min(s.address + s.size, 2**64 - 1) for s in elf.sections], dtype=np.uint64)
-    limit = limits[symbols["section"][chosen]]
+    limit = limits[symbols["section"][selected]]
 
     stubs = [s for s in elf.sections if s.executable and s.size and s.name.startswith(".plt")]
     stubs = [s for s in stubs if s.address not in address]
     address = np.append(address, np.array([s.address for s in stubs], dtype=np.uint64))
     size = np.append(size, np.array([s.size for s in stubs], dtype=np.uint64))
     limit = np.append(limit, address[len(limit) :] + size[len(limit) :])
-    named = np.append(symbols["name"][chosen].astype(np.int64), np.full(len(stubs), len(strings) + 1, np.int64))
+    named = np.append(symbols["name"][selected].astype(np.int64), np.full(len(stubs), len(strings) + 1, np.int64))
     order = np.argsort(address, kind="stable")
     fortran = any(mark in strings for mark in FORTRAN_MARKS)
     names = _joined(strings + b"\0" + PLT_NAME, named[order])

@@ -16,7 +16,7 @@ from incprof.model import Code, Function, Module, distinct, module_label
 from incprof.symbols.demangle import LEGACY, display_names
 from incprof.symbols.elf.program_name import is_interpreter
 from incprof.symbols.elf_symbols import PLT_NAME
-from incprof.symbols.function_table import NOWHERE, MadeCode, SymbolTable, compiled
+from incprof.symbols.function_table import NOWHERE, GeneratedCode, SymbolTable, compiled
 from incprof.symbols.python_code import display_name, label, mangled_name
 
 IntArray = npt.NDArray[np.int64]
@@ -26,15 +26,17 @@ NumberArray = npt.NDArray[np.int32]
 NO_FRAME = "[no application frame]"
 
 
-def made_functions(module: str, mangled: Sequence[str], address: Sequence[int], table: SymbolTable) -> list[Function]:
+def build_functions(module: str, mangled: Sequence[str], address: Sequence[int], table: SymbolTable) -> list[Function]:
     """Return the functions of these names and addresses, in the order given."""
-    sources = table.sources if isinstance(table, MadeCode) else {}
-    found: list[Function] = []
+    sources = table.sources if isinstance(table, GeneratedCode) else {}
+    functions: list[Function] = []
     for symbol, name, at in zip(mangled, display_names(mangled), address, strict=True):
-        known = compiled(name)
-        file, line = (known.file, known.line) if known.file else sources.get(symbol, ("", 0))
-        found.append(Function(module, symbol, known.name, at, file or None, line or None, system=known.shared))
-    return found
+        compiled_name = compiled(name)
+        file, line = (compiled_name.file, compiled_name.line) if compiled_name.file else sources.get(symbol, ("", 0))
+        functions.append(
+            Function(module, symbol, compiled_name.name, at, file or None, line or None, system=compiled_name.shared)
+        )
+    return functions
 
 
 class FunctionSpace:
@@ -52,7 +54,7 @@ class FunctionSpace:
         self._modules = {module.id: module for module in modules}
         self._load = load
         # With a map, functions compiled by an interpreter have names, and need not count as the interpreter's.
-        self._made = any(module.map for module in modules)
+        self._has_generated_code = any(module.map for module in modules)
         self._ids = np.array(sorted(self._modules), dtype=np.int64)
         self._tables: dict[int, SymbolTable] = {}
         # Modules whose symbols are loaded, with their first numbers, which ascend.
@@ -68,7 +70,7 @@ class FunctionSpace:
             self.size += len(self._tables[module]) + 1
         return self._tables[module]
 
-    def knows(self, module: int) -> bool:
+    def has_module(self, module: int) -> bool:
         """Return whether the recording describes this module."""
         return module in self._modules
 
@@ -76,7 +78,7 @@ class FunctionSpace:
         """Return the function number of each (module, address), same shape; NO_FRAME's for unknown modules."""
         result = np.full(module.shape, self.no_frame, dtype=np.int32)
         for number in distinct(module).tolist():
-            if not self.knows(number):
+            if not self.has_module(number):
                 continue
             here = module == number
             result[here] = self.of_addresses(number, address[here])
@@ -95,8 +97,8 @@ class FunctionSpace:
     def library(self, module: IntArray) -> NumberArray:
         """Return numbers that stand for whole modules, same shape; unknown modules share one."""
         place = np.searchsorted(self._ids, module)
-        known = np.isin(module, self._ids)
-        return (1 + np.where(known, place, len(self._ids))).astype(np.int32)
+        is_known = np.isin(module, self._ids)
+        return (1 + np.where(is_known, place, len(self._ids))).astype(np.int32)
 
     def threads_of(self, module: IntArray) -> NumberArray:
         """Return numbers that stand for modules' own threads, same shape."""
@@ -118,12 +120,12 @@ class FunctionSpace:
 
     def describe(self, numbers: NumberArray) -> tuple[Function, ...]:
         """Return the functions of numbers, in the order given; those of a module must be consecutive."""
-        found: list[Function] = []
+        functions: list[Function] = []
         own = [self.origin(number) for number in numbers[numbers >= self._specials].tolist()]
         for module, group in groupby(own, key=itemgetter(0)):
-            found += self._describe_module(module, [symbol for _, symbol in group])
-        found += [self._describe_special(number) for number in numbers[numbers < self._specials].tolist()]
-        return tuple(found)
+            functions += self._describe_module(module, [symbol for _, symbol in group])
+        functions += [self._describe_special(number) for number in numbers[numbers < self._specials].tolist()]
+        return tuple(functions)
 
     def is_code(self, number: int) -> bool:
         """Return whether a number is a symbol's, or stands for the rest of a module's code."""
@@ -142,16 +144,16 @@ class FunctionSpace:
         mangled = [self._mangled(module, symbol) for symbol in symbols]
         address = [int(table.address[s]) if s < len(table) else 0 for s in symbols]
         if described.map is not None:
-            return made_functions(label, mangled, address, table)
+            return build_functions(label, mangled, address, table)
         names = display_names(mangled, fortran=table.fortran)
         package = self._is_package(module)
-        found = zip(mangled, names, address, strict=True)
-        return [Function(label, m, n, a, system=package or is_rusts_own(m, n)) for m, n, a in found]
+        rows = zip(mangled, names, address, strict=True)
+        return [Function(label, m, n, a, system=package or is_rusts_own(m, n)) for m, n, a in rows]
 
     def _is_package(self, module: int) -> bool:
         """Return whether a module came with a package."""
         program, path = self._modules[0].path if 0 in self._modules else "", self._modules[module].path
-        return is_shared_module(path, program) or (self._made and is_runtimes_own(path, program))
+        return is_shared_module(path, program) or (self._has_generated_code and is_runtimes_own(path, program))
 
     def _mangled(self, module: int, symbol: int) -> str:
         table, label = self.table(module), self._modules[module].name
@@ -164,8 +166,8 @@ class FunctionSpace:
         if number == self.no_frame:
             return Function("", NO_FRAME, NO_FRAME, 0)
         of_threads, place = divmod(number - 1, len(self._ids) + 1)
-        known = place < len(self._ids)
-        module = self._modules[int(self._ids[place])].name if known else "unknown library"
+        is_known = place < len(self._ids)
+        module = self._modules[int(self._ids[place])].name if is_known else "unknown library"
         name = f"[threads of {module}]" if of_threads else module_label(module)
         return Function(module, name, name, 0)
 

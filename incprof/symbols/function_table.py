@@ -231,7 +231,7 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MadeCode(SymbolTable):
+class GeneratedCode(SymbolTable):
     """A table of generated functions.
 
     Attributes:
@@ -247,14 +247,14 @@ class MadeCode(SymbolTable):
         """Return the successive contents of an address; empty if it was always one function."""
         since, start, end, moved = self.shared
         here = np.flatnonzero((start <= address) & (address < end))
-        found: list[Use] = []
-        known: list[int] = []
+        successive: list[Use] = []
+        owners: list[int] = []
         for at, by in zip(since[here].tolist(), (moved[here] + address - start[here]).tolist(), strict=True):
             owner = int(self.find(np.array([by], dtype=np.uint64))[0])
-            if not known or known[-1] != owner:
-                found.append(Use(at, by))
-                known.append(owner)
-        return found if len(found) > 1 else []
+            if not owners or owners[-1] != owner:
+                successive.append(Use(at, by))
+                owners.append(owner)
+        return successive if len(successive) > 1 else []
 
     def is_shared(self, address: IntArray) -> BoolArray:
         """Return which addresses lie where different functions may have been; same shape."""
@@ -267,10 +267,10 @@ class MadeCode(SymbolTable):
         return inside
 
 
-NO_CODE = MadeCode(**vars(EMPTY_TABLE))
+NO_CODE = GeneratedCode(**vars(EMPTY_TABLE))
 
 
-def made_code(pieces: Sequence[Piece]) -> MadeCode:
+def made_code(pieces: Sequence[Piece]) -> GeneratedCode:
     """Return a table of pieces given in the order in which they were generated.
 
     All code of one name is one function: run-times compile it repeatedly.
@@ -297,7 +297,7 @@ def made_code(pieces: Sequence[Piece]) -> MadeCode:
         if piece.file
     }
     places = np.stack([since[shared], start[shared], start[shared] + size[shared], moved])
-    return MadeCode(**vars(table), sources=sources, shared=places)
+    return GeneratedCode(**vars(table), sources=sources, shared=places)
 
 
 def _last_at_each(start: IntArray) -> IntArray:

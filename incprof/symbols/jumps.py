@@ -35,8 +35,8 @@ def jumps_of(
     None are available without the program or objdump, and for other processors than x86-64. stores: where answers are
     kept.
     """
-    known = code_loops_of(run, profile, module, functions, exe=exe, stores=stores)
-    return [[] if code is None else [jump for jump, _ in code.loops] for code in known]
+    loop_codes = code_loops_of(run, profile, module, functions, exe=exe, stores=stores)
+    return [[] if code is None else [jump for jump, _ in code.loops] for code in loop_codes]
 
 
 def code_loops_of(
@@ -53,15 +53,15 @@ def code_loops_of(
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
         return [None for _ in functions]
     store = stores(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
-    known = store.load(_loops) or {}
-    missing = [address for address in dict.fromkeys(functions) if address not in known]
+    cached = store.load(_loops) or {}
+    missing = [address for address in dict.fromkeys(functions) if address not in cached]
     elf = binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
     if elf is not None:
-        found = loops_of_code(elf, _ranges(elf, missing))
-        if found:
-            known.update({address: code for (address, _), code in found.items()})
-            store.save({"loops": {f"{a:#x}": known[a] for a in sorted(known)}})
-    return [known.get(address) for address in functions]
+        computed = loops_of_code(elf, _ranges(elf, missing))
+        if computed:
+            cached.update({address: code for (address, _), code in computed.items()})
+            store.save({"loops": {f"{a:#x}": cached[a] for a in sorted(cached)}})
+    return [cached.get(address) for address in functions]
 
 
 def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
@@ -115,7 +115,7 @@ def loop_owner(source: Chain, target: Chain) -> Key | None:
     return (source[-1 - own].function, source[-1 - own].file) if own else None
 
 
-def called_beside(
+def functions_called_with(
     owners: Mapping[Jump, Key | None], calls: Sequence[tuple[int, int]], host: int
 ) -> dict[Key, set[int] | None]:
     """Find functions called as often as each inlined function that loops in a recorded function; None if unknown.
@@ -136,20 +136,20 @@ def called_beside(
     called: defaultdict[Jump | None, set[int]] = defaultdict(set)
     for address, function in calls:
         called[next((o for o in order if o[1] <= address <= o[0]), None)].add(function)
-    found: dict[Key, set[int] | None] = {}
+    related: dict[Key, set[int] | None] = {}
     for jump, key in owners.items():
         outer = around[jump]
         while outer is not None and owners[outer] == key:
             outer = around[outer]
         if key is None:
             continue
-        known = called[outer] if outer is not None else {host}
-        if known:
-            before = found.get(key, set())
-            found[key] = before | known if before is not None else None
+        functions = called[outer] if outer is not None else {host}
+        if functions:
+            before = related.get(key, set())
+            related[key] = before | functions if before is not None else None
         elif outer is not None and around[outer] is None:
-            found[key] = None
-    return found
+            related[key] = None
+    return related
 
 
 def is_own(frame: Frame) -> bool:

@@ -19,7 +19,7 @@ from incprof.symbols.control_flow import Control, Range, flows
 from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
 from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
-from incprof.symbols.function_table import NO_CODE, MadeCode, Piece, SymbolTable, made_code, whole
+from incprof.symbols.function_table import NO_CODE, GeneratedCode, Piece, SymbolTable, made_code, whole
 from incprof.symbols.python_code import mangled_name
 from incprof.symbols.symbol_files import binary_with_code, find_symbols
 
@@ -41,7 +41,7 @@ MOST_SIZE, MOST_ADDRESS = 2**32, 2**62
 TRAMPOLINE = b"py::"
 
 
-def map_table(directory: str, name: str) -> MadeCode:
+def map_table(directory: str, name: str) -> GeneratedCode:
     """Return the names in a map stored with a run; if there is none, or during the run, those of the program's own map.
 
     The name is from the recording. The program's own map must belong to the recording's owner, the reader or root.
@@ -59,7 +59,7 @@ def map_table(directory: str, name: str) -> MadeCode:
         return NO_CODE
 
 
-def parse_map(text: bytes) -> MadeCode:
+def parse_map(text: bytes) -> GeneratedCode:
     """Parse the functions of a map, in the order in which they were generated; invalid lines are left out."""
     pieces: list[Piece] = []
     latest: dict[int, Piece] = {}
@@ -71,16 +71,16 @@ def parse_map(text: bytes) -> MadeCode:
             pieces.append(latest[start])
 
     for line in text.split(b"\n"):
-        if found := CODE.fullmatch(line):
-            start, name = int(found[1], 16), found[3].strip()
+        if match := CODE.fullmatch(line):
+            start, name = int(match[1], 16), match[3].strip()
             if not name.startswith(TRAMPOLINE):
-                add(start, int(found[2], 16), name, source[1:] if source[0] == start else (b"", 0))
-        elif found := SINCE.fullmatch(line):
-            since = int(found[1])
-        elif found := SOURCE.fullmatch(line):
-            source = (int(found[1], 16), found[3], int(found[2]))
-        elif (found := MOVE.fullmatch(line)) and (moved := latest.get(int(found[1], 16))):
-            add(int(found[2], 16), int(found[3], 16), moved.name.encode(), (moved.file, moved.line))
+                add(start, int(match[2], 16), name, source[1:] if source[0] == start else (b"", 0))
+        elif match := SINCE.fullmatch(line):
+            since = int(match[1])
+        elif match := SOURCE.fullmatch(line):
+            source = (int(match[1], 16), match[3], int(match[2]))
+        elif (match := MOVE.fullmatch(line)) and (moved := latest.get(int(match[1], 16))):
+            add(int(match[2], 16), int(match[3], 16), moved.name.encode(), (moved.file, moved.line))
     return made_code(pieces)
 
 
@@ -107,12 +107,12 @@ class SymbolLoader:
             return whole(mangled_name(module.path, module.code))
         if module.map is not None:
             return map_table(self._directory, module.map)
-        found = find_symbols(module, self._directory, self._exe if module.id == 0 else None)
-        if not len(found.table):
+        symbols = find_symbols(module, self._directory, self._exe if module.id == 0 else None)
+        if not len(symbols.table):
             self._nothing(module)
-        elif module.app and found.table.exported_only:
+        elif module.app and symbols.table.exported_only:
             self._stripped.append(module.name)
-        return found.table
+        return symbols.table
 
     @property
     def warnings(self) -> list[str]:
@@ -250,15 +250,15 @@ class MachineCode:
             return None
         at = address - section.address
         code = self._code(section, np.array([at]))
-        before, behind = code[max(at - 5, 0) : at + 1].tobytes(), code[at : at + 7].tobytes().lstrip(PREFIXES)
-        if before[1:2] == bytes([CALL]) and (name := self.stub(_ahead(address + 1, before[2:]))):
+        before, code_after = code[max(at - 5, 0) : at + 1].tobytes(), code[at : at + 7].tobytes().lstrip(PREFIXES)
+        if before[1:2] == bytes([CALL]) and (name := self.stub(_target_at(address + 1, before[2:]))):
             return name
-        if before[:2] == CALL_SLOT and (name := self._slot(_ahead(address + 1, before[2:]))):
+        if before[:2] == CALL_SLOT and (name := self._slot(_target_at(address + 1, before[2:]))):
             return name
-        after = address + min(7, len(code) - at) - len(behind)
-        if behind[:1] == JUMP:
-            return self.stub(_ahead(after + 5, behind[1:5]))
-        return self._slot(_ahead(after + 6, behind[2:6])) if behind[:2] == JUMP_SLOT else None
+        after = address + min(7, len(code) - at) - len(code_after)
+        if code_after[:1] == JUMP:
+            return self.stub(_target_at(after + 5, code_after[1:5]))
+        return self._slot(_target_at(after + 6, code_after[2:6])) if code_after[:2] == JUMP_SLOT else None
 
     def jumps(self, functions: Sequence[Range]) -> dict[Range, list[Control]]:
         """Return the known jumps and returns of functions."""
@@ -314,9 +314,9 @@ class MachineCode:
     def exported(self, name: str) -> int | None:
         """Return where the function begins that other modules may import by this name; None if there is none."""
         _, names = self._dynamic
-        wanted, at = name.encode() + b"\0", -1
+        pattern, at = name.encode() + b"\0", -1
         for _ in range(MOST_TRIES):
-            at = names.find(wanted, at + 1)
+            at = names.find(pattern, at + 1)
             if at < 0:
                 break
             here = np.flatnonzero(self._exports["name"] == at)
@@ -331,7 +331,7 @@ class MachineCode:
         return self._pages[section.address].around(places, REACH)
 
 
-def _ahead(end: int, distance: bytes) -> int:
+def _target_at(end: int, distance: bytes) -> int:
     """Return the address at a distance from the end of an instruction; -1 if the distance is incomplete."""
     return end + int.from_bytes(distance, "little", signed=True) if len(distance) == DISTANCE else -1
 

@@ -125,10 +125,14 @@ def loops_of(file: str, code: Code) -> Lines | None:
     """
     if "<" in code.name.rpartition(".")[2] and not code.name.endswith(("<module>", "<lambda>")):
         return ((0, 2**31),)
-    found = _functions(file)
+    loops_by_function = _functions(file)
     if code.version >= QUALIFIED or code.name.startswith("<"):
-        return found.get((code.name, code.line))
-    same = [lines for (name, line), lines in found.items() if (name.rpartition(".")[2], line) == (code.name, code.line)]
+        return loops_by_function.get((code.name, code.line))
+    same = [
+        lines
+        for (name, line), lines in loops_by_function.items()
+        if (name.rpartition(".")[2], line) == (code.name, code.line)
+    ]
     return same[0] if len(same) == 1 else None
 
 
@@ -137,31 +141,31 @@ class KeptLoops:
 
     def __init__(self, store: Store):
         self._store, self._is_new = store, False
-        self._known = store.load(_understood) or {}
+        self._by_file = store.load(_understood) or {}
         self._stamp = lru_cache(maxsize=None)(_stamp)
 
     def of(self, file: str, code: Code) -> Lines | None:
         """Return first and last line of the body of each loop of a function; None if its source is not available."""
         key = (file, code.name, code.line, self._stamp(file))
-        if key not in self._known:
-            self._known[key] = loops_of(file, code)
+        if key not in self._by_file:
+            self._by_file[key] = loops_of(file, code)
             self._is_new = True
-        return self._known[key]
+        return self._by_file[key]
 
     def save(self) -> None:
         """Store new results."""
         if self._is_new:
-            self._store.save({"loops": [[*key, lines] for key, lines in self._known.items()]})
+            self._store.save({"loops": [[*key, lines] for key, lines in self._by_file.items()]})
 
 
 def _stamp(file: str) -> str:
     """Return a stamp that changes with a file; empty if it does not exist."""
     record_input(file)
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _understood(stored: dict[str, Any]) -> dict[tuple[str, str, int, str], Lines | None]:
@@ -184,7 +188,7 @@ def _functions(file: str) -> dict[tuple[str, int], Lines]:
         return {}
     loops = _Loops(text)
     loops.walk(tree)
-    found = {key: tuple(sorted(lines)) for key, lines in loops.found.items()}
+    found = {key: tuple(sorted(lines)) for key, lines in loops.lines_of.items()}
     return {**found, ("<module>", 0): found["<module>", 1]}
 
 
@@ -192,27 +196,27 @@ class _Loops:
     """Collects the loops of a file's functions: the repeated code, bodies and conditions of `while`."""
 
     def __init__(self, text: bytes):
-        self.found: dict[tuple[str, int], list[tuple[int, int]]] = {("<module>", 1): []}
+        self.lines_of: dict[tuple[str, int], list[tuple[int, int]]] = {("<module>", 1): []}
         # For each line, whether a loop or a function may be in an expression on it, summed over the lines before.
-        self._telling = [0]
+        self._loop_words = [0]
         for line in text.splitlines():
-            self._telling.append(self._telling[-1] + (b"for" in line or b"lambda" in line))
+            self._loop_words.append(self._loop_words[-1] + (b"for" in line or b"lambda" in line))
 
     def walk(self, tree: ast.AST) -> None:
         """Visit all nodes that may contain a loop or a function."""
-        todo: list[tuple[ast.AST, str, list[tuple[int, int]]]] = [(tree, "", self.found["<module>", 1])]
+        todo: list[tuple[ast.AST, str, list[tuple[int, int]]]] = [(tree, "", self.lines_of["<module>", 1])]
         while todo:
-            node, outer, mine = todo.pop()
+            node, outer, own_lines = todo.pop()
             if isinstance(node, ast.ClassDef):
-                outer, mine = f"{outer}{node.name}.", []
+                outer, own_lines = f"{outer}{node.name}.", []
             elif isinstance(node, FUNCTIONS):
-                outer, mine = self._enter(node, outer)
+                outer, own_lines = self._enter(node, outer)
             elif isinstance(node, LOOPS):
                 first = node.lineno if isinstance(node, ast.While) else node.body[0].lineno
-                mine.append((first, node.body[-1].end_lineno or first))
+                own_lines.append((first, node.body[-1].end_lineno or first))
             elif isinstance(node, COMPREHENSIONS):
-                mine.append((node.lineno, node.end_lineno or node.lineno))
-            todo += [(child, outer, mine) for child in self._children(node)]
+                own_lines.append((node.lineno, node.end_lineno or node.lineno))
+            todo += [(child, outer, own_lines) for child in self._children(node)]
 
     def _enter(self, node: ast.AST, outer: str) -> tuple[str, list[tuple[int, int]]]:
         """Return the qualified prefix of the code in a function, and the list of its loops."""
@@ -220,14 +224,14 @@ class _Loops:
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
         decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
         lines: list[tuple[int, int]] = []
-        self.found[outer + name, min([node.lineno, *(one.lineno for one in decorators)])] = lines
+        self.lines_of[outer + name, min([node.lineno, *(one.lineno for one in decorators)])] = lines
         return f"{outer}{name}.<locals>.", lines
 
     def _children(self, node: ast.AST) -> Iterable[ast.AST]:
         """Return the children of a node; for a statement without a marked line, only its nested statements."""
         if isinstance(node, ast.stmt):
             begins = [node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]
-            last = min(node.end_lineno or node.lineno, len(self._telling) - 1)
-            if self._telling[last] == self._telling[min(*begins, last + 1) - 1]:
+            last = min(node.end_lineno or node.lineno, len(self._loop_words) - 1)
+            if self._loop_words[last] == self._loop_words[min(*begins, last + 1) - 1]:
                 return [child for name in BLOCKS for child in getattr(node, name, ())]
         return ast.iter_child_nodes(node)

@@ -35,11 +35,11 @@ def locate(
     functions = tuple(functions)
     places: dict[tuple[str, int], Place | None] = {}
     for label in sorted({f.module for f in functions}):
-        wanted = sorted({f.address for f in functions if f.module == label and f.address})
-        answers = lines_of(run, profile, label, wanted, exe=exe)
-        places.update({(label, address): place for address, place in zip(wanted, answers, strict=True)})
-    found = [(f, places.get((f.module, f.address))) for f in functions]
-    return tuple(replace(f, file=place[0], line=place[1]) if place else f for f, place in found)
+        addresses = sorted({f.address for f in functions if f.module == label and f.address})
+        answers = lines_of(run, profile, label, addresses, exe=exe)
+        places.update({(label, address): place for address, place in zip(addresses, answers, strict=True)})
+    located = [(f, places.get((f.module, f.address))) for f in functions]
+    return tuple(replace(f, file=place[0], line=place[1]) if place else f for f, place in located)
 
 
 def lines_of(
@@ -66,17 +66,17 @@ def chains_of(
     if described is None or not addresses or described.code is not None:
         return [()] * len(addresses)
     store = stores(run.directory, f"symbols/{module_key(described)}.json", VERSION)
-    known = store.load(_chains) or {}
-    known |= said_lines(run.directory, described).load(_chains) or {}
-    missing = sorted({address for address in addresses if address not in known})
+    cached = store.load(_chains) or {}
+    cached |= said_lines(run.directory, described).load(_chains) or {}
+    missing = sorted({address for address in addresses if address not in cached})
     if missing:
-        answers = _answers(described, run.directory, exe if described.id == 0 else None, missing)
-        found = dict(zip(missing, answers, strict=True))
+        answers = _look_up(described, run.directory, exe if described.id == 0 else None, missing)
+        computed = dict(zip(missing, answers, strict=True))
         # An entirely empty result may be due to a missing tool.
-        if any(found.values()):
-            known.update(found)
-            store.save({"chains": {f"{a:#x}": known[a] for a in sorted(known)}})
-    return [known.get(address, ()) for address in addresses]
+        if any(computed.values()):
+            cached.update(computed)
+            store.save({"chains": {f"{a:#x}": cached[a] for a in sorted(cached)}})
+    return [cached.get(address, ()) for address in addresses]
 
 
 def said_lines(directory: str, module: Module) -> JsonStore:
@@ -99,10 +99,10 @@ def line_weights(
     without samples or line numbers.
     """
     samples, tree, described = profile.samples, profile.paths, profile.functions[function]
-    mine = np.zeros(len(tree.parent), dtype=bool)
-    mine[nodes_of(profile, function)] = True
+    in_function = np.zeros(len(tree.parent), dtype=bool)
+    in_function[nodes_of(profile, function)] = True
     node = profile.own_node[samples.node]
-    use = mine[node] & np.isin(samples.kind, (OWN, LIBRARY))
+    use = in_function[node] & np.isin(samples.kind, (OWN, LIBRARY))
     if intervals is not None:
         use &= np.isin(profile.interval_of_samples(), intervals)
     keys = np.stack([tree.address[node[use]], tree.function[node[use]] == function])
@@ -146,25 +146,25 @@ def inlined_part(chain: Chain, function: Function) -> Chain:
     return ()
 
 
-def _answers(module: Module, directory: str, exe: str | None, addresses: Sequence[int]) -> list[Chain]:
+def _look_up(module: Module, directory: str, exe: str | None, addresses: Sequence[int]) -> list[Chain]:
     """Look addresses up in the module's first file with line numbers, else in the table of Go's run-time."""
-    known = []
+    files = []
     for elf in binaries(module, directory, exe, fetch=True):
         if any(elf.section(name) for name in DEBUG_LINES):
             return with_lambdas(elf.path, addresses, chains(elf.path, addresses))
-        known.append(elf)
-    places = next((places for places in (go_places(elf, addresses) for elf in known) if any(places)), [])
+        files.append(elf)
+    places = next((places for places in (go_places(elf, addresses) for elf in files) if any(places)), [])
     return [(Frame("", *place),) if place else () for place in places] or [()] * len(addresses)
 
 
-def gap_of(run: Run, profile: IntervalProfile, module: str, found: Sequence[Chain], *, exe: str | None) -> str | None:
+def gap_of(run: Run, profile: IntervalProfile, module: str, chains: Sequence[Chain], *, exe: str | None) -> str | None:
     """Return a line on what a module's debug information lacks, judged by the chains of some of its addresses."""
     described = next((m for m in profile.metadata.modules if m.name == module), None)
-    if described is None or not found or described.code is not None:
+    if described is None or not chains or described.code is not None:
         return None
     for elf in binaries(described, run.directory, exe if described.id == 0 else None):
         if any(elf.section(name) for name in DEBUG_LINES):
-            return gap(elf, found)
+            return gap(elf, chains)
     return None
 
 
@@ -231,18 +231,20 @@ def with_lambdas(binary: str, addresses: Sequence[int], chains: Sequence[Chain])
 
     They are unchanged if the binary has no such information.
     """
-    known = dict(zip(addresses, chains, strict=True))
-    wanted = sorted(address for address, chain in known.items() if any(frame.function == CALL for frame in chain))
-    if not wanted:
+    by_address = dict(zip(addresses, chains, strict=True))
+    lambda_addresses = sorted(
+        address for address, chain in by_address.items() if any(frame.function == CALL for frame in chain)
+    )
+    if not lambda_addresses:
         return list(chains)
     with suppress(*DAMAGED), open_input(binary) as stream:
         elf = ELFFile(stream)
         if elf.has_dwarf_info() and not bloated(elf, os.fstat(stream.fileno()).st_size):
-            _name_all(elf.get_dwarf_info(), wanted, known)
-    return [known[address] for address in addresses]
+            _name_all(elf.get_dwarf_info(), lambda_addresses, by_address)
+    return [by_address[address] for address in addresses]
 
 
-def _name_all(dwarf: Any, addresses: Sequence[int], known: dict[int, Chain]) -> None:
+def _name_all(dwarf: Any, addresses: Sequence[int], by_address: dict[int, Chain]) -> None:
     """Name the lambdas in the known chains of some addresses; unreadable ones stay unchanged."""
     units, read = dwarf.get_aranges(), dict[int, _Unit]()
     for address in addresses if units is not None else ():
@@ -252,7 +254,7 @@ def _name_all(dwarf: Any, addresses: Sequence[int], known: dict[int, Chain]) -> 
                 continue
             if offset not in read:
                 read[offset] = _Unit(dwarf.get_CU_at(offset).get_top_DIE())
-            known[address] = _named(known[address], read[offset].path_to(address)[::-1])
+            by_address[address] = _named(by_address[address], read[offset].path_to(address)[::-1])
 
 
 def _named(chain: Chain, entries: Sequence[DIE]) -> Chain:
@@ -276,22 +278,22 @@ def _inside(entry: DIE, depth: int = 0) -> Iterator[_Code]:
 
 def _ranges(entry: DIE) -> Ranges:
     """Return the address ranges of its code."""
-    said = entry.attributes
-    if "DW_AT_low_pc" in said and "DW_AT_high_pc" in said:
-        low, high = said["DW_AT_low_pc"].value, said["DW_AT_high_pc"]
+    attributes = entry.attributes
+    if "DW_AT_low_pc" in attributes and "DW_AT_high_pc" in attributes:
+        low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
         return ((low, high.value if high.form == "DW_FORM_addr" else low + high.value),)
-    lists = entry.dwarfinfo.range_lists() if "DW_AT_ranges" in said else None
+    lists = entry.dwarfinfo.range_lists() if "DW_AT_ranges" in attributes else None
     if lists is None:
         return ()
     base = entry.cu.get_top_DIE().attributes["DW_AT_low_pc"].value
-    found = []
-    for piece in lists.get_range_list_at_offset(said["DW_AT_ranges"].value, entry.cu):
+    ranges = []
+    for piece in lists.get_range_list_at_offset(attributes["DW_AT_ranges"].value, entry.cu):
         if isinstance(piece, BaseAddressEntry):
             base = piece.base_address
         else:
             start = 0 if piece.is_absolute else base
-            found.append((start + piece.begin_offset, start + piece.end_offset))
-    return tuple(found)
+            ranges.append((start + piece.begin_offset, start + piece.end_offset))
+    return tuple(ranges)
 
 
 def _declared(entry: DIE) -> DIE:
@@ -347,18 +349,18 @@ def main_place(run: Run, profile: IntervalProfile, *, exe: str | None = None) ->
     except NoDataError:
         return None
     for entry in ENTRIES:
-        for index in _lines_naming(table.names, table.name_end.tolist(), entry.encode()):
+        for index in _indices_of(table.names, table.name_end.tolist(), entry.encode()):
             place = lines_of(run, profile, module.name, [int(table.address[index])], exe=exe)[0]
             if place:
                 return place
     return None
 
 
-def _lines_naming(names: bytes, ends: list[int], wanted: bytes) -> list[int]:
+def _indices_of(names: bytes, ends: list[int], name: bytes) -> list[int]:
     """Return which of the joined names equal this one."""
     starts = [0, *ends[:-1]]
     return [
         index
         for index, (start, end) in enumerate(zip(starts, ends, strict=True))
-        if end - start == len(wanted) and names[start:end] == wanted
+        if end - start == len(name) and names[start:end] == name
     ]

@@ -94,14 +94,14 @@ def binaries(module: Module, directory: str, exe: str | None = None, *, fetch: b
 
     fetch: as a last resort, query the servers in DEBUGINFOD_URLS.
     """
-    given = [open_elf(exe)] if exe is not None else []
-    yield from given
+    overrides = [open_elf(exe)] if exe is not None else []
+    yield from overrides
     snapshot = copy_of(module, directory)
     # A snapshot's name contains its build; its note may have been left out.
     kept = _opened(snapshot, module.build_id, within=directory, or_none=True)
     original = _opened(Path(module.path), module.build_id)
     yield from filter(None, (kept, original))
-    for elf in filter(None, (*given, original)):
+    for elf in filter(None, (*overrides, original)):
         # Without a build-id, the checksum identifies the file.
         yield from filter(None, (_opened(path, module.build_id, or_none=True) for path in linked(elf)))
     build_id = module_key(module) if module.build_id else ""
@@ -176,8 +176,8 @@ def _path(elf: ElfFile) -> Path | None:
     if elf.build_id is None or not any(sizes):
         return None
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    held = "-".join(f"{size:x}" for size in sizes)
-    return Path(root) / "incprof" / f"symbols-{VERSION}-{elf.build_id}-{held}.npz"
+    extent = "-".join(f"{size:x}" for size in sizes)
+    return Path(root) / "incprof" / f"symbols-{VERSION}-{elf.build_id}-{extent}.npz"
 
 
 def _load(path: Path) -> SymbolTable | None:
@@ -277,9 +277,9 @@ def fetched(build_id: str) -> Path | None:
 
 def _downloaded(build_id: str) -> Path:
     """Return where debuginfod's clients store downloads."""
-    given = os.environ.get("DEBUGINFOD_CACHE_PATH")
+    cache_path = os.environ.get("DEBUGINFOD_CACHE_PATH")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return (Path(given) if given else Path(base) / "debuginfod_client") / build_id / "debuginfo"
+    return (Path(cache_path) if cache_path else Path(base) / "debuginfod_client") / build_id / "debuginfo"
 
 
 def _checksum(path: Path) -> int | None:
@@ -297,10 +297,10 @@ def _checksum(path: Path) -> int | None:
 def _is_missing(target: Path) -> bool:
     """Return whether servers recently lacked it: an empty file records this."""
     try:
-        found = target.stat()
+        status = target.stat()
     except OSError:
         return False
-    return found.st_size == 0 and time.time() - found.st_mtime < AGAIN_S
+    return status.st_size == 0 and time.time() - status.st_mtime < AGAIN_S
 
 
 def _remember_as_missing(target: Path) -> None:

@@ -97,18 +97,20 @@ class TailCalls:
         return target, number
 
     def lost(
-        self, module: IntArray, call: AddressArray, found: NumberArray
+        self, module: IntArray, call: AddressArray, callers: NumberArray
     ) -> tuple[list[Chain], npt.NDArray[np.int64]]:
         """Find the functions missing between calls and the functions found above them.
 
-        module, call: (m,) the last byte of each call instruction. found: (m,) the function above it, OUTSIDE for a
+        module, call: (m,) the last byte of each call instruction. callers: (m,) the function above it, OUTSIDE for a
         library's. Returns the distinct answers, the first of which is the empty chain, and the index of each call's
         answer, (m,).
         """
         target, named = self.called(module, call)
         which = np.zeros(len(call), dtype=np.int64)
-        ask = np.flatnonzero((target > 0) & (named != found))
-        rows = np.stack([module[ask].astype(np.int64), target[ask].view(np.int64), found[ask].astype(np.int64)], axis=1)
+        ask = np.flatnonzero((target > 0) & (named != callers))
+        rows = np.stack(
+            [module[ask].astype(np.int64), target[ask].view(np.int64), callers[ask].astype(np.int64)], axis=1
+        )
         order = np.lexsort(rows.T)
         head = np.any(np.diff(rows[order], axis=0, prepend=rows[order][:1] - 1) != 0, axis=1)
         questions = [(row[0], row[1] % 2**64, row[2]) for row in rows[order][head].tolist()]
@@ -133,62 +135,62 @@ class TailCalls:
         self._look_at([(first[question], question[2]) for question in real])
         self._chains.update(dict.fromkeys(new, ()))
         for question in real:
-            module, target, found = question
-            self._chains[question] = self._chain(first[question], found, named=not self._is_stub(module, target))
+            module, target, caller = question
+            self._chains[question] = self._chain(first[question], caller, named=not self._is_stub(module, target))
 
     def _look_at(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Read the jumps of called functions, and of those that they lead to: all of a step together.
 
         pairs: with the function found. Once a jump leads there, the search ends.
         """
-        self._learn(sorted({first for first, _ in pairs} - self._exits.keys()))
+        self._read_jumps(sorted({first for first, _ in pairs} - self._exits.keys()))
         front = {
-            other for first, found in pairs if not self._leads(first, found) for other in self._exits[first].jumps
+            other for first, caller in pairs if not self._leads(first, caller) for other in self._exits[first].jumps
         }  # fmt: skip
         for _ in range(MOST_JUMPS - 1):
             front -= self._exits.keys()
-            self._learn(sorted(front)[: MOST_FUNCTIONS * MOST_FUNCTIONS])
+            self._read_jumps(sorted(front)[: MOST_FUNCTIONS * MOST_FUNCTIONS])
             front = {other for number in front if number in self._exits for other in self._exits[number].jumps}
 
-    def _learn(self, numbers: Sequence[int]) -> None:
+    def _read_jumps(self, numbers: Sequence[int]) -> None:
         """Read the jumps of functions."""
         places = [(number, *self._space.origin(number)) for number in numbers]
         for module in sorted({module for _, module, _ in places}):
             table, code = self._space.table(module), self._code_of(module)
             ranges = {n: (int(table.address[s]), int(table.size[s])) for n, m, s in places if m == module}
-            found = code.jumps([r for r in ranges.values() if r[1]]) if code else {}
+            jumps_of = code.jumps([r for r in ranges.values() if r[1]]) if code else {}
             for number, (begin, size) in ranges.items():
                 exits = self._exits[number] = _Exits()
-                for address, target, _ in found.get((begin, size), []):
+                for address, target, _ in jumps_of.get((begin, size), []):
                     if target == ANYWHERE:
                         exits.add(address, OUTSIDE)
                     elif target is not None and not begin <= target < begin + size:
                         exits.add(address, self._function_at(module, target))
 
-    def _chain(self, first: int, found: int, *, named: bool) -> Chain:
-        """Return the functions missing if `first` was called and `found` is above the call. named: not via a stub."""
-        goal = found
-        way = self._way(first, goal) if found >= 0 else None
-        if way is None and named:
+    def _chain(self, first: int, caller: int, *, named: bool) -> Chain:
+        """Return the functions missing if `first` was called and `caller` is above the call. named: not via a stub."""
+        goal = caller
+        path = self._shortest_path(first, goal) if caller >= 0 else None
+        if path is None and named:
             goal = OUTSIDE
-            way = self._way(first, goal)
-        if way is None:
+            path = self._shortest_path(first, goal)
+        if path is None:
             return ()
-        sure = [way[0], *(v for v in way[1:] if self._way(first, goal, without=v) is None)]
-        ahead = dict(zip(way, [*way[1:], goal], strict=True))
-        frames = [Frame(v, self._jump(v, ahead[v])) for v in sure if not PASSED.match(self._name(v))]
+        sure = [path[0], *(v for v in path[1:] if self._shortest_path(first, goal, without=v) is None)]
+        next_of = dict(zip(path, [*path[1:], goal], strict=True))
+        frames = [Frame(v, self._jump(v, next_of[v])) for v in sure if not PASSED.match(self._name(v))]
         # A function and its cold part are one: the part has the frame.
-        cold = COLD.match(self._name(found)) if found >= 0 else None
+        cold = COLD.match(self._name(caller)) if caller >= 0 else None
         return tuple(frames[:-1] if cold and frames and self._name(frames[-1].function) == cold[1] else frames)
 
-    def _way(self, first: int, goal: int, *, without: int | None = None) -> list[int] | None:
+    def _shortest_path(self, first: int, goal: int, *, without: int | None = None) -> list[int] | None:
         """Return the functions on the shortest path of jumps, without the goal; None if there is none."""
         before: dict[int, int | None] = {first: None}
         front = [first]
         for _ in range(MOST_JUMPS):
             for number in front:
                 if self._leads(number, goal):
-                    return _back(before, number)
+                    return _path_to(before, number)
             further = [(other, number) for number in front for other in self._exits.get(number, _Exits()).jumps]
             front = []
             for other, number in further:
@@ -222,8 +224,8 @@ class TailCalls:
         """Return the function of that name if exactly one module exports it; else OUTSIDE."""
         if name not in self._definers:
             places = [(module, code.exported(name)) for module, code in self._codes]
-            found = [(module, place) for module, place in places if place is not None]
-            self._definers[name] = self._function_at(*found[0]) if len(found) == 1 else OUTSIDE
+            definers = [(module, place) for module, place in places if place is not None]
+            self._definers[name] = self._function_at(*definers[0]) if len(definers) == 1 else OUTSIDE
         return self._definers[name]
 
     @cached_property
@@ -255,11 +257,11 @@ class TailCalls:
         return self._code[module]
 
 
-def _back(before: dict[int, int | None], last: int) -> list[int]:
+def _path_to(before: dict[int, int | None], last: int) -> list[int]:
     """Return the path to a function, from its beginning."""
-    way, at = list[int](), before.get(last)
-    way.append(last)
+    path, at = list[int](), before.get(last)
+    path.append(last)
     while at is not None:
-        way.append(at)
+        path.append(at)
         at = before[at]
-    return way[::-1]
+    return path[::-1]

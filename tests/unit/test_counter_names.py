@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.errors import UsageError
 from incprof.model.series import canonical, canonical_names
-from incprof.readers.series.columns import Wanted
+from incprof.readers.series.columns import SeriesRequest
 from incprof.systems.nodes.analyse.paper import TABLE1
 from incprof.systems.nodes.read import read_nodes
 from incprof.systems.periods.read import read_series
@@ -130,9 +130,9 @@ def test_a_series_is_named_by_what_a_counter_is_called_anywhere(tmp_path):
     rates, watts = paper_rows([((4, 5, 1, 12), 30)], np.random.default_rng(3))
     path = write_paper_file(tmp_path / "node.csv", rates, watts)
     for name in ("cycles", "cpu-cycles", "PERF_COUNT_HW_CPU_CYCLES", "PERF COUNT HW CPU CYCLES", "2"):
-        np.testing.assert_allclose(read_series(path, Wanted(column=name)).values, rates[:, 0], rtol=1e-5)
-    found = read_series(path, Wanted(column="instructions/cycles"))
+        np.testing.assert_allclose(read_series(path, SeriesRequest(column=name)).values, rates[:, 0], rtol=1e-5)
+    found = read_series(path, SeriesRequest(column="instructions/cycles"))
     np.testing.assert_allclose(found.values, rates[:, 1] / rates[:, 0], rtol=1e-4)
     assert found.interval_s == 1
     with pytest.raises(UsageError, match="no column 'ref-cycles'"):
-        read_series(path, Wanted(column="ref-cycles"))
+        read_series(path, SeriesRequest(column="ref-cycles"))

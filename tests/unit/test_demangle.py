@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from incprof.symbols import demangle
-from incprof.symbols.demangle import MOST_ENDS, answered_apart, display_names
+from incprof.symbols.demangle import MOST_ENDS, demangle_in_process, display_names
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
@@ -17,7 +17,7 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demangle, "_known", {})
+    monkeypatch.setattr(demangle, "_cache", {})
 
 
 def reference(number: int) -> str:
@@ -81,13 +81,13 @@ def test_names_that_are_none(name: str) -> None:
 def test_without_another_process_simple_names_are_had(monkeypatch: pytest.MonkeyPatch) -> None:
     for executable in ("/nowhere/python", "/bin/false", "", None):
         monkeypatch.setattr(sys, "executable", executable)
-        monkeypatch.setattr(demangle, "_known", {})
+        monkeypatch.setattr(demangle, "_cache", {})
         assert display_names(["_Z1gi", doubled(3)]) == ["g(int)", doubled(3)]
 
 
 def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = display_names([doubled(3)])
-    monkeypatch.setattr(demangle, "answered_apart", lambda names, *_: [b"again"] * len(names))
+    monkeypatch.setattr(demangle, "demangle_in_process", lambda names, *_: [b"again"] * len(names))
     assert display_names([doubled(3), doubled(3)]) == [name, name]
 
 
@@ -100,7 +100,7 @@ def test_both_ways_say_the_same() -> None:
     here = demangle.load()
     expected = [here(name) for name in names]
     assert sum(map(bool, expected)) > 0.9 * len(names) > 1000
-    assert answered_apart(names) == expected
+    assert demangle_in_process(names) == expected
     assert display_names(name.decode() for name in names) == [
         (found or name).decode() for name, found in zip(names, expected, strict=True)
     ]

@@ -16,7 +16,7 @@ from incprof.cli.verbs.importing import FORMATS as NAMED
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.foreign import foreign_files, formats
 from incprof.readers.foreign.foreign_files import in_order
-from incprof.readers.foreign.formats import FORMATS, Wanted, guess
+from incprof.readers.foreign.formats import FORMATS, ImportRequest, guess
 from incprof.readers.foreign.frames import qualified
 from incprof.readers.run import open_all, open_run, read_profile
 from incprof.symbols.source_lines import locate
@@ -506,7 +506,7 @@ GOOD = {
 def read_or_refuse(path, kind):
     """Whatever is in it, it is read, or refused in a line."""
     with suppress(IncprofError):
-        formats.read([str(path)], kind, Wanted(0.01))
+        formats.read([str(path)], kind, ImportRequest(0.01))
 
 
 @settings(max_examples=80, deadline=None)

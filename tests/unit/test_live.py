@@ -46,7 +46,7 @@ class Job:
             samples = [Sample(path, weight=weight) for path, weight in weights if weight]
             with self.path.open("ab") as raw:
                 raw.write(self.writer.interval(samples))
-            self.live.add(self.process, self.follower.look().profile, lead=True)
+            self.live.add(self.process, self.follower.poll().profile, lead=True)
             if fit and self.live.due(self.process):
                 self.fit()
 
@@ -104,7 +104,7 @@ def test_half_of_one_phase_and_half_of_another_is_between_them(tmp_path):
     with job.path.open("ab") as raw:
         raw.write(job.writer.interval([Sample("main;read", weight=50), Sample("main;solve;kernel", weight=35),
                                        Sample("main;solve", weight=15)]))  # fmt: skip
-    job.live.add(job.process, job.follower.look().profile, lead=True)
+    job.live.add(job.process, job.follower.poll().profile, lead=True)
     assert job.labels()[-1] == "."
 
 
@@ -182,7 +182,7 @@ def test_the_step_is_the_one_with_most_of_the_last_interval(tmp_path):
         with job.path.open("ab") as raw:
             arcs = {("main", "solve"): 5, ("main", "write"): 5}
             raw.write(job.writer.interval([Sample(p, weight=w) for p, w in weights], arcs=arcs))
-        job.live.add(job.process, job.follower.look().profile, lead=True)
+        job.live.add(job.process, job.follower.poll().profile, lead=True)
     found = job.fit()
     assert {step.function.name for step in found.phases[0].steps} >= {"solve", "write"}
     step, share = job.view().front.step
@@ -199,7 +199,7 @@ def test_other_ranks_are_laid_beside_the_phases_of_the_lead(tmp_path):
     other.save(job.directory)
     job.run.scan()
     process, follower = job.run.processes[1]
-    job.live.add(process, follower.look().profile, lead=False)
+    job.live.add(process, follower.poll().profile, lead=False)
     view = job.view()
     assert [p.rank for p in view.processes] == [0, 3]
     assert view.processes[1].labels.tolist() == [0, 0, 1, NEW]
@@ -212,7 +212,7 @@ def test_time_in_the_profiler_is_nobodys(tmp_path):
     job = Job(tmp_path)
     with job.path.open("ab") as raw:
         raw.write(job.writer.interval([Sample("main;read", weight=50), Sample("main;solve", PROFILER, weight=50)]))
-    job.live.add(job.process, job.follower.look().profile, lead=True)
+    job.live.add(job.process, job.follower.poll().profile, lead=True)
     assert [(f.function.name, f.share) for f in job.view().front.functions] == [("read", 1.0)]
     assert job.view().front.overhead_pct == pytest.approx(100.0)
 
@@ -222,7 +222,7 @@ def test_a_run_that_starts_over_is_another_run(tmp_path):
     job.goes_on("r" * 10 + "s" * 10)
     job.writer = StreamWriter(FUNCTIONS, pid=4712)
     job.path.write_bytes(job.writer.data)
-    assert job.follower.look().restarted
+    assert job.follower.poll().restarted
     job.live.restart(job.process)
     assert job.view() is None
     job.goes_on("w" * 10)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.symbols.function_table import ELSEWHERE, MadeCode, Piece, made_code
+from incprof.symbols.function_table import ELSEWHERE, GeneratedCode, Piece, made_code
 from incprof.symbols.modules import parse_map
 
 PIECES = st.lists(
@@ -20,12 +20,12 @@ HOSTILE = st.lists(
 ).map(b"\n".join)
 
 
-def name_at(table: MadeCode, address: int) -> str | None:
+def name_at(table: GeneratedCode, address: int) -> str | None:
     symbol = int(table.find(np.array([address], dtype=np.uint64))[0])
     return table.name(symbol) if symbol >= 0 else None
 
 
-def used(table: MadeCode, address: int) -> list[tuple[int, str | None]]:
+def used(table: GeneratedCode, address: int) -> list[tuple[int, str | None]]:
     return [(use.since, name_at(table, use.address)) for use in table.uses(address)]
 
 

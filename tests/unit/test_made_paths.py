@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from incprof.model import LIBRARY, OWN
 from incprof.readers.stream.coded_records import Nodes, RawSamples
-from incprof.readers.stream.sample_decoder import MadePaths
-from incprof.symbols.function_table import MadeCode, Piece, made_code
+from incprof.readers.stream.sample_decoder import GeneratedPaths
+from incprof.symbols.function_table import GeneratedCode, Piece, made_code
 
 MADE = 3
 PIECES = st.lists(
@@ -34,7 +34,7 @@ def held(pieces: list[Piece], address: int, time: int) -> str | None:
     return (before or [p.name for p in here[:1]] or [None])[-1]
 
 
-def path_of(nodes: Nodes, table: MadeCode, node: int) -> Path:
+def path_of(nodes: Nodes, table: GeneratedCode, node: int) -> Path:
     path: Path = []
     while node:
         module, address = int(nodes.module[node]), int(nodes.address[node])
@@ -76,7 +76,7 @@ def test_each_sample_is_where_it_was(
     raw = raw_samples([int(part * len(parent)) for part, _ in drawn], [time for _, time in drawn])
     interval = np.zeros(len(drawn), dtype=np.int64)
     table = made_code(pieces)
-    paths = MadePaths(nodes, {MADE: table}, np.zeros(1, dtype=np.int64), [(raw, interval)])
+    paths = GeneratedPaths(nodes, {MADE: table}, np.zeros(1, dtype=np.int64), [(raw, interval)])
     moved = paths.moved(raw, interval)
     assert (paths.nodes.parent[1:] < np.arange(1, len(paths.nodes.parent))).all()
     for was, now, time, kind in zip(

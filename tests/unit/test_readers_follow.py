@@ -67,9 +67,9 @@ def look_on(found):
     """What a file has now: the profiles of what is new."""
     profiles = []
     while True:
-        look = found.look()
-        profiles += [look.profile] if look.profile else []
-        if not look.more:
+        data = found.poll()
+        profiles += [data.profile] if data.profile else []
+        if not data.more:
             return profiles
 
 
@@ -157,7 +157,7 @@ def test_a_look_without_news_does_not_read(tmp_path, monkeypatch):
     found = follower(written().save(tmp_path / "run"))
     assert look_on(found)
     monkeypatch.setattr(os, "pread", None)
-    assert found.look() == follow.Look()
+    assert found.poll() == follow.NewData()
 
 
 def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
@@ -191,9 +191,9 @@ def test_another_recording_under_the_same_name_is_started_over(tmp_path, how):
         (directory / "new").rename(path)
     else:
         path.write_bytes(other.data)
-    look = found.look()
-    assert look.restarted
-    assert found.n_intervals == look.profile.n_intervals == (40 if how == "rewritten longer" else 2)
+    data = found.poll()
+    assert data.restarted
+    assert found.n_intervals == data.profile.n_intervals == (40 if how == "rewritten longer" else 2)
     assert found.metadata.raw["pid"] == 4712
     assert not found.ended
 
@@ -239,10 +239,10 @@ def test_what_is_no_stream_is_told(tmp_path):
     (directory / "rank-00000.gmon").write_bytes(b"hello, this is text")
     run.scan()
     with pytest.raises(NoDataError, match="not an incprof stream"):
-        run.processes[0][1].look()
+        run.processes[0][1].poll()
     (directory / "rank-00000.gmon").write_bytes(b"gmon\x01" + bytes(15))
     with pytest.raises(NoDataError, match=r"classic gmon\.out"):
-        run.processes[0][1].look()
+        run.processes[0][1].poll()
     with pytest.raises(NoDataError, match="rank-00000"):
         RunFollower(str(directory / "rank-00000.gmon")).scan()
 

@@ -171,7 +171,7 @@ def test_a_file_that_is_replaced_is_followed_from_its_start(tmp_path):
     other = chunks_of(writer.data, rank=1, pid=77)
     (directory / NAME).unlink()
     (directory / NAME).write_bytes(b"".join(other))
-    assert follower.look().restarted
+    assert follower.poll().restarted
     assert follower.n_intervals == 1
 
 

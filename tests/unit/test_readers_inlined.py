@@ -18,7 +18,7 @@ from incprof.symbols.addr2line import Frame
 from incprof.symbols.control_flow import loops_of_code
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.symbols.jumps import called_beside, loop_owner
+from incprof.symbols.jumps import functions_called_with, loop_owner
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -202,11 +202,11 @@ def test_what_is_called_beside():
     sum_, tiny = ("sum", "a.c"), ("tiny", "a.c")
     steps, inner, cells = (90, 10), (30, 20), (80, 40)
     owners = {steps: None, inner: sum_, cells: None, (60, 50): tiny}
-    assert called_beside(owners, [(15, 3), (70, 4), (99, 5)], 9) == {sum_: {3}, tiny: {4}}
+    assert functions_called_with(owners, [(15, 3), (70, 4), (99, 5)], 9) == {sum_: {3}, tiny: {4}}
     # Nothing is known of the cells' loop, which is in another one: it may be tiny.
-    assert called_beside(owners, [(15, 3)], 9) == {sum_: {3}}
-    assert called_beside({inner: sum_}, [], 9) == {sum_: {9}}
-    assert called_beside({steps: None, inner: sum_}, [], 9) == {sum_: None}
+    assert functions_called_with(owners, [(15, 3)], 9) == {sum_: {3}}
+    assert functions_called_with({inner: sum_}, [], 9) == {sum_: {9}}
+    assert functions_called_with({steps: None, inner: sum_}, [], 9) == {sum_: None}
 
 
 def test_jumps_backwards_are_where_the_loops_are(program):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.series.columns import Wanted
+from incprof.readers.series.columns import SeriesRequest
 from incprof.systems.periods.read import PIECE, Rows, read_series
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
@@ -37,7 +37,7 @@ PERF_X = """     0.005060130,5.01,msec,cpu-clock,5010000,100.00,1.0,CPUs utilize
 def read(text, column=None, **more):
     from incprof.systems.periods.read import read_text
 
-    return read_text(io.StringIO(text), "x.csv", Wanted(column, **more))
+    return read_text(io.StringIO(text), "x.csv", SeriesRequest(column, **more))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_cannot_be_meant(text, column, message):
 def test_numbers_that_float64_does_not_have(tmp_path):
     np.save(tmp_path / "long.npy", np.full(3, np.longdouble("1e4000")))
     with pytest.raises(NoDataError, match="sample 1 of values is inf, and 3 in all"):
-        read_series(str(tmp_path / "long.npy"), Wanted())
+        read_series(str(tmp_path / "long.npy"), SeriesRequest())
 
 
 def test_a_bad_number_far_down_is_named_by_its_line():
@@ -195,19 +195,19 @@ def test_any_text_is_a_series_or_one_line(text):
 def test_npy(tmp_path):
     path = str(tmp_path / "x.npy")
     np.save(path, np.arange(6, dtype=np.int32))
-    assert read_series(path, Wanted()).values.tolist() == [0, 1, 2, 3, 4, 5]
-    assert read_series(path, Wanted(first=1, last=3)).values.tolist() == [1, 2]
+    assert read_series(path, SeriesRequest()).values.tolist() == [0, 1, 2, 3, 4, 5]
+    assert read_series(path, SeriesRequest(first=1, last=3)).values.tolist() == [1, 2]
     np.save(path, np.arange(6.0).reshape(3, 2))
-    assert read_series(path, Wanted("2")).values.tolist() == [1, 3, 5]
+    assert read_series(path, SeriesRequest("2")).values.tolist() == [1, 3, 5]
     with pytest.raises(UsageError, match="2 columns"):
-        read_series(path, Wanted())
+        read_series(path, SeriesRequest())
 
 
 def test_an_array_of_python_2_is_read_without_a_warning(tmp_path, recwarn):
     path = tmp_path / "x.npy"
     np.save(path, np.arange(6.0))
     path.write_bytes(path.read_bytes().replace(b"(6,), } ", b"(6L,), }"))
-    assert len(read_series(str(path), Wanted()).values) == 6
+    assert len(read_series(str(path), SeriesRequest()).values) == 6
     assert not recwarn.list
 
 
@@ -222,18 +222,18 @@ def test_npy_files_that_are_none(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(NoDataError, match="not an array of numbers"):
-            read_series(str(path), Wanted())
+            read_series(str(path), SeriesRequest())
     for array in (np.array(["a", "b"]), np.array([1j]), np.zeros((2, 2, 2)), np.array(3.0)):
         np.save(path, array)
         with pytest.raises(NoDataError, match="real numbers"):
-            read_series(str(path), Wanted())
+            read_series(str(path), SeriesRequest())
     np.save(path, np.array([object()]), allow_pickle=True)
     with pytest.raises(NoDataError, match="not an array"):
-        read_series(str(path), Wanted())
+        read_series(str(path), SeriesRequest())
     for shape in ((0,), (0, 3), (3, 0)):
         np.save(path, np.zeros(shape))
         with pytest.raises((NoDataError, UsageError)):
-            read_series(str(path), Wanted())
+            read_series(str(path), SeriesRequest())
 
 
 def test_too_many_samples_are_refused_before_they_are_read(tmp_path):
@@ -241,43 +241,43 @@ def test_too_many_samples_are_refused_before_they_are_read(tmp_path):
     huge = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(100_000_000,))
     del huge
     with pytest.raises(UsageError, match=r"100000000 samples, more than 20000000: take a part with --range"):
-        read_series(path, Wanted())
-    assert len(read_series(path, Wanted(first=99_999_000)).values) == 1000
+        read_series(path, SeriesRequest())
+    assert len(read_series(path, SeriesRequest(first=99_999_000)).values) == 1000
 
 
 def test_parquet(tmp_path):
     path = str(tmp_path / "x.parquet")
     table = pa.table({"time": [0.0, 0.5, 1.0], "ipc": [1.0, 2.0, 3.0], "host": ["a", "a", "a"], "count": [1, 2, 4]})
     parquet.write_table(table, path)
-    assert read_series(path, Wanted("ipc")).values.tolist() == [1, 2, 3]
-    assert read_series(path, Wanted("count")).interval_s == 0.5
-    assert read_series(path, Wanted("ipc/count", first=1)).values.tolist() == [1, 0.75]
+    assert read_series(path, SeriesRequest("ipc")).values.tolist() == [1, 2, 3]
+    assert read_series(path, SeriesRequest("count")).interval_s == 0.5
+    assert read_series(path, SeriesRequest("ipc/count", first=1)).values.tolist() == [1, 0.75]
     with pytest.raises(UsageError, match="no column 'host'"):
-        read_series(path, Wanted("host"))
+        read_series(path, SeriesRequest("host"))
     stamps = np.array([0, 5, 10], dtype="datetime64[ms]")
     parquet.write_table(pa.table({"timestamp": stamps, "x": [1.0, 2.0, 3.0]}), path)
-    assert read_series(path, Wanted()).interval_s == pytest.approx(0.005)
+    assert read_series(path, SeriesRequest()).interval_s == pytest.approx(0.005)
     parquet.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["x", "x"]), path)
     with pytest.raises(NoDataError, match="several columns are called x"):
-        read_series(path, Wanted("x"))
+        read_series(path, SeriesRequest("x"))
     parquet.write_table(pa.table({"x": [1.0, None, 3.0]}), path)
     with pytest.raises(NoDataError, match="sample 2 of x is nan"):
-        read_series(path, Wanted())
+        read_series(path, SeriesRequest())
     parquet.write_table(pa.table({"x": ["a"]}), path)
     with pytest.raises(NoDataError, match="no column of numbers"):
-        read_series(path, Wanted())
+        read_series(path, SeriesRequest())
     (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(NoDataError, match="not a Parquet file"):
-        read_series(path, Wanted())
+        read_series(path, SeriesRequest())
 
 
 def test_no_file(tmp_path):
     with pytest.raises(NoDataError, match="no such file"):
-        read_series(str(tmp_path / "x.csv"), Wanted())
+        read_series(str(tmp_path / "x.csv"), SeriesRequest())
 
 
 def batches(lines, column, size):
-    rows = Rows("x", Wanted(column))
+    rows = Rows("x", SeriesRequest(column))
     return [batch.tolist() for batch in rows.batches(lines, size)], rows.name
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.source.c.marks import INCLUDE, after, before, line, strip_c, within
+from incprof.source.c.marks import INCLUDE, after, before, inline_text, line, strip_c
 
 # Where a token starts in the middle of a line: what comes before it, and itself.
 TOKENS = st.sampled_from(
@@ -55,7 +55,7 @@ def test_after_a_token(token: bytes, calls: list[bytes], right: bytes, end: byte
 
 @given(st.text("ab ;(){}=,\"'*/", max_size=20).filter(lambda text: "/*" not in text and "*/" not in text))
 def test_within_an_expression(text: str) -> None:
-    made = within(text.encode())
+    made = inline_text(text.encode())
     assert strip_c(b"return" + made + b" x" + made + b";") == b"return x;"
 
 

@@ -42,26 +42,30 @@ def read_firefox(path: str) -> Imported:
     return understood(path, "profile of Firefox's profiler", lambda: _imported(document(path), path))
 
 
-def _imported(found: Document, path: str) -> Imported:
+def _imported(document: Document, path: str) -> Imported:
     paths, timelines = Paths(), dict[str, Timeline]()
-    known: Known = defaultdict(dict)
-    for number, (thread, meta, begins_s) in enumerate(_threads(found)):
+    frames_by_library: Known = defaultdict(dict)
+    for number, (thread, meta, begins_s) in enumerate(_threads(document)):
         name = str(thread.get("processName") or meta.get("product") or "app")
         pid = str(thread.get("pid", 0))
         usual = float(meta.get("interval") or 0) * MS
         if pid not in timelines:
             timelines[pid] = Timeline(name, paths, DEFAULT_S, int(pid) if pid.isdigit() else None)
-        _Thread(thread, found, meta, known).add(timelines[pid], number, begins_s, usual)
-    made = sorted((each for each in timelines.values() if len(each)), key=lambda each: -float(each.columns()[1].sum()))
-    if not made:
+        _Thread(thread, document, meta, frames_by_library).add(timelines[pid], number, begins_s, usual)
+    sorted_timelines = sorted(
+        (each for each in timelines.values() if len(each)), key=lambda each: -float(each.columns()[1].sum())
+    )
+    if not sorted_timelines:
         raise NoDataError(f"{path}: contains no sample of CPU time")
-    return Imported("firefox", made, _without_names(known))
+    return Imported("firefox", sorted_timelines, _without_names(frames_by_library))
 
 
-def _without_names(known: Known) -> list[str]:
+def _without_names(frames_by_library: Known) -> list[str]:
     """Return a note on programs whose functions are unnamed in the profile, and cannot be looked up."""
     bare = [
-        library for library, frames in known.items() if not any(one.name for each in frames.values() for one in each)
+        library
+        for library, frames in frames_by_library.items()
+        if not any(one.name for each in frames.values() for one in each)
     ]
     own = sorted({library.rpartition("/")[2] for library in bare if not is_shared(library)})
     if not own:
@@ -70,12 +74,12 @@ def _without_names(known: Known) -> list[str]:
     return [f"functions of {shown} have no names: keep the files where they ran, or save the profile from its viewer"]
 
 
-def _threads(found: Document) -> Iterator[tuple[Document, Document, float]]:
+def _threads(document: Document) -> Iterator[tuple[Document, Document, float]]:
     """Yield each thread, the metadata of its process, and when that began after the first, seconds."""
-    left = [found]
+    left = [document]
     for process in left:
         meta = process.get("meta") or {}
-        begins = float(meta.get("startTime") or 0) - float(found["meta"].get("startTime") or 0)
+        begins = float(meta.get("startTime") or 0) - float(document["meta"].get("startTime") or 0)
         yield from ((thread, meta, begins * MS) for thread in process.get("threads") or () if "samples" in thread)
         left += process.get("processes") or ()
 
@@ -83,8 +87,13 @@ def _threads(found: Document) -> Iterator[tuple[Document, Document, float]]:
 class _Thread:
     """The tables of a thread; some are shared by all threads."""
 
-    def __init__(self, thread: Document, whole: Document, meta: Document, known: Known):
-        self._thread, self._shared, self._meta, self._known = thread, whole.get("shared") or {}, meta, known
+    def __init__(self, thread: Document, whole: Document, meta: Document, frames_by_library: Known):
+        self._thread, self._shared, self._meta, self._frames_by_library = (
+            thread,
+            whole.get("shared") or {},
+            meta,
+            frames_by_library,
+        )
         self._libraries = thread.get("libs") or whole.get("libs") or []
         self._strings: Sequence[Any] = next(
             (
@@ -108,11 +117,11 @@ class _Thread:
         frames = self._frames(timeline.app)
         places: dict[int | None, tuple[int, str]] = {None: (0, "")}
         above = _column(self._table("stackTable"), "prefix"), _column(self._table("stackTable"), "frame")
-        for stack, time, spent, wall in zip(stacks, times.tolist(), cpu, walls, strict=True):
+        for stack, time, cpu_s, wall in zip(stacks, times.tolist(), cpu, walls, strict=True):
             if stack not in places:
                 places[stack] = timeline.paths.add(_stack(stack, *above, frames))
-            if spent > 0:
-                timeline.add_at(*places[stack], time, spent, wall_s=max(wall, 0.0), thread=number)
+            if cpu_s > 0:
+                timeline.add_at(*places[stack], time, cpu_s, wall_s=max(wall, 0.0), thread=number)
 
     def _cpu(self, samples: Document, usual: float) -> tuple[list[float], bool]:
         """Return the CPU seconds of each sample, and whether the operating system measured them."""
@@ -124,8 +133,8 @@ class _Thread:
         return [usual if each is None else one * max(float(each), 0.0) for each in _column(samples, "weight")], False
 
     def _table(self, name: str) -> Document:
-        found: Document = self._thread.get(name) or self._shared[name]
-        return found
+        table: Document = self._thread.get(name) or self._shared[name]
+        return table
 
     def _frames(self, program: str) -> list[list[Frame]]:
         """Return the frames of each row of the frame table, outermost first."""
@@ -162,17 +171,17 @@ class _Thread:
 
     def _look_up(self, program: str, places: Sequence[tuple[str, int | None]]) -> None:
         """Look up names of code that is unnamed in the profile, in libraries that exist here."""
-        asked: defaultdict[str, set[int]] = defaultdict(set)
+        addresses_of: defaultdict[str, set[int]] = defaultdict(set)
         for library, address in places:
-            if address is not None and address >= 0 and address not in self._known[library]:
-                asked[library].add(address)
-        for library, addresses in asked.items():
+            if address is not None and address >= 0 and address not in self._frames_by_library[library]:
+                addresses_of[library].add(address)
+        for library, addresses in addresses_of.items():
             row, own = sorted(addresses), library if _is(library, program) else ""
-            self._known[library].update(zip(row, frames_in_image(library, row, own), strict=True))
+            self._frames_by_library[library].update(zip(row, frames_in_image(library, row, own), strict=True))
 
     def _frames_of(self, library: str, frame: Frame | None, address: int | None, line: int | None) -> list[Frame]:
         if frame is None:
-            return self._known[library].get(address or 0) or [Frame(library, "", shared=is_shared(library))]
+            return self._frames_by_library[library].get(address or 0) or [Frame(library, "", shared=is_shared(library))]
         return [] if frame == NOTHING else [frame._replace(line=int(line)) if line and frame.file else frame]
 
 
@@ -198,14 +207,14 @@ def _times(samples: Mapping[str, Any]) -> Any:
 
 def _stack(number: int | None, prefix: list[Any], frame: list[Any], frames: list[list[Frame]]) -> list[Frame]:
     """Return the frames of a stack, outermost first; of a very deep one, only the innermost."""
-    found: list[list[Frame]] = []
-    while number is not None and len(found) < DEEPEST:
-        found.append(frames[frame[number]])
+    frames_found: list[list[Frame]] = []
+    while number is not None and len(frames_found) < DEEPEST:
+        frames_found.append(frames[frame[number]])
         above = prefix[number]
         if above is not None and not 0 <= above < number:
             raise ValueError("a stack that is its own caller")
         number = above
-    return [one for each in reversed(found) for one in each]
+    return [one for each in reversed(frames_found) for one in each]
 
 
 def _of_location(location: str) -> list[Frame]:
@@ -213,7 +222,7 @@ def _of_location(location: str) -> list[Frame]:
         return [Frame(match[2], match[1], shared=is_shared(match[2]))]
     if match := IN_FILE.fullmatch(location):
         line = int(match[3])
-        found = frame_of(match[1], match[2], line, line)
+        frame = frame_of(match[1], match[2], line, line)
     else:
-        found = frame_of(location)
-    return [found] if found else []
+        frame = frame_of(location)
+    return [frame] if frame else []

@@ -154,13 +154,13 @@ def series_of(inputs: Sequence[str]) -> list[str]:
 
     Raises: NoDataError if there are none.
     """
-    found = list(inputs)
-    if len(found) == 1 and Path(found[0]).is_dir():
-        found = [str(entry) for entry in Path(found[0]).iterdir() if not entry.name.startswith(".")]
-        found = [path for path in found if Path(path).is_file()]
-    if not found:
+    files = list(inputs)
+    if len(files) == 1 and Path(files[0]).is_dir():
+        files = [str(entry) for entry in Path(files[0]).iterdir() if not entry.name.startswith(".")]
+        files = [path for path in files if Path(path).is_file()]
+    if not files:
         raise NoDataError(f"{inputs[0]}: no file in it")
-    return in_order(found)
+    return in_order(files)
 
 
 # JSON read one element at a time, for documents of gigabytes and for truncated ones.
@@ -220,9 +220,9 @@ class JsonStream:
     def _list(self) -> Iterator[Any]:
         """Yield the elements of a list. Its end may be missing: writers of traces may omit it."""
         self._expect("[")
-        while (found := self._next()) not in ("]", ""):
+        while (token := self._next()) not in ("]", ""):
             yield self._value()
-        self._at += len(found)
+        self._at += len(token)
 
     def _next(self) -> str:
         """Return the next character that is not blank; "" at the end."""
@@ -241,10 +241,10 @@ class JsonStream:
         self._next()
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._text, self._at)
                 if end < len(self._text) or not self._more:  # otherwise a number may continue
                     self._at = end
-                    return found
+                    return value
             except ValueError:
                 if not self._more or len(self._text) - self._at > LONGEST_ELEMENT:
                     raise
@@ -308,11 +308,11 @@ def numbers(value: Value) -> list[int]:
     """
     if isinstance(value, int):
         return [value]
-    found, at = list[int](), 0
+    values, at = list[int](), 0
     while at < len(value):
         number, at = _varint(value, at)
-        found.append(number)
-    return found
+        values.append(number)
+    return values
 
 
 def number(value: Value) -> int:

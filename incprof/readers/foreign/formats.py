@@ -29,7 +29,7 @@ PERF_FIELDS = "comm,pid,tid,time,period,event,ip,sym,dso"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportRequest:
     """Options of the user.
 
     Attributes:
@@ -43,36 +43,36 @@ class Wanted:
     exe: str | None = None
 
 
-def _perf_script(inputs: Sequence[str], wanted: Wanted) -> Imported:
+def _perf_script(inputs: Sequence[str], request: ImportRequest) -> Imported:
     with lines_of(inputs[0]) as lines:
         return read_perf_script(lines, inputs[0])
 
 
-def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
+def _perf_data(inputs: Sequence[str], request: ImportRequest) -> Imported:
     package = "linux-perf (Debian), linux-tools (Ubuntu) or perf (Fedora)"
     # Otherwise perf looks up inlined functions at each address, which may take hours.
     options = ["--no-inline", "--no-demangle", "--show-lost-events", "-F", PERF_FIELDS]
     with (
         on_disk(inputs[0]) as path,
-        _told(["perf", "script", "-i", path, *options], package, inputs[0]) as lines,
+        _output_lines(["perf", "script", "-i", path, *options], package, inputs[0]) as lines,
     ):
         return read_perf_script(lines, inputs[0])
 
 
-def _jfr(inputs: Sequence[str], wanted: Wanted) -> Imported:
+def _jfr(inputs: Sequence[str], request: ImportRequest) -> Imported:
     if not head_of(inputs[0]).startswith(b"FLR\0"):
         return read_jfr(inputs[0])
     command = ["jfr", "print", "--json", "--stack-depth", MOST_FRAMES, "--events", ",".join(EVENTS), inputs[0]]
     package = "a JDK, such as default-jdk-headless (Debian, Ubuntu) or java-latest-openjdk-devel (Fedora)"
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8", errors="surrogateescape") as file:
-        with _told(command, package, inputs[0]) as lines:
+        with _output_lines(command, package, inputs[0]) as lines:
             file.writelines(lines)
         file.flush()
         return read_jfr(file.name, inputs[0])
 
 
 @contextmanager
-def _told(command: Sequence[str], package: str, where: str) -> Iterator[Iterator[str]]:
+def _output_lines(command: Sequence[str], package: str, where: str) -> Iterator[Iterator[str]]:
     """Yield the output of a tool by the line.
 
     Raises: IncprofError if it is not installed; NoDataError if it fails.
@@ -99,12 +99,12 @@ def _told(command: Sequence[str], package: str, where: str) -> Iterator[Iterator
 
 def _last_line(file: IO[bytes]) -> str:
     file.seek(0)
-    said = file.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
-    return said[-1].strip() if said else "it failed"
+    lines = file.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].strip() if lines else "it failed"
 
 
 # Reader of each format, and whether the input is a series of files.
-READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
+READERS: dict[str, tuple[Callable[[Sequence[str], ImportRequest], Imported], bool]] = {
     "perf-script": (_perf_script, False),
     "perf.data": (_perf_data, False),
     "folded-intervals": (lambda inputs, wanted: read_folded(inputs, wanted.interval_s, wanted.rate_hz), True),
@@ -122,7 +122,7 @@ FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
 FRAME_BELOW = re.compile(r"\s+[0-9a-f]{1,16} \S")
 
 
-def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
+def read(inputs: Sequence[str], kind: str, request: ImportRequest) -> Imported:
     """Read inputs of one format.
 
     Raises: UsageError for several inputs if the format takes one; NoDataError if they do not have this format.
@@ -130,7 +130,7 @@ def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
     reader, series = READERS[kind]
     if len(inputs) > 1 and not series:
         raise UsageError(f"{kind}: one file is one run; import {inputs[1]} into a directory of its own")
-    return reader(inputs, wanted)
+    return reader(inputs, request)
 
 
 def guess(inputs: Sequence[str]) -> str:

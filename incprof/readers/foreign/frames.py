@@ -32,8 +32,8 @@ def qualified(name: str) -> str:
 
     Of a package path, as in Go, only the last part stays.
     """
-    package, _, rest = name.rpartition("/") if "(" not in name.partition("/")[0] else ("", "", name)
-    parts = RECEIVER.sub(r"\1", rest if package else name).replace("<locals>.", "").split(".")
+    package, _, base = name.rpartition("/") if "(" not in name.partition("/")[0] else ("", "", name)
+    parts = RECEIVER.sub(r"\1", base if package else name).replace("<locals>.", "").split(".")
     return "::".join(part for part in parts if part) or name
 
 
@@ -41,8 +41,8 @@ def frame_of(name: str, file: str = "", line: int = 0, begins: int = 0) -> Frame
     """Return a frame of the program; None if it is not a function. Its name may end in its place."""
     if name in MARKERS:
         return None
-    if not file and (found := WITH_PLACE.fullmatch(name)):
-        name, file, line = found[1], found[2], int(found[3])
+    if not file and (match := WITH_PLACE.fullmatch(name)):
+        name, file, line = match[1], match[2], int(match[3])
     if PYTHONS.search(file):
         name = qualified(name)
     line, begins = (value if 0 < value < 10**9 else 0 for value in (line, begins))
@@ -128,19 +128,19 @@ def _frames(
         return [unknown] * count
     index = table.find(np.array(linked, dtype=np.uint64)).tolist()
     # Lines of shared code are not looked up, because nothing uses them.
-    asked = [] if shared else linked
-    places: list[Chain] = with_lambdas(path, asked, chains(path, asked)) or [()] * len(linked)
-    found = []
+    looked_up = [] if shared else linked
+    places: list[Chain] = with_lambdas(path, looked_up, chains(path, looked_up)) or [()] * len(linked)
+    frames_at_places = []
     for symbol, chain in zip(index, places, strict=True):
         name = table.name(symbol) if symbol >= 0 else ""
         if name == PLT_NAME.decode():
-            found.append(list[Frame]())
+            frames_at_places.append(list[Frame]())
             continue
         outer = chain[-1] if chain else None
         frames = [Frame(module, name, outer.file if outer else "", outer.line if outer else 0, shared=shared)]
         inner = [Frame(module, each.function, each.file, each.line) for each in reversed(chain[:-1]) if each.function]
-        found.append(frames + inner if name else unknown)
-    return found
+        frames_at_places.append(frames + inner if name else unknown)
+    return frames_at_places
 
 
 def _linked(elf: ElfFile, offset: int) -> int:

@@ -31,9 +31,9 @@ class _Dump:
         self.lines: Counter[Frame] = Counter()
         self.calls: Counter[Frame] = Counter()
 
-    def take(self, found: dict[str, Any]) -> None:
+    def take(self, report: dict[str, Any]) -> None:
         """Add gcov's counters of one object file."""
-        for file in found["files"]:
+        for file in report["files"]:
             path = str(file["file"])
             functions = {}
             for each in file["functions"]:
@@ -101,12 +101,12 @@ def _differences(dumps: list[_Dump]) -> tuple[list[_Dump], bool]:
     )
     if not grown:
         return dumps, False
-    found = [dumps[0]]
+    differences = [dumps[0]]
     for before, after in pairs:
         dump = _Dump()
         dump.lines, dump.calls = after.lines - before.lines, after.calls - before.calls
-        found.append(dump)
-    return found, True
+        differences.append(dump)
+    return differences, True
 
 
 def _dump(path: str) -> _Dump:
@@ -118,9 +118,9 @@ def _dump(path: str) -> _Dump:
         files = sorted(str(entry) for entry in Path(path).rglob("*") if entry.is_file())
         texts = [whole(file) for file in files if file.endswith(JSON)]
         counters = [file for file in files if file.endswith(".gcda")]
-        texts += [_ask_gcov(counters, path)] if counters and not texts else []
-    found = [understood(path, "output of gcov --json-format", lambda t=t: _objects(t)) for t in texts]  # type: ignore[misc]
-    for each in (one for several in found for one in several):
+        texts += [_run_gcov(counters, path)] if counters and not texts else []
+    reports = [understood(path, "output of gcov --json-format", lambda t=t: _objects(t)) for t in texts]  # type: ignore[misc]
+    for each in (one for several in reports for one in several):
         understood(path, "output of gcov --json-format", lambda each=each: dump.take(each))  # type: ignore[misc]
     if not dump.calls:
         raise NoDataError(f"{path}: contains no counters: give .gcda files beside their .gcno, or what gcov -j wrote")
@@ -129,16 +129,16 @@ def _dump(path: str) -> _Dump:
 
 def _objects(text: bytes) -> list[dict[str, Any]]:
     """Return the concatenated JSON objects of a text."""
-    found, at, data = [], 0, text.decode("utf-8", "replace").strip()
+    objects, at, data = [], 0, text.decode("utf-8", "replace").strip()
     decoder = json.JSONDecoder()
     while at < len(data):
         one, end = decoder.raw_decode(data, at)
-        found.append(one)
+        objects.append(one)
         at = end + len(data[end:]) - len(data[end:].lstrip())
-    return found
+    return objects
 
 
-def _ask_gcov(files: Sequence[str], where: str) -> bytes:
+def _run_gcov(files: Sequence[str], where: str) -> bytes:
     """Return gcov's output for counter files.
 
     Raises: IncprofError if it is not installed; NoDataError if it fails.
@@ -151,6 +151,6 @@ def _ask_gcov(files: Sequence[str], where: str) -> bytes:
     except (OSError, subprocess.SubprocessError) as error:
         raise NoDataError(f"{where}: gcov could not read it") from error
     if done.returncode or len(done.stdout) > MOST_BYTES:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise NoDataError(f"{where}: gcov: {said[-1] if said else 'failed'}")
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise NoDataError(f"{where}: gcov: {messages[-1] if messages else 'failed'}")
     return done.stdout

@@ -52,8 +52,8 @@ def read_jfr(path: str, where: str | None = None) -> Imported:
     return understood(where, "output of jfr print --json", lambda: _imported(document(path), where))
 
 
-def _imported(found: dict[str, Any], path: str) -> Imported:
-    events = found["recording"]["events"]
+def _imported(document: dict[str, Any], path: str) -> Imported:
+    events = document["recording"]["events"]
     samples, lost = _samples(events, CPU_SAMPLE)
     of_cpu = bool(samples)
     if not of_cpu:
@@ -65,13 +65,13 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
     first = samples[0].unix_ns
     times = np.array([sample.unix_ns - first for sample in samples], dtype=np.float64) * NS
     usual = usual_distance(times, np.array([sample.thread for sample in samples]), DEFAULT_S)
-    said = sorted(sample.period_s for sample in samples if sample.period_s > 0)
-    tick = round(min(max(said[len(said) // 2] if said else usual, LEAST_S), MOST_S), 3)
+    periods = sorted(sample.period_s for sample in samples if sample.period_s > 0)
+    tick = round(min(max(periods[len(periods) // 2] if periods else usual, LEAST_S), MOST_S), 3)
     timeline = Timeline(_program(samples), Paths(), tick, start_unix_ns=first - round(tick / NS))
     for time, sample in zip(times.tolist(), samples, strict=True):
         timeline.add(sample.frames, time, sample.period_s or tick, thread=sample.thread)
     timeline.lost = [((at - first) * NS, count) for at, count in lost]
-    notes = [] if said else [f"a sample represents {tick:g} s, the distance between samples of a thread"]
+    notes = [] if periods else [f"a sample represents {tick:g} s, the distance between samples of a thread"]
     if total := sum(count for _, count in lost):
         notes.append(f"{path}: the JVM lost {total} samples")
     if max(len(sample.frames) for sample in samples) == DEFAULT_FRAMES:
@@ -95,27 +95,27 @@ def _samples(events: list[dict[str, Any]], kind: str) -> tuple[list[_Sample], li
             lost.append((_unix_ns(values["startTime"]), 1))
         elif values.get("stackTrace"):
             thread = values.get("sampledThread") or values.get("eventThread") or {}
-            who = f"{thread.get('osThreadId')}/{thread.get('javaThreadId')}/{thread.get('javaName')}"
+            thread_key = f"{thread.get('osThreadId')}/{thread.get('javaThreadId')}/{thread.get('javaName')}"
             frames = tuple(_frame(frame) for frame in reversed(values["stackTrace"]["frames"]))
-            number, period = threads.setdefault(who, len(threads)), _seconds(values.get("samplingPeriod"))
+            number, period = threads.setdefault(thread_key, len(threads)), _seconds(values.get("samplingPeriod"))
             samples.append(_Sample(_unix_ns(values["startTime"]), number, frames, period))
     return samples, lost
 
 
 def _seconds(period: Any) -> float:
     """Return the seconds of a duration such as PT0.01S; 0 if it is not one."""
-    found = PERIOD.fullmatch(period) if isinstance(period, str) else None
-    if found is None:
+    match = PERIOD.fullmatch(period) if isinstance(period, str) else None
+    if match is None:
         return 0.0
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return 3600 * hours + 60 * minutes + seconds
 
 
 def _unix_ns(text: str) -> int:
     """Return nanoseconds since 1970 of a time with up to nine decimals."""
-    whole, _, rest = text.partition(".")
-    zone = rest.lstrip("0123456789")
-    digits = rest[: len(rest) - len(zone)]
+    whole, _, fraction = text.partition(".")
+    zone = fraction.lstrip("0123456789")
+    digits = fraction[: len(fraction) - len(zone)]
     if not digits:  # no decimals
         whole = text
     moment = datetime.fromisoformat((whole + zone).replace("Z", "+00:00") if digits else whole.replace("Z", "+00:00"))

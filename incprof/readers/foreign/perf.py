@@ -93,7 +93,7 @@ class _Reader:
         self.damaged = self.frames = 0
         self.unread: Counter[str] = Counter()
         self.lost: list[tuple[float, int]] = []
-        self._known: dict[tuple[str, ...], tuple[int, str]] = {}
+        self._place_of: dict[tuple[str, ...], tuple[int, str]] = {}
 
     def take(self, head: _Head) -> None:
         """Add a sample."""
@@ -108,12 +108,12 @@ class _Reader:
     def _place(self, head: _Head) -> tuple[int, str]:
         """Return the path of a sample. Most equal an earlier one, except for the addresses."""
         stack = (head.comm, *(line.partition(" ")[2] if line[:1] in HEXADECIMAL else line for line in head.below))
-        known = self._known.get(stack)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[stack] = self.paths.add(self._frames(head))
-        return known
+        place = self._place_of.get(stack)
+        if place is None:
+            if len(self._place_of) >= MOST_KNOWN:
+                self._place_of.clear()
+            place = self._place_of[stack] = self.paths.add(self._frames(head))
+        return place
 
     def _frames(self, head: _Head) -> list[Frame]:
         """Return the frames of a sample, outermost first.
@@ -121,24 +121,26 @@ class _Reader:
         Left out is code that belongs to the function around it: linkage stubs, the kernel, and unresolved addresses.
         Inlined functions belong to the module of the function around them.
         """
-        found: list[Frame] = []
+        parsed: list[Frame] = []
         for line in head.below:
             if match := FRAME.fullmatch(line):
-                found.append(_frame(match[1]))
-            elif found and (match := LINE.fullmatch(line)):
+                parsed.append(_frame(match[1]))
+            elif parsed and (match := LINE.fullmatch(line)):
                 if match[1] != "??" and int(match[2]):
-                    found[-1] = found[-1]._replace(file=match[1], line=int(match[2]))
+                    parsed[-1] = parsed[-1]._replace(file=match[1], line=int(match[2]))
             else:
-                self.unread[head.event] += not found
+                self.unread[head.event] += not parsed
         module, frames = head.comm, list[Frame]()
-        for frame in reversed(found):
+        for frame in reversed(parsed):
             if frame.module != "inlined":
                 module = frame.module or module
             nowhere = not frame.name and not frame.module
             stub = frame.name.endswith("@plt") or module.startswith(KERNEL) or module.endswith(KERNEL_MODULES)
             if not nowhere and not stub:
                 is_made = MAP.search(module) is not None
-                frames.append(_made(frame) if is_made else frame._replace(module=module, shared=is_shared(module)))
+                frames.append(
+                    _with_name_properties(frame) if is_made else frame._replace(module=module, shared=is_shared(module))
+                )
         return frames
 
 
@@ -154,13 +156,13 @@ def read_perf_script(lines: Iterable[str], where: str) -> Imported:
         raise NoDataError(f"{where}: its samples have no times: print them with perf script -F +time")
     if not reader.processes:
         raise NoDataError(f"{where}: no sample in it: give what perf script prints, with the field time")
-    chosen, notes = _chosen(reader)
+    event, notes = _time_event(reader)
     if lost := sum(count for _, count in reader.lost):
         notes.append(f"{where}: perf lost {lost} samples")
-    damaged = reader.damaged + reader.unread[list(reader.events)[chosen]]
+    damaged = reader.damaged + reader.unread[list(reader.events)[event]]
     if damaged:
         notes.append(f"{where}: {damaged} lines belong to no sample and were left out")
-    timelines = [made for process in _in_order(reader, chosen) if (made := _timeline(process, reader, chosen))]
+    timelines = [timeline for process in _in_order(reader, event) if (timeline := _timeline(process, reader, event))]
     if not timelines:
         raise NoDataError(f"{where}: no sample in it has a location: record with perf record -g")
     timelines[0].lost = reader.lost
@@ -179,11 +181,11 @@ def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
         if line.startswith("#"):
             continue
         record = RECORD.search(line)
-        found = None if record else _head(line.rstrip("\n"))
-        if found or record or not line.strip():
+        next_head = None if record else _head(line.rstrip("\n"))
+        if next_head or record or not line.strip():
             if head is not None:
                 yield head
-            head, between = found, record is not None
+            head, between = next_head, record is not None
             if record and record[1]:
                 reader.lost.append((_time(line), int(record[1])))
         elif head is not None and line[:1].isspace():
@@ -197,8 +199,8 @@ def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
 
 def _time(line: str) -> float:
     """Return the time of a record, 0 if it has none."""
-    found = TIME.search(line)
-    return float(found[1]) if found else 0.0
+    match = TIME.search(line)
+    return float(match[1]) if match else 0.0
 
 
 def _head(line: str) -> _Head | None:
@@ -208,14 +210,14 @@ def _head(line: str) -> _Head | None:
     words = line[: time.start()].split()
     while len(words) > 1 and not NUMBERS.fullmatch(words[-1]):
         words.pop()  # [cpu], and flags
-    behind = BEHIND.match(line, time.end(1) + 1)
-    if behind is None or len(words) < 2:
+    event_match = BEHIND.match(line, time.end(1) + 1)
+    if event_match is None or len(words) < 2:
         return None
     pid, _, tid = words[-1].rpartition("/")
-    text = (behind[3] or "").strip()
+    text = (event_match[3] or "").strip()
     below = [text] if FRAME.fullmatch(text) else []
     comm = " ".join(words[:-1])
-    return _Head(comm, int(pid or tid), int(tid), float(time[1]), behind[2], int(behind[1] or 0), below)
+    return _Head(comm, int(pid or tid), int(tid), float(time[1]), event_match[2], int(event_match[1] or 0), below)
 
 
 def _frame(text: str) -> Frame:
@@ -230,13 +232,13 @@ def _frame(text: str) -> Frame:
     return Frame("" if module == "[unknown]" else module, "" if name == "[unknown]" else name)
 
 
-def _made(frame: Frame) -> Frame:
+def _with_name_properties(frame: Frame) -> Frame:
     """Return the frame of a function that a run-time compiled, with the properties encoded in its name."""
     name, file, line, shared = compiled(frame.name)
     return Frame(MADE, name, file, line, however_compiled(frame.name), line, shared)
 
 
-def _chosen(reader: _Reader) -> tuple[int, list[str]]:
+def _time_event(reader: _Reader) -> tuple[int, list[str]]:
     """Choose the event that stands for time. Return it, and notes on it and the others."""
     count = np.zeros(len(reader.events), dtype=np.int64)
     for process in reader.processes.values():
@@ -271,13 +273,13 @@ def _timeline(process: _Process, reader: _Reader, event: int) -> Timeline | None
     here = np.frombuffer(process.event, dtype=np.int64) == event
     if not here.any():
         return None
-    found = process.timeline.of(here)
-    time, thread, node = found.as_added()
+    timeline = process.timeline.of(here)
+    time, thread, node = timeline.as_added()
     period = np.frombuffer(process.period, dtype=np.uint64)[here].astype(np.float64)
     cpu = _seconds(_kind(list(reader.events)[event]), period, time, thread)
-    found.app, found.tick_s = _program(process, found, node), float(np.clip(np.median(cpu), LEAST_S, MOST_S))
-    found.rescale(cpu)
-    return found
+    timeline.app, timeline.tick_s = _program(process, timeline, node), float(np.clip(np.median(cpu), LEAST_S, MOST_S))
+    timeline.rescale(cpu)
+    return timeline
 
 
 def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) -> FloatArray:
@@ -285,12 +287,12 @@ def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) 
     if kind in CLOCKS and period.all():
         return period / 1e9
     order = np.lexsort((time, thread))
-    apart, same = np.diff(time[order]), np.diff(thread[order]) == 0
-    same &= apart > 0
+    distance, same = np.diff(time[order]), np.diff(thread[order]) == 0
+    same &= distance > 0
     if not period.all():
-        usual = float(np.median(apart[same])) if same.any() else DEFAULT_S
+        usual = float(np.median(distance[same])) if same.any() else DEFAULT_S
         return np.full(len(time), np.clip(usual, LEAST_S, MOST_S))
-    speed = float(np.median((period[order][1:] / np.maximum(apart, 1e-9))[same])) if same.any() else 0.0
+    speed = float(np.median((period[order][1:] / np.maximum(distance, 1e-9))[same])) if same.any() else 0.0
     return period / speed if speed > 0 else np.full(len(time), DEFAULT_S)
 
 
@@ -302,9 +304,9 @@ def _program(process: _Process, timeline: Timeline, node: IntArray) -> str:
     for number, above in enumerate(parent.tolist()):
         outermost[number] = outermost[above] or number
     count = np.bincount(outermost[node], minlength=len(parent))
-    seen: dict[str, int] = {}
+    weights: dict[str, int] = {}
     for number in np.flatnonzero(count[1:]).tolist():
         module = paths.frames[paths.frame[number + 1]].module
         named = module.rpartition("/")[2][:15] == process.comm[:15]
-        seen[module] = seen.get(module, 0) + int(count[number + 1]) * (1000 if named else 1)
-    return max(sorted(seen), key=lambda module: seen[module]) if seen else process.comm
+        weights[module] = weights.get(module, 0) + int(count[number + 1]) * (1000 if named else 1)
+    return max(sorted(weights), key=lambda module: weights[module]) if weights else process.comm

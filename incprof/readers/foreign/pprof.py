@@ -68,21 +68,21 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
     Raises: NoDataError if one of them is not a profile, or has no time.
     """
     files = series_of(inputs)
-    found = [understood(path, "profile of pprof", lambda path=path: _snapshot(path, exe)) for path in files]  # type: ignore[misc]
+    snapshots = [understood(path, "profile of pprof", lambda path=path: _snapshot(path, exe)) for path in files]  # type: ignore[misc]
     notes = []
-    timed = all(each.start_s and each.length_s for each in found)
+    timed = all(each.start_s and each.length_s for each in snapshots)
     if timed:
-        found.sort(key=lambda each: each.start_s)
+        snapshots.sort(key=lambda each: each.start_s)
     if interval_s or not timed:
         length = interval_s or 1.0
-        edges = regular_edges(len(found), length)
+        edges = regular_edges(len(snapshots), length)
         notes.append(f"a file represents {length:g} s (-i)")
     else:
-        edges = _ends(found)
-    start_ns = round(found[0].start_s * 1e9) if timed else 0
-    tick = float(np.clip(np.median([each.tick_s for each in found]), LEAST_S, MOST_S))
-    timeline = Timeline(found[0].program, Paths(), tick, edges_s=edges, ordered=False, start_unix_ns=start_ns)
-    for number, each in enumerate(found):
+        edges = _ends(snapshots)
+    start_ns = round(snapshots[0].start_s * 1e9) if timed else 0
+    tick = float(np.clip(np.median([each.tick_s for each in snapshots]), LEAST_S, MOST_S))
+    timeline = Timeline(snapshots[0].program, Paths(), tick, edges_s=edges, ordered=False, start_unix_ns=start_ns)
+    for number, each in enumerate(snapshots):
         total: defaultdict[tuple[int, str], float] = defaultdict(float)
         for stack, seconds in each.stacks:
             total[timeline.paths.add(stack)] += seconds
@@ -94,11 +94,11 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
     return Imported("pprof-series", [timeline], notes)
 
 
-def _ends(found: Sequence[Snapshot]) -> FloatArray:
+def _ends(snapshots: Sequence[Snapshot]) -> FloatArray:
     """Return the end of each profile, from the beginning of the first; the gap between two belongs to the second."""
     edges = [0.0]
-    for each in found:
-        edges.append(max(each.start_s + each.length_s - found[0].start_s, edges[-1] + LEAST_S))
+    for each in snapshots:
+        edges.append(max(each.start_s + each.length_s - snapshots[0].start_s, edges[-1] + LEAST_S))
     return np.array(edges)
 
 
@@ -126,40 +126,40 @@ def _of_message(data: bytes, path: str, exe: str | None) -> Snapshot:
 
 def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
     """Return which value of a sample is a time, and its unit in seconds."""
-    found = [(_text(raw, kind), _text(raw, unit)) for kind, unit in raw.types]
+    value_types = [(_text(raw, kind), _text(raw, unit)) for kind, unit in raw.types]
     rank = {kind: place for place, kind in enumerate(PREFERRED)}
-    times = [place for place, (_, unit) in enumerate(found) if unit in UNITS]
+    times = [place for place, (_, unit) in enumerate(value_types) if unit in UNITS]
     if times:
-        place = min(times, key=lambda each: rank.get(found[each][0], len(rank)))
-        return place, UNITS[found[place][1]]
+        place = min(times, key=lambda each: rank.get(value_types[each][0], len(rank)))
+        return place, UNITS[value_types[place][1]]
     period = foreign_files.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
-    counts = [place for place, (_, unit) in enumerate(found) if unit == "count"]
+    counts = [place for place, (_, unit) in enumerate(value_types) if unit == "count"]
     if period > 0 and counts:
         return counts[0], period
-    shown = ", ".join(f"{kind} in {unit}" for kind, unit in found)[:200]
+    shown = ", ".join(f"{kind} in {unit}" for kind, unit in value_types)[:200]
     raise NoDataError(f"{path}: its values are not times ({shown or 'it has none'}): import a CPU profile")
 
 
 def _frames(raw: _Raw, program: str) -> dict[int, list[Frame]]:
     """Return the frames of each location, outermost first: more than one if functions were inlined."""
-    found: dict[int, list[Frame]] = {}
+    frames_of: dict[int, list[Frame]] = {}
     bare: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     go = _go_library(raw)
     for number, (mapping, address, lines) in raw.locations.items():
         path = _text(raw, raw.mappings.get(mapping, {}).get(5, 0)) or program
         path = program if mapping in raw.order[:1] else path
         if lines:
-            found[number] = [_frame(raw, path, program, function, line, go) for function, line in reversed(lines)]
+            frames_of[number] = [_frame(raw, path, program, function, line, go) for function, line in reversed(lines)]
         else:
             bare[mapping].append((number, address))
     for mapping, places in bare.items():
-        known = raw.mappings.get(mapping, {})
-        path = program if mapping in raw.order[:1] else _text(raw, known.get(5, 0)) or program
-        mapped = Mapped(path, known.get(2, 0), known.get(4, 0))
+        mapping_fields = raw.mappings.get(mapping, {})
+        path = program if mapping in raw.order[:1] else _text(raw, mapping_fields.get(5, 0)) or program
+        mapped = Mapped(path, mapping_fields.get(2, 0), mapping_fields.get(4, 0))
         addresses = [address for _, address in places]
         for (number, _), frames in zip(places, frames_at(mapped, addresses, program), strict=True):
-            found[number] = frames
-    return found
+            frames_of[number] = frames
+    return frames_of
 
 
 def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str | None) -> Frame:
@@ -183,9 +183,9 @@ def _go_library(raw: _Raw) -> str | None:
     """Return the directory of Go's own library, "" if paths are left out; None for programs in other languages."""
     for function in raw.functions.values():
         if _text(raw, function.get(2, 0)).startswith("runtime."):
-            found = GO_RUNTIME.fullmatch(_text(raw, function.get(4, 0)))
-            if found:
-                return found[1] or ""
+            match = GO_RUNTIME.fullmatch(_text(raw, function.get(4, 0)))
+            if match:
+                return match[1] or ""
     return None
 
 
@@ -202,15 +202,15 @@ def _parse(data: memoryview) -> _Raw:
         elif kind == 2:
             raw.samples.append(_sample(value))
         elif kind == 3:
-            found = _numbers_of(value)
-            raw.mappings[found.get(1, 0)] = found
-            raw.order.append(found.get(1, 0))
+            fields = _numbers_of(value)
+            raw.mappings[fields.get(1, 0)] = fields
+            raw.order.append(fields.get(1, 0))
         elif kind == 4:
             number, location = _location(value)
             raw.locations[number] = location
         elif kind == 5:
-            found = _numbers_of(value)
-            raw.functions[found.get(1, 0)] = found
+            fields = _numbers_of(value)
+            raw.functions[fields.get(1, 0)] = fields
         elif kind == 6:
             raw.strings.append(bytes(foreign_files.message(value)).decode("utf-8", "replace"))
         elif kind == 11:
@@ -232,8 +232,8 @@ def _numbers_of(value: foreign_files.Value) -> dict[int, int]:
 
 
 def _pair(value: foreign_files.Value) -> tuple[int, int]:
-    found = _numbers_of(value)
-    return found.get(1, 0), found.get(2, 0)
+    fields = _numbers_of(value)
+    return fields.get(1, 0), fields.get(2, 0)
 
 
 def _sample(value: foreign_files.Value) -> tuple[list[int], list[int]]:
@@ -302,7 +302,7 @@ def read_legacy(data: bytes, exe: str | None) -> tuple[str, list[tuple[tuple[Fra
 
 def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
     """Return the stacks, innermost address first, with their counts; and the offset of the text after them."""
-    found, at = list[tuple[tuple[int, ...], int]](), HEAD.size
+    stacks, at = list[tuple[tuple[int, ...], int]](), HEAD.size
     while True:
         if at + 2 * WORD.size > len(data):
             raise ValueError("no end")
@@ -313,20 +313,20 @@ def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
         pcs = struct.unpack_from(f"<{depth}Q", data, at)
         at += depth * WORD.size
         if (count, depth, pcs[0]) == LAST:
-            return found, at
+            return stacks, at
         # All but the innermost are return addresses.
-        found.append(((pcs[0], *(pc - 1 for pc in pcs[1:] if pc)), count))
+        stacks.append(((pcs[0], *(pc - 1 for pc in pcs[1:] if pc)), count))
 
 
 def _ranges(text: bytes) -> list[_Range]:
     """Return the executable mappings; the program comes first."""
-    found = []
+    ranges = []
     for low, high, offset, path in (match.groups() for match in map(MAPPED.match, text.splitlines()) if match):
         start = int(low, 16)
-        found.append(
+        ranges.append(
             _Range(start, int(high, 16), Mapped(path.decode("utf-8", "surrogateescape"), start, int(offset, 16)))
         )
-    return found
+    return ranges
 
 
 def _legacy_frames(
@@ -339,13 +339,13 @@ def _legacy_frames(
         here = next((each for each in ranges if each.low <= pc < each.high), None)
         if here:
             inside[here].append(pc)
-    found: dict[int, list[Frame]] = {}
+    frames_of: dict[int, list[Frame]] = {}
     for each, pcs in inside.items():
         mapped = each.mapped
         if mapped.path == first:
             mapped = Mapped(program, mapped.start, mapped.offset)
-        found.update(zip(pcs, frames_at(mapped, pcs, program), strict=True))
-    return found
+        frames_of.update(zip(pcs, frames_at(mapped, pcs, program), strict=True))
+    return frames_of
 
 
 def _stack(pcs: tuple[int, ...], frames: dict[int, list[Frame]]) -> tuple[Frame, ...]:

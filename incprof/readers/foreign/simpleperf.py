@@ -55,37 +55,37 @@ def read_simpleperf(path: str) -> Imported:
     return understood(path, "file of simpleperf report-sample --protobuf", lambda: _imported(_read(whole(path)), path))
 
 
-def _imported(found: _Recorded, path: str) -> Imported:
-    if not found.samples:
+def _imported(recorded: _Recorded, path: str) -> Imported:
+    if not recorded.samples:
         raise NoDataError(f"{path}: no sample in it")
-    counts = np.bincount([sample.event for sample in found.samples])
-    chosen = int(np.argmax(counts))
-    samples = [sample for sample in found.samples if sample.event == chosen]
-    event = found.events[chosen] if chosen < len(found.events) else ""
+    counts = np.bincount([sample.event for sample in recorded.samples])
+    time_event = int(np.argmax(counts))
+    samples = [sample for sample in recorded.samples if sample.event == time_event]
+    event = recorded.events[time_event] if time_event < len(recorded.events) else ""
     times = np.array([sample.time_s for sample in samples])
     usual = usual_distance(times, np.array([sample.thread for sample in samples]), DEFAULT_S)
     is_clock = event.partition(":")[0] in CLOCKS
     paths, timelines = Paths(), dict[int, Timeline]()
     for sample in samples:
-        pid, _ = found.threads.get(sample.thread, (sample.thread, ""))
+        pid, _ = recorded.threads.get(sample.thread, (sample.thread, ""))
         if pid not in timelines:
-            name = found.app or found.threads.get(pid, (pid, "app"))[1]
+            name = recorded.app or recorded.threads.get(pid, (pid, "app"))[1]
             timelines[pid] = Timeline(name, paths, usual, pid)
-        stack = [_frame(found, *place, timelines[pid].app) for place in reversed(sample.chain)]
-        spent = sample.count * NS if is_clock else usual
-        timelines[pid].add(stack, sample.time_s, spent, thread=sample.thread)
-    made = sorted(timelines.values(), key=lambda each: (-len(each), each.pid or 0))
+        stack = [_frame(recorded, *place, timelines[pid].app) for place in reversed(sample.chain)]
+        cpu_s = sample.count * NS if is_clock else usual
+        timelines[pid].add(stack, sample.time_s, cpu_s, thread=sample.thread)
+    sorted_timelines = sorted(timelines.values(), key=lambda each: (-len(each), each.pid or 0))
     notes = []
-    if found.lost:
-        made[0].lost.append((float(times[-1]), found.lost))
-        notes.append(f"{path}: simpleperf lost {found.lost} samples")
-    if left_out := len(found.samples) - len(samples):
+    if recorded.lost:
+        sorted_timelines[0].lost.append((float(times[-1]), recorded.lost))
+        notes.append(f"{path}: simpleperf lost {recorded.lost} samples")
+    if left_out := len(recorded.samples) - len(samples):
         notes.append(f"{left_out} samples of other events are left out: {event or 'the most frequent'} represents time")
-    return Imported("simpleperf", made, notes)
+    return Imported("simpleperf", sorted_timelines, notes)
 
 
-def _frame(found: _Recorded, file: int, symbol: int, program: str) -> Frame:
-    path, symbols = found.files.get(file, ("", []))
+def _frame(recorded: _Recorded, file: int, symbol: int, program: str) -> Frame:
+    path, symbols = recorded.files.get(file, ("", []))
     name = symbols[symbol] if 0 <= symbol < len(symbols) else ""
     own = path.rpartition("/")[2] == program
     return Frame("" if own else path, name, shared=is_shared(path) or path.startswith(("/system/", "/apex/")))
@@ -93,24 +93,24 @@ def _frame(found: _Recorded, file: int, symbol: int, program: str) -> Frame:
 
 def _read(data: bytes) -> _Recorded:
     """Parse the records of a file."""
-    found = _Recorded()
+    recorded = _Recorded()
     for record in _records(data):
         for kind, value in foreign_files.fields(record):
             body = foreign_files.message(value)
             if kind == SAMPLE:
-                found.samples.append(_sample(body))
+                recorded.samples.append(_sample(body))
             elif kind == LOST:
-                found.lost = _numbers(body).get(2, 0)
+                recorded.lost = _numbers(body).get(2, 0)
             elif kind == FILE:
                 texts = _texts(body)
-                found.files[_numbers(body).get(1, 0)] = (texts[2][0] if texts[2] else "", texts[3])
+                recorded.files[_numbers(body).get(1, 0)] = (texts[2][0] if texts[2] else "", texts[3])
             elif kind == THREAD:
                 numbers, names = _numbers(body), _texts(body)[3]
-                found.threads[numbers.get(1, 0)] = (numbers.get(2, 0), names[0] if names else "")
+                recorded.threads[numbers.get(1, 0)] = (numbers.get(2, 0), names[0] if names else "")
             elif kind == META:
                 texts = _texts(body)
-                found.events, found.app = texts[1], texts[2][0] if texts[2] else ""
-    return found
+                recorded.events, recorded.app = texts[1], texts[2][0] if texts[2] else ""
+    return recorded
 
 
 def _records(data: bytes) -> Iterator[memoryview]:
@@ -153,8 +153,8 @@ def _numbers(body: memoryview) -> dict[int, int]:
 
 def _texts(body: memoryview) -> defaultdict[int, list[str]]:
     """Return the texts of a message by their fields."""
-    found = defaultdict[int, list[str]](list)
+    texts = defaultdict[int, list[str]](list)
     for kind, value in foreign_files.fields(body):
         if not isinstance(value, int):
-            found[kind].append(bytes(value).decode("utf-8", "replace"))
-    return found
+            texts[kind].append(bytes(value).decode("utf-8", "replace"))
+    return texts

@@ -32,12 +32,12 @@ def read_speedscope(path: str, rate_hz: float | None) -> Imported:
     return understood(path, "speedscope file", lambda: _imported(document(path), path, rate_hz or DEFAULT_HZ))
 
 
-def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
-    frames = [_frame(each) for each in found["shared"]["frames"]]
-    timeline = Timeline(_program(found), Paths(), EVENT_S)
+def _imported(document: dict[str, Any], path: str, rate_hz: float) -> Imported:
+    frames = [_frame(each) for each in document["shared"]["frames"]]
+    timeline = Timeline(_program(document), Paths(), EVENT_S)
     notes: list[str] = []
     ticks: list[float] = []
-    for thread, profile in enumerate(found["profiles"]):
+    for thread, profile in enumerate(document["profiles"]):
         unit = UNITS.get(profile["unit"])
         if unit is None and (profile["unit"] != "none" or profile["type"] != "sampled"):
             raise NoDataError(f"{path}: its weights are {str(profile['unit'])[:40]!r}, no times")
@@ -47,7 +47,7 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
         ticks += _add(timeline, profile, frames, unit, thread)
     if not len(timeline):
         raise NoDataError(f"{path}: no sample in it")
-    begins = [float(profile.get("startValue") or 0) for profile in found["profiles"] if profile["type"] == "sampled"]
+    begins = [float(profile.get("startValue") or 0) for profile in document["profiles"] if profile["type"] == "sampled"]
     if len(begins) > 1 and not any(begins):
         notes.append(f"the start times of {len(begins)} threads are missing: assuming that they began together")
     timeline.tick_s = _common_tick(ticks) if ticks else EVENT_S
@@ -85,9 +85,9 @@ def _frame(frame: dict[str, Any]) -> Frame | None:
     return frame_of(str(frame["name"]), str(frame.get("file") or ""), line if isinstance(line, int) else 0)
 
 
-def _program(found: dict[str, Any]) -> str:
+def _program(document: dict[str, Any]) -> str:
     """Return the file's name for the program."""
-    name, exporter = found.get("name"), str(found.get("exporter") or "")
+    name, exporter = document.get("name"), str(document.get("exporter") or "")
     return name if isinstance(name, str) and name and not exporter.startswith("py-spy") else "python"
 
 
@@ -122,12 +122,12 @@ def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float 
         count: dict[tuple[int, str], float] = {}
         with lines_of(path) as lines:
             for line in lines:
-                found = _stack(line)
-                if found is None:
+                stack = _stack(line)
+                if stack is None:
                     bad += bool(line.strip()) and not line.startswith("#")
                     continue
-                place = timeline.paths.add([f for name in found[0] if (f := frame_of(name)) is not None])
-                count[place] = count.get(place, 0.0) + found[1]
+                place = timeline.paths.add([f for name in stack[0] if (f := frame_of(name)) is not None])
+                count[place] = count.get(place, 0.0) + stack[1]
         stacks = [(node, library, samples * tick) for (node, library), samples in sorted(count.items())]
         place_series(timeline, stacks, number * length, (number + 1) * length)
     if not len(timeline):
@@ -182,14 +182,14 @@ class Slices:
     """Slices of a track in columns, in any order; frames are numbers."""
 
     def __init__(self) -> None:
-        self._begin, self._lasts, self._used = array("d"), array("d"), array("d")
+        self._begin, self._duration, self._used = array("d"), array("d"), array("d")
         self._frame = array("q")
         self._edges: list[tuple[float, bool, int]] = []
 
     def add(self, begin_s: float, lasts_s: float, used_s: float, frame: int) -> None:
         """Add a slice. used_s: its CPU time, or ALL."""
         self._begin.append(begin_s)
-        self._lasts.append(max(lasts_s, 0.0))
+        self._duration.append(max(lasts_s, 0.0))
         self._used.append(used_s)
         self._frame.append(frame)
 
@@ -202,10 +202,10 @@ class Slices:
         self._pair()
         stacks, inside = _Stacks(timeline.paths, frames), list[_Open]()
         now = 0.0
-        for begin, lasts, used, frame in self._in_order():
-            end = begin + lasts
+        for begin, duration, used, frame in self._in_order():
+            end = begin + duration
             now = _leave(inside, begin, now, timeline, stacks, thread)
-            while inside and inside[-1].end - begin < lasts / 2:  # it comes after that slice, whose end was rounded
+            while inside and inside[-1].end - begin < duration / 2:  # it comes after that slice, whose end was rounded
                 inside[-1].end = begin
                 now = _leave(inside, begin, now, timeline, stacks, thread)
             if inside:
@@ -232,21 +232,23 @@ class Slices:
             while left:
                 row = inside.pop()
                 many[self._frame[row]] -= 1
-                self._lasts[row] = time - self._begin[row]
+                self._duration[row] = time - self._begin[row]
                 left = frame not in (NO_NAME, self._frame[row])
         for row in inside:
-            self._lasts[row] = time - self._begin[row]
+            self._duration[row] = time - self._begin[row]
         self._edges.clear()
 
     def _in_order(self) -> Iterator[tuple[float, float, float, int]]:
         """Yield begin, duration, CPU time and frame, an outer slice before those inside it."""
-        begin, lasts, used = (np.frombuffer(each, dtype=np.float64) for each in (self._begin, self._lasts, self._used))
+        begin, duration, used = (
+            np.frombuffer(each, dtype=np.float64) for each in (self._begin, self._duration, self._used)
+        )
         frame = np.frombuffer(self._frame, dtype=np.int64)
-        used = np.where(np.isnan(used), lasts, used)
-        order = np.lexsort((-lasts, begin))
+        used = np.where(np.isnan(used), duration, used)
+        order = np.lexsort((-duration, begin))
         for at in range(0, len(order), PART):
             rows = order[at : at + PART]
-            yield from zip(*(each[rows].tolist() for each in (begin, lasts, used, frame)), strict=True)
+            yield from zip(*(each[rows].tolist() for each in (begin, duration, used, frame)), strict=True)
 
 
 def _leave(
@@ -271,7 +273,7 @@ class _Stacks:
 
     def __init__(self, paths: Paths, frames: Sequence[Frame]):
         self._paths, self._frames = paths, frames
-        self._known: dict[tuple[int, int], int] = {}
+        self._place_of: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[int, int, int]] = [(0, 0, 0)]
         self._places: dict[int, tuple[int, str]] = {}
 
@@ -280,7 +282,7 @@ class _Stacks:
         depth = self._rows[stack][2] + 1
         if depth > DEEPEST:
             return stack
-        number = self._known.setdefault((stack, frame), len(self._rows))
+        number = self._place_of.setdefault((stack, frame), len(self._rows))
         if number == len(self._rows):
             self._rows.append((stack, frame, depth))
         return number

@@ -183,10 +183,10 @@ class Timeline:
         numbers = (self._time, self._cpu, self._wall), (self._thread, self._node, self._library)
         seconds = (array("d", np.frombuffer(each, dtype=np.float64)[keep].tobytes()) for each in numbers[0])
         others = (array("q", np.frombuffer(each, dtype=np.int64)[keep].tobytes()) for each in numbers[1])
-        found = replace(self)
-        found._time, found._cpu, found._wall = seconds
-        found._thread, found._node, found._library = others
-        return found
+        selected = replace(self)
+        selected._time, selected._cpu, selected._wall = seconds
+        selected._thread, selected._node, selected._library = others
+        return selected
 
     def rescale(self, seconds: FloatArray) -> None:
         """Replace cpu_s, in the order in which samples were added."""
@@ -322,9 +322,9 @@ def _whole(
     weight = np.where(spread, 1, many)
     copies = np.where(spread, many, many > 0)
     rows = np.repeat(np.arange(len(order)), copies)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
+    tick_index = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
     last = np.maximum(np.repeat(many, copies), 1)
-    back = np.where(spread[rows], wall[order][rows] * (last - 1 - within) / last, 0.0)
+    back = np.where(spread[rows], wall[order][rows] * (last - 1 - tick_index) / last, 0.0)
     at = time[order][rows] - back
     again = np.argsort(at, kind="stable")
     rows = rows[again]
@@ -349,6 +349,6 @@ LEAST_S, MOST_S = 1e-5, 1.0
 def usual_distance(time_s: FloatArray, thread: IntArray, default_s: float) -> float:
     """Return the median distance between samples of a thread, both (s,); the default where no thread has two."""
     order = np.lexsort((time_s, thread))
-    apart, same = np.diff(time_s[order]), np.diff(thread[order]) == 0
-    same &= apart > 0
-    return float(np.clip(np.median(apart[same]), LEAST_S, MOST_S)) if same.any() else default_s
+    distance, same = np.diff(time_s[order]), np.diff(thread[order]) == 0
+    same &= distance > 0
+    return float(np.clip(np.median(distance[same]), LEAST_S, MOST_S)) if same.any() else default_s

@@ -92,8 +92,8 @@ class _Reader:
             device = track[0]
         self.kinds.add(kind)
         used = float(event["tdur"]) * US if "tdur" in event else ALL
-        lasts = float(event.get("dur", 0)) * US
-        slices[track].add(float(event["ts"]) * US, lasts, used, self._frame(name, kind, device))
+        duration = float(event.get("dur", 0)) * US
+        slices[track].add(float(event["ts"]) * US, duration, used, self._frame(name, kind, device))
 
     def _begin(self, event: dict[str, Any], track: Track) -> None:
         self.slices[track].edge(float(event["ts"]) * US, True, self._frame(str(event.get("name", ""))))
@@ -127,14 +127,14 @@ class _Reader:
         """Return the frames of a sample, outermost first; if it has none, one with the sample's name."""
         if not number:
             return [frame] if (frame := frame_of(name)) else []
-        found, seen = list[Frame](), set[str]()
-        while number in self.stack_frames and number not in seen:
-            seen.add(number)
-            known = self.stack_frames[number]
-            if frame := frame_of(str(known["name"])):
-                found.append(frame)
-            number = str(known.get("parent", ""))
-        return found[::-1]
+        frames, visited = list[Frame](), set[str]()
+        while number in self.stack_frames and number not in visited:
+            visited.add(number)
+            entry = self.stack_frames[number]
+            if frame := frame_of(str(entry["name"])):
+                frames.append(frame)
+            number = str(entry.get("parent", ""))
+        return frames[::-1]
 
 
 def read_trace_events(path: str) -> Imported:
@@ -199,9 +199,9 @@ def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
 
 
 def _add_profile(reader: _Reader, timeline: Timeline, profile: _Profile, thread: int) -> float:
-    found = {"nodes": profile.nodes, "samples": profile.samples}
+    document = {"nodes": profile.nodes, "samples": profile.samples}
     try:
-        return add_profile(timeline, found, times_of(profile.deltas, profile.start_us), thread)
+        return add_profile(timeline, document, times_of(profile.deltas, profile.start_us), thread)
     except HOSTILE:
         reader.damaged += 1
         return EVENT_S
@@ -240,28 +240,28 @@ def read_cpuprofile(path: str) -> Imported:
     return understood(path, "CPU profile of V8", lambda: _imported(document(path), path))
 
 
-def _imported(found: dict[str, Any], path: str) -> Imported:
-    if "head" in found:
-        found = {**found, "nodes": _flat(found["head"])}
+def _imported(document: dict[str, Any], path: str) -> Imported:
+    if "head" in document:
+        document = {**document, "nodes": _flat(document["head"])}
     timeline = Timeline("", Paths(), DEFAULT_S)
-    timeline.tick_s = add_profile(timeline, found, _times(found), 0)
+    timeline.tick_s = add_profile(timeline, document, _times(document), 0)
     timeline.app = script_of(timeline.paths)
     if not len(timeline):
         raise NoDataError(f"{path}: it contains no sample of running code")
     return Imported("cpuprofile", [timeline])
 
 
-def add_profile(timeline: Timeline, found: dict[str, Any], times: Sequence[float], thread: int) -> float:
+def add_profile(timeline: Timeline, document: dict[str, Any], times: Sequence[float], thread: int) -> float:
     """Add the samples of a profile, taken at the given times, seconds; return the typical time of a sample.
 
     Each sample stands for the time since the one before it. The time before the first is unknown.
     """
-    nodes = {node["id"]: node for node in found["nodes"]}
-    above = {child: node["id"] for node in found["nodes"] for child in node.get("children") or ()}
-    above |= {node["id"]: node["parent"] for node in found["nodes"] if "parent" in node}
+    nodes = {node["id"]: node for node in document["nodes"]}
+    above = {child: node["id"] for node in document["nodes"] for child in node.get("children") or ()}
+    above |= {node["id"]: node["parent"] for node in document["nodes"] if "parent" in node}
     stacks = {number: _stack(number, nodes, above) for number in nodes}
     # V8 may record several threads.
-    samples = sorted(zip(times, found["samples"], strict=True), key=lambda sample: sample[0])
+    samples = sorted(zip(times, document["samples"], strict=True), key=lambda sample: sample[0])
     tick = usual_distance(np.array([time for time, _ in samples]), np.zeros(len(samples), dtype=np.int64), DEFAULT_S)
     before = samples[0][0] - tick if samples else 0.0
     for time, number in samples:
@@ -276,37 +276,37 @@ def times_of(deltas: Sequence[Any], start: float) -> list[float]:
     return (np.cumsum([start, *map(float, deltas)])[1:] * US).tolist()  # type: ignore[no-any-return]
 
 
-def _times(found: dict[str, Any]) -> list[float]:
+def _times(document: dict[str, Any]) -> list[float]:
     """Return the times of samples, seconds. Without recorded times, samples are spread evenly."""
-    if "timeDeltas" in found:
-        return times_of(found["timeDeltas"], 0.0)
-    if "timestamps" in found:
-        return [(float(time) - float(found["timestamps"][0])) * US for time in found["timestamps"]]
-    lasted, many = float(found["endTime"]) - float(found["startTime"]), len(found["samples"])
+    if "timeDeltas" in document:
+        return times_of(document["timeDeltas"], 0.0)
+    if "timestamps" in document:
+        return [(float(time) - float(document["timestamps"][0])) * US for time in document["timestamps"]]
+    duration, many = float(document["endTime"]) - float(document["startTime"]), len(document["samples"])
     # Older profiles give their start and end in seconds.
-    return np.linspace(0.0, lasted * (1.0 if lasted < many else US), many + 1)[1:].tolist()  # type: ignore[no-any-return]
+    return np.linspace(0.0, duration * (1.0 if duration < many else US), many + 1)[1:].tolist()  # type: ignore[no-any-return]
 
 
 def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the nodes of a tree, as V8 wrote it up to 2015: each node contains its children and its function."""
-    found, left = list[dict[str, Any]](), [head]
+    nodes, left = list[dict[str, Any]](), [head]
     while left:
         node = left.pop()
         left += node["children"]
-        found.append({"id": node["id"], "callFrame": node, "children": [child["id"] for child in node["children"]]})
-    return found
+        nodes.append({"id": node["id"], "callFrame": node, "children": [child["id"] for child in node["children"]]})
+    return nodes
 
 
 def _stack(number: Any, nodes: dict[Any, Any], above: dict[Any, Any]) -> tuple[Frame, ...]:
     """Return the frames of a node, outermost first."""
     frames: list[Frame] = []
-    seen = 0
+    depth = 0
     while number is not None:
         frame = _frame(nodes[number]["callFrame"])
         if frame:
             frames.append(frame)
         number = above.get(number)
-        if (seen := seen + 1) > len(nodes):
+        if (depth := depth + 1) > len(nodes):
             raise ValueError("a cycle in its call tree")
     return tuple(reversed(frames))
 

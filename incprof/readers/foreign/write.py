@@ -75,7 +75,7 @@ def _metadata(timeline: Timeline, ticks: Ticks, layout: Layout, kind: str, rank:
         modules.append({"id": len(modules), "path": path, "build_id": None, **ends, "app": False, "counts": False})
     first = layout.modules[0]
     length = float(np.median(ticks.end_s - ticks.start_s))
-    said = {
+    fields = {
         "format": "incprof-stream", "version": VERSION, "tool": __version__, "imported": kind,
         "app": first.path.rpartition("/")[2] or first.path, "exe": first.path, "build_id": first.build_id,
         "argv": [first.path], "cwd": "", "host": "", "pid": timeline.pid or 0, "ppid": 0, "rank": rank, "ranks": None,
@@ -83,7 +83,7 @@ def _metadata(timeline: Timeline, ticks: Ticks, layout: Layout, kind: str, rank:
         "ordered": timeline.ordered, "start_unix_ns": timeline.start_unix_ns,
         "start_mono_ns": max(round(ticks.begins_s * NS), 0), "arch": "", "forked": False, "modules": modules,
     }  # fmt: skip
-    return json.dumps(said).encode("ascii")
+    return json.dumps(fields).encode("ascii")
 
 
 def _write_symbols(directory: Path, placed: Placed) -> None:
@@ -100,11 +100,11 @@ def _write_symbols(directory: Path, placed: Placed) -> None:
 def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: Layout) -> None:
     """Write interval after interval, each with its new nodes, samples, calls and counters."""
     nodes = _Nodes(timeline, layout)
-    borders = np.searchsorted(ticks.interval, np.arange(len(ticks.end_s) + 1))
+    bounds = np.searchsorted(ticks.interval, np.arange(len(ticks.end_s) + 1))
     calls: dict[int, list[tuple[int, int, int]]] = {}
     for (interval, frame), count in (timeline.calls or {}).items():
         calls.setdefault(interval, []).append((*layout.starts[function_of(frame)], count))
-    for number, (first, last) in enumerate(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)):
+    for number, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         here = slice(first, last)
         payload = nodes.new(ticks.node[here])
         if payload:
@@ -129,14 +129,14 @@ class _Nodes:
 
     def new(self, used: np.ndarray) -> bytes:
         """Return the payload for nodes that samples use for the first time; empty if there are none."""
-        wanted: set[int] = set()
+        new_nodes: set[int] = set()
         for node in np.unique(used[self.number[used] == 0]).tolist():
-            while node and not self.number[node] and node not in wanted:
-                wanted.add(node)
+            while node and not self.number[node] and node not in new_nodes:
+                new_nodes.add(node)
                 node = self._parent[node]
-        if not wanted:
+        if not new_nodes:
             return b""
-        rows = sorted(wanted)
+        rows = sorted(new_nodes)
         self.number[rows] = np.arange(self._written + 1, self._written + 1 + len(rows))
         first, self._written = self._written + 1, self._written + len(rows)
         number = self.number[rows]
@@ -166,13 +166,15 @@ def _counters(ticks: Ticks, here: slice, interval: int, *, ordered: bool) -> byt
     weight = int(ticks.weight[here].sum())
     cpu = weight * ticks.tick_s
     inside = np.clip(np.minimum(ticks.lives[:, 1], high) - np.maximum(ticks.lives[:, 0], low), 0.0, None)
-    alive = int(np.count_nonzero((ticks.lives[:, 0] < high) & (ticks.lives[:, 1] >= high)))
+    live_threads = int(np.count_nonzero((ticks.lives[:, 0] < high) & (ticks.lives[:, 1] >= high)))
     spans = [low, high, cpu, max(float(inside.sum()), high - low, cpu)]
     start, end, cpu_ns, thread_ns = (round(span * NS) for span in spans)
     # Without an order, each row stands for as many samples as it has ticks.
     samples = len(ticks.weight[here]) if ordered else weight
     lost = int(ticks.lost[interval])
-    return FIELDS.pack(start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, lost, 0, max(alive, 1))
+    return FIELDS.pack(
+        start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, lost, 0, max(live_threads, 1)
+    )
 
 
 def _arcs(calls: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
@@ -222,12 +224,12 @@ class Placed:
     @property
     def build_id(self) -> str:
         """A hash of this set of functions, 40 hexadecimal digits."""
-        said = hashlib.sha1(self.path.encode("utf-8", "replace"), usedforsecurity=False)
+        digest = hashlib.sha1(self.path.encode("utf-8", "replace"), usedforsecurity=False)
         for symbol in self.symbols:
-            said.update(f"\0{symbol.name}\0{symbol.address}\0{symbol.size}".encode("utf-8", "replace"))
+            digest.update(f"\0{symbol.name}\0{symbol.address}\0{symbol.size}".encode("utf-8", "replace"))
         for address, (_, file, line) in sorted(self.chains.items()):
-            said.update(f"\0{address}\0{file}\0{line}".encode("utf-8", "replace"))
-        return said.hexdigest()
+            digest.update(f"\0{address}\0{file}\0{line}".encode("utf-8", "replace"))
+        return digest.hexdigest()
 
 
 class Layout:
@@ -238,24 +240,26 @@ class Layout:
         self._paths = paths
         self._slots: dict[tuple[int, int], int] = {}
         self.starts: dict[Function, tuple[int, int]] = {}
-        found: dict[str, dict[Function, dict[tuple[str, int, str], list[tuple[int, int]]]]] = {program: {}}
+        functions_of: dict[str, dict[Function, dict[tuple[str, int, str], list[tuple[int, int]]]]] = {program: {}}
         begins: dict[Function, tuple[str, int]] = {}
         pairs = sorted(set(zip(paths.frame[1:], paths.called[1:], strict=True)))
         for frame in more:
-            found.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
+            functions_of.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
             _begin(begins, frame)
         for number, called in pairs:
             frame = paths.frames[number]
             if frame == ELIDED:
                 continue
-            places = found.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
+            places = functions_of.setdefault(frame.module or program, {}).setdefault(function_of(frame), {})
             name = paths.names[called] if called >= 0 else ""
             places.setdefault((frame.file, frame.line, name), []).append((number, called))
             _begin(begins, frame)
-        self.modules = [Placed(path, number) for number, path in enumerate([program, *sorted({*found} - {program})])]
+        self.modules = [
+            Placed(path, number) for number, path in enumerate([program, *sorted({*functions_of} - {program})])
+        ]
         for module in self.modules:
-            for function in sorted(found[module.path]):
-                self._place(module, function, found[module.path][function], begins.get(function))
+            for function in sorted(functions_of[module.path]):
+                self._place(module, function, functions_of[module.path][function], begins.get(function))
         if not self.modules[0].symbols:  # readers require symbols of a program
             self._place(self.modules[0], ("", "", ""), {}, None)
 
@@ -334,13 +338,13 @@ def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: 
     intervals, rate_hz = 0, DEFAULT_RATE_HZ
     for process in run.processes:
         for snapshot in files_of(process):
-            behind = f".{process.pid}" if process.pid is not None else ""
-            _copy(snapshot.path, target / f"gmon-{snapshot.number}.{process.rank}{behind}")
+            suffix = f".{process.pid}" if process.pid is not None else ""
+            _copy(snapshot.path, target / f"gmon-{snapshot.number}.{process.rank}{suffix}")
             if process is run.processes[0]:
                 intervals += 1
                 rates = [float(np.max(each.rate)) for each in read_gmon(snapshot.path).histograms if np.size(each.rate)]
                 rate_hz = max([rate for rate in rates if rate > 0], default=rate_hz)
-        said = {
+        metadata = {
             "format": "incprof-gmon", "version": VERSION, "tool": __version__, "imported": "gmon-dir",
             "app": Path(exe).name, "exe": path, "build_id": elf.build_id, "rank": process.rank, "ranks": None,
             "interval_s": interval_s, "rate_hz": rate_hz,
@@ -351,7 +355,7 @@ def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: 
                 }
             ],
         }  # fmt: skip
-        (target / f"gmon-meta.{process.rank}.json").write_text(json.dumps(said), encoding="ascii")
+        (target / f"gmon-meta.{process.rank}.json").write_text(json.dumps(metadata), encoding="ascii")
     return Path(exe).name, intervals, rate_hz
 
 
@@ -376,11 +380,11 @@ def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> b
 def varints(values: UintArray) -> bytes:
     """Return numbers as consecutive LEB128."""
     septets = np.zeros((len(values), MAX_BYTES), dtype=np.uint8)
-    rest, length = values.copy(), np.ones(len(values), dtype=np.int64)
+    remaining, length = values.copy(), np.ones(len(values), dtype=np.int64)
     for at in range(MAX_BYTES):
-        septets[:, at] = (rest & np.uint64(0x7F)).astype(np.uint8)
-        rest >>= np.uint64(7)
-        more = rest > 0
+        septets[:, at] = (remaining & np.uint64(0x7F)).astype(np.uint8)
+        remaining >>= np.uint64(7)
+        more = remaining > 0
         septets[more, at] |= 0x80
         length += more
     return septets[np.arange(MAX_BYTES) < length[:, None]].tobytes()

@@ -24,7 +24,7 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SeriesRequest:
     """The requested part of a file.
 
     Attributes:
@@ -63,24 +63,24 @@ class Series:
     notes: tuple[str, ...] = ()
 
 
-def columns_of(names: Sequence[str], wanted: Wanted, where: str) -> tuple[list[int], int | None]:
+def columns_of(names: Sequence[str], request: SeriesRequest, where: str) -> tuple[list[int], int | None]:
     """Return the positions of the one or two requested columns, and of the time, if there is one.
 
     Raises:
         UsageError: a column is missing, or there are several and none was named.
     """
-    if wanted.time in (None, "none"):
-        time = time_among(names) if wanted.time is None else None
+    if request.time in (None, "none"):
+        time = time_among(names) if request.time is None else None
     else:
-        time = position(names, str(wanted.time), where)
-    if wanted.column is None:
+        time = position(names, str(request.time), where)
+    if request.column is None:
         others = [at for at in range(len(names)) if at != time]
         if len(others) == 1:
             return others, time
         if not others and time is not None:
             return [time], None
         raise UsageError(f"{where} has {len(others)} columns: name one with --column ({listed(names, others)})")
-    return [position(names, part, where) for part in _ratio(names, wanted.column)], time
+    return [position(names, part, where) for part in _ratio(names, request.column)], time
 
 
 def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
@@ -98,9 +98,9 @@ def position(names: Sequence[str], name: str, where: str) -> int:
     if re.fullmatch("[0-9]{1,9}", name) and 1 <= int(name) <= len(names):
         return int(name) - 1
     called = canonical_names(names)
-    wanted = canonical(name) or name
-    if wanted in called:
-        return called.index(wanted)
+    canonical_name = canonical(name) or name
+    if canonical_name in called:
+        return called.index(canonical_name)
     raise UsageError(f"{where} has no column {name!r}: there are {listed(names, range(len(names)))}")
 
 
@@ -127,7 +127,7 @@ def shown(name: str) -> str:
 
 
 def series_from(
-    columns: Sequence[FloatArray], time: FloatArray | None, name: str, where: str, wanted: Wanted
+    columns: Sequence[FloatArray], time: FloatArray | None, name: str, where: str, request: SeriesRequest
 ) -> Series:
     """Return a series from one column, or the ratio of two, after checking every number of it.
 
@@ -138,40 +138,41 @@ def series_from(
     if len(columns) == 2:
         with np.errstate(all="ignore"):  # values that are not finite are reported below
             values = values / columns[1]
-    if len(values) > wanted.most:
+    if len(values) > request.most:
         raise UsageError(
-            f"{where} holds more than {wanted.most} samples: take a part with --range A:B, or raise --most"
+            f"{where} holds more than {request.most} samples: take a part with --range A:B, or raise --most"
         )
     if not len(values):
-        raise NoDataError(f"{where}: no sample" + (" in that range" if wanted.first or wanted.last else ""))
+        raise NoDataError(f"{where}: no sample" + (" in that range" if request.first or request.last else ""))
     if not (finite := np.isfinite(values)).all():
         row = int(np.argmin(finite))
         raise NoDataError(
-            f"{where}: sample {wanted.first + row + 1} of {name} is {values[row]:g}, and {int((~finite).sum())} in all "
+            f"{where}: sample {request.first + row + 1} of {name} is {values[row]:g}, and "
+            f"{int((~finite).sum())} in all "
             "are not finite: repair them, or take a part with --range A:B"
         )
     if (large := np.abs(values) > LARGEST).any():
         row = int(np.argmax(large))
-        raise NoDataError(f"{where}: sample {wanted.first + row + 1} of {name} is {values[row]:g}: too large a number")
-    interval, notes = (None, ()) if time is None else _spacing(time, where, wanted)
+        raise NoDataError(f"{where}: sample {request.first + row + 1} of {name} is {values[row]:g}: too large a number")
+    interval, notes = (None, ()) if time is None else _spacing(time, where, request)
     return Series(values, name, interval, notes)
 
 
-def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None, tuple[str, ...]]:
+def _spacing(time: FloatArray, where: str, request: SeriesRequest) -> tuple[float | None, tuple[str, ...]]:
     """Return the time between samples, and a note if it varies."""
     if not np.isfinite(time).all():
         row = int(np.argmin(np.isfinite(time))) + 1
-        raise NoDataError(f"{where}: the time of sample {wanted.first + row} is {time[row - 1]:g}")
+        raise NoDataError(f"{where}: the time of sample {request.first + row} is {time[row - 1]:g}")
     if (large := np.abs(time) > LARGEST).any():
         row = int(np.argmax(large))
-        raise NoDataError(f"{where}: the time of sample {wanted.first + row + 1} is {time[row]:g}: too large a number")
+        raise NoDataError(f"{where}: the time of sample {request.first + row + 1} is {time[row]:g}: too large a number")
     steps = np.diff(time)
     if not len(steps):
         return None, ()
     if (steps <= 0).any():
         row = int(np.argmax(steps <= 0)) + 1
         raise NoDataError(
-            f"{where}: time does not increase: sample {wanted.first + row + 1} is at {time[row]:g} after "
+            f"{where}: time does not increase: sample {request.first + row + 1} is at {time[row]:g} after "
             f"{time[row - 1]:g}: sort the samples, or take --time none"
         )
     interval = float(np.median(steps))
@@ -220,7 +221,7 @@ def is_perf(line: str) -> bool:
     return _separated(line) is not None or (match is not None and "," not in line.split()[0])
 
 
-def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
+def read_perf(lines: Iterable[str], where: str, request: SeriesRequest) -> Series:
     """Read the event that --column names, or the ratio of two.
 
     Raises: as read_series; NoDataError also if an event was not counted.
@@ -236,17 +237,17 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
         if missing := UNAVAILABLE.match(count):
             event.why.add(missing[1])
         event.count.append(_number_of(count))
-        if len(event.count) >= wanted.rows:
+        if len(event.count) >= request.rows:
             break
     names = list(events)
-    chosen, _ = columns_of(names, Wanted(column=wanted.column), where)
-    for at in chosen:
+    selected, _ = columns_of(names, SeriesRequest(column=request.column), where)
+    for at in selected:
         _refuse_uncounted(events[names[at]], names[at], where)
-    lengths = {len(events[names[at]].count) for at in chosen}
-    part = slice(wanted.first, min(min(lengths), wanted.rows))
-    columns = [np.array(events[names[at]].count[part]) for at in chosen]
-    time_s = None if wanted.time == "none" else np.array(events[names[chosen[0]]].time[part])
-    return series_from(columns, time_s, "/".join(names[at] for at in chosen), where, wanted)
+    lengths = {len(events[names[at]].count) for at in selected}
+    part = slice(request.first, min(min(lengths), request.rows))
+    columns = [np.array(events[names[at]].count[part]) for at in selected]
+    time_s = None if request.time == "none" else np.array(events[names[selected[0]]].time[part])
+    return series_from(columns, time_s, "/".join(names[at] for at in selected), where, request)
 
 
 def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatArray]:
@@ -261,8 +262,8 @@ def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatA
             time, text, name = parsed
             names.setdefault(name, len(names))
             row, count = rows.setdefault(time, {}), _number_of(text)
-            known = [each for each in (row.get(name, np.nan), count) if each == each]
-            row[name] = sum(known) if known else np.nan
+            measured = [each for each in (row.get(name, np.nan), count) if each == each]
+            row[name] = sum(measured) if measured else np.nan
     values = np.full((len(rows), len(names)), np.nan)
     for at, row in enumerate(rows.values()):
         for name, count in row.items():
@@ -276,8 +277,8 @@ class PerfRows:
     The lines of the first interval determine the events; they are kept until it is over.
     """
 
-    def __init__(self, where: str, wanted: Wanted):
-        self.where, self.wanted = where, wanted
+    def __init__(self, where: str, request: SeriesRequest):
+        self.where, self.request = where, request
         self.name = ""
         self._first: list[tuple[float, str, str]] = []
         self._events: list[str] = []
@@ -296,19 +297,19 @@ class PerfRows:
             return self._value(*parsed)
         begun = []
         if len(self._first) >= MOST_EVENTS or (self._first and parsed[0] != self._first[0][0]):
-            begun = self.rest()
+            begun = self.remaining()
         if self._events:
             return begun + self._value(*parsed)
         self._first.append(parsed)
         return []
 
-    def rest(self) -> list[float]:
+    def remaining(self) -> list[float]:
         """Return the value of the first interval, if it was not returned yet: that interval is over."""
         if self._events or not self._first:
             return []
         names = list(dict.fromkeys(name for _, _, name in self._first))
-        chosen, _ = columns_of(names, Wanted(column=self.wanted.column), self.where)
-        self._events = [names[at] for at in chosen]
+        selected, _ = columns_of(names, SeriesRequest(column=self.request.column), self.where)
+        self._events = [names[at] for at in selected]
         self.name = "/".join(self._events)
         return [value for parsed in self._first for value in self._value(*parsed)]
 

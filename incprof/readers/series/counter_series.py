@@ -67,8 +67,8 @@ def read_counters(path: str) -> CounterSeries:
 
 def _read(lines: Iterator[str], where: str) -> CounterSeries:
     """Read the lines of a file."""
-    said: list[str] = []
-    rows = _without_comments(lines, said)
+    comments: list[str] = []
+    rows = _without_comments(lines, comments)
     first = next(rows, None)
     if first is None:
         raise NoDataError(f"{where}: empty")
@@ -79,8 +79,8 @@ def _read(lines: Iterator[str], where: str) -> CounterSeries:
         raise NoDataError(f"{where}: no row of counters")
     if not (np.isfinite(time).all() and (np.diff(time) > 0).all()):
         raise NoDataError(f"{where}: its times do not increase: sort the rows")
-    begun, host = next(((float(m[1]), m[2]) for line in said if (m := BEGUN.match(line))), (None, None))
-    notes = [printable(m[1]) for line in said if (m := NOTE.match(line))]
+    begun, host = next(((float(m[1]), m[2]) for line in comments if (m := BEGUN.match(line))), (None, None))
+    notes = [printable(m[1]) for line in comments if (m := NOTE.match(line))]
     step = float(np.median(np.diff(time))) if len(time) > 1 else float(time[0])
     unit = next((unit for limit, unit in UNITS if time[0] > limit), None)
     if begun is None and unit is not None and len(time) > 1:
@@ -89,16 +89,16 @@ def _read(lines: Iterator[str], where: str) -> CounterSeries:
         time, step = time * unit - begun, step * unit
     # Counts before the first row start with sampling, unless the times are those of a clock.
     start = np.concatenate([[0.0 if time[0] < 2 * step else time[0] - step], time[:-1]])
-    simulated = next((printable(m[1]) for line in said if (m := SIMULATED.match(line))), None)
+    simulated = next((printable(m[1]) for line in comments if (m := SIMULATED.match(line))), None)
     series = CounterSeries(tuple(names), values, start, time, begun, host, tuple(notes[:MOST_NOTES]))
     return replace(series, power=power_of(series, simulated))
 
 
-def _without_comments(lines: Iterable[str], said: list[str]) -> Iterator[str]:
-    """Yield the rows; comments go into `said`."""
+def _without_comments(lines: Iterable[str], comments: list[str]) -> Iterator[str]:
+    """Yield the rows; comments go into `comments`."""
     for line in lines:
         if line.startswith("#"):
-            said.append(line.rstrip("\r\n"))
+            comments.append(line.rstrip("\r\n"))
         elif line.strip():
             yield line
 
@@ -110,15 +110,15 @@ def _table(first: str, rows: Iterator[str], where: str) -> tuple[list[str], Floa
     if not form.header or time is None:
         raise UsageError(f"{where}: no column of times (time_s): counters need the time of each row")
     keep = [at for at in range(len(form.names)) if at != time]
-    found: list[list[float]] = []
+    values: list[list[float]] = []
     for line in rows:
         fields = form.fields(form.row(line))
         if len(fields) < len(form.names):
             continue  # the last row of a file that is still being written
-        found.append([_finite(fields[at]) for at in (time, *keep)])
-        if len(found) * len(form.names) > MOST_NUMBERS:
+        values.append([_finite(fields[at]) for at in (time, *keep)])
+        if len(values) * len(form.names) > MOST_NUMBERS:
             raise UsageError(f"{where} holds more than {MOST_NUMBERS} numbers: record a part, or longer intervals")
-    table = np.array(found, dtype=np.float64).reshape(len(found), 1 + len(keep))
+    table = np.array(values, dtype=np.float64).reshape(len(values), 1 + len(keep))
     return [form.names[at] for at in keep], table[:, 0], table[:, 1:]
 
 
@@ -160,10 +160,10 @@ def rates_of(table: Table, node: str) -> NodeSeries:
         gaps = gaps[:0]
     columns = [_rate(column, column.values[order], times - starts, period, gaps, notes) for column in table.columns]
     kept = [(column, values) for column, values in columns if np.isfinite(values).any()]
-    _tell(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
-    seen = zip(table.columns, columns, strict=True)
-    grow = [before.name for before, (now, _) in seen if before.kind is None and now.kind is Kind.TOTAL]
-    _tell(notes, "treated as counters, because they only grow", grow)
+    _add_note(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
+    column_pairs = zip(table.columns, columns, strict=True)
+    grow = [before.name for before, (now, _) in column_pairs if before.kind is None and now.kind is Kind.TOTAL]
+    _add_note(notes, "treated as counters, because they only grow", grow)
     if not kept:
         raise ValueError("no column with a number")
     values = np.stack([values for _, values in kept], axis=1)
@@ -192,18 +192,18 @@ def _is_before(table: Table, times: FloatArray) -> bool:
 
 def _in_time(table: Table, notes: list[str]) -> IntArray:
     """Return the rows in order of time, each time once: its last row."""
-    known = np.flatnonzero(np.isfinite(table.times))
-    order = known[np.argsort(table.times[known], kind="stable")]
+    timed = np.flatnonzero(np.isfinite(table.times))
+    order = timed[np.argsort(table.times[timed], kind="stable")]
     times = table.times[order]
     last = np.concatenate([times[1:] > times[:-1], [True]]) if len(times) else np.zeros(0, dtype=np.bool_)
-    if len(known) < len(table.times):
-        notes.append(f"{len(table.times) - len(known)} rows without a time are left out")
-    if (np.diff(table.times[known]) < 0).any():
+    if len(timed) < len(table.times):
+        notes.append(f"{len(table.times) - len(timed)} rows without a time are left out")
+    if (np.diff(table.times[timed]) < 0).any():
         notes.append("rows were not in the order of their times: sorted")
     if not last.all():
         notes.append(f"{int((~last).sum())} rows have the time of another one: the last of them counts")
-    found: IntArray = order[last]
-    return found
+    distinct: IntArray = order[last]
+    return distinct
 
 
 def _rate(
@@ -227,11 +227,11 @@ def _rate(
 
 def _only_grows(values: FloatArray) -> bool:
     """Return whether a column of unknown kind is a counter: it grows, and hardly ever decreases."""
-    known = values[np.isfinite(values)]
-    steps = np.diff(known)
+    finite = values[np.isfinite(values)]
+    steps = np.diff(finite)
     down = int((steps < 0).sum())
     return (
-        len(known) >= MANY and bool((steps > 0).any()) and down <= max(1, len(steps) // 100) and down * 4 < len(steps)
+        len(finite) >= MANY and bool((steps > 0).any()) and down <= max(1, len(steps) // 100) and down * 4 < len(steps)
     )
 
 
@@ -241,15 +241,15 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
     Rows without a reading get the average up to the next reading.
     """
     rates = np.full(len(values), np.nan)
-    known = np.flatnonzero(np.isfinite(values))
-    if len(known) < 2:
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) < 2:
         return rates
     ends = np.cumsum(lengths)
-    grown, spans = np.diff(values[known]), np.diff(ends[known])
+    grown, spans = np.diff(values[finite]), np.diff(ends[finite])
     fell = grown < 0
     if fell.any():
         fastest = float((grown[~fell] / spans[~fell]).max()) if (~fell).any() else 0.0
-        turned = _wrapped_growth(values[known], grown, spans, fastest)
+        turned = _wrapped_growth(values[finite], grown, spans, fastest)
         round_ = int((fell & np.isfinite(turned)).sum())
         anew = int(fell.sum()) - round_
         grown = np.where(fell, turned, grown)
@@ -258,20 +258,20 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
         if anew:
             notes.append(f"{name} restarted {anew} times: no value there")
     # A reading covers all rows since the one before.
-    row_of = np.searchsorted(known, np.arange(known[0] + 1, known[-1] + 1))
-    rates[known[0] + 1 : known[-1] + 1] = (grown / spans)[row_of - 1]
+    row_of = np.searchsorted(finite, np.arange(finite[0] + 1, finite[-1] + 1))
+    rates[finite[0] + 1 : finite[-1] + 1] = (grown / spans)[row_of - 1]
     return rates
 
 
 def _wrapped_growth(values: FloatArray, grown: FloatArray, spans: FloatArray, fastest: float) -> FloatArray:
     """Return the growth of each step if the counter wrapped, NaN where that is impossible."""
-    found = np.full(len(grown), np.nan)
-    for turn in TURNS:
-        if values.max() < turn:
-            by_turn = grown + turn
+    growth = np.full(len(grown), np.nan)
+    for modulus in TURNS:
+        if values.max() < modulus:
+            by_turn = grown + modulus
             likely = (by_turn >= 0) & (by_turn <= MOST_FASTER * fastest * spans)
-            found = np.where(np.isnan(found) & likely, by_turn, found)
-    return found
+            growth = np.where(np.isnan(growth) & likely, by_turn, growth)
+    return growth
 
 
 def _with_gaps(
@@ -285,7 +285,7 @@ def _with_gaps(
     return np.insert(times, gaps, times[gaps] - period), np.insert(values, gaps, np.nan, axis=0)
 
 
-def _tell(notes: list[str], what: str, names: list[str]) -> None:
+def _add_note(notes: list[str], what: str, names: list[str]) -> None:
     """Add a note on columns, if there are any, of at most one line."""
     if names:
         notes.append(f"{what}: {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}")

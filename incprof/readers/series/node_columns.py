@@ -53,13 +53,15 @@ def tables_of(
     usable = np.isfinite(times) & (sum(np.isfinite(values[name]) for name in kept) > np.zeros(len(times)))
     if not usable.any():
         raise NoDataError(f"{where}: no row with a time and a number")
-    found = []
+    tables = []
     for node, rows in _nodes(columns[at_node] if at_node else None, len(times), where):
         if not usable[rows].any():
             continue  # a node that was off
-        mine = tuple(understood(printable(name), values[name][rows]) for name in kept)
-        found.append(Table(where, node, times[rows], mine, by_clock, simulated=simulated, notes=notes + of_times))
-    return found
+        columns_of_node = tuple(understood(printable(name), values[name][rows]) for name in kept)
+        tables.append(
+            Table(where, node, times[rows], columns_of_node, by_clock, simulated=simulated, notes=notes + of_times)
+        )
+    return tables
 
 
 def is_counter(name: str, names: list[str]) -> bool:
@@ -92,9 +94,9 @@ def numbers(column: npt.NDArray[Any]) -> FloatArray:
     if column.dtype.kind not in "biuf":
         return np.full(len(column), np.nan)
     with np.errstate(all="ignore"):
-        found = column.astype(np.float64)
-        found[~(np.abs(found) <= LARGEST)] = np.nan
-    return found
+        values = column.astype(np.float64)
+        values[~(np.abs(values) <= LARGEST)] = np.nan
+    return values
 
 
 def times_of(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, ...]]:
@@ -119,11 +121,11 @@ def _from_dates(column: npt.NDArray[Any]) -> tuple[FloatArray, bool, tuple[str, 
     without_zone = 0
     for at, text in enumerate(column):
         try:
-            found = datetime.fromisoformat(str(text).strip())
+            date = datetime.fromisoformat(str(text).strip())
         except ValueError:
             continue
-        without_zone += found.tzinfo is None
-        times[at] = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        without_zone += date.tzinfo is None
+        times[at] = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     return times, True, ("its times have no time zone: assuming UTC",) if without_zone else ()
 
 
@@ -196,7 +198,7 @@ def own_kind(name: str) -> Kind:
 
 def _scale(words: tuple[tuple[re.Pattern[str], float], ...], name: str) -> float | None:
     """Return the scale of the unit in a name."""
-    return next((worth for pattern, worth in words if pattern.search(name)), None)
+    return next((scale for pattern, scale in words if pattern.search(name)), None)
 
 
 # Choose the column that is a node's power.
@@ -218,9 +220,9 @@ def with_power(series: NodeSeries) -> NodeSeries:
     if not watts:
         return series
     for words in WHOLE:
-        found = [name for name in watts if re.search(words, name, re.IGNORECASE) and not _is_part(name, words)]
-        if found:
-            return _chosen(series, found[0], watts)
+        candidates = [name for name in watts if re.search(words, name, re.IGNORECASE) and not _is_part(name, words)]
+        if candidates:
+            return _with_power_column(series, candidates[0], watts)
     parts = [name for name in watts if RAPL.search(name) and "core" not in name]
     if len(parts) > 1 and SUM not in series.names:
         total: FloatArray = np.sum([series.column(name) for name in parts], axis=0)
@@ -232,7 +234,7 @@ def with_power(series: NodeSeries) -> NodeSeries:
             notes=(*series.notes, f"{SUM} is {' + '.join(parts)}: processors and memory, not the whole node"),
         )
         return replace(series, power=SUM)
-    return _chosen(series, watts[0], watts)
+    return _with_power_column(series, watts[0], watts)
 
 
 def _is_part(name: str, words: str) -> bool:
@@ -240,7 +242,7 @@ def _is_part(name: str, words: str) -> bool:
     return words.startswith("node") and PART.search(name) is not None
 
 
-def _chosen(series: NodeSeries, name: str, watts: list[str]) -> NodeSeries:
+def _with_power_column(series: NodeSeries, name: str, watts: list[str]) -> NodeSeries:
     notes = list(series.notes)
     if len(watts) > 1 or PART.search(name):
         notes.append(f"power is {name}" + (", a part of the node" if PART.search(name) else ""))

@@ -84,9 +84,9 @@ def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
 def _header_of_separate_file(path: str) -> str | None:
     """Return the header line that LDMS wrote into a separate file."""
     place = Path(path)
-    for beside in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):
-        header = place.with_name(beside)
-        if beside != place.name and header.is_file():
+    for file_name in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):
+        header = place.with_name(file_name)
+        if file_name != place.name and header.is_file():
             names = read_input(header, 1 << 20).decode("utf-8", "replace").strip().splitlines()
             return names[0].lstrip("#") + "\n" if names else None
     return None
@@ -284,29 +284,29 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
     """
     is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-    rest, quiet, told = "", time.monotonic(), time.monotonic()
+    remaining, last_data_s, last_report_s = "", time.monotonic(), time.monotonic()
     while True:
-        asked = time.monotonic()
+        now_s = time.monotonic()
         piece = _piece(descriptor, where, is_file)
         if piece:
-            *whole, rest = (rest + decoder.decode(piece)).split("\n")
+            *whole, remaining = (remaining + decoder.decode(piece)).split("\n")
             yield from (line + "\n" for line in whole)
-            if len(rest) > LONGEST_LINE:
+            if len(remaining) > LONGEST_LINE:
                 raise NoDataError(
                     f"{where}: a line of more than {LONGEST_LINE} characters: expected a row or an event in each line"
                 )
-            quiet = time.monotonic()
+            last_data_s = time.monotonic()
         elif piece is not None and not is_file:
             break
-        if not piece or (not is_file and time.monotonic() - told >= PAUSE_S):
+        if not piece or (not is_file and time.monotonic() - last_report_s >= PAUSE_S):
             yield ""
-            told = time.monotonic()
+            last_report_s = time.monotonic()
         if is_file and not piece:
-            if asked - quiet >= idle:
+            if now_s - last_data_s >= idle:
                 break
             time.sleep(min(PAUSE_S, idle))
-    if rest:
-        yield rest
+    if remaining:
+        yield remaining
 
 
 def _piece(descriptor: int, where: str, is_file: bool) -> bytes | None:

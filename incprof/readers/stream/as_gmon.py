@@ -60,23 +60,23 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
     arcs: list[Totals] = []
     bins: list[Totals] = []
     with Source(process.path) as source:
-        found = collect(source)
-        for chunk in chunks(found):
+        collected = collect(source)
+        for chunk in chunks(collected):
             images = [
                 i
-                for i in parse_images(found, chunk)
+                for i in parse_images(collected, chunk)
                 if i.module == 0 and (libs in ("named", "caller") or not i.library)
             ]
             if images:
                 arcs.append(_arc_totals(images))
                 bins.append(_bin_totals(images))
-    if not arcs and (kind := found.metadata.raw.get("imported")):
+    if not arcs and (kind := collected.metadata.raw.get("imported")):
         raise NoDataError(
             f"{process.path}: imported from {kind}, which has no addresses: take another format than gprof"
         )
     if not arcs:
         raise NoDataError(f"{process.path}: no complete interval: there is nothing to export")
-    rate = min(max(round(found.metadata.rate_hz), 1), 2**31)
+    rate = min(max(round(collected.metadata.rate_hz), 1), 2**31)
     (from_pc, self_pc), count = added_up(arcs)
     (address,), ticks = added_up(bins)
     return GmonTotals(address, ticks, from_pc, self_pc, count, rate)

@@ -107,9 +107,9 @@ def _decode_blocks(payloads: Sequence[ByteArray], limit: int) -> _Blocks:
 
     count[~good] = 0
     start = np.cumsum(count) - count
-    within = np.arange(count.sum(), dtype=np.int64) - np.repeat(start, count)
-    table = values[(np.repeat(heads, count) + HEAD + FIELDS * within)[:, None] + np.arange(FIELDS)]
-    number = np.repeat(first, count) + within
+    position = np.arange(count.sum(), dtype=np.int64) - np.repeat(start, count)
+    table = values[(np.repeat(heads, count) + HEAD + FIELDS * position)[:, None] + np.arange(FIELDS)]
+    number = np.repeat(first, count) + position
     parent = number - np.minimum(table[:, 0], np.uint64(2**62)).astype(np.int64)
     module = np.minimum(table[:, 1], np.uint64(2**31)).astype(np.int64)
     address = _undelta(unzigzag(table[:, 2]), count)
@@ -124,11 +124,11 @@ def _placed(blocks: _Blocks, used: Sequence[int], begin: int, following: int, ho
     size = following - begin
     parent, address = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     module, lost = np.full(size, BROKEN_MODULE, dtype=np.int64), np.ones(size, dtype=bool)
-    chosen = np.array(used, dtype=np.int64)
-    count = blocks.count[chosen]
-    within = np.arange(count.sum(), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
-    number = np.repeat(blocks.first[chosen] - begin, count) + within
-    row = np.repeat(blocks.start[chosen], count) + within
+    selected = np.array(used, dtype=np.int64)
+    count = blocks.count[selected]
+    position = np.arange(count.sum(), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+    number = np.repeat(blocks.first[selected] - begin, count) + position
+    row = np.repeat(blocks.start[selected], count) + position
     parent[number], module[number], address[number] = blocks.parent[row], blocks.module[row], blocks.address[row]
     lost[number] = False
     return Nodes(parent, module, address, lost, hole)
@@ -202,9 +202,9 @@ def _record_starts(values: UintArray, starts: IntArray, ends: IntArray) -> tuple
 
     reached = np.zeros(m + 1, dtype=bool)
     reached[starts] = True
-    known = -1
-    while (now := int(np.count_nonzero(reached))) != known:
-        known = now
+    previous = -1
+    while (now := int(np.count_nonzero(reached))) != previous:
+        previous = now
         reached[follow[np.flatnonzero(reached)]] = True
         follow = follow[follow]
     start = np.flatnonzero(reached[:m])
@@ -261,16 +261,16 @@ def decode_rows(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, B
     A well-formed payload is a sequence of complete numbers of at most 10 bytes each; any other yields no number.
     """
     good = np.array([not len(payload) or payload[-1] < 0x80 for payload in payloads], dtype=bool)
-    numbers, per_payload, overlong = _decode_complete(_chosen(payloads, good))
+    numbers, per_payload, overlong = _decode_complete(_selected(payloads, good))
     if overlong.any():
         good[np.flatnonzero(good)[overlong]] = False
-        numbers, per_payload, _ = _decode_complete(_chosen(payloads, good))
+        numbers, per_payload, _ = _decode_complete(_selected(payloads, good))
     counts = np.zeros(len(payloads), dtype=np.int64)
     counts[good] = per_payload
     return numbers, counts, good
 
 
-def _chosen(payloads: Sequence[ByteArray], which: BoolArray) -> Sequence[ByteArray]:
+def _selected(payloads: Sequence[ByteArray], which: BoolArray) -> Sequence[ByteArray]:
     """Return the selected payloads."""
     return payloads if which.all() else [payloads[index] for index in np.flatnonzero(which).tolist()]
 

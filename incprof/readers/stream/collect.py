@@ -85,44 +85,44 @@ def collect(source: Source, kinds: tuple[int, ...] = DATA) -> Collected:
 
     Raises: NoDataError if it is not a stream or has no metadata.
     """
-    found = Collected(source, first_metadata(source), {}, kinds=kinds)
-    found.modules = {module.id: module for module in found.metadata.modules}
-    found.damage = Damage(source.holes, source.torn)
-    sorter = Sorter(found)
-    for image in stream_files.walk(source, found.damage):
+    collected = Collected(source, first_metadata(source), {}, kinds=kinds)
+    collected.modules = {module.id: module for module in collected.metadata.modules}
+    collected.damage = Damage(source.holes, source.torn)
+    sorter = Sorter(collected)
+    for image in stream_files.walk(source, collected.damage):
         sorter.take(image)
-    if found.damage.torn or sorter.pending:
-        found.lost += 1
-    return found
+    if collected.damage.torn or sorter.pending:
+        collected.lost += 1
+    return collected
 
 
 class Sorter:
     """Takes the images of a stream in file order. pending: images of the incomplete interval."""
 
-    def __init__(self, found: Collected):
-        self.found = found
+    def __init__(self, collected: Collected):
+        self.collected = collected
         self.pending: list[Image] = []
         self._suspect: int | None = None
         self._last = -1
 
     def take(self, image: Image) -> bool:
         """Take the next image; return whether it completed its interval."""
-        found = self.found
+        collected = self.collected
         if image.after_hole:
-            self._suspect = _after_hole(found, image, self.pending)
+            self._suspect = _after_hole(collected, image, self.pending)
         if image.kind == stream_files.INTERVAL:
-            _commit(found, image, self.pending, spoiled=image.interval == self._suspect)
+            _commit(collected, image, self.pending, spoiled=image.interval == self._suspect)
             self.pending, self._suspect, self._last = [], None, image.interval
             return True
         if image.kind == stream_files.NODES:
             self.pending.append(image)
             if image.interval > self._last + 1:
-                found.nodes.append(None)
-            found.nodes.append(found.source.array_at(image.offset, image.length).copy())
-        elif image.kind in found.kinds:
+                collected.nodes.append(None)
+            collected.nodes.append(collected.source.array_at(image.offset, image.length).copy())
+        elif image.kind in collected.kinds:
             self.pending.append(image)
         else:
-            _take_object(found, image)
+            _take_object(collected, image)
         return False
 
 
@@ -145,41 +145,41 @@ def first_metadata(source: Source) -> Metadata:
     raise NoDataError(f"{where}: the stream has no metadata, its start is damaged: record the program again")
 
 
-def _after_hole(found: Collected, image: Image, pending: list[Image]) -> int:
+def _after_hole(collected: Collected, image: Image, pending: list[Image]) -> int:
     """Discard images that a hole may have separated; return the interval whose start the hole may have swallowed."""
     if any(other.interval != image.interval for other in pending):
-        found.lost += 1
+        collected.lost += 1
     pending.clear()
-    found.nodes.append(None)
+    collected.nodes.append(None)
     return image.interval
 
 
-def _take_object(found: Collected, image: Image) -> None:
+def _take_object(collected: Collected, image: Image) -> None:
     """Take an image that belongs to the run: new modules, or its end."""
     if image.kind == stream_files.END:
-        found.ended = True
+        collected.ended = True
     elif image.kind == stream_files.MODULES:
         try:
-            text = found.source.bytes_at(image.offset, min(image.length, MOST_BYTES))
-            modules = parse_modules(text, found.source.path)
+            text = collected.source.bytes_at(image.offset, min(image.length, MOST_BYTES))
+            modules = parse_modules(text, collected.source.path)
         except NoDataError:
-            found.bad_images += 1
+            collected.bad_images += 1
             return
         for module in modules:
-            found.modules.setdefault(module.id, module)
+            collected.modules.setdefault(module.id, module)
 
 
-def _commit(found: Collected, last: Image, pending: list[Image], *, spoiled: bool) -> None:
+def _commit(collected: Collected, last: Image, pending: list[Image], *, spoiled: bool) -> None:
     """Close an interval with its kind-2 image, or count it as lost."""
     n = min(last.length // 8, COUNTERS)
-    counters = struct.unpack(f"<{n}Q", found.source.bytes_at(last.offset, 8 * n)) + (0,) * (COUNTERS - n)
-    if spoiled or not max(found.end_ns, counters[0]) < counters[1] < MAX_NS:
-        found.lost += 1
+    counters = struct.unpack(f"<{n}Q", collected.source.bytes_at(last.offset, 8 * n)) + (0,) * (COUNTERS - n)
+    if spoiled or not max(collected.end_ns, counters[0]) < counters[1] < MAX_NS:
+        collected.lost += 1
         return
     members = [image for image in pending if image.interval == last.interval]
-    found.bad_images += len(pending) - len(members)
-    found.ended = False  # a program that announced an exec, which then failed
-    found.add(counters, [image for image in members if image.kind != stream_files.NODES])
+    collected.bad_images += len(pending) - len(members)
+    collected.ended = False  # a program that announced an exec, which then failed
+    collected.add(counters, [image for image in members if image.kind != stream_files.NODES])
 
 
 # The metadata object of a recording, checked (docs/reference/formats.md, kind 1).
@@ -250,19 +250,19 @@ def _load(text: bytes, where: str) -> Any:
 
 def _modules(items: object, exe: object = None, build_id: object = None) -> tuple[Module, ...]:
     """Return modules by id; invalid objects are left out. If there are none, the executable is module 0."""
-    found: dict[int, Module] = {}
+    by_id: dict[int, Module] = {}
     for item in items if isinstance(items, Iterable) and not isinstance(items, str | bytes | dict) else ():
         if isinstance(item, dict) and (module := _module(item)) is not None:
-            found.setdefault(module.id, module)
-    if not found and exe:
-        found[0] = Module(0, str(exe), str(build_id) if build_id else None, 0, 0, True)
-    return tuple(found[key] for key in sorted(found))
+            by_id.setdefault(module.id, module)
+    if not by_id and exe:
+        by_id[0] = Module(0, str(exe), str(build_id) if build_id else None, 0, 0, True)
+    return tuple(by_id[key] for key in sorted(by_id))
 
 
 def _call_s(picoseconds: object) -> float | None:
     """Return the cost of counting a call, seconds; None if the value is implausible."""
-    known = _integer(picoseconds)
-    return known * 1e-12 if known is not None and 0 < known <= MOST_CALL_PS else None
+    number = _integer(picoseconds)
+    return number * 1e-12 if number is not None and 0 < number <= MOST_CALL_PS else None
 
 
 def _module(item: dict[str, Any]) -> Module | None:
@@ -274,8 +274,8 @@ def _module(item: dict[str, Any]) -> Module | None:
     app, counts = bool(item.get("app", True)), bool(item.get("counts", True))
     imports = item.get("imports")
     called = {_address(at): str(name) for at, name in imports.items()} if isinstance(imports, dict) else {}
-    known = str(build_id) if build_id else None
-    return Module(number, path, known, low, high, app, counts, called, _code(item), _map(item.get("map")))
+    build_id_text = str(build_id) if build_id else None
+    return Module(number, path, build_id_text, low, high, app, counts, called, _code(item), _map(item.get("map")))
 
 
 def _map(name: object) -> str | None:
@@ -289,10 +289,10 @@ def _code(item: dict[str, Any]) -> Code | None:
     if not isinstance(name, str) or not name:
         return None
     try:
-        known = bytes.fromhex(table) if isinstance(table, str) else b""
+        line_table = bytes.fromhex(table) if isinstance(table, str) else b""
     except ValueError:
-        known = b""
-    return Code(name, _integer(line) or 0, _integer(version) or 0, known)
+        line_table = b""
+    return Code(name, _integer(line) or 0, _integer(version) or 0, line_table)
 
 
 def _address(value: object) -> int:

@@ -12,7 +12,7 @@ from incprof.readers.profile_builder import CallTable, FloatArray, Parts, SelfTi
 from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, read_records
-from incprof.readers.stream.sample_decoder import MadePaths, SampleDecoder, made_paths
+from incprof.readers.stream.sample_decoder import GeneratedPaths, SampleDecoder, generated_paths
 from incprof.symbols.function_space import FunctionSpace, NumberArray
 from incprof.symbols.tail_calls import OUTSIDE, Chain, TailCalls
 
@@ -28,39 +28,41 @@ class StreamDecoder:
     """
 
     def __init__(
-        self, found: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True,
+        self, collected: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True,
         tail_calls: TailCalls | None = None,
     ):  # fmt: skip
-        self._found = found
+        self._collected = collected
         self._space = space
         self._libs = libs
         self._arcs = arcs
         self._tail_calls = tail_calls
-        self._counters: FloatArray = found.counters.astype(np.float64)
+        self._counters: FloatArray = collected.counters.astype(np.float64)
 
     def decode(self) -> Parts:
         """Decode everything but the names. Damaged images are left out and counted."""
-        found = self._found
-        nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
-        found.nodes.clear()
-        found.bad_images += bad
-        made = made_paths(nodes, self._space, found)
-        nodes = made.nodes if made else nodes
-        return self.decode_with(nodes, path_tree(nodes, self._space), made)
+        collected = self._collected
+        nodes, bad = decode_nodes(collected.nodes, collected.source.size // NODE_BYTES)
+        collected.nodes.clear()
+        collected.bad_images += bad
+        generated = generated_paths(nodes, self._space, collected)
+        nodes = generated.nodes if generated else nodes
+        return self.decode_with(nodes, path_tree(nodes, self._space), generated)
 
-    def decode_with(self, nodes: Nodes, paths: PathTree, made: MadePaths | None = None) -> Parts:
+    def decode_with(self, nodes: Nodes, paths: PathTree, generated: GeneratedPaths | None = None) -> Parts:
         """Do the same with nodes that have been decoded and looked up already."""
-        found, rate_hz = self._found, self._found.metadata.rate_hz
-        node_limit = found.source.size // NODE_BYTES
+        collected, rate_hz = self._collected, self._collected.metadata.rate_hz
+        node_limit = collected.source.size // NODE_BYTES
         lost = LostFrames(nodes, paths, self._space, self._tail_calls) if self._tail_calls else None
         paths, suspect = (lost.paths, lost.suspect) if lost else (paths, None)
-        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit, suspect, made)
+        samples = SampleDecoder(
+            collected, self._space, self._libs, nodes, paths.function, node_limit, suspect, generated
+        )
         self_time: list[SelfTime] = []
         calls = CallTable()
-        counted = np.zeros(found.n_intervals)
-        for chunk in chunks(found):
+        counted = np.zeros(collected.n_intervals)
+        for chunk in chunks(collected):
             self_time.append(samples.take(chunk))
-            rows, images = read_records(found, chunk, ~samples.exact)
+            rows, images = read_records(collected, chunk, ~samples.exact)
             self_time += histogram_time(images, self._space, rate_hz, self._libs)
             arcs = call_arcs(rows, self._space, callers=self._arcs, tail_calls=self._tail_calls)
             calls.add(arcs)
@@ -72,9 +74,9 @@ class StreamDecoder:
             self_time += [_charged(time, below, paths) for time in samples.aside]
             paths, recorded = lost.inserted(paths, recorded, below)
         warnings, damaged = self._verdict(lost_nodes)
-        warnings += made.warnings if made else []
+        warnings += generated.warnings if generated else []
         return Parts(
-            metadata=found.metadata,
+            metadata=collected.metadata,
             start_s=self._counters[:, 0] * NS,
             end_s=self._counters[:, 1] * NS,
             counters=self._counters_of(samples.profiler_ticks, counted),
@@ -93,8 +95,10 @@ class StreamDecoder:
         Samples cover only a part of the cost of counting a call: the call of the hook is the function's own code. Calls
         (n,) times the cost of one cover all of it.
         """
-        c, tick = self._counters, 1.0 / self._found.metadata.rate_hz
-        hooks_s = np.maximum(np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._found.metadata.call_s or 0.0))
+        c, tick = self._counters, 1.0 / self._collected.metadata.rate_hz
+        hooks_s = np.maximum(
+            np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._collected.metadata.call_s or 0.0)
+        )
         whole = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
         return Counters(
             cpu_s=c[:, 2] * NS,
@@ -113,21 +117,23 @@ class StreamDecoder:
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:
         """Return warnings, and whether data was dropped."""
-        found, warnings = self._found, list[str]()
-        where = found.source.path
-        damaged = bool(found.damage.holes or found.damage.torn or found.bad_images or found.lost or lost_nodes)
-        if found.damage.torn:
+        collected, warnings = self._collected, list[str]()
+        where = collected.source.path
+        damaged = bool(
+            collected.damage.holes or collected.damage.torn or collected.bad_images or collected.lost or lost_nodes
+        )
+        if collected.damage.torn:
             warnings.append(f"{where}: the last interval is cut off and was dropped")
-        elif found.lost:
-            warnings.append(f"{where}: {found.lost} incomplete intervals were dropped")
-        if found.damage.holes:
-            warnings.append(f"{where}: {found.damage.holes} damaged places were skipped")
-        if found.bad_images:
-            warnings.append(f"{where}: {found.bad_images} damaged images were dropped")
+        elif collected.lost:
+            warnings.append(f"{where}: {collected.lost} incomplete intervals were dropped")
+        if collected.damage.holes:
+            warnings.append(f"{where}: {collected.damage.holes} damaged places were skipped")
+        if collected.bad_images:
+            warnings.append(f"{where}: {collected.bad_images} damaged images were dropped")
         if lost_nodes:
             warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: their callers are unknown")
-        if not found.ended and not damaged:
-            n = found.n_intervals
+        if not collected.ended and not damaged:
+            n = collected.n_intervals
             warnings.append(f"{where}: the run did not end cleanly, or is still going on (all {n} intervals are whole)")
         lost = int(np.minimum(self._counters[:, 9], MAX_COUNT).sum())
         if lost:
@@ -168,8 +174,8 @@ class LostFrames:
         own = paths.function >= 0
         stub = own & space.is_stub(space.resolve(self._module, self._address))
         use = np.flatnonzero(own & own[paths.parent])
-        found = np.where(stub, OUTSIDE, paths.function).astype(np.int32)
-        self._above[use] = self._lost(paths.parent[use], found[use])
+        functions = np.where(stub, OUTSIDE, paths.function).astype(np.int32)
+        self._above[use] = self._lost(paths.parent[use], functions[use])
 
         function = paths.function.copy()
         moved = np.flatnonzero(stub & (self._above > 0))
@@ -184,9 +190,9 @@ class LostFrames:
         """Return the functions missing above nodes with samples in a library; (m,) ascending, all suspect."""
         return Below(nodes, self._lost(nodes, np.full(len(nodes), OUTSIDE, dtype=np.int32)), self._chains)
 
-    def _lost(self, callers: IntArray, found: NumberArray) -> IntArray:
+    def _lost(self, callers: IntArray, functions: NumberArray) -> IntArray:
         """Return indices of the chains above nodes."""
-        chains, which = self._tail_calls.lost(self._module[callers], self._address[callers], found)
+        chains, which = self._tail_calls.lost(self._module[callers], self._address[callers], functions)
         number = {chain: index for index, chain in enumerate(self._chains)}
         place = [number.setdefault(chain, len(number)) for chain in chains]
         self._chains = list(number)
@@ -213,8 +219,8 @@ class Below:
     def function(self, nodes: IntArray, function: NumberArray) -> NumberArray:
         """Return the function that called the library from each node. function: of the node itself. Same shape."""
         last = np.array([chain[-1].function if chain else -1 for chain in self.chains], dtype=np.int32)
-        known = last[self.which[np.searchsorted(self.nodes, nodes)]]
-        return np.where(known >= 0, known, function)
+        caller = last[self.which[np.searchsorted(self.nodes, nodes)]]
+        return np.where(caller >= 0, caller, function)
 
 
 class _Grown:
@@ -295,8 +301,8 @@ def from_libraries(samples: Samples, suspect: BoolArray) -> IntArray:
     """Return the suspect nodes with samples in libraries, ascending."""
     node = distinct(samples.node[samples.kind == LIBRARY].astype(np.int64))
     node = node[node < len(suspect)]
-    found: IntArray = node[suspect[node]]
-    return found
+    suspects: IntArray = node[suspect[node]]
+    return suspects
 
 
 # Convert call paths of a stream to the model's trie.

@@ -94,7 +94,7 @@ def pruned(parts: Parts) -> Parts:
 
 
 @dataclass(frozen=True)
-class Look:
+class NewData:
     """The data appended since the look before.
 
     Attributes:
@@ -144,7 +144,7 @@ class Follower:
         self.ticks: array[float] = array("d")
         self.n_intervals = self.first_kept = self.holes = 0
         self._position = self._end_ns = 0
-        self._known, self._size = b"", -1
+        self._beginning, self._size = b"", -1
         self._file: tuple[int, int] | None = None
         self._parts: deque[Parts] = deque()
         self._sorter: Sorter | None = None
@@ -154,52 +154,52 @@ class Follower:
         self.by = by
         self._start_over()
 
-    def look(self) -> Look:
+    def poll(self) -> NewData:
         """Decode the complete part of the appended data; a missing file has none (yet).
 
         Raises: NoDataError if it cannot be read, or is not a stream.
         """
         try:
-            found = os.stat(split(self.path)[0])
+            status = os.stat(split(self.path)[0])
         except FileNotFoundError:
-            return Look()
+            return NewData()
         except OSError as error:
             raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
-        this, restarted = (found.st_dev, found.st_ino), False
-        if self._file not in (None, this) or found.st_size < self._position:
+        this, restarted = (status.st_dev, status.st_ino), False
+        if self._file not in (None, this) or status.st_size < self._position:
             restarted = True
-        elif found.st_size == self._size and not self.flush:
-            return Look()
+        elif status.st_size == self._size and not self.flush:
+            return NewData()
         with Source(self.path) as source:
-            changed = source.size < self._position or not source.peek(0, KNOWN_BYTES).startswith(self._known)
+            changed = source.size < self._position or not source.peek(0, KNOWN_BYTES).startswith(self._beginning)
             if restarted or changed:
                 restarted = True
                 self._start_over()
-            self._file, self._size = this, found.st_size
+            self._file, self._size = this, status.st_size
             return replace(self._take(source), restarted=restarted)
 
-    def _take(self, source: Source) -> Look:
+    def _take(self, source: Source) -> NewData:
         """Decode the data after the last position, at most MOST_INTERVALS."""
         if self.metadata is None and not self._begin(source):
-            return Look()
+            return NewData()
         assert self.metadata is not None
         assert self._sorter is not None
-        found = Collected(source, self.metadata, self._sorter.found.modules, before_ns=self._end_ns)
+        collected = Collected(source, self.metadata, self._sorter.collected.modules, before_ns=self._end_ns)
         most = self._whole(source)
         if most == 0:
-            return Look()
-        self._sorter.found = found
+            return NewData()
+        self._sorter.collected = collected
         more = False
-        for image in stream_files.walk(source, found.damage, self._position):
+        for image in stream_files.walk(source, collected.damage, self._position):
             self.holes += image.after_hole
             complete = self._sorter.take(image)
             self._position = image.offset + image.length
-            if complete and found.n_intervals == most:
+            if complete and collected.n_intervals == most:
                 more = most == self._most and self._position < source.size
                 break
         self._size = -1 if more else self._size
-        self.ended = found.ended or (self.ended and not found.n_intervals)
-        return Look(self._decode(found), more)
+        self.ended = collected.ended or (self.ended and not collected.n_intervals)
+        return NewData(self._decode(collected), more)
 
     @property
     def _most(self) -> int:
@@ -214,13 +214,13 @@ class Follower:
         assert self._sorter is not None
         trial = copy.copy(self._sorter)
         trial.pending = list(trial.pending)
-        trial.found = Collected(source, self.metadata, dict(trial.found.modules), before_ns=self._end_ns)
-        for image in stream_files.walk(source, trial.found.damage, self._position):
+        trial.collected = Collected(source, self.metadata, dict(trial.collected.modules), before_ns=self._end_ns)
+        for image in stream_files.walk(source, trial.collected.damage, self._position):
             trial.take(image)
-            if trial.found.n_intervals == self._most:
+            if trial.collected.n_intervals == self._most:
                 return self._most
-        n = trial.found.n_intervals
-        return self._most if trial.found.ended or self.flush else n - n % self.by
+        n = trial.collected.n_intervals
+        return self._most if trial.collected.ended or self.flush else n - n % self.by
 
     def _begin(self, source: Source) -> bool:
         """Read the metadata, if present.
@@ -236,24 +236,24 @@ class Follower:
                 raise
         if self.metadata is None:
             return False
-        self._known = source.peek(0, KNOWN_BYTES)
+        self._beginning = source.peek(0, KNOWN_BYTES)
         modules = {module.id: module for module in self.metadata.modules}
         self._sorter = Sorter(Collected(source, self.metadata, modules))
         self._space = GrowingSpace(self.metadata.modules, self._load)
         self._paths = GrowingPaths(self._space)
         return True
 
-    def _decode(self, found: Collected) -> IntervalProfile | None:
+    def _decode(self, collected: Collected) -> IntervalProfile | None:
         """Return the profile of the collected intervals."""
-        modules = tuple(found.modules[number] for number in sorted(found.modules))
-        if self._space.learn(modules):
+        modules = tuple(collected.modules[number] for number in sorted(collected.modules))
+        if self._space.add_modules(modules):
             self._paths.look_up_again()
-        found.bad_images += self._paths.add(found.nodes, found.source.size)
-        if not found.n_intervals:
+        collected.bad_images += self._paths.add(collected.nodes, collected.source.size)
+        if not collected.n_intervals:
             return None
-        self._end_ns = found.end_ns
-        found.metadata = replace(found.metadata, modules=modules)
-        parts = StreamDecoder(found, self._space, self._libs, arcs=False).decode_with(
+        self._end_ns = collected.end_ns
+        collected.metadata = replace(collected.metadata, modules=modules)
+        parts = StreamDecoder(collected, self._space, self._libs, arcs=False).decode_with(
             self._paths.nodes, self._paths.tree
         )
         parts.warnings = []
@@ -284,16 +284,16 @@ class GrowingSpace(FunctionSpace):
         self._ids = np.arange(MAX_MODULES, dtype=np.int64)
         self._specials = self.size = len(self._ids) + 2
 
-    def learn(self, modules: Sequence[Module]) -> bool:
+    def add_modules(self, modules: Sequence[Module]) -> bool:
         """Add new modules; return whether there were any."""
-        new = [module for module in modules if not self.knows(module.id)]
+        new = [module for module in modules if not self.has_module(module.id)]
         self._modules.update({module.id: module for module in new})
         return bool(new)
 
     def library(self, module: IntArray) -> NumberArray:
         """Return numbers that stand for whole modules, same shape; unknown modules share one."""
-        known = np.isin(module, np.fromiter(self._modules, dtype=np.int64))
-        return super().library(np.where(known, module, -1))
+        is_known = np.isin(module, np.fromiter(self._modules, dtype=np.int64))
+        return super().library(np.where(is_known, module, -1))
 
 
 class GrowingPaths:
@@ -384,7 +384,7 @@ class RunFollower:
         self._rank, self._libs, self._exe, self.by = rank, libs, exe, 1
         self._answers = InMemory()
         self._symbols = SharedSymbols(directory, exe)
-        self._known: dict[str, Follower] = {}
+        self._followers: dict[str, Follower] = {}
 
     def scan(self) -> None:
         """Look for new streams.
@@ -397,21 +397,23 @@ class RunFollower:
             return
         except OSError as error:
             raise NoDataError(f"{self.directory}: {error.strerror}: give the directory of a run") from error
-        found = streams(self.directory, names)
-        if not found and any(SERIES.fullmatch(name) for name in names):
+        found_streams = streams(self.directory, names)
+        if not found_streams and any(SERIES.fullmatch(name) for name in names):
             raise NoDataError(f"{self.directory}: gmon files cannot be followed: record with INCPROF_FORMAT=stream")
-        found.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
-        for process in found:
-            if process.path not in self._known and self._rank in (None, process.rank):
-                self._known[process.path] = Follower(
+        found_streams.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
+        for process in found_streams:
+            if process.path not in self._followers and self._rank in (None, process.rank):
+                self._followers[process.path] = Follower(
                     process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code, by=self.by,
                 )  # fmt: skip
-        self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]
+        self.processes = [
+            (process, self._followers[process.path]) for process in found_streams if process.path in self._followers
+        ]
 
     def regroup(self, by: int) -> None:
         """Read all streams from their beginning again, with `by` recorded intervals merged into one."""
         self.by = by
-        for follower in self._known.values():
+        for follower in self._followers.values():
             follower.regroup(by)
 
     def finished(self, window: IntervalProfile) -> IntervalProfile:

@@ -59,22 +59,26 @@ class CodeReader:
 
     def look_up(self, functions: Sequence[int]) -> dict[int, FunctionCode]:
         """Return the code of functions, by their index in the profile."""
-        wanted = {index: self._addresses(index) for index in sorted(set(functions))}
-        known: dict[tuple[str, int], Chain] = {}
-        for module in sorted({self._profile.functions[index].module for index in wanted}):
-            mine = [tables for index, tables in wanted.items() if self._profile.functions[index].module == module]
-            asked = sorted({address for own, *_, row in mine for address in [*own, *self._sites.address[row].tolist()]})
-            answers = chains_of(self._run, self._profile, module, asked, exe=self._exe)
-            known.update({(module, address): chain for address, chain in zip(asked, answers, strict=True)})
+        tables_of = {index: self._addresses(index) for index in sorted(set(functions))}
+        chains: dict[tuple[str, int], Chain] = {}
+        for module in sorted({self._profile.functions[index].module for index in tables_of}):
+            own_tables = [
+                tables for index, tables in tables_of.items() if self._profile.functions[index].module == module
+            ]
+            addresses = sorted(
+                {address for own, *_, row in own_tables for address in [*own, *self._sites.address[row].tolist()]}
+            )
+            answers = chains_of(self._run, self._profile, module, addresses, exe=self._exe)
+            chains.update({(module, address): chain for address, chain in zip(addresses, answers, strict=True)})
         return {
-            index: self._code(index, known, own, seconds, whole, row)
-            for index, (own, seconds, whole, row) in wanted.items()
+            index: self._code(index, chains, own, seconds, whole, row)
+            for index, (own, seconds, whole, row) in tables_of.items()
         }
 
     def _code(
         self,
         index: int,
-        known: dict[tuple[str, int], Chain],
+        chain_at: dict[tuple[str, int], Chain],
         own: list[int],
         seconds: FloatArray,
         whole: FloatArray,
@@ -82,12 +86,12 @@ class CodeReader:
     ) -> FunctionCode:
         """Assemble the looked-up data; of functions that contain inlined ones, only the inlined part."""
         function = self._profile.functions[index]
-        mine = self._sites.function[row] == function.address
-        calls = [known[function.module, address] for address in self._sites.address[row].tolist()]
-        calls = [c if is_mine else inlined_part(c, function) for c, is_mine in zip(calls, mine.tolist(), strict=True)]
-        use = np.array([is_mine or bool(c) for c, is_mine in zip(calls, mine.tolist(), strict=True)], dtype=bool)
+        is_own = self._sites.function[row] == function.address
+        calls = [chain_at[function.module, address] for address in self._sites.address[row].tolist()]
+        calls = [c if is_mine else inlined_part(c, function) for c, is_mine in zip(calls, is_own.tolist(), strict=True)]
+        use = np.array([is_mine or bool(c) for c, is_mine in zip(calls, is_own.tolist(), strict=True)], dtype=bool)
         begin = set(self._profile.paths.address[self._profile.paths.function == index].tolist())
-        chains = [self._chain(function, known[function.module, address], address) for address in own]
+        chains = [self._chain(function, chain_at[function.module, address], address) for address in own]
         return FunctionCode(
             tuple(c if at in begin else inlined_part(c, function) for at, c in zip(own, chains, strict=True)),
             seconds,
@@ -98,10 +102,10 @@ class CodeReader:
         )
 
     @staticmethod
-    def _chain(function: Function, known: Chain, address: int) -> Chain:
+    def _chain(function: Function, chain: Chain, address: int) -> Chain:
         """Return the chain of an address; a Python function contains the lines of its own code."""
         if function.code is None or function.file is None:
-            return known
+            return chain
         return (Frame(function.mangled, function.file, line_at(function.code, address)),)
 
     def _addresses(self, index: int) -> tuple[list[int], FloatArray, FloatArray, IntArray]:
@@ -184,17 +188,17 @@ def read_call_sites(run: Run, process: Process, labels: IntArray, *, exe: str | 
     if process.series:
         return _described([], phases, run, exe, None)
     with Source(process.path) as source:
-        found = collect(source)
-        tables = [_summed(rows) for rows in _rows(found, labels)]
-        return _described([_summed(np.concatenate(tables))] if tables else [], phases, run, exe, found)
+        collected = collect(source)
+        tables = [_summed(rows) for rows in _rows(collected, labels)]
+        return _described([_summed(np.concatenate(tables))] if tables else [], phases, run, exe, collected)
 
 
-def _rows(found: Collected, labels: IntArray) -> list[IntArray]:
+def _rows(collected: Collected, labels: IntArray) -> list[IntArray]:
     """Return (module, phase, from, to, count) of the arcs, (m, 5) for each chunk of intervals."""
     tables = []
-    for chunk in chunks(found):
+    for chunk in chunks(collected):
         parts = [np.empty((0, 5), dtype=np.int64)]
-        for image in parse_images(found, chunk):
+        for image in parse_images(collected, chunk):
             phase = int(labels[image.interval]) if image.interval < len(labels) else -1
             arcs = image.records
             if phase < 0 or not len(arcs.arcs):
@@ -219,16 +223,18 @@ def _summed(rows: IntArray) -> IntArray:
     return result
 
 
-def _described(tables: list[IntArray], phases: int, run: Run, exe: str | None, found: Collected | None) -> CallSites:
+def _described(
+    tables: list[IntArray], phases: int, run: Run, exe: str | None, collected: Collected | None
+) -> CallSites:
     """Return rows by call site and callee, with the functions that contain them."""
     none: IntArray = np.empty(0, dtype=np.int64)
-    if found is None or not tables:
+    if collected is None or not tables:
         return CallSites((), none, none, none, np.empty((0, phases), dtype=np.int64))
     rows = tables[0]
     # A return address may be the first one after its function; the call itself is always inside.
     rows[:, 2] -= 1
     symbols = SymbolLoader(run.directory, exe)
-    _at_jumps(rows, found, symbols)
+    _at_jumps(rows, collected, symbols)
     ends, where = np.unique(rows[:, [0, 2, 3]], axis=0, return_inverse=True)
     calls = np.zeros((len(ends), phases), dtype=np.int64)
     np.add.at(calls, (where.ravel(), rows[:, 1]), rows[:, 4])
@@ -236,17 +242,17 @@ def _described(tables: list[IntArray], phases: int, run: Run, exe: str | None, f
     function = np.full(len(ends), NOWHERE, dtype=np.int64)
     for number in distinct(ends[:, 0]).tolist():
         here = ends[:, 0] == number
-        table = symbols.load(found.modules[number])
+        table = symbols.load(collected.modules[number])
         symbol = table.find(address[here].view(np.uint64))
         begin = np.append(table.address.astype(np.int64), NOWHERE)
         function[here] = begin[symbol]
-    names = {number: found.modules[number].name for number in distinct(ends[:, 0]).tolist()}
+    names = {number: collected.modules[number].name for number in distinct(ends[:, 0]).tolist()}
     return CallSites(tuple(names[n] for n in ends[:, 0].tolist()), function, address, ends[:, 2], calls)
 
 
-def _at_jumps(rows: IntArray, found: Collected, symbols: SymbolLoader) -> None:
+def _at_jumps(rows: IntArray, collected: Collected, symbols: SymbolLoader) -> None:
     """Move calls made by jumps to these jumps: as recorded, they come from the caller of the jumping function."""
-    modules = tuple(found.modules.values())
+    modules = tuple(collected.modules.values())
     space = FunctionSpace(modules, symbols.load)
     tail_calls = TailCalls(space, modules, symbols.code)
     callee = space.resolve(rows[:, 0], rows[:, 3].view(np.uint64))
@@ -280,42 +286,42 @@ class Level:
         if len(chain) <= self.depth:
             return None
         frame = chain[-1 - self.depth]
-        mine = frame.file == self.file and frame.line and self.function in (None, frame.function)
-        return frame if mine else None
+        is_own = frame.file == self.file and frame.line and self.function in (None, frame.function)
+        return frame if is_own else None
 
     def seconds(self, phases: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
         """Return seconds by line in some phases, and in all others. Inlined code counts at the line that uses it."""
         here: defaultdict[int, float] = defaultdict(float)
-        elsewhere: defaultdict[int, float] = defaultdict(float)
-        chosen, total = self._within(phases), self._time.sum(axis=1)
+        other_phases: defaultdict[int, float] = defaultdict(float)
+        selected, total = self._seconds_in(phases), self._time.sum(axis=1)
         for at, chain in enumerate(self.code.chains):
             if frame := self.frame(chain):
-                here[frame.line] += float(chosen[at])
-                elsewhere[frame.line] += float(total[at] - chosen[at])
-        return here, elsewhere
+                here[frame.line] += float(selected[at])
+                other_phases[frame.line] += float(total[at] - selected[at])
+        return here, other_phases
 
     def calls(self) -> dict[tuple[int, int, bool], FloatArray]:
         """Return calls in each phase by (line, callee, whether the call is in inlined code), (k,) each."""
-        found: dict[tuple[int, int, bool], FloatArray] = {}
+        calls_by_line: dict[tuple[int, int, bool], FloatArray] = {}
         for row, chain in enumerate(self.code.call_chains):
             if frame := self.frame(chain):
                 key = frame.line, int(self.code.callee[row]), len(chain) - 1 > self.depth
-                found[key] = found.get(key, np.zeros(self.code.calls.shape[1])) + self.code.calls[row]
-        return found
+                calls_by_line[key] = calls_by_line.get(key, np.zeros(self.code.calls.shape[1])) + self.code.calls[row]
+        return calls_by_line
 
     def inner(self, phases: Sequence[int], part: float) -> tuple[Level, Frame] | None:
         """Return the function inlined here with at least this share of the time, and its hottest place; else None."""
         groups: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        chosen = self._within(phases)
-        mine = [at for at, chain in enumerate(self.code.chains) if self.frame(chain)]
-        for at in mine:
+        seconds = self._seconds_in(phases)
+        own = [at for at, chain in enumerate(self.code.chains) if self.frame(chain)]
+        for at in own:
             chain = self.code.chains[at]
             if len(chain) > self.depth + 1 and chain[-2 - self.depth].line:
                 groups[chain[-2 - self.depth].function, chain[-2 - self.depth].file].append(at)
-        total = float(chosen[mine].sum())
+        total = float(seconds[own].sum())
         for (function, file), rows in groups.items():
-            if chosen[rows].sum() >= part * total > 0:
-                hottest = max(rows, key=lambda at: (float(chosen[at]), -at))
+            if seconds[rows].sum() >= part * total > 0:
+                hottest = max(rows, key=lambda at: (float(seconds[at]), -at))
                 inner = Level(self.code, file, self.depth + 1, function, self.whole)
                 return inner, self.code.chains[hottest][-2 - self.depth]
         return None
@@ -325,7 +331,7 @@ class Level:
         """Return seconds of each address in each phase, shape (q, k)."""
         return self.code.whole if self.whole else self.code.seconds
 
-    def _within(self, phases: Sequence[int]) -> FloatArray:
+    def _seconds_in(self, phases: Sequence[int]) -> FloatArray:
         """Return seconds of each address in some phases, shape (q,)."""
         total: FloatArray = self._time[:, list(phases)].sum(axis=1)
         return total

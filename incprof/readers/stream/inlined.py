@@ -34,7 +34,7 @@ from incprof.symbols.addr2line import Chain
 from incprof.symbols.control_flow import Jump
 from incprof.symbols.demangle import display_names
 from incprof.symbols.function_space import is_shared_module, is_shared_source
-from incprof.symbols.jumps import Key, called_beside, code_loops_of, is_own, jumps_of, loop_owner
+from incprof.symbols.jumps import Key, code_loops_of, functions_called_with, is_own, jumps_of, loop_owner
 from incprof.symbols.python_code import KeptLoops, line_at
 from incprof.symbols.source_lines import chains_of, gap_of
 
@@ -52,14 +52,14 @@ class _Code:
         nodes: of its functions.
         chains: at their addresses.
         lines: first known line of each inlined function that is reported.
-        beside: see called_beside, for functions that have it.
+        related: see functions_called_with, for functions that have it.
     """
 
     label: str
     nodes: list[int]
     chains: dict[int, Chain]
     lines: dict[Key, int]
-    beside: dict[Key, set[int]]
+    related: dict[Key, set[int]]
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ def with_inlined(
     """
     binaries, ticks = _Binaries(run, profile, exe, stores), _inclusive(profile)
     labels = sorted({f.module for f in profile.functions if f.address} - _packages(profile))
-    found = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
-    gaps = [gap_of(run, profile, code.label, list(code.chains.values()), exe=exe) for code in found]
+    codes = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
+    gaps = [gap_of(run, profile, code.label, list(code.chains.values()), exe=exe) for code in codes]
     profile = replace(profile, warnings=(*profile.warnings, *filter(None, gaps))) if any(gaps) else profile
     functions = list(profile.functions)
-    for code in found:
+    for code in codes:
         for index in _of_the_system(profile, code):
             functions[index] = replace(functions[index], system=True)
-    number = _numbered(functions, found)
-    inlined = _inlined(profile, found, number)
+    number = _numbered(functions, codes)
+    inlined = _inlined(profile, codes, number)
     if functions == list(profile.functions) and not len(inlined.function):
         return profile
     shape = (profile.n_intervals, len(functions))
@@ -133,22 +133,22 @@ def _look_up(binaries: _Binaries, label: str, ticks: FloatArray) -> _Code:
     nodes = np.flatnonzero(own[np.maximum(profile.paths.function, -1)] & (ticks > 0))
     address, where = np.unique(profile.paths.address[nodes], return_inverse=True)
     weight = np.bincount(where.ravel(), weights=ticks[nodes], minlength=len(address))
-    asked = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
-    chains = dict(zip(asked, binaries.chains(label, asked), strict=True))
+    looked_up = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
+    chains = dict(zip(looked_up, binaries.chains(label, looked_up), strict=True))
 
-    beside = _with_loops(binaries, label, nodes.tolist(), chains, ticks)
-    seen: defaultdict[Key, float] = defaultdict(float)
+    related = _with_loops(binaries, label, nodes.tolist(), chains, ticks)
+    ticks_of: defaultdict[Key, float] = defaultdict(float)
     for node in nodes.tolist():
-        for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & beside.keys():
-            seen[key] += float(ticks[node])
-    lines = _first_lines(chains.values(), {key for key, total in seen.items() if total >= LEAST * ticks[0]})
-    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in beside.items() if b and key in lines})
+        for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & related.keys():
+            ticks_of[key] += float(ticks[node])
+    lines = _first_lines(chains.values(), {key for key, total in ticks_of.items() if total >= LEAST * ticks[0]})
+    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in related.items() if b and key in lines})
 
 
 def _with_loops(
     binaries: _Binaries, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray
 ) -> dict[Key, set[int] | None]:
-    """Return the program's own inlined functions with a loop in a recorded function; see called_beside."""
+    """Return the program's own inlined functions with a loop in a recorded function; see functions_called_with."""
     profile = binaries.profile
     hosts: defaultdict[int, float] = defaultdict(float)
     for node in nodes:
@@ -159,25 +159,27 @@ def _with_loops(
     ends = sorted({address for function in jumps for jump in function for address in jump})
     at = dict(zip(ends, binaries.chains(label, ends), strict=True))
     calls = _calls(profile, nodes, large)
-    beside: dict[Key, set[int] | None] = {}
+    related: dict[Key, set[int] | None] = {}
     for host, function in zip(large, jumps, strict=True):
         owners = {jump: loop_owner(at[jump[0]], at[jump[1]]) for jump in function}
-        for key, found in called_beside(owners, calls[host], host).items():
-            known = beside.setdefault(key, set())
-            beside[key] = known | found if known is not None and found is not None else None
-    return beside
+        for key, related_functions in functions_called_with(owners, calls[host], host).items():
+            previous = related.setdefault(key, set())
+            related[key] = (
+                previous | related_functions if previous is not None and related_functions is not None else None
+            )
+    return related
 
 
 def _calls(profile: IntervalProfile, nodes: Sequence[int], hosts: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
     """Return address and callee of the calls on call paths, by the calling function."""
-    wanted = dict.fromkeys(nodes)
-    found: dict[int, set[tuple[int, int]]] = {host: set() for host in hosts}
+    selected = dict.fromkeys(nodes)
+    calls_of: dict[int, set[tuple[int, int]]] = {host: set() for host in hosts}
     rows = zip(profile.paths.parent.tolist(), profile.paths.function.tolist(), strict=True)
     for caller, callee in rows:
         host = int(profile.paths.function[caller])
-        if caller in wanted and host in found and callee >= 0:
-            found[host].add((int(profile.paths.address[caller]), callee))
-    return {host: sorted(pairs) for host, pairs in found.items()}
+        if caller in selected and host in calls_of and callee >= 0:
+            calls_of[host].add((int(profile.paths.address[caller]), callee))
+    return {host: sorted(pairs) for host, pairs in calls_of.items()}
 
 
 def _first_lines(chains: Iterable[Chain], named: set[Key]) -> dict[Key, int]:
@@ -202,18 +204,18 @@ def _of_the_system(profile: IntervalProfile, code: _Code) -> list[int]:
     for node in code.nodes:
         if (chain := _at(profile, code.chains, node)) and chain[-1].file:
             files[int(profile.paths.function[node])].add(chain[-1].file)
-    return [index for index, seen in sorted(files.items()) if all(map(is_shared_source, seen))]
+    return [index for index, paths in sorted(files.items()) if all(map(is_shared_source, paths))]
 
 
-def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[str, Key], int]:
+def _numbered(functions: list[Function], codes: Sequence[_Code]) -> dict[tuple[str, Key], int]:
     """Return the index of each inlined function: its own if it was recorded, else a new one at the end."""
-    known = {(f.module, f.mangled): index for index, f in reversed(list(enumerate(functions)))}
+    recorded = {(f.module, f.mangled): index for index, f in reversed(list(enumerate(functions)))}
     fortran = any("_MOD_" in f.mangled or f.mangled in ("MAIN__", "_QQmain") for f in functions)
     number: dict[tuple[str, Key], int] = {}
-    for code in found:
+    for code in codes:
         keys = sorted(code.lines)
         for key, name in zip(keys, display_names([mangled for mangled, _ in keys], fortran=fortran), strict=True):
-            index = known.get((code.label, key[0]))
+            index = recorded.get((code.label, key[0]))
             if index is None:
                 index = len(functions)
                 functions.append(Function(code.label, key[0], name, 0, key[1], code.lines[key]))
@@ -221,20 +223,20 @@ def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[s
     return number
 
 
-def _inlined(profile: IntervalProfile, found: Sequence[_Code], number: dict[tuple[str, Key], int]) -> Inlined:
+def _inlined(profile: IntervalProfile, codes: Sequence[_Code], number: dict[tuple[str, Key], int]) -> Inlined:
     """Return the reported inlined functions at each path node."""
     listed: dict[int, list[int]] = {}
-    for code in found:
+    for code in codes:
         for node in code.nodes:
             chain = _at(profile, code.chains, node)
             here = [number.get((code.label, (frame.function, frame.file))) for frame in reversed(chain[:-1])]
-            if known := [index for index in here if index is not None]:
-                listed[node] = known
+            if present := [index for index in here if index is not None]:
+                listed[node] = present
     count = np.zeros(len(profile.paths.parent) + 1, dtype=np.int64)
-    count[np.fromiter(listed, np.int64, len(listed)) + 1] = [len(known) for known in listed.values()]
+    count[np.fromiter(listed, np.int64, len(listed)) + 1] = [len(present) for present in listed.values()]
     function = [index for node in sorted(listed) for index in listed[node]]
-    beside = {number[code.label, key]: tuple(sorted(b)) for code in found for key, b in code.beside.items() if b}
-    return Inlined(np.cumsum(count), np.array(function, dtype=np.int64), beside)
+    related = {number[code.label, key]: tuple(sorted(b)) for code in codes for key, b in code.related.items() if b}
+    return Inlined(np.cumsum(count), np.array(function, dtype=np.int64), related)
 
 
 # Inlined functions of known addresses: most addresses in the next intervals of a run were looked up before.
@@ -244,18 +246,18 @@ def _inlined(profile: IntervalProfile, found: Sequence[_Code], number: dict[tupl
 Known = Mapping[tuple[str, int], tuple[Function, ...]]
 
 
-def known_from(profile: IntervalProfile) -> Known:
+def inlined_by_address(profile: IntervalProfile) -> Known:
     """Return the inlined functions at the call path addresses of a profile for which they were looked up."""
     listed = {} if profile.inlined is None else profile.inlined.by_node()
     functions, paths = profile.functions, profile.paths
-    known: dict[tuple[str, int], tuple[Function, ...]] = {}
+    by_address: dict[tuple[str, int], tuple[Function, ...]] = {}
     for node, (number, address) in enumerate(zip(paths.function.tolist(), paths.address.tolist(), strict=True)):
         if number >= 0 and functions[number].address:
-            known[functions[number].module, address] = tuple(functions[i] for i in listed.get(node, ()))
-    return known
+            by_address[functions[number].module, address] = tuple(functions[i] for i in listed.get(node, ()))
+    return by_address
 
 
-def with_known(profile: IntervalProfile, known: Known, libs: Libs) -> tuple[IntervalProfile, FloatArray]:
+def with_known_inlined(profile: IntervalProfile, by_address: Known, libs: Libs) -> tuple[IntervalProfile, FloatArray]:
     """Return the profile with known inlined functions, and the share of each interval in code not looked up, (n,).
 
     That is the share of samples with an address on their path that was not looked up yet. libs: how time in libraries
@@ -271,7 +273,7 @@ def with_known(profile: IntervalProfile, known: Known, libs: Libs) -> tuple[Inte
         new[node] = node > 0 and new[parent]
         if host < 0 or not profile.functions[host].address:
             continue
-        here = known.get((profile.functions[host].module, address))
+        here = by_address.get((profile.functions[host].module, address))
         new[node] |= here is None
         for function in here or ():
             inner.append(number.setdefault(_key(function), len(functions)))
@@ -285,8 +287,8 @@ def with_known(profile: IntervalProfile, known: Known, libs: Libs) -> tuple[Inte
     for matrix in (self_s, calls):
         matrix.resize((profile.n_intervals, len(functions)))
     inlined = Inlined(np.cumsum(count), np.array(inner, dtype=np.int64), {})
-    found = replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
-    return with_inlined_time(found, libs), share
+    extended = replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
+    return with_inlined_time(extended, libs), share
 
 
 def _key(function: Function) -> tuple[str, str, int]:
@@ -324,7 +326,7 @@ def with_code_loops(
     paths = profile.paths
     of_node = paths.function.astype(np.int64)
     addresses = defaultdict[str, list[int]](list)
-    matter = _that_matter(profile).tolist()
+    matter = _relevant_functions(profile).tolist()
     for function in matter:
         one = profile.functions[function]
         if one.is_code and one.address:
@@ -333,15 +335,15 @@ def with_code_loops(
     around, always = [0], np.zeros(len(of_node), dtype=np.bool_)
     for module, functions in sorted(addresses.items()):
         begins = [profile.functions[f].address for f in functions]
-        for function, known in zip(
+        for function, code in zip(
             functions, code_loops_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
         ):
-            if known is None:
+            if code is None:
                 continue
             nodes = np.flatnonzero(of_node == function)
             at = paths.address[nodes].astype(np.int64)
-            _enter(((target, body) for (_, target), body in known.loops), at, nodes, out, around)
-            always[nodes] = np.any([(at >= first) & (at <= last) for first, last in known.always], axis=0)
+            _enter(((target, body) for (_, target), body in code.loops), at, nodes, out, around)
+            always[nodes] = np.any([(at >= first) & (at <= last) for first, last in code.always], axis=0)
     sources = KeptLoops(stores(run.directory, "symbols/python-loops.json", VERSION))
     for function in matter:
         _read_source(profile, function, sources, out, around)
@@ -370,7 +372,7 @@ def _read_source(profile: IntervalProfile, function: int, sources: KeptLoops, ou
     _enter(((number, (lines_of,)) for number, lines_of in enumerate(loops)), lines, nodes, out, around)
 
 
-def _that_matter(profile: IntervalProfile) -> IntArray:
+def _relevant_functions(profile: IntervalProfile) -> IntArray:
     """Return the functions that are on the stack in enough of the samples, ascending."""
     samples = profile.samples
     own = np.bincount(
@@ -380,6 +382,6 @@ def _that_matter(profile: IntervalProfile) -> IntArray:
     parent = profile.paths.parent
     for node in range(len(total) - 1, 0, -1):
         total[parent[node]] += total[node]
-    known = profile.paths.function >= 0
-    of = np.bincount(profile.paths.function[known], weights=total[known], minlength=len(profile.functions))
+    resolved = profile.paths.function >= 0
+    of = np.bincount(profile.paths.function[resolved], weights=total[resolved], minlength=len(profile.functions))
     return np.flatnonzero(of >= LEAST_IN_LOOPS * max(total[0], 1.0))

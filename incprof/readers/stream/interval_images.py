@@ -35,9 +35,9 @@ def interval_images(path: str, kind: int) -> Iterator[IntervalImage]:
     Raises: NoDataError if it is not a stream, has no metadata or cannot be read.
     """
     with Source(path) as source:
-        found = collect(source, (kind,))
-        counters = found.counters
-        for place in found.places:
+        collected = collect(source, (kind,))
+        counters = collected.counters
+        for place in collected.places:
             interval, length = int(place["interval"]), int(place["length"])
             if place["kind"] == kind and length <= MOST_BYTES:
                 start_ns, end_ns = (int(value) for value in counters[interval, :2])

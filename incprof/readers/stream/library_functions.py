@@ -49,8 +49,8 @@ def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> 
         return profile
     profile = with_static_runtime(profile)
     where = np.flatnonzero((profile.samples.kind == LIBRARY) & (profile.samples.node > 0))
-    found = _by_module(profile, where) if libs == "separate" else _visible(profile, _by_call(profile, where, code))
-    return _with(profile, found, charged=libs == "named") if len(found.sample) else profile
+    named = _by_module(profile, where) if libs == "separate" else _visible(profile, _by_call(profile, where, code))
+    return _with(profile, named, charged=libs == "named") if len(named.sample) else profile
 
 
 # Functions of CUDA's run-time where it is linked statically, which is nvcc's default, and the names inside it.
@@ -89,19 +89,19 @@ def with_static_runtime(profile: IntervalProfile) -> IntervalProfile:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _NamedSamples:
     """Samples in libraries, (s,) ascending, and the function of each: an index of names, (module, mangled name)."""
 
     sample: IntArray
     name: IntArray
     names: Sequence[tuple[str, str]]
 
-    def of(self, keep: BoolArray) -> _Found:
+    def of(self, keep: BoolArray) -> _NamedSamples:
         """Return some of them, (s,)."""
-        return _Found(self.sample[keep], self.name[keep], self.names)
+        return _NamedSamples(self.sample[keep], self.name[keep], self.names)
 
 
-def _found(sample: IntArray, key: IntArray, name: dict[int, tuple[str, str]]) -> _Found:
+def _named_samples(sample: IntArray, key: IntArray, name: dict[int, tuple[str, str]]) -> _NamedSamples:
     """Return samples whose keys, (s,), have names."""
     names = sorted(set(name.values()))
     place = {one: number for number, one in enumerate(names)}
@@ -109,56 +109,56 @@ def _found(sample: IntArray, key: IntArray, name: dict[int, tuple[str, str]]) ->
     for each, one in name.items():
         number[each] = place[one]
     # A negative key is invalid: it indexes from the end, and the last place is unused.
-    found = _Found(sample, number[key], names)
-    return found.of(found.name >= 0)
+    named = _NamedSamples(sample, number[key], names)
+    return named.of(named.name >= 0)
 
 
-def _by_module(profile: IntervalProfile, sample: IntArray) -> _Found:
+def _by_module(profile: IntervalProfile, sample: IntArray) -> _NamedSamples:
     """Return the libraries themselves, by their files."""
     module = profile.samples.library[sample].astype(np.int64)
     path = {m.id: m.name for m in profile.metadata.modules if not m.app}
     there = [each for each in distinct(module).tolist() if each in path]
-    return _found(sample, module, {each: (path[each], module_label(path[each])) for each in there})
+    return _named_samples(sample, module, {each: (path[each], module_label(path[each])) for each in there})
 
 
-def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
+def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _NamedSamples:
     """Return the functions named by the call instructions at path nodes, or by the recording."""
     node = profile.samples.node[sample].astype(np.int64)
     module = {m.name: m for m in reversed(profile.metadata.modules) if m.app}
     machine: dict[str, MachineCode | None] = {}
-    known: dict[int, tuple[str, str]] = {}
+    name_of: dict[int, tuple[str, str]] = {}
     for each in distinct(node).tolist():
         function = int(profile.paths.function[each])
         label = profile.functions[function].module if function >= 0 else ""
         if label not in machine:
             machine[label] = code(module[label]) if label in module else None
-        found, address = machine[label], int(profile.paths.address[each])
+        code_of_module, address = machine[label], int(profile.paths.address[each])
         name = module[label].imports.get(address) if label in module else None
-        name = name or (found.imported(address) if found else None)
+        name = name or (code_of_module.imported(address) if code_of_module else None)
         if name is not None:
-            known[each] = ("", name)
-    return _found(sample, node, known)
+            name_of[each] = ("", name)
+    return _named_samples(sample, node, name_of)
 
 
-def _visible(profile: IntervalProfile, found: _Found) -> _Found:
+def _visible(profile: IntervalProfile, named: _NamedSamples) -> _NamedSamples:
     """Return those whose function has a visible share of some interval."""
     interval, weight = profile.interval_of_samples(), profile.samples.weight
     whole = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
-    shape = (profile.n_intervals, len(found.names))
-    there = (interval[found.sample], found.name)
-    ticks = coo_array((weight[found.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
+    shape = (profile.n_intervals, len(named.names))
+    there = (interval[named.sample], named.name)
+    ticks = coo_array((weight[named.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
     row, place = ticks.row, ticks.col
-    seen = np.zeros(shape[1], dtype=np.bool_)
-    seen[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
-    return found.of(seen[found.name])
+    is_visible = np.zeros(shape[1], dtype=np.bool_)
+    is_visible[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
+    return named.of(is_visible[named.name])
 
 
-def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> IntervalProfile:
+def _with(profile: IntervalProfile, named: _NamedSamples, *, charged: bool) -> IntervalProfile:
     """Insert the functions into the call tree. charged: their self time still counts for their callers."""
     functions = list(profile.functions)
     # Whole libraries that have time by themselves are among the functions already.
     number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
-    here = [found.names[i] for i in distinct(found.name).tolist()]
+    here = [named.names[i] for i in distinct(named.name).tolist()]
     names = sorted(set(here) - number.keys())
     # Fortran calls mpi_barrier_, and any language dgemm_: the trailing underscore is not part of the name.
     shown = [display_names([mangled], fortran=mangled.endswith("_"))[0] for _, mangled in names]
@@ -168,11 +168,11 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     used = {number[name] for name in here}
     functions = [replace(f, imported=True) if i in used else f for i, f in enumerate(functions)]
 
-    callee = np.array([number.get(name, -1) for name in found.names], dtype=np.int64)[found.name]
+    callee = np.array([number.get(name, -1) for name in named.names], dtype=np.int64)[named.name]
     node = profile.samples.node.astype(np.int64)
-    pairs, which = numbered(node[found.sample] * len(functions) + callee)
+    pairs, which = numbered(node[named.sample] * len(functions) + callee)
     size = len(profile.paths.parent)
-    node[found.sample] = size + which
+    node[named.sample] = size + which
     paths = profile.paths
     tree = PathTree(
         np.concatenate([paths.parent, (pairs // len(functions)).astype(paths.parent.dtype)]),
@@ -182,7 +182,7 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     more = csr_array((profile.n_intervals, len(functions) - len(profile.functions)))
     self_s, calls = (csr_array(hstack([matrix, more])) for matrix in (profile.self_s, profile.calls))
     if charged:
-        self_s = moved(profile, self_s, found.sample, callee)
+        self_s = moved(profile, self_s, named.sample, callee)
     samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
     return replace(
         profile,
@@ -206,9 +206,9 @@ def moved(profile: IntervalProfile, self_s: csr_array, sample: IntArray, to: Int
     # Redundant data of damaged files may be inconsistent: negative times become 0.
     left = self_s - before
     left.data[left.data < 1e-12] = 0.0
-    found = csr_array(left + coo_array((seconds, (interval, to)), shape=self_s.shape).tocsr())
-    found.eliminate_zeros()
-    return found
+    self_time = csr_array(left + coo_array((seconds, (interval, to)), shape=self_s.shape).tocsr())
+    self_time.eliminate_zeros()
+    return self_time
 
 
 def with_inlined_time(profile: IntervalProfile, libs: Libs) -> IntervalProfile:

@@ -63,9 +63,9 @@ def recorded_paths(
     Raises: NoDataError if it is not a stream, has no metadata or cannot be read, or `exe` is another program.
     """
     with Source(path) as source:
-        found = collect(source)
-        nodes, _ = decode_nodes(found.nodes, source.size // NODE_BYTES)
-        modules = dict(found.modules)
+        collected = collect(source)
+        nodes, _ = decode_nodes(collected.nodes, source.size // NODE_BYTES)
+        modules = dict(collected.modules)
     space = FunctionSpace([modules[number] for number in sorted(modules)], _loader(directory, exe).load)
     tree = path_tree(nodes, space)
     code = np.zeros(0, dtype=np.int32)

@@ -55,9 +55,9 @@ class ImageRecords:
     records: Records
 
 
-def chunks(found: Collected) -> Iterator[Chunk]:
+def chunks(collected: Collected) -> Iterator[Chunk]:
     """Split the complete intervals into runs of about CHUNK_BYTES, which bounds the memory for large tables."""
-    places, n = found.places, found.n_intervals
+    places, n = collected.places, collected.n_intervals
     size = np.bincount(places["interval"], weights=places["length"], minlength=n)
     first, total = 0, 0.0
     for interval, length in enumerate([*size.tolist(), CHUNK_BYTES + 1.0]):
@@ -68,23 +68,23 @@ def chunks(found: Collected) -> Iterator[Chunk]:
         total += length
 
 
-def parse_images(found: Collected, chunk: Chunk) -> list[ImageRecords]:
+def parse_images(collected: Collected, chunk: Chunk) -> list[ImageRecords]:
     """Parse the record images of a chunk; damaged ones are counted and left out."""
-    return [image for image in parsed(found, chunk.places[chunk.places["kind"] != SAMPLES]) if image]
+    return [image for image in parsed(collected, chunk.places[chunk.places["kind"] != SAMPLES]) if image]
 
 
-def parsed(found: Collected, places: npt.NDArray[np.void]) -> list[ImageRecords | None]:
+def parsed(collected: Collected, places: npt.NDArray[np.void]) -> list[ImageRecords | None]:
     """Parse record images, one for each place; None for damaged ones, which are counted, and those without a module."""
     result: list[ImageRecords | None] = []
     for interval, kind, module, offset, length in places.tolist():
         try:
-            records = parse(found.source.array_at(offset, length))
+            records = parse(collected.source.array_at(offset, length))
         except RecordError:
-            found.bad_images += 1
+            collected.bad_images += 1
             result.append(None)
             continue
-        known = module in found.modules
-        result.append(ImageRecords(interval, module, kind == LIBRARY_TIME, records) if known else None)
+        has_module = module in collected.modules
+        result.append(ImageRecords(interval, module, kind == LIBRARY_TIME, records) if has_module else None)
     return result
 
 
@@ -126,23 +126,23 @@ class ArcRows:
     arcs: npt.NDArray[np.void]
 
 
-def read_records(found: Collected, chunk: Chunk, wanted: BoolArray) -> tuple[ArcRows, list[ImageRecords]]:
+def read_records(collected: Collected, chunk: Chunk, selected: BoolArray) -> tuple[ArcRows, list[ImageRecords]]:
     """Read the arcs of a chunk, and all records of the images of wanted intervals, (n,).
 
     Most images are histograms followed by arcs, and are read all at once: parsing each separately takes ten times as
     long. The others are parsed; damaged ones are counted and left out.
     """
     places = chunk.places[chunk.places["kind"] != SAMPLES]
-    plain, row, arcs = _plain(found, places)
-    one_by_one = np.flatnonzero(~plain | wanted[places["interval"]])
-    images = dict(zip(one_by_one.tolist(), parsed(found, places[one_by_one]), strict=True))
+    plain, row, arcs = _plain(collected, places)
+    one_by_one = np.flatnonzero(~plain | selected[places["interval"]])
+    images = dict(zip(one_by_one.tolist(), parsed(collected, places[one_by_one]), strict=True))
     more = {i: image.records.arcs for i, image in images.items() if image and not plain[i]}
     if more:
         row = np.concatenate([row, np.repeat(list(more), [len(table) for table in more.values()])])
         order = np.argsort(row, kind="stable")
         row, arcs = row[order], join_arcs([arcs, *more.values()]).view(ROW)[order].view(ARC)
     rows = ArcRows(places["interval"][row].astype(np.int32), places["module"][row], arcs)
-    return rows, [image for image in images.values() if image and wanted[image.interval]]
+    return rows, [image for image in images.values() if image and selected[image.interval]]
 
 
 def call_arcs(
@@ -154,12 +154,12 @@ def call_arcs(
     """
     parts: list[Arcs] = []
     for module in distinct(rows.module).tolist():
-        if not space.knows(module):
+        if not space.has_module(module):
             continue
-        mine = rows.module == module
-        arcs = rows.arcs if mine.all() else rows.arcs.view(ROW)[mine].view(ARC)
+        selected = rows.module == module
+        arcs = rows.arcs if selected.all() else rows.arcs.view(ROW)[selected].view(ARC)
         records = Records((), arcs)
-        interval = rows.interval[mine]
+        interval = rows.interval[selected]
         caller = np.full(len(interval), -1, dtype=np.int32)
         if callers:
             from_pc = records.from_pc
@@ -174,7 +174,7 @@ def call_arcs(
     return Arcs(*(np.concatenate([getattr(part, name) for part in [NO_ARCS, *parts]]) for name in columns))
 
 
-def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, IntArray, npt.NDArray[np.void]]:
+def _plain(collected: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, IntArray, npt.NDArray[np.void]]:
     """Return which images are whole histograms, then whole arcs, (m,); their arcs, and the image of each, (a,)."""
     plain = np.zeros(len(places), dtype=np.bool_)
     if not len(places):
@@ -182,13 +182,13 @@ def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, I
     low, ends = int(places["offset"].min()), places["offset"] + places["length"]
     if int(ends.max()) - low > WIDEST:
         return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
-    data = found.source.array_at(low, int(ends.max()) - low)
+    data = collected.source.array_at(low, int(ends.max()) - low)
     at, end = _behind_histograms(data, places["offset"] - low, ends - low), ends - low
     plain = (at <= end) & ((end - at) % ARC.itemsize == 0)
     count = np.where(plain, (end - at) // ARC.itemsize, 0)
     row = np.repeat(np.arange(len(places)), count)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    arcs = _anywhere(data, ROW)[at[row] + within * ARC.itemsize].view(ARC)
+    position = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    arcs = _anywhere(data, ROW)[at[row] + position * ARC.itemsize].view(ARC)
     plain[row[arcs["tag"] != ARC_TAG]] = False
     keep = plain[row]
     return plain, row[keep], arcs if keep.all() else arcs.view(ROW)[keep].view(ARC)

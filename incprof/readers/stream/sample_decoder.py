@@ -16,7 +16,7 @@ from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.records import Chunk, Libs, chunks
 from incprof.readers.stream.stream_files import SAMPLES
 from incprof.symbols.function_space import FunctionSpace
-from incprof.symbols.function_table import NOWHERE, MadeCode
+from incprof.symbols.function_table import NOWHERE, GeneratedCode
 
 FloatArray = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
@@ -38,40 +38,40 @@ class SampleDecoder:
         nodes_used: one more than the highest node of a sample.
         suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node instead of
             function.
-        made: moves samples in generated code.
+        generated: moves samples in generated code.
     """
 
     def __init__(
-        self, found: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray, node_limit: int,
-        suspect: BoolArray | None = None, made: MadePaths | None = None,
+        self, collected: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray,
+        node_limit: int, suspect: BoolArray | None = None, generated: GeneratedPaths | None = None,
     ):  # fmt: skip
-        self._found, self._space, self._libs = found, space, libs
+        self._collected, self._space, self._libs = collected, space, libs
         self._nodes, self._function = nodes, function
         self._node_limit = node_limit if nodes.more_lost else len(nodes.parent)
-        self._rate_hz = found.metadata.rate_hz
-        self._start_s, self._end_s = (found.counters[:, i].astype(np.float64) * 1e-9 for i in (0, 1))
-        before_s = found.before_ns * 1e-9 if found.before_ns else -np.inf
+        self._rate_hz = collected.metadata.rate_hz
+        self._start_s, self._end_s = (collected.counters[:, i].astype(np.float64) * 1e-9 for i in (0, 1))
+        before_s = collected.before_ns * 1e-9 if collected.before_ns else -np.inf
         self._before_s = np.concatenate([[before_s], self._end_s])
         self._table = LongTable(np.float64, np.int32, np.int32, np.int8, np.int32, np.int32)
-        self.exact: BoolArray = np.zeros(found.n_intervals, dtype=bool)
-        self.profiler_ticks: FloatArray = np.zeros(found.n_intervals)
+        self.exact: BoolArray = np.zeros(collected.n_intervals, dtype=bool)
+        self.profiler_ticks: FloatArray = np.zeros(collected.n_intervals)
         self.nodes_used = 0
-        self._made = made
+        self._generated = generated
         self._suspect, self.aside = suspect, list[SelfTime]()
 
     def take(self, chunk: Chunk) -> SelfTime:
         """Decode the samples of a chunk, and return their self time."""
         raw, interval = self._usable(chunk)
-        raw = self._made.moved(raw, interval) if self._made else raw
+        raw = self._generated.moved(raw, interval) if self._generated else raw
         raw = replace(raw, kind=np.where(raw.weight == 0, PROFILER, raw.kind).astype(raw.kind.dtype))
-        known = raw.node < len(self._function)
-        node = np.where(known, raw.node, 0)
+        in_range = raw.node < len(self._function)
+        node = np.where(in_range, raw.node, 0)
         self.nodes_used = max(self.nodes_used, int(raw.node.max(initial=0)) + 1)
         inside = raw.kind == PROFILER
         np.add.at(self.profiler_ticks, interval[inside], raw.weight[inside])
 
         counted = raw.kind == OWN if self._libs == "drop" else ~inside
-        self.exact[interval[counted & (~known | self._nodes.lost[node])]] = False
+        self.exact[interval[counted & (~in_range | self._nodes.lost[node])]] = False
         self._table.append(self._columns(raw, interval, counted | inside))
         # Histograms do not contain time without any application frame.
         of_library = (raw.kind == LIBRARY) & (raw.node == 0)
@@ -83,7 +83,7 @@ class SampleDecoder:
             in_library = (raw.kind == LIBRARY) & ~of_library
             function[in_library] = self._space.library(raw.module[in_library])
         elif self._suspect is not None:
-            aside = counted & known & (raw.kind == LIBRARY) & self._suspect[node]
+            aside = counted & in_range & (raw.kind == LIBRARY) & self._suspect[node]
             self.aside.append(self._self_time(interval[aside], node[aside], raw.weight[aside]))
             counted &= ~aside
         return self._self_time(interval[counted], function[counted], raw.weight[counted])
@@ -95,13 +95,13 @@ class SampleDecoder:
     def _usable(self, chunk: Chunk) -> tuple[RawSamples, Int64Array]:
         """Return samples of the chunk's intervals that are entirely readable, and the interval of each, shape (s,)."""
         places = chunk.places[chunk.places["kind"] == SAMPLES]
-        array_at, owner = self._found.source.array_at, places["interval"]
+        array_at, owner = self._collected.source.array_at, places["interval"]
         raw, bad = decode_samples([array_at(o, n) for o, n in places[["offset", "length"]].tolist()])
         interval = owner[raw.payload]
         self.exact[owner] = True
         self.exact[owner[bad]] = False
         self.exact[interval[raw.node >= self._node_limit]] = False
-        self._found.bad_images += len(distinct(owner[~self.exact[owner]]))
+        self._collected.bad_images += len(distinct(owner[~self.exact[owner]]))
         keep = self.exact[interval]
         columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
         return RawSamples(*columns), interval[keep]
@@ -130,7 +130,7 @@ class SampleDecoder:
 NS_PER_US = 1000
 
 
-class MadePaths:
+class GeneratedPaths:
     """The nodes of a stream with generated code.
 
     Attributes:
@@ -141,7 +141,7 @@ class MadePaths:
     def __init__(
         self,
         nodes: Nodes,
-        tables: Mapping[int, MadeCode],
+        tables: Mapping[int, GeneratedCode],
         start_ns: IntArray,
         samples: Iterable[tuple[RawSamples, IntArray]],
     ):
@@ -152,7 +152,7 @@ class MadePaths:
         self.nodes, self.unnamed, self.all = nodes, 0, 0
         self._tables, self._start_ns = tables, start_ns
         self._find_uses()
-        self._known: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
         self._new: dict[tuple[int, int, int], int] = {}
         if self._uses:
             for raw, interval in samples:
@@ -162,17 +162,17 @@ class MadePaths:
 
     def moved(self, raw: RawSamples, interval: IntArray) -> RawSamples:
         """Return samples of these intervals at the nodes of the functions that were there at the time."""
-        known = raw.node < len(self._up)
+        in_range = raw.node < len(self._up)
         node = raw.node
         if self._uses:
-            node = np.where(known, self._split(raw.node, self._time(raw, interval)), node)
-            known = node < len(self._up)
-        up = np.where(known, self._up[np.where(known, node, 0)], node)
-        gone = up != node
+            node = np.where(in_range, self._split(raw.node, self._time(raw, interval)), node)
+            in_range = node < len(self._up)
+        up = np.where(in_range, self._up[np.where(in_range, node, 0)], node)
+        is_replaced = up != node
         self.all += int(raw.weight.sum())
-        self.unnamed += int(raw.weight[gone & (raw.kind == OWN)].sum())
-        module = np.where(gone, self.nodes.module[np.where(known, node, 0)], raw.module)
-        kind = np.where(gone & (raw.kind == OWN), LIBRARY, raw.kind)
+        self.unnamed += int(raw.weight[is_replaced & (raw.kind == OWN)].sum())
+        module = np.where(is_replaced, self.nodes.module[np.where(in_range, node, 0)], raw.module)
+        kind = np.where(is_replaced & (raw.kind == OWN), LIBRARY, raw.kind)
         return replace(raw, node=up, kind=kind, module=np.where(kind != raw.kind, module, raw.module))
 
     @property
@@ -192,9 +192,9 @@ class MadePaths:
         for module, table in self._tables.items():
             at = np.flatnonzero(nodes.module == module)
             at = at[table.is_shared(nodes.address[at])]
-            known = {address: table.uses(address) for address in set(nodes.address[at].tolist())}
+            uses_of = {address: table.uses(address) for address in set(nodes.address[at].tolist())}
             for node in at.tolist():
-                if uses := known[int(nodes.address[node])]:
+                if uses := uses_of[int(nodes.address[node])]:
                     since, address = np.array(uses, dtype=np.int64).T
                     self._uses[node] = (since, address)
         self._changes = np.unique(np.concatenate([since for since, _ in self._uses.values()] or [nodes.parent[:0]]))
@@ -209,22 +209,22 @@ class MadePaths:
         touched = touched[self._touched[node[touched]]]
         epoch = np.searchsorted(self._changes, time[touched], side="right")
         pairs, where = np.unique(np.stack([node[touched], epoch], axis=1), axis=0, return_inverse=True)
-        found = np.array([self._node(n, e) for n, e in pairs.tolist()], dtype=np.int64)
+        replacements = np.array([self._node(n, e) for n, e in pairs.tolist()], dtype=np.int64)
         result = node.copy()
-        result[touched] = found[where.ravel()] if len(found) else 0
+        result[touched] = replacements[where.ravel()] if len(replacements) else 0
         return result
 
     def _node(self, node: int, epoch: int) -> int:
         """Return the node for an old one between two changes."""
         path: list[int] = []
-        while self._touched[node] and (node, epoch) not in self._known:
+        while self._touched[node] and (node, epoch) not in self._numbers:
             path.append(node)
             node = int(self.nodes.parent[node])
-        above = self._known[node, epoch] if self._touched[node] else node
+        above = self._numbers[node, epoch] if self._touched[node] else node
         for one in reversed(path):
             key = (above, int(self.nodes.module[one]), self._address(one, epoch))
             above = self._new.setdefault(key, len(self._touched) + len(self._new))
-            self._known[one, epoch] = above
+            self._numbers[one, epoch] = above
         return above
 
     def _address(self, node: int, epoch: int) -> int:
@@ -264,22 +264,24 @@ class MadePaths:
         return time
 
 
-def made_paths(nodes: Nodes, space: FunctionSpace, found: Collected) -> MadePaths | None:
+def generated_paths(nodes: Nodes, space: FunctionSpace, collected: Collected) -> GeneratedPaths | None:
     """Return the nodes of a stream, if the program generated code."""
-    tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
-    made = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
-    if not made:
+    tables = {module.id: space.table(module.id) for module in collected.modules.values() if module.map}
+    generated = {number: table for number, table in tables.items() if isinstance(table, GeneratedCode)}
+    if not generated:
         return None
-    begin = found.metadata.raw.get("start_mono_ns")
-    start_ns = found.counters[:, 0].astype(np.int64) + (begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0)
-    return MadePaths(nodes, made, start_ns, _samples(found))
+    begin = collected.metadata.raw.get("start_mono_ns")
+    start_ns = collected.counters[:, 0].astype(np.int64) + (
+        begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0
+    )
+    return GeneratedPaths(nodes, generated, start_ns, _samples(collected))
 
 
-def _samples(found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
+def _samples(collected: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
     """Yield all readable samples, with the interval of each."""
-    for chunk in chunks(found):
+    for chunk in chunks(collected):
         places = chunk.places[chunk.places["kind"] == SAMPLES]
-        read = found.source.array_at
+        read = collected.source.array_at
         raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
         yield raw, places["interval"][raw.payload]
 

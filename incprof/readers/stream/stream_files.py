@@ -68,13 +68,13 @@ def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
         # Nearly all images are whole and followed by another one, which is checked without accessing the source.
         at = position - base
         if 0 <= at <= len(data) - HEADER.size and not hole:
-            magic, kind, said, module, length, interval = HEADER.unpack_from(data, at)
+            magic, kind, checksum, module, length, interval = HEADER.unpack_from(data, at)
             begin = at + HEADER.size
             stop = begin + length
             if (
                 magic == MAGIC
                 and data.startswith(MAGIC, stop)
-                and (not said or said == check(data[at:begin], memoryview(data)[begin:stop]))
+                and (not checksum or checksum == check(data[at:begin], memoryview(data)[begin:stop]))
             ):
                 yield Image(kind, module, interval, position + HEADER.size, length, False)
                 position = base + stop
@@ -90,8 +90,8 @@ def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
             damage.holes += 1
             hole = True
             continue
-        _, kind, said, module, length, interval = HEADER.unpack(head)
-        is_whole = not said or said == check(head, *_pieces(source, position + HEADER.size, end))
+        _, kind, checksum, module, length, interval = HEADER.unpack(head)
+        is_whole = not checksum or checksum == check(head, *_pieces(source, position + HEADER.size, end))
         data, base = source.window
         damage.holes += not is_whole
         is_taken = is_whole or (kind == METADATA and position == 0)  # without metadata, nothing can be read
@@ -214,9 +214,9 @@ class Source:
         while (start := start if self._chunks else next_data(self._fd, start)) + overlap < end:
             at = self._at(start, len(pattern))[0]
             stop = min(end - self._start, len(self._window))
-            found = self._window.find(pattern, at, stop)
-            if found >= 0:
-                return self._start + found
+            offset = self._window.find(pattern, at, stop)
+            if offset >= 0:
+                return self._start + offset
             start = self._start + stop - overlap
         return -1
 
@@ -293,7 +293,7 @@ class Chunks:
         """True if its last chunk is incomplete."""
         return self.cut or bool(self._waiting)
 
-    def found(self, number: int, offset: int, length: int, crc: int) -> None:
+    def add(self, number: int, offset: int, length: int, crc: int) -> None:
         """Add a chunk; its contents are checked before the first read."""
         self._waiting.append((number, offset, length, crc))
 
@@ -315,14 +315,14 @@ class Chunks:
 
     def pieces(self, offset: int, length: int) -> list[tuple[int, int]]:
         """Return where these bytes of the stream lie in the file: offsets and lengths."""
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         index = bisect_right(self.starts, offset) - 1
         while length > 0 and 0 <= index < len(self.starts):
             end = self.starts[index + 1] if index + 1 < len(self.starts) else self.size
             part = min(length, end - offset)
-            found.append((self.offsets[index] + offset - self.starts[index], part))
+            spans.append((self.offsets[index] + offset - self.starts[index], part))
             offset, length, index = offset + part, length - part, index + 1
-        return found
+        return spans
 
 
 class NodeFile:
@@ -333,7 +333,7 @@ class NodeFile:
         self._lock = threading.Lock()
         self._file: tuple[int, int] | None = None
         self._position = 0
-        self._known: dict[tuple[int, int, int, bool], Chunks] = {}
+        self._chunks: dict[tuple[int, int, int, bool], Chunks] = {}
         self._lives: dict[tuple[int, int], int] = {}
 
     def read(self, fd: int, name: str | None = None) -> Chunks | None:
@@ -341,7 +341,7 @@ class NodeFile:
         with self._lock:
             status = os.fstat(fd)
             if self._file != (status.st_dev, status.st_ino) or status.st_size < self._position:
-                self.streams, self._known, self._lives = {}, {}, {}
+                self.streams, self._chunks, self._lives = {}, {}, {}
                 self._file, self._position = (status.st_dev, status.st_ino), 0
             self._walk(fd, status.st_size)
             chunks = self.streams.get(name) if name is not None else None
@@ -362,15 +362,15 @@ class NodeFile:
             payload, end = position + HEAD.size, position + HEAD.size + length
             if end > size or (end + len(CHUNK_MAGIC) <= size and os.pread(fd, len(CHUNK_MAGIC), end) != CHUNK_MAGIC):
                 # Torn, if another chunk lies in it or after it; else the rest may not have been written yet.
-                behind = _find(fd, payload, size)
-                if end > size and behind + HEAD.size > size:
+                next_chunk = _find(fd, payload, size)
+                if end > size and next_chunk + HEAD.size > size:
                     chunks.cut = True
                     break
-                if behind < end:
-                    chunks.found(number, payload, behind - payload, ~crc)
-                    position = behind
+                if next_chunk < end:
+                    chunks.add(number, payload, next_chunk - payload, ~crc)
+                    position = next_chunk
                     continue
-            chunks.found(number, payload, length, crc)
+            chunks.add(number, payload, length, crc)
             position = end
         self._position = position
 
@@ -378,13 +378,13 @@ class NodeFile:
         """Return the stream of a chunk. The first of a rank's programs has the rank's own name."""
         _, _, flags, rank, pid, _, start_ns, *_ = head
         key = (rank, pid, start_ns, bool(flags & FORKED))
-        if key not in self._known:
+        if key not in self._chunks:
             name = f"rank-{rank:05}.gmon"
             if key[3] or name in self.streams:
                 life = self._lives[rank, pid] = self._lives.get((rank, pid), 0) + 1
                 name = f"rank-{rank:05}.{pid}{f'-{life}' if life > 1 else ''}.gmon"
-            self.streams[name] = self._known[key] = Chunks()
-        return self._known[key]
+            self.streams[name] = self._chunks[key] = Chunks()
+        return self._chunks[key]
 
 
 _files: OrderedDict[str, NodeFile] = OrderedDict()
@@ -395,11 +395,11 @@ def node_file(path: str) -> NodeFile:
     """Return the cached state of such a file, so that its chunks are located once for all of its streams."""
     key = os.path.abspath(path)
     with _files_lock:
-        found = _files.setdefault(key, NodeFile())
+        state = _files.setdefault(key, NodeFile())
         _files.move_to_end(key)
         if len(_files) > MOST_KNOWN:
             _files.popitem(last=False)
-        return found
+        return state
 
 
 def _head(data: bytes) -> tuple[bytes, int, int, int, int, int, int, int, int, int] | None:

@@ -63,15 +63,15 @@ def read_stream(
     Raises: NoDataError if there is no complete interval, no symbols, or `exe` is another program.
     """
     with Source(path) as source:
-        found = collect(source)
-        if not found.n_intervals:
+        collected = collect(source)
+        if not collected.n_intervals:
             raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
-        modules = tuple(found.modules[number] for number in sorted(found.modules))
-        found.metadata = replace(found.metadata, modules=modules)
+        modules = tuple(collected.modules[number] for number in sorted(collected.modules))
+        collected.metadata = replace(collected.metadata, modules=modules)
         symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
         tail_calls = TailCalls(space, modules, symbols.code)
-        parts = StreamDecoder(found, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
+        parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
     parts.warnings += symbols.warnings
     return with_unreadable_grouped(with_regions_joined(build_profile(parts, space)))
 
@@ -95,8 +95,8 @@ def with_regions_joined(profile: IntervalProfile) -> IntervalProfile:
 
     Workers stay where they are if no sample shows the start of their region.
     """
-    found = {index: region_of(function.mangled) for index, function in enumerate(profile.functions)}
-    starter = {index: name for index, name in found.items() if name is not None}
+    region_names = {index: region_of(function.mangled) for index, function in enumerate(profile.functions)}
+    starter = {index: name for index, name in region_names.items() if name is not None}
     for _ in range(DEEPEST if starter else 0):
         joined = _Joiner(profile, starter).joined()
         if joined is profile:
@@ -139,19 +139,19 @@ class _Joiner:
         """Return the new parent of each worker's path: the part of the nearest sample in time above the region."""
         entry = np.zeros(len(self._tree.parent), dtype=np.int64)
         entry[list(entries)] = self._tree.parent[list(entries.values())]
-        near = np.flatnonzero(entry[self._node] > 0)
-        if not len(near):
+        candidates = np.flatnonzero(entry[self._node] > 0)
+        if not len(candidates):
             entry = self._in_starter(self._starter[region])
-            near = np.flatnonzero(entry[self._node] > 0)
-        if not len(near):
+            candidates = np.flatnonzero(entry[self._node] > 0)
+        if not len(candidates):
             return None
         time = self._profile.samples.time_s
-        near = near[np.argsort(time[near], kind="stable")]
-        after = np.searchsorted(time[near], time[workers]).clip(1, max(len(near) - 1, 1))
+        candidates = candidates[np.argsort(time[candidates], kind="stable")]
+        after = np.searchsorted(time[candidates], time[workers]).clip(1, max(len(candidates) - 1, 1))
         before = after - 1
-        after = np.minimum(after, len(near) - 1)
-        earlier = time[workers] - time[near[before]] <= time[near[after]] - time[workers]
-        above: IntArray = entry[self._node[near[np.where(earlier, before, after)]]]
+        after = np.minimum(after, len(candidates) - 1)
+        earlier = time[workers] - time[candidates[before]] <= time[candidates[after]] - time[workers]
+        above: IntArray = entry[self._node[candidates[np.where(earlier, before, after)]]]
         return above
 
     def _entries(self, regions: set[int]) -> dict[int, dict[int, int]]:
@@ -160,23 +160,23 @@ class _Joiner:
         nearest = [0] * len(parent)  # the innermost region that contains a path, as a node
         for node in range(1, len(parent)):
             nearest[node] = node if function[node] in regions else nearest[parent[node]]
-        found: dict[int, dict[int, int]] = {region: {} for region in regions}
+        node_above: dict[int, dict[int, int]] = {region: {} for region in regions}
         for node in distinct(self._node).tolist():
             inside = nearest[node]
             while inside:
                 if function[inside] != self._begins[node]:
-                    found[function[inside]][node] = inside  # ends as the outermost one
+                    node_above[function[inside]][node] = inside  # ends as the outermost one
                 inside = nearest[parent[inside]]
-        return found
+        return node_above
 
     def _in_starter(self, name: str) -> IntArray:
         """Return the outermost node on each path that is in a function of that name, shape (p,); 0 without."""
         same = [i for i, function in enumerate(self._profile.functions) if name and function.mangled == name]
         own = np.isin(self._tree.function, same) if same else np.zeros(len(self._tree.parent), dtype=bool)
-        found = np.where(own, np.arange(len(own)), 0).tolist()
+        outermost = np.where(own, np.arange(len(own)), 0).tolist()
         for node, parent in enumerate(self._tree.parent.tolist()):
-            found[node] = found[parent] or found[node]
-        return np.array(found, dtype=np.int64)
+            outermost[node] = outermost[parent] or outermost[node]
+        return np.array(outermost, dtype=np.int64)
 
 
 class _Growing:
@@ -187,7 +187,7 @@ class _Growing:
         self._parent, self._function, self._address = (
             column.tolist() for column in (tree.parent, tree.function, tree.address)
         )
-        self._known = {
+        self._numbers = {
             key: node for node, key in enumerate(zip(self._parent, self._function, self._address, strict=True)) if node
         }
         self._size = len(self._parent)
@@ -209,7 +209,7 @@ class _Growing:
         return last
 
     def _child(self, parent: int, function: int, address: int) -> int:
-        node = self._known.setdefault((parent, function, address), len(self._parent))
+        node = self._numbers.setdefault((parent, function, address), len(self._parent))
         if node == len(self._parent):
             for column, value in ((self._parent, parent), (self._function, function), (self._address, address)):
                 column.append(value)

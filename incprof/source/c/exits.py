@@ -20,14 +20,14 @@ LEAVING = frozenset({b"return", b"goto", b"break", b"continue"})
 @lru_cache(4)  # called for every function of a file
 def macros_of(data: bytes) -> Mapping[bytes, bytes]:
     """Return the replacement of each macro that a file defines, with its parameters; all of them, if it has several."""
-    found: dict[bytes, list[bytes]] = {}
+    replacements: dict[bytes, list[bytes]] = {}
     if b"define" not in data:
         return MappingProxyType({})
     for line in data.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n"):
         match = DEFINITION.match(line) if b"define" in line else None
         if match:
-            found.setdefault(match[1], []).append(COMMENT.sub(b" ", match[2]))
-    return MappingProxyType({name: b" ".join(values) for name, values in found.items()})
+            replacements.setdefault(match[1], []).append(COMMENT.sub(b" ", match[2]))
+    return MappingProxyType({name: b" ".join(values) for name, values in replacements.items()})
 
 
 @lru_cache(4)
@@ -46,12 +46,12 @@ def leaving_macros(macros: Mapping[bytes, bytes]) -> frozenset[bytes]:
             waiting.append(name)
         for word in words & macros.keys():
             users.setdefault(word, []).append(name)
-    found = set(waiting)
+    leaving = set(waiting)
     while waiting:
-        more = [name for name in users.get(waiting.pop(), ()) if name not in found]
-        found.update(more)
+        more = [name for name in users.get(waiting.pop(), ()) if name not in leaving]
+        leaving.update(more)
         waiting += more
-    return frozenset(found)
+    return frozenset(leaving)
 
 
 Span = tuple[int, int]
@@ -74,12 +74,12 @@ class Exit:
     """A return, break, continue or goto statement.
 
     Attributes:
-        within: for a break or continue, the span of the statement that it leaves or continues; None if unclear.
+        statement: for a break or continue, the span of the statement that it leaves or continues; None if unclear.
         label: target of a goto.
     """
 
     node: Node
-    within: Span | None = None
+    statement: Span | None = None
     label: bytes = b""
 
 
@@ -114,32 +114,32 @@ class _Place:
 
 def find_exits(body: Node, data: bytes) -> Exits:
     """Search a function's body."""
-    found = Exits()
+    exits = Exits()
     waiting = [(body, _Place())]
     while waiting:
         node, place = waiting.pop()
         if node.type == "function_definition":
-            found.nested.append((node.start_byte, node.end_byte))
+            exits.nested.append((node.start_byte, node.end_byte))
             continue
-        _note(found, node, place, data)
+        _record(exits, node, place, data)
         waiting += _inside(node, place)
-    found.exits.sort(key=lambda each: each.node.start_byte)
-    return found
+    exits.exits.sort(key=lambda each: each.node.start_byte)
+    return exits
 
 
-def unseen(found: Exits, data: bytes, span: Span, kind: str) -> int | None:
-    """Return where the text has the keyword of an exit, or of a case, that is not in `found`; None if nowhere.
+def unlisted_exit(exits: Exits, data: bytes, span: Span, kind: str) -> int | None:
+    """Return where the text has the keyword of an exit, or of a case, that is not in `exits`; None if nowhere.
 
     Such a keyword is in a part that the parser could not read, or did not get: a branch of an #if that is half a
     statement. A comment or string without an end hides all that follows.
     """
-    seen = {way.node.start_byte for way in found.exits} | {node.start_byte for node in found.computed}
-    seen |= {case for case, _ in found.cases}
+    listed = {exit_.node.start_byte for exit_ in exits.exits} | {node.start_byte for node in exits.computed}
+    listed |= {case for case, _ in exits.cases}
     for match in WORDS.finditer(data, *span):
         at = match.start()
         if match.lastgroup == "open":
             return at
-        if match.lastgroup == kind and at not in seen and not any(start <= at < end for start, end in found.nested):
+        if match.lastgroup == kind and at not in listed and not any(start <= at < end for start, end in exits.nested):
             return at
     return None
 
@@ -164,39 +164,39 @@ def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
             yield child, place
 
 
-def _note(found: Exits, node: Node, place: _Place, data: bytes) -> None:
+def _record(exits: Exits, node: Node, place: _Place, data: bytes) -> None:
     kind = node.type
     if kind in ("return_statement", "break_statement", "continue_statement"):
-        found.exits.append(Exit(node, _span({"b": place.breaks, "c": place.loop}.get(kind[0]))))
+        exits.exits.append(Exit(node, _span({"b": place.breaks, "c": place.loop}.get(kind[0]))))
     elif kind == "goto_statement":
-        _note_goto(found, node, data)
+        _record_goto(exits, node, data)
     elif kind == "labeled_statement":
         label = node.child_by_field_name("label")
-        found.labels.setdefault(_text(label, data), []).append(node.start_byte)
+        exits.labels.setdefault(_text(label, data), []).append(node.start_byte)
     elif kind == "case_statement":
-        found.cases.append((node.start_byte, place.switch.start_byte if place.switch else None))
+        exits.cases.append((node.start_byte, place.switch.start_byte if place.switch else None))
     elif kind == "gnu_asm_goto_list":
-        found.computed.append(node)
+        exits.computed.append(node)
     elif kind == "expression_statement":
-        _note_statement(found, node, data)
+        _record_statement(exits, node, data)
     elif (node.is_error or node.is_missing) and (node.parent is None or node.parent.type != "goto_statement"):
-        found.errors.append(node)
+        exits.errors.append(node)
 
 
-def _note_goto(found: Exits, node: Node, data: bytes) -> None:
+def _record_goto(exits: Exits, node: Node, data: bytes) -> None:
     if any(child.is_error or child.type == "pointer_expression" for child in node.children):
-        found.computed.append(node)
+        exits.computed.append(node)
     else:
-        found.exits.append(Exit(node, label=_text(node.child_by_field_name("label"), data)))
+        exits.exits.append(Exit(node, label=_text(node.child_by_field_name("label"), data)))
 
 
-def _note_statement(found: Exits, node: Node, data: bytes) -> None:
+def _record_statement(exits: Exits, node: Node, data: bytes) -> None:
     """Record a statement that is a name in capitals, or a call of one."""
     inner: Node | None = node.child(0)
     if inner is not None and inner.type == "call_expression":
         inner = inner.child_by_field_name("function")
     if inner is not None and inner.type == "identifier" and SHOUTED.fullmatch(_text(inner, data)):
-        found.shouted.append((node.start_byte, _text(inner, data)))
+        exits.shouted.append((node.start_byte, _text(inner, data)))
 
 
 def _span(node: Node | None) -> Span | None:
@@ -288,17 +288,17 @@ def _refusal_of_unread(children: list[Node], data: bytes, span: Span, macros: Ma
 
 def _function_declarator(node: Node | None) -> Node | None:
     """Return the innermost function declarator, which has the function's name. None if an error hides it."""
-    found = None
+    innermost = None
     while node is not None and node.type != "identifier":
         if node.is_error:
             return None
         if node.type == "function_declarator":
-            found = node
+            innermost = node
         inner = node.child_by_field_name("declarator")
         node = inner or next((each for each in node.named_children if each.type.endswith("declarator")), None)
-        if inner is None and node is None and found is not None and found.type == "function_declarator":
-            return found
-    return found
+        if inner is None and node is None and innermost is not None and innermost.type == "function_declarator":
+            return innermost
+    return innermost
 
 
 def _type_words(
@@ -323,8 +323,8 @@ def _type_words(
             types.append(b" ".join(data[leaf.start_byte : leaf.end_byte] for leaf in _leaves(child)))
         else:
             return "its return type uses a macro"
-    chosen = _without_macros(types, misread, macros)
-    return chosen if isinstance(chosen, str) else [*(qualifiers if pointed else []), *chosen]
+    words = _without_macros(types, misread, macros)
+    return words if isinstance(words, str) else [*(qualifiers if pointed else []), *words]
 
 
 def _without_macros(types: list[bytes], misread: list[bytes], macros: Mapping[bytes, bytes]) -> list[bytes] | str:

@@ -17,7 +17,7 @@ _OTHERS = frozenset({"function_definition", "lambda_expression"})
 
 
 @dataclass(slots=True)
-class FoundLoop:
+class LoopNode:
     """A loop, and properties of the code in it but not in an inner loop.
 
     Attributes:
@@ -47,7 +47,7 @@ class Inside:
     """
 
     span: tuple[int, int]
-    loops: list[FoundLoop] = field(default_factory=list)
+    loops: list[LoopNode] = field(default_factory=list)
     labels: list[tuple[int, bytes]] = field(default_factory=list)
     computed: list[int] = field(default_factory=list)
 
@@ -61,29 +61,29 @@ class _Place:
     broken: bool = False
 
 
-def find_inside(definition: Node, seen: bytes) -> Inside:
+def find_inside(definition: Node, text: bytes) -> Inside:
     """Search a definition, except functions and lambdas nested in it."""
-    found = Inside((definition.start_byte, definition.end_byte))
+    inside = Inside((definition.start_byte, definition.end_byte))
     waiting = [(child, _Place()) for child in reversed(definition.children)]
     while waiting:
         node, place = waiting.pop()
         if node.type in _OTHERS:
             continue
         if node.child_count:
-            inner = _enter(found, node, place)
+            inner = _enter(inside, node, place)
             waiting += [(child, inner) for child in reversed(node.children)]
         if node.is_named or node.is_missing:
-            _note(found, node, place, seen)
-    return found
+            _record(inside, node, place, text)
+    return inside
 
 
-def _enter(found: Inside, node: Node, place: _Place) -> _Place:
+def _enter(inside: Inside, node: Node, place: _Place) -> _Place:
     if node.type in LOOPS:
         parent = place.loop
-        depth = found.loops[parent].depth + 1 if parent is not None else 0
+        depth = inside.loops[parent].depth + 1 if parent is not None else 0
         body = node.child_by_field_name("body")
-        found.loops.append(FoundLoop(node, body, parent, depth, broken=place.broken))
-        return _Place(len(found.loops) - 1, place.switch, place.broken)
+        inside.loops.append(LoopNode(node, body, parent, depth, broken=place.broken))
+        return _Place(len(inside.loops) - 1, place.switch, place.broken)
     if node.type == "switch_statement":
         return _Place(place.loop, place.loop, place.broken)
     if node.is_error:
@@ -91,29 +91,29 @@ def _enter(found: Inside, node: Node, place: _Place) -> _Place:
     return place
 
 
-def _note(found: Inside, node: Node, place: _Place, seen: bytes) -> None:
+def _record(inside: Inside, node: Node, place: _Place, text: bytes) -> None:
     kind = node.type
-    loop = found.loops[place.loop] if place.loop is not None else None
+    loop = inside.loops[place.loop] if place.loop is not None else None
     if loop is not None and (kind in _CALLS or kind in LOOPS):
         loop.calls = True
     if loop is not None and (node.is_error or node.is_missing):
         loop.broken |= loop.body is None or node.start_byte < loop.body.start_byte or node.end_byte > loop.body.end_byte
     if kind == "case_statement":
-        _enter_by_case(found, place)
+        _enter_by_case(inside, place)
     elif kind == "labeled_statement":
         label = node.child_by_field_name("label")
         if label is not None:
-            found.labels.append((node.start_byte, seen[label.start_byte : label.end_byte]))
+            inside.labels.append((node.start_byte, text[label.start_byte : label.end_byte]))
     elif kind == "gnu_asm_goto_list":
-        found.computed.append(node.start_byte)
+        inside.computed.append(node.start_byte)
 
 
-def _enter_by_case(found: Inside, place: _Place) -> None:
+def _enter_by_case(inside: Inside, place: _Place) -> None:
     """Mark the loops between a case and its switch."""
     at = place.loop
-    while at is not None and at != place.switch and not found.loops[at].entered:
-        found.loops[at].entered = True
-        at = found.loops[at].parent
+    while at is not None and at != place.switch and not inside.loops[at].entered:
+        inside.loops[at].entered = True
+        at = inside.loops[at].parent
 
 
 # Macros with these replacements are called like them.
@@ -137,8 +137,8 @@ class FileFacts:
     @classmethod
     def of(cls, view: View) -> FileFacts:
         """Collect the properties of a file."""
-        found = {name.decode("utf-8", "replace") for name in _RESOLVER.findall(view.data)}
-        return cls(view.text.generated, frozenset(found))
+        resolvers = {name.decode("utf-8", "replace") for name in _RESOLVER.findall(view.data)}
+        return cls(view.text.generated, frozenset(resolvers))
 
 
 def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: FileFacts) -> str | None:
@@ -212,8 +212,8 @@ def jumped_into(inside: Inside, view: View) -> list[str | None]:
     gotos = [(jump.start(), jump[1]) for jump in _GOTO.finditer(view.text.bare, *inside.span)]
     named = {name for _, name in gotos if name not in (None, b"*")}
     if named:
-        found = _LABEL.finditer(view.text.bare, *inside.span)
-        labels |= {label.start(1): label[1] for label in found if label[1] in named}
+        matches = _LABEL.finditer(view.text.bare, *inside.span)
+        labels |= {label.start(1): label[1] for label in matches if label[1] in named}
     holders = {offset: _holders(offset, inside) for offset in labels}
     at: dict[bytes, list[int]] = {}
     for offset, name in labels.items():
@@ -241,13 +241,13 @@ def _holders(offset: int, inside: Inside) -> list[int]:
     at: int | None = bisect_right(inside.loops, offset, key=lambda each: each.node.start_byte) - 1
     if at == -1:
         return []
-    found: list[int] = []
-    while at is not None and len(found) <= MOST_NESTED:
+    holders: list[int] = []
+    while at is not None and len(holders) <= MOST_NESTED:
         each = inside.loops[at]
         if each.node.start_byte <= offset < each.node.end_byte:
-            found.append(at)
+            holders.append(at)
         at = each.parent
-    return found
+    return holders
 
 
 def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, ...]:
@@ -277,7 +277,7 @@ def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, 
     return tuple(answer)
 
 
-def _structure(each: FoundLoop, view: View) -> str | None:
+def _structure(each: LoopNode, view: View) -> str | None:
     """Return a problem with a loop's structure."""
     node, body = each.node, each.body
     assert body is not None
@@ -299,7 +299,7 @@ def _structure(each: FoundLoop, view: View) -> str | None:
     return _gap(each, view)
 
 
-def _gap(each: FoundLoop, view: View) -> str | None:
+def _gap(each: LoopNode, view: View) -> str | None:
     """Return a problem unless only blanks and comments are between a header and its body."""
     assert each.body is not None
     before = [child.end_byte for child in each.node.children if child.end_byte <= each.body.start_byte]
@@ -308,7 +308,7 @@ def _gap(each: FoundLoop, view: View) -> str | None:
     return "there is something between its header and its body" if comment_free.strip() else None
 
 
-def _without_braces(each: FoundLoop, view: View) -> str | None:
+def _without_braces(each: LoopNode, view: View) -> str | None:
     """Return a problem unless a body without braces is certainly one statement, so that braces can be added."""
     node, body = each.node, each.body
     assert body is not None
@@ -343,7 +343,7 @@ def _directives(i: int, inside: Inside, pragmas: list[tuple[int, bool]]) -> str 
     return None
 
 
-def _before(each: FoundLoop, view: View) -> tuple[int, bool]:
+def _before(each: LoopNode, view: View) -> tuple[int, bool]:
     """Return, from the pragmas right before a loop, how many loops they collapse, and whether they are for a device."""
     levels, device, start = 1, False, each.node.start_byte
     at = bisect_right(view.text.directives, (start, 0)) - 1

@@ -42,7 +42,7 @@ _CALL_ONLY, _WITHIN_ONLY = re.compile(_CALL), re.compile(_WITHIN)
 
 
 def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
-    r"""Return a line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `within`.
+    r"""Return a line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `inline_text`.
 
     Args:
         text: Contents of the line.
@@ -78,7 +78,7 @@ def _marked(calls: tuple[bytes, ...]) -> bytes:
     return b"".join(recognised(call, _CALL_ONLY) + b" /* incprof */ " for call in calls)
 
 
-def within(text: bytes) -> bytes:
+def inline_text(text: bytes) -> bytes:
     """Return text of one line between two tokens, such as the halves of `value = ( ... ), ekg_end(3), value`.
 
     Raises:
@@ -93,13 +93,13 @@ def strip_c(data: bytes) -> bytes:
     Texts like ours in strings and comments of the file stay. Time is linear in the length of `data`.
     """
     parts, done = [], 0
-    found = data.find(b"incprof")
-    while found >= 0:
-        start = data.rfind(b"\n", done, found) + 1 or done
-        end = data.find(b"\n", found) + 1 or len(data)
+    at = data.find(b"incprof")
+    while at >= 0:
+        start = data.rfind(b"\n", done, at) + 1 or done
+        end = data.find(b"\n", at) + 1 or len(data)
         parts += [data[done:start], _line_without(data[start:end])]
         done = end
-        found = data.find(b"incprof", end)
+        at = data.find(b"incprof", end)
     return b"".join([*parts, data[done:]])
 
 

@@ -46,24 +46,24 @@ class Token:
 
 def tokens_of(code: bytes, start: int, end: int, cpp: bool) -> list[Token]:
     """Return words and other tokens; parentheses, or angle brackets of a template, and their contents are one."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     depth = angles = 0
     for match in _TOKEN.finditer(code, start, end):
         text = match[0]
         if depth or text == b"(":
             if depth == 0:
-                found.append(Token(text, match.start(), end, "group"))
+                tokens.append(Token(text, match.start(), end, "group"))
             depth += (text == b"(") - (text == b")")
-            found[-1].end = match.end()
-        elif cpp and (angles or text == b"<") and found:
+            tokens[-1].end = match.end()
+        elif cpp and (angles or text == b"<") and tokens:
             angles += (text == b"<") - (text == b">")
-            found[-1] = Token(found[-1].text, found[-1].start, match.end(), _angled(found[-1]))
-        elif cpp and found and (text == b"::" or found[-1].text == b"::") and found[-1].kind in ("word", "name"):
-            found[-1] = Token(text, found[-1].start, match.end(), "name")
+            tokens[-1] = Token(tokens[-1].text, tokens[-1].start, match.end(), _angled(tokens[-1]))
+        elif cpp and tokens and (text == b"::" or tokens[-1].text == b"::") and tokens[-1].kind in ("word", "name"):
+            tokens[-1] = Token(text, tokens[-1].start, match.end(), "name")
         else:
             kind = "word" if text[:1].isalpha() or text[:1] == b"_" else "name" if text == b"::" else "other"
-            found.append(Token(text, match.start(), match.end(), kind))
-    return found
+            tokens.append(Token(text, match.start(), match.end(), kind))
+    return tokens
 
 
 def _angled(token: Token) -> str:
@@ -97,7 +97,7 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
     """Yield macros of one parameter, which has a type and at most one name, after all stars."""
     typed, pointed, at = False, False, 0
     front: list[Token] = []
-    behind: list[Token] = []
+    after_star: list[Token] = []
     while at < len(tokens):
         token = tokens[at]
         after = tokens[at + 1] if at + 1 < len(tokens) else None
@@ -110,7 +110,7 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
         elif token.text in (b"*", b"&"):
             pointed = True
         elif token.kind == "word" and after is not None and after.kind == "group":
-            named = behind or len(front) > (not typed)
+            named = after_star or len(front) > (not typed)
             pointer = at + 2 < len(tokens) and tokens[at + 2].kind == "group"  # to a function
             if pointer or (at + 2 >= len(tokens) and not named):
                 break
@@ -119,12 +119,12 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
         elif token.kind != "word":
             break
         elif token.text not in SPECIFIERS:
-            (behind if pointed else front).append(token)
+            (after_star if pointed else front).append(token)
         at += 1
     spare = front if typed else front[:-1]
     if not pointed:
         spare = front[:-1] if typed else front[:-2]
-    yield from ((token.start, token.end) for token in [*spare, *behind[:-1]])
+    yield from ((token.start, token.end) for token in [*spare, *after_star[:-1]])
 
 
 def is_group(token: Token | None) -> bool:
@@ -174,7 +174,7 @@ class _Declaration:
     end: int
     cpp: bool
     words: list[Token] = field(default_factory=list)  # possible types or macros
-    behind: list[Token] = field(default_factory=list)  # after a star
+    after_star: list[Token] = field(default_factory=list)  # after a star
     typed: bool = False
     pointed: bool = False
 
@@ -228,7 +228,7 @@ class _Declaration:
 
     def _variable(self) -> Iterator[Span]:
         """Read a variable: the last word is the declared name."""
-        declared = self.behind if self.pointed else self.words
+        declared = self.after_star if self.pointed else self.words
         if declared:
             declared.pop()
         yield from self._specifiers()
@@ -255,7 +255,7 @@ class _Declaration:
         elif token.text in (b"*", b"&"):
             self.pointed = True
         elif token.kind == "word":
-            (self.behind if self.pointed else self.words).append(token)
+            (self.after_star if self.pointed else self.words).append(token)
         else:
             return False
         return True
@@ -300,7 +300,7 @@ class _Declaration:
 
     def _specifiers(self) -> Iterator[Span]:
         """Yield all words if the type is known, else all but the last; and those after a star."""
-        yield from _spans([*(self.words if self.typed else self.words[:-1]), *self.behind])
+        yield from _spans([*(self.words if self.typed else self.words[:-1]), *self.after_star])
 
     def _behind(self, at: int) -> Iterator[Span]:
         """Yield macros between the parameters and the body."""

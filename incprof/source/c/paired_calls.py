@@ -29,10 +29,10 @@ from incprof.source.c.exits import (
     leaving_macros_of,
     macros_of,
     result_declaration,
-    unseen,
+    unlisted_exit,
 )
 from incprof.source.c.loops import SPLIT
-from incprof.source.c.marks import strip_c, within
+from incprof.source.c.marks import inline_text, strip_c
 from incprof.source.c.scope import announcement_calls, include_insertion
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction, by_function, removable
 
@@ -50,21 +50,21 @@ class Open:
         """First byte of the statement, and the one after it."""
         return self.statement.start_byte, self.statement.end_byte
 
-    def holds(self, offset: int) -> bool:
+    def contains(self, offset: int) -> bool:
         """Return whether the byte at `offset` belongs to the statement."""
         return self.statement.start_byte <= offset < self.statement.end_byte
 
-    def left_by(self, way: Exit, labels: dict[bytes, list[int]]) -> bool:
+    def left_by(self, exit_: Exit, labels: dict[bytes, list[int]]) -> bool:
         """Return whether an exit leaves the statement; only a return leaves a function's own block."""
-        if not self.holds(way.node.start_byte):
+        if not self.contains(exit_.node.start_byte):
             return False
-        if way.node.type == "return_statement":
+        if exit_.node.type == "return_statement":
             return True
         if not self.loop:
             return False
-        if way.node.type == "goto_statement":
-            return not any(map(self.holds, labels.get(way.label, ())))
-        return way.within is not None and way.within[0] < self.statement.start_byte
+        if exit_.node.type == "goto_statement":
+            return not any(map(self.contains, labels.get(exit_.label, ())))
+        return exit_.statement is not None and exit_.statement[0] < self.statement.start_byte
 
 
 def block_of(function: SourceFunction) -> Node | None:
@@ -82,16 +82,16 @@ def opened(function: SourceFunction, block: Node, beat: Beat) -> Open:
     return Open(beat.id, function.loops[beat.loop].body, True)
 
 
-def value_of(way: Node) -> Node | None:
+def value_of(exit_: Node) -> Node | None:
     """Return the value of a return statement; None for `return;` and for other exits."""
-    if way.type != "return_statement":
+    if exit_.type != "return_statement":
         return None
-    return next((child for child in way.named_children if child.type != "comment"), None)
+    return next((child for child in exit_.named_children if child.type != "comment"), None)
 
 
-def ways_out(place: Open, found: Exits) -> list[Exit]:
+def exits_of(place: Open, exits: Exits) -> list[Exit]:
     """Return the exits that leave the statement."""
-    return [way for way in found.exits if place.left_by(way, found.labels)]
+    return [exit_ for exit_ in exits.exits if place.left_by(exit_, exits.labels)]
 
 
 INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)
@@ -111,28 +111,28 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
         return "calls on every exit are for C"
     if block is None:
         return "its end cannot be determined"
-    known = {**macros, **macros_of(file.data)}
-    leaving = leaving_macros(known) if macros else leaving_macros_of(file.data)
-    found = find_exits(block, file.data)
+    all_macros = {**macros, **macros_of(file.data)}
+    leaving = leaving_macros(all_macros) if macros else leaving_macros_of(file.data)
+    exits = find_exits(block, file.data)
     place = opened(function, block, beat)
     if not block.named_children and WORD.search(file.data, block.start_byte, block.end_byte):
         return "its contents cannot be parsed"
-    reason = _hidden(place, found, file.data, known, leaving)
+    reason = _hidden(place, exits, file.data, all_macros, leaving)
     if reason is None and place.loop:
-        reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte)) or _split(
-            function, place, found
+        reason = _loop_refusal(place, exits, file.data, (block.start_byte, block.end_byte)) or _split(
+            function, place, exits
         )
-    if reason is None and any(value_of(way.node) is not None for way in ways_out(place, found)):
-        declared = result_declaration(function.node, file.data, known)
+    if reason is None and any(value_of(exit_.node) is not None for exit_ in exits_of(place, exits)):
+        declared = result_declaration(function.node, file.data, all_macros)
         return declared if isinstance(declared, str) else None
     return reason
 
 
 def _hidden(
-    place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes], leaving: frozenset[bytes]
+    place: Open, exits: Exits, data: bytes, all_macros: Mapping[bytes, bytes], leaving: frozenset[bytes]
 ) -> str | None:
     """Return an exit that is hidden."""
-    at = unseen(found, data, place.span, "exit")
+    at = unlisted_exit(exits, data, place.span, "exit")
     if at is not None:
         return f"the exit in line {_line(data, at)} cannot be read"
     included = INCLUDE.search(data, *place.span)
@@ -142,53 +142,57 @@ def _hidden(
     if at is not None:
         word = WORD.match(data, at)
         return f"the macro {_word(word[0] if word else b'')} in line {_line(data, at)} may leave it"
-    for offset, name in found.shouted:
-        if place.holds(offset) and name not in known:
+    for offset, name in exits.shouted:
+        if place.contains(offset) and name not in all_macros:
             return f"{_word(name)} in line {_line(data, offset)} may be a macro of another file that leaves it"
-    for way in found.exits:
-        if place.holds(way.node.start_byte):
-            line = _line(data, way.node.start_byte)
-            if way.node.has_error:
+    for exit_ in exits.exits:
+        if place.contains(exit_.node.start_byte):
+            line = _line(data, exit_.node.start_byte)
+            if exit_.node.has_error:
                 return f"the exit in line {line} cannot be read"
-            if way.node.type == "goto_statement" and way.label not in found.labels:
+            if exit_.node.type == "goto_statement" and exit_.label not in exits.labels:
                 return f"the label of the goto in line {line} is not visible"
     return None
 
 
-def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> str | None:
+def _loop_refusal(place: Open, exits: Exits, data: bytes, block_span: Span) -> str | None:
     """Return how a loop's body may be entered or left without passing its first or last line."""
-    if found.errors:
-        return f"line {_line(data, found.errors[0].start_byte)} of its function cannot be read"
-    if found.computed:
-        return f"line {_line(data, found.computed[0].start_byte)} jumps to a computed label"
+    if exits.errors:
+        return f"line {_line(data, exits.errors[0].start_byte)} of its function cannot be read"
+    if exits.computed:
+        return f"line {_line(data, exits.computed[0].start_byte)} jumps to a computed label"
     if first_name(SETJMP, data, block_span) is not None:
         return "its function calls setjmp"
-    for way in found.exits:
-        inside, line = place.holds(way.node.start_byte), _line(data, way.node.start_byte)
-        if way.node.type == "goto_statement":
-            there = [place.holds(label) for label in found.labels.get(way.label, ())]
+    for exit_ in exits.exits:
+        inside, line = place.contains(exit_.node.start_byte), _line(data, exit_.node.start_byte)
+        if exit_.node.type == "goto_statement":
+            there = [place.contains(label) for label in exits.labels.get(exit_.label, ())]
             if any(there) and not all(there):
                 return f"the goto in line {line} has two labels"
             if any(there) and not inside:
                 return f"the goto in line {line} jumps into it"
-        elif inside and way.within is None and way.node.type != "return_statement":
+        elif inside and exit_.statement is None and exit_.node.type != "return_statement":
             return f"which statement line {line} leaves is unclear"
-    at = unseen(found, data, place.span, "case")
+    at = unlisted_exit(exits, data, place.span, "case")
     if at is not None:
         return f"the case in line {_line(data, at)} cannot be read"
-    for case, switch in found.cases:
-        if place.holds(case) and (switch is None or not place.holds(switch)):
+    for case, switch in exits.cases:
+        if place.contains(case) and (switch is None or not place.contains(switch)):
             return f"the case in line {_line(data, case)} jumps into it"
     return None
 
 
-def _split(function: SourceFunction, place: Open, found: Exits) -> str | None:
+def _split(function: SourceFunction, place: Open, exits: Exits) -> str | None:
     """Return the problem of a nested loop that has another body in each branch of an #if."""
-    ways = [way.node for way in found.exits if way.node.type in SHORT_CUTS and place.holds(way.node.start_byte)]
+    shortcuts = [
+        shortcut.node
+        for shortcut in exits.exits
+        if shortcut.node.type in SHORT_CUTS and place.contains(shortcut.node.start_byte)
+    ]
     for inner in function.loops:
-        if inner.refusal != SPLIT or not place.holds(inner.node.start_byte):
+        if inner.refusal != SPLIT or not place.contains(inner.node.start_byte):
             continue
-        after = [way for way in ways if way.start_byte > inner.node.start_byte]
+        after = [shortcut for shortcut in shortcuts if shortcut.start_byte > inner.node.start_byte]
         if after:
             line = after[0].start_point.row + 1
             return f"a directive splits the loop in line {inner.line}: what line {line} leaves is unclear"
@@ -252,8 +256,8 @@ def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[
     if not texts:
         return []
     texts.sort(key=_Text.order)
-    made = [Insertion(each.offset, within(each.text)) for each in texts]
-    return removable(file, [include_insertion(file, [each.offset for each in made]), *made], strip_c)
+    insertions = [Insertion(each.offset, inline_text(each.text)) for each in texts]
+    return removable(file, [include_insertion(file, [each.offset for each in insertions]), *insertions], strip_c)
 
 
 def _in_function(
@@ -263,17 +267,17 @@ def _in_function(
     block = block_of(function)
     if block is None:
         return []
-    found = find_exits(block, data)
+    exits = find_exits(block, data)
     places = [opened(function, block, beat) for beat in beats]
     places.sort(key=lambda place: place.span[0], reverse=True)  # inner ones end first
     texts = [text for place in places if place.loop for text in _around(place, data)]
     declared: list[bytes] = []
-    for way in found.exits:
-        ends = [_end(place) for place in places if place.left_by(way, found.labels)]
+    for exit_ in exits.exits:
+        ends = [_end(place) for place in places if place.left_by(exit_, exits.labels)]
         if ends:
-            if value_of(way.node) is not None and not declared:
+            if value_of(exit_.node) is not None and not declared:
                 declared = [_declaration(function.node, data, macros)]
-            texts += _at_exit(way.node, ends, void=declared == [VOID])
+            texts += _at_exit(exit_.node, ends, void=declared == [VOID])
     whole = [place for place in places if not place.loop]
     declared = [each for each in declared if each != VOID]
     opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in whole)]
@@ -292,11 +296,11 @@ def _around(place: Open, data: bytes) -> list[_Text]:
     return _pair(place.span, b"{ ekg_begin(%d); " % place.id + opening, closing + end + b" }")
 
 
-def _at_exit(way: Node, ends: list[bytes], *, void: bool) -> list[_Text]:
+def _at_exit(exit_: Node, ends: list[bytes], *, void: bool) -> list[_Text]:
     """Return the ends before control leaves, but after the result is computed. void: `return f();` returns nothing."""
-    value = value_of(way)
+    value = value_of(exit_)
     if value is None:
-        return _pair((way.start_byte, way.end_byte), b"{ " + b" ".join(ends) + b" ", b" }", exit_=True)
+        return _pair((exit_.start_byte, exit_.end_byte), b"{ " + b" ".join(ends) + b" ", b" }", exit_=True)
     span = (value.start_byte, value.end_byte)
     calls = b", ".join(end.rstrip(b";") for end in ends)
     if void:

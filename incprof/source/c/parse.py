@@ -20,10 +20,10 @@ _NO_NAMES = frozenset("if else for while do switch return namespace void int str
 _SPACE = re.compile(r"\s+")
 
 
-def function_name(node: Node, seen: bytes) -> str:
+def function_name(node: Node, text: bytes) -> str:
     """Return the name in a definition, qualified as written, without template arguments; "" if there is none.
 
-    seen: the file as it was parsed.
+    text: the file as it was parsed.
     """
     now = node.child_by_field_name("declarator")
     while (
@@ -44,25 +44,27 @@ def function_name(node: Node, seen: bytes) -> str:
             else next((c for c in now.named_children if "declarator" in c.type), None)
             or (next((child for child in now.named_children if child.type in _NAMES), None))
         )
-    name = _spelled(now, seen) if now is not None else ""
+    name = _spelled(now, text) if now is not None else ""
     return "" if name in _NO_NAMES else name
 
 
-def record_name(node: Node, seen: bytes) -> str:
+def record_name(node: Node, text: bytes) -> str:
     """Return the name of a class; "" if it has none."""
     name = node.child_by_field_name("name")
-    return _spelled(name, seen) if name is not None else ""
+    return _spelled(name, text) if name is not None else ""
 
 
-def _spelled(node: Node, seen: bytes) -> str:
-    text = seen[node.start_byte : node.end_byte].decode("utf-8", "replace")
+def _spelled(node: Node, masked: bytes) -> str:
+    text = masked[node.start_byte : node.end_byte].decode("utf-8", "replace")
     at = text.find("operator")
     if at >= 0 and not text[at + 8 : at + 9].isidentifier():
-        rest = text[at + 8 :]
-        conversion = rest.strip()[:1].isidentifier() and not rest.strip().startswith(("new", "delete", "co_await"))
-        rest = _AFTER_CONVERSION.sub("", rest) if conversion else rest
-        blank = " " if rest.strip()[:1].isidentifier() else ""
-        return without_arguments(text[:at]) + "operator" + blank + _SPACE.sub(blank, rest.strip())
+        operator = text[at + 8 :]
+        conversion = operator.strip()[:1].isidentifier() and not operator.strip().startswith(
+            ("new", "delete", "co_await")
+        )
+        operator = _AFTER_CONVERSION.sub("", operator) if conversion else operator
+        blank = " " if operator.strip()[:1].isidentifier() else ""
+        return without_arguments(text[:at]) + "operator" + blank + _SPACE.sub(blank, operator.strip())
     return without_arguments(text)
 
 
@@ -98,17 +100,17 @@ class Pieces:
     def function(self, start: int, brace: int, end: int) -> Node | None:
         """Return the definition whose body is in these braces; without their contents if these cannot be read."""
         view = self.view
-        found = self._parse(view.seen, start, brace, end)
-        if found is None and view.cpp:
+        definition = self._parse(view.masked, start, brace, end)
+        if definition is None and view.cpp:
             macros = [match.span(1) for match in _BLOCK_MACRO.finditer(view.code, brace, end)]
-            found = self._parse(without(view.seen[:end], macros), start, brace, end) if macros else None
-        if found is None:
-            found = self._parse(without(view.seen[:end], [(brace + 1, end - 1)]), start, brace, end)
-        return found
+            definition = self._parse(without(view.masked[:end], macros), start, brace, end) if macros else None
+        if definition is None:
+            definition = self._parse(without(view.masked[:end], [(brace + 1, end - 1)]), start, brace, end)
+        return definition
 
-    def _parse(self, seen: bytes, start: int, brace: int, end: int) -> Node | None:
+    def _parse(self, text: bytes, start: int, brace: int, end: int) -> Node | None:
         piece = Range(self._point(start), self._point(end), start, end)
-        tree = parse_within_limits(language(self.view.cpp), seen, [piece]) if not self._over else None
+        tree = parse_within_limits(language(self.view.cpp), text, [piece]) if not self._over else None
         self._over = tree is None
         waiting = list(tree.root_node.children) if tree is not None else []
         while waiting:
@@ -127,7 +129,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Definition:
     """A definition. nested: it is in another function."""
 
     node: Node
@@ -149,20 +151,20 @@ def parse_c(path: str, data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> 
         blank: Macros hidden from the parser, with their arguments.
     """
     view = view_of(data, cpp=cpp, blank=blank)
-    found = {each.body.start_byte: each for each in _definitions(parse(view), view)}
-    for each in _unread(view, set(found)):
-        found[each.body.start_byte] = each
+    definitions = {each.body.start_byte: each for each in _definitions(parse(view), view)}
+    for each in _unread(view, set(definitions)):
+        definitions[each.body.start_byte] = each
     facts = FileFacts.of(view)
-    ordered = sorted(found.values(), key=lambda each: (each.node.start_byte, -each.node.end_byte))
+    ordered = sorted(definitions.values(), key=lambda each: (each.node.start_byte, -each.node.end_byte))
     return SourceFile(path, "c++" if cpp else "c", data, tuple(_function(each, view, facts) for each in ordered))
 
 
-def _unread(view: View, found: set[int]) -> Iterator[_Found]:
+def _unread(view: View, bodies: set[int]) -> Iterator[_Definition]:
     """Yield the functions that the parser missed: each is parsed separately."""
     pieces = Pieces(view)
     tries = 0
     for block in view.blocks.bodies.values():
-        if block.start in found or b")" not in view.code[block.head : block.start]:
+        if block.start in bodies or b")" not in view.code[block.head : block.start]:
             continue
         tries += 1
         node = pieces.function(block.head, block.start, block.end or len(view.data)) if tries <= _MOST_PIECES else None
@@ -170,7 +172,7 @@ def _unread(view: View, found: set[int]) -> Iterator[_Found]:
             yield from _definitions(node, view)
 
 
-def _definitions(root: Node, view: View) -> Iterator[_Found]:
+def _definitions(root: Node, view: View) -> Iterator[_Definition]:
     """Yield all functions and lambdas whose braces are those of a function."""
     waiting: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     while waiting:
@@ -180,26 +182,26 @@ def _definitions(root: Node, view: View) -> Iterator[_Found]:
             block = view.blocks.bodies.get(body.start_byte) if body is not None else None
             if block is not None and body is not None and block.end != body.end_byte:
                 continue  # it will be parsed separately
-            own = "lambda" if node.type == "lambda_expression" else function_name(node, view.seen)
+            own = "lambda" if node.type == "lambda_expression" else function_name(node, view.masked)
             if body is not None and own and (nested or block is not None or own == "lambda"):
                 names = (*(block.names if block is not None and not nested else names), own)
-                yield _Found(node, body, names, nested)
+                yield _Definition(node, body, names, nested)
                 nested = True
-        elif nested and node.type in _RECORDS and (name := record_name(node, view.seen)):
+        elif nested and node.type in _RECORDS and (name := record_name(node, view.masked)):
             names = (*names, name)
         if node.child_count:
             waiting += [(child, names, nested) for child in node.children]
 
 
-def _function(found: _Found, view: View, facts: FileFacts) -> SourceFunction:
-    node, body, name = found.node, found.body, "::".join(found.names)
+def _function(definition: _Definition, view: View, facts: FileFacts) -> SourceFunction:
+    node, body, name = definition.node, definition.body, "::".join(definition.names)
     everywhere = refusal_everywhere(node, body, name, view, facts)
     return SourceFunction(
         name=name,
         syntax=node,
         line=node.start_point.row + 1,
         last_line=node.end_point.row + 1,
-        loops=loops_of(find_inside(node, view.seen), view, everywhere),
-        is_main=name == "main" and not found.nested,
-        refusal=everywhere or refusal_of_body(node, body, found.nested, view),
+        loops=loops_of(find_inside(node, view.masked), view, everywhere),
+        is_main=name == "main" and not definition.nested,
+        refusal=everywhere or refusal_of_body(node, body, definition.nested, view),
     )

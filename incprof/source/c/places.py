@@ -20,17 +20,17 @@ _CONDITION = re.compile(rb"\s*#\s*if")
 _BOM = b"\xef\xbb\xbf"
 
 
-def behind(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
+def insertions_after(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
     """Return calls after a token that ends at `offset`: on lines of their own if it ends its line, else on its line."""
-    rest = _REST.match(data, offset)
-    if rest and not _CONTINUED.search(rest[0]):
-        indent, ending = _indent(data, rest.end(), offset), line_ending(rest[0])
-        return [Insertion(rest.end(), line(call, indent, ending)) for call in calls]
+    line_end = _REST.match(data, offset)
+    if line_end and not _CONTINUED.search(line_end[0]):
+        indent, ending = _indent(data, line_end.end(), offset), line_ending(line_end[0])
+        return [Insertion(line_end.end(), line(call, indent, ending)) for call in calls]
     blank = _BLANK.match(data, offset)
     return [Insertion(blank.end() if blank else offset, before(call)) for call in calls]
 
 
-def ahead(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
+def insertions_before(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
     """Return calls before the token at `offset`: on lines of their own if it starts its line."""
     start = _starts_line(data, offset)
     if start is None:
@@ -44,14 +44,14 @@ def enclosed(data: bytes, start: int, end: int, outer: int, calls: Sequence[byte
 
     outer: start of the loop that repeats it; the braces are indented like that line.
     """
-    rest = _REST.match(data, end)
+    line_end = _REST.match(data, end)
     first = _starts_line(data, start)
-    if first is None or not rest or _CONTINUED.search(rest[0]):
+    if first is None or not line_end or _CONTINUED.search(line_end[0]):
         return [Insertion(start, before(*calls, brace=True)), Insertion(end, after())]
-    own, ending = _BLANK.match(data, data.rfind(b"\n", 0, outer) + 1), line_ending(rest[0])
+    own, ending = _BLANK.match(data, data.rfind(b"\n", 0, outer) + 1), line_ending(line_end[0])
     indent = own[0] if own else b""
     opening, closing = line(b"{", indent, ending), line(b"}", indent, ending)
-    return [Insertion(first, opening), *ahead(data, start, calls), Insertion(rest.end(), closing)]
+    return [Insertion(first, opening), *insertions_before(data, start, calls), Insertion(line_end.end(), closing)]
 
 
 def _starts_line(data: bytes, offset: int) -> int | None:

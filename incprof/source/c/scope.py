@@ -12,8 +12,8 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c.marks import line, strip_c, within
-from incprof.source.c.places import ahead, behind, enclosed, include_at
+from incprof.source.c.marks import inline_text, line, strip_c
+from incprof.source.c.places import enclosed, include_at, insertions_after, insertions_before
 from incprof.source.c.view import View, body_of, view_of
 from incprof.source.model import (
     Announcement,
@@ -45,19 +45,19 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
     Raises:
         IncprofError: A function or loop refuses its beat, or texts of the file look like ours.
     """
-    made: list[Insertion] = []
+    insertions: list[Insertion] = []
     by_place = {(beat.function, beat.loop): beat for beat in beats}
     mains = [i for i, f in enumerate(file.functions) if f.is_main and f.refusal is None and announce]
     for position in mains:
-        made += _in_main(file, file.functions[position], by_place.pop((position, None), None), announce)
+        insertions += _in_main(file, file.functions[position], by_place.pop((position, None), None), announce)
     for beat in by_place.values():
-        made += _in_block(file, beat)
-    if not made and not announce:
+        insertions += _in_block(file, beat)
+    if not insertions and not announce:
         return []
-    made.sort(key=_order)
-    include = include_insertion(file, [each.offset for each in made])
+    insertions.sort(key=_order)
+    include = include_insertion(file, [each.offset for each in insertions])
     return removable(
-        file, [include, *(_constructor(include, announce) if announce and not mains else []), *made], strip_c
+        file, [include, *(_constructor(include, announce) if announce and not mains else []), *insertions], strip_c
     )
 
 
@@ -83,7 +83,7 @@ def _constructor(include: Insertion, announce: Sequence[Announcement]) -> list[I
     """Return a function that is called before main, right after the include line."""
     ending = line_ending(include.text)
     calls = [line(call, b"    ", ending) for call in announcement_calls(announce)[1:]]
-    texts = [line(within(CONSTRUCTOR), b"", ending), *calls, line(b"}", b"", ending)]
+    texts = [line(inline_text(CONSTRUCTOR), b"", ending), *calls, line(b"}", b"", ending)]
     return [Insertion(include.offset, text) for text in texts]
 
 
@@ -111,7 +111,7 @@ def _in_block(file: SourceFile, beat: Beat) -> list[Insertion]:
     if body is None:
         raise IncprofError(f"{file.path}:{place.line}: {function.name}: no beat can go here: it has no body")
     if body.type == "compound_statement":
-        return behind(file.data, body.start_byte + 1, [call])
+        return insertions_after(file.data, body.start_byte + 1, [call])
     return enclosed(file.data, body.start_byte, body.end_byte, place.node.start_byte, [call])
 
 
@@ -125,7 +125,7 @@ def _in_main(
     own = _in_block(file, beat) if beat is not None else []
     calls = announcement_calls(announce)
     if file.language == "c++":
-        return [*behind(file.data, body.start_byte + 1, calls), *own]
+        return [*insertions_after(file.data, body.start_byte + 1, calls), *own]
     return [*own, *_behind_declarations(file, body, calls)]
 
 
@@ -137,11 +137,11 @@ def _behind_declarations(file: SourceFile, body: Node, calls: Sequence[bytes]) -
     for child in body.children[1:]:
         if child.type not in _DECLARATIONS or child.has_error:
             if text.context(child.start_byte) == context and last != body.start_byte + 1:
-                return ahead(file.data, child.start_byte, calls)
+                return insertions_before(file.data, child.start_byte, calls)
             break
         if child.type != "comment" and text.context(child.end_byte) == context:
             last = child.end_byte
-    return behind(file.data, last, calls)
+    return insertions_after(file.data, last, calls)
 
 
 def _quoted(name: str) -> bytes:

@@ -41,7 +41,7 @@ class Branch:
         depth: opening brackets minus closing ones.
         low: the minimum of that.
         last: its last byte of code, if it has any.
-        dead: no compiler of this language uses it.
+        excluded: no compiler of this language uses it.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Branch:
     depth: int = 0
     low: int = 0
     last: bytes = b""
-    dead: bool = False
+    excluded: bool = False
 
 
 @dataclass(slots=True)
@@ -154,14 +154,14 @@ class _Conditionals:
     def directive(self, text: bytes, start: int, end: int, bare: bytearray) -> None:
         self._look_back(start, bare)
         match = _NAME.match(text)
-        name, rest = (match[1], match[2]) if match else (b"", b"")
+        name, condition = (match[1], match[2]) if match else (b"", b"")
         if name in (b"if", b"ifdef", b"ifndef"):
-            self._begin(name, _plain(rest), end)
+            self._begin(name, _plain(condition), end)
         elif name in (b"else", b"elif", b"elifdef", b"elifndef") and self.open:
-            self._next(name, _plain(rest), start, end, bare)
+            self._next(name, _plain(condition), start, end, bare)
         elif name == b"endif" and self.open:
             self._end(start, end, bare)
-        elif name == b"line" or name[:1].isdigit() or (not name and rest[:1].isdigit()):
+        elif name == b"line" or name[:1].isdigit() or (not name and condition[:1].isdigit()):
             self.text.generated = True
 
     def close(self, end: int, bare: bytearray) -> None:
@@ -169,9 +169,9 @@ class _Conditionals:
         while self.open:
             self._end(end, end, bare)
 
-    def _begin(self, name: bytes, rest: bytes, end: int) -> None:
-        taken = _known(name, rest, self.cpp)
-        self.open.append(Conditional([Branch(end, dead=taken is False)], self.depth, self.low, taken is True))
+    def _begin(self, name: bytes, condition: bytes, end: int) -> None:
+        taken = _constant_condition(name, condition, self.cpp)
+        self.open.append(Conditional([Branch(end, excluded=taken is False)], self.depth, self.low, taken is True))
         self._enter(end)
 
     def _look_back(self, start: int, bare: bytearray) -> None:
@@ -180,18 +180,18 @@ class _Conditionals:
         if code:
             self.last = since + len(code) - 1
 
-    def _next(self, name: bytes, rest: bytes, start: int, end: int, bare: bytearray) -> None:
+    def _next(self, name: bytes, condition: bytes, start: int, end: int, bare: bytearray) -> None:
         now = self.open[-1]
         self._finish(now.branches[-1], now, start, bare)
-        dead = now.certain or (name == b"elif" and _known(b"if", rest, self.cpp) is False)
-        now.branches.append(Branch(end, dead=dead))
+        excluded = now.certain or (name == b"elif" and _constant_condition(b"if", condition, self.cpp) is False)
+        now.branches.append(Branch(end, excluded=excluded))
         self.numbers.pop()
         self._enter(end)
 
     def _end(self, start: int, end: int, bare: bytearray) -> None:
         now = self.open.pop()
         self._finish(now.branches[-1], now, start, bare)
-        kept = next((branch for branch in now.branches if not branch.dead), None)
+        kept = next((branch for branch in now.branches if not branch.excluded), None)
         self.depth = now.before + (kept.depth if kept else 0)
         self.low = min(now.low, now.before + (kept.low if kept else 0))
         self.numbers.pop()
@@ -214,11 +214,11 @@ class _Conditionals:
         self.text.contexts.append(tuple(self.numbers[:64]) + ((self.count,) if len(self.numbers) > 64 else ()))
 
 
-def _plain(rest: bytes) -> bytes:
-    return b" ".join(_REMARK.sub(b" ", rest).split())
+def _plain(condition: bytes) -> bytes:
+    return b" ".join(_REMARK.sub(b" ", condition).split())
 
 
-def _known(name: bytes, condition: bytes, cpp: bool) -> bool | None:
+def _constant_condition(name: bytes, condition: bytes, cpp: bool) -> bool | None:
     """Return whether a condition holds, if the language alone decides."""
     if name == b"if" and condition in (b"0", b"1"):
         return condition == b"1"
@@ -237,12 +237,12 @@ def kept_and_dropped(text: Text) -> Iterator[tuple[int, int]]:
     first that is not dead stays.
     """
     for conditional in text.conditionals:
-        live = [branch for branch in conditional.branches if not branch.dead]
+        live = [branch for branch in conditional.branches if not branch.excluded]
         complete = all(map(_complete, live))
         for position, branch in enumerate(live):
             if position and not complete:
                 yield branch.start, branch.end
-        yield from ((branch.start, branch.end) for branch in conditional.branches if branch.dead)
+        yield from ((branch.start, branch.end) for branch in conditional.branches if branch.excluded)
 
 
 def _complete(branch: Branch) -> bool:

@@ -28,7 +28,7 @@ class View:
     Attributes:
         text: directives and their conditionals.
         code: the file without comments, strings, directives, dropped branches, and macros named by the user.
-        seen: the file without directives, dropped branches, and macros.
+        masked: the file without directives, dropped branches, and macros.
         macros: names of the file's macros that may expand to more than one statement.
         macro_labels: the labels that these jump to.
     """
@@ -36,7 +36,7 @@ class View:
     data: bytes
     text: Text
     code: bytes
-    seen: bytes
+    masked: bytes
     blocks: Blocks
     macros: frozenset[bytes]
     macro_labels: frozenset[bytes]
@@ -53,8 +53,8 @@ def view_of(data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> View:
     blocks = find_blocks(code, cpp=cpp)
     macros = [span for start, end in blocks.declarations for span in macros_in(code, start, end, cpp=cpp)]
     semicolons = list(_after_bodies(code, blocks)) if cpp else []
-    seen = without(data, [*text.directives, *out, *named, *macros, *semicolons])
-    return View(data, text, code, seen, blocks, *_macros(data, text), cpp)
+    masked = without(data, [*text.directives, *out, *named, *macros, *semicolons])
+    return View(data, text, code, masked, blocks, *_macros(data, text), cpp)
 
 
 def _macros(data: bytes, text: Text) -> tuple[frozenset[bytes], frozenset[bytes]]:
@@ -93,7 +93,7 @@ def language(cpp: bool) -> Language:
 
 def parse(view: View) -> Node:
     """Return the tree of a whole file; an empty one if that would take too long."""
-    tree = parse_within_limits(language(view.cpp), view.seen)
+    tree = parse_within_limits(language(view.cpp), view.masked)
     return (tree or Parser(language(view.cpp)).parse(b"")).root_node
 
 
@@ -171,7 +171,7 @@ class _Open:
 
 def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
     """Match braces. code: a file without comments, contents of strings, and directives."""
-    found = Blocks()
+    blocks = Blocks()
     stack: list[_Open] = []
     head = parens = 0
     outside = True  # outside functions and data
@@ -181,7 +181,7 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
             kind, name = _kind(code[head:at], cpp) if outside and parens == 0 else ("inner", ())
             stack.append(_Open(at, head, kind, name, parens, outside))
             if kind == "body" or (cpp and kind in ("space", "record")):
-                found.declarations.append((head, at))
+                blocks.declarations.append((head, at))
             outside = outside and kind in ("space", "record")
             head = at + 1 if outside else head
             parens = 0
@@ -189,10 +189,10 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
             if not stack:
                 continue
             block = stack.pop()
-            found.closing[block.start] = at
+            blocks.closing[block.start] = at
             parens = block.parens
             if block.kind == "body":
-                found.bodies[block.start] = Block(block.head, block.start, at + 1, "body", _names(stack))
+                blocks.bodies[block.start] = Block(block.head, block.start, at + 1, "body", _names(stack))
             outside = block.outside
             if block.kind != "inner":
                 head = at + 1
@@ -201,9 +201,9 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
         elif which == b")":
             parens = max(0, parens - 1)
         elif outside and parens == 0:
-            found.declarations.append((head, at))
+            blocks.declarations.append((head, at))
             head = at + 1
-    return found
+    return blocks
 
 
 def _names(stack: list[_Open]) -> tuple[str, ...]:
@@ -227,8 +227,8 @@ def _kind(head: bytes, cpp: bool) -> tuple[str, tuple[str, ...]]:
     return "body", ()
 
 
-def _record_name(rest: bytes) -> tuple[str, ...]:
+def _record_name(head: bytes) -> tuple[str, ...]:
     """Return the name in `class EXPORT(x) Mesh final : public Base`."""
-    before = re.split(rb"(?<!:):(?!:)", rest, maxsplit=1)[0]
+    before = re.split(rb"(?<!:):(?!:)", head, maxsplit=1)[0]
     words = [word for word in _NAME.findall(re.sub(rb"\([^()]*\)|<[^<>]*>", b" ", before)) if word != b"final"]
     return (words[-1].decode(),) if words else ()

@@ -40,7 +40,7 @@ class Facts:
         declared: the last statement or directive that must precede executable ones; the header if there is none, -1 if
             there is no header either.
         late: a declaration after executable statements, or -1.
-        ways_out: statements that may leave a loop or the unit, in order.
+        exits: statements that may leave a loop or the unit, in order.
         labels: statements by label.
         entries: ENTRY statements below `declared`.
         problems: statements that prevent heartbeats, and why.
@@ -50,7 +50,7 @@ class Facts:
 
     declared: int
     late: int = -1
-    ways_out: list[int] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     entries: list[int] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
@@ -162,7 +162,7 @@ def _executed(source: Source, facts: Facts, index: int, word: Word, block: int) 
     """Record a statement below the declarations."""
     action = word.action or word
     if action.kind in _WAYS_OUT or action.labels:
-        facts.ways_out.append(index)
+        facts.exits.append(index)
     if word.kind == "entry":
         facts.entries.append(index)
     # A BLOCK has declarations of its own.
@@ -185,8 +185,8 @@ def _is_function(text: str, word: Word, arrays: set[str], names: set[str], stric
     """
     if word.kind != "assignment":
         return False
-    found = _STATEMENT_FUNCTION.match(text)
-    return found is not None and found[1] not in arrays and (found[1] in names or not strict)
+    match = _STATEMENT_FUNCTION.match(text)
+    return match is not None and match[1] not in arrays and (match[1] in names or not strict)
 
 
 def _declared(text: str) -> str:
@@ -246,25 +246,25 @@ def loops_left(source: Source, unit_facts: Facts, index: int, word: Word) -> tup
 
 def enclosing(source: Source, index: int) -> list[int]:
     """Return the blocks around a statement, inner ones first, except loops that it is the last statement of."""
-    found = []
+    blocks = []
     block = source.block_of[index]
     while block >= 0:
         each = source.blocks[block]
         if each.last != index:
-            found.append(block)
+            blocks.append(block)
         block = each.parent
-    return found
+    return blocks
 
 
 def _up_to(source: Source, around: list[int], word: Word) -> list[int]:
     """Return the loops that CYCLE and EXIT leave: up to the named one, or the innermost one."""
-    found = []
+    loops = []
     for block in around:
         each = source.blocks[block]
         if each.kind in LOOPS:
-            found.append(block)
+            loops.append(block)
         if each.name == word.name if word.name else each.kind in LOOPS:
-            return found
+            return loops
     raise RefusedError("a CYCLE or EXIT names no block around it")
 
 

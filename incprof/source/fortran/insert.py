@@ -40,13 +40,13 @@ class Sites:
 def sites_of(data: bytes, fixed: bool) -> Sites:
     """Return the procedures of a file without heartbeats of ours; those without an end are left out."""
     source = structure_of(data.decode("latin-1"), fixed=fixed)
-    found = []
+    sites = []
     for position, unit in enumerate(source.units):
         if unit.last < 0 or (unit.kind not in PROCEDURES and unit.kind != "program"):
             continue
         loops = tuple(block for block in unit.blocks if source.blocks[block].kind in LOOPS)
-        found.append(Site(position, facts_of(source, unit), loops))
-    return Sites(source, Places(source, data), tuple(found))
+        sites.append(Site(position, facts_of(source, unit), loops))
+    return Sites(source, Places(source, data), tuple(sites))
 
 
 # Order of insertions at one offset: USE, then text after the statement above, then text before the one below.
@@ -71,7 +71,7 @@ class Work:
         body: ids around it.
         loops: ids by block.
         closes: the line that ends the `#if` branch that contains the body, -1 if it is in none of its own.
-        found: offset, rank, insertion.
+        insertions: offset, rank, insertion.
     """
 
     source: Source
@@ -80,7 +80,7 @@ class Work:
     facts: Facts
     body: list[int]
     loops: dict[int, list[int]]
-    found: list[tuple[int, int, Insertion]] = field(default_factory=list)
+    insertions: list[tuple[int, int, Insertion]] = field(default_factory=list)
     closes: int = -1
 
     def use(self, names: Sequence[str]) -> None:
@@ -115,15 +115,15 @@ class Work:
         If a branch contains some of them and then all execution, both ends of the body are in it.
         """
         branch = self.source.branch_of[self.unit.last if self.unit.headless else self.unit.first]
-        found = at
-        while self.source.branch_of[found] != branch:
-            found += 1
-            if found > self.unit.last or self.source.statements[found].kind != "cpp":
+        statement = at
+        while self.source.branch_of[statement] != branch:
+            statement += 1
+            if statement > self.unit.last or self.source.statements[statement].kind != "cpp":
                 self.closes = only_branch(self.source, self.unit, at)
                 if self.closes < 0 or self.facts.entries:
                     raise RefusedError("every place between its declarations and its first statement is inside #if")
                 return at
-        return found
+        return statement
 
     def loop(self, block: int) -> None:
         """Insert around the body of a loop."""
@@ -135,7 +135,7 @@ class Work:
         ends = [end_call(number) for number in reversed(numbers)]
         self._add(_BEFORE, self.places.before(loop.last, ends, indent, label=True))
 
-    def ways_out(self) -> None:
+    def insert_before_exits(self) -> None:
         """Insert before all statements that leave a loop with a heartbeat, or the procedure."""
         for index in self._reached():
             word = self.source.words[index]
@@ -150,12 +150,12 @@ class Work:
 
     def _reached(self) -> list[int]:
         """Return statements that may leave something with a heartbeat."""
-        found = self.facts.ways_out
+        exits = self.facts.exits
         if self.body or not self.loops:
-            return found if self.body else []
+            return exits if self.body else []
         blocks = [self.source.blocks[block] for block in self.loops]
-        start = bisect.bisect(found, min(block.first for block in blocks))
-        return found[start : bisect.bisect(found, max(block.last for block in blocks))]
+        start = bisect.bisect(exits, min(block.first for block in blocks))
+        return exits[start : bisect.bisect(exits, max(block.last for block in blocks))]
 
     def entries(self) -> None:
         """Insert after each ENTRY, where a body starts as well."""
@@ -217,7 +217,7 @@ class Work:
         return self.places.indent(index) + b"  "
 
     def _add(self, rank: int, insertion: Insertion) -> None:
-        self.found.append((insertion.offset, rank, insertion))
+        self.insertions.append((insertion.offset, rank, insertion))
 
 
 def fortran_insertions(
@@ -236,22 +236,22 @@ def fortran_insertions(
     sites = sites_of(file.data, file.language == "fixed")
     for beat in beats:
         demand_place(file, beat)
-    wanted = by_function(beats)
+    beats_of = by_function(beats)
     if announce:
         main = next((at for at, function in enumerate(file.functions) if function.is_main), None)
         if main is None:
             raise IncprofError(f"{file.path}: no PROGRAM that could name the heartbeats")
         if reason := _start_refusal(sites, main):
             raise IncprofError(f"{file.path}:{file.functions[main].line}: the PROGRAM cannot name heartbeats: {reason}")
-        wanted.setdefault(main, [])
-    found: list[Insertion] = []
-    for at, of_function in sorted(wanted.items()):
+        beats_of.setdefault(main, [])
+    insertions: list[Insertion] = []
+    for at, of_function in sorted(beats_of.items()):
         function = file.functions[at]
         try:
-            found += insertions_of(sites, at, of_function, announce if function.is_main else ())
+            insertions += insertions_of(sites, at, of_function, announce if function.is_main else ())
         except RefusedError as error:
             raise IncprofError(f"{file.path}:{function.line}: {function.name}: {error}") from error
-    return sorted(found, key=lambda each: each.offset)
+    return sorted(insertions, key=lambda each: each.offset)
 
 
 def insertions_of(
@@ -277,11 +277,11 @@ def insertions_of(
         work.start([*start, *map(begin_call, body)])
     for block in loops:
         work.loop(block)
-    work.ways_out()
+    work.insert_before_exits()
     if body:
         work.entries()
         work.end()
-    return [insertion for _, _, insertion in sorted(work.found, key=lambda each: (each[0], each[1]))]
+    return [insertion for _, _, insertion in sorted(work.insertions, key=lambda each: (each[0], each[1]))]
 
 
 def _start_refusal(sites: Sites, function: int) -> str | None:
@@ -310,7 +310,7 @@ class Places:
 
     def __init__(self, source: Source, data: bytes):
         self._source, self._data = source, data
-        self._starts = [0, *(found.end() for found in re.finditer(rb"\n", data))]
+        self._starts = [0, *(match.end() for match in re.finditer(rb"\n", data))]
         first = data.find(b"\n")
         self._ending = b"\r\n" if first > 0 and data[first - 1 : first] == b"\r" else b"\n"
 

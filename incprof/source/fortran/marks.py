@@ -82,7 +82,7 @@ def strip_fortran(data: bytes, *, fixed: bool) -> bytes:
     for text in _LINES.findall(data):
         if _LINE.fullmatch(text):
             pass
-        elif (start := _piece_start(text)) >= 0 and code.holds(offset + start):
+        elif (start := _piece_start(text)) >= 0 and code.contains(offset + start):
             parts.append(text[:start].lstrip(b" \t") if joins else text[:start])
             joins = True
         else:
@@ -96,9 +96,9 @@ def _piece_start(text: bytes) -> int:
     """Return where a piece of ours at the end of the line starts, or -1."""
     if MARK.strip() not in text[-_LONGEST_PIECE:]:
         return -1
-    for found in re.compile(rb"then|call|end|use", re.I).finditer(text, max(len(text) - _LONGEST_PIECE, 0)):
-        if _PIECE.fullmatch(text, found.start()):
-            return found.start()
+    for match in re.compile(rb"then|call|end|use", re.I).finditer(text, max(len(text) - _LONGEST_PIECE, 0)):
+        if _PIECE.fullmatch(text, match.start()):
+            return match.start()
     return -1
 
 
@@ -109,6 +109,6 @@ class _Code:
         rows = rows_of(data.decode("latin-1"), fixed=fixed)
         self._pieces = sorted(piece for row in rows if row.kind == "code" for piece in row.pieces)
 
-    def holds(self, offset: int) -> bool:
+    def contains(self, offset: int) -> bool:
         at = bisect.bisect(self._pieces, (offset, 1 << 62)) - 1
         return at >= 0 and self._pieces[at][0] <= offset < self._pieces[at][1]

@@ -43,7 +43,7 @@ def busy_statements(source: Source, unit: Unit, functions: set[str]) -> list[int
         functions: Names of the procedures of the file. An unknown name before parentheses may be an array.
     """
     external: set[str] = set()
-    found = []
+    busy = []
     for index in unit.own:
         word, text = source.words[index], source.statements[index].text
         if match := _EXTERNAL.match(text):
@@ -52,8 +52,8 @@ def busy_statements(source: Source, unit: Unit, functions: set[str]) -> list[int
         names = _NAME.findall(text)
         called = not (functions.isdisjoint(names) and external.isdisjoint(names))
         if called or (word.action or word).kind in _BUSY or _CALLS.search(text) or _SECTION.match(text):
-            found.append(index)
-    return found
+            busy.append(index)
+    return busy
 
 
 def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
@@ -65,8 +65,8 @@ def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
         fixed: Whether it is in fixed form.
     """
     reader = _Reader(sites_of(data, fixed), data)
-    made = tuple(reader.function(at) for at in range(len(reader.sites.functions)))
-    return SourceFile(path, "fixed" if fixed else "fortran", data, made)
+    functions = tuple(reader.function(at) for at in range(len(reader.sites.functions)))
+    return SourceFile(path, "fixed" if fixed else "fortran", data, functions)
 
 
 class _Reader:
@@ -98,17 +98,17 @@ class _Reader:
         source, site = self.sites.source, self.sites.functions[at]
         busy = busy_statements(source, unit, self._functions)
         around: dict[int, int | None] = {-1: None}  # by block: the loop that it is, or that is around it
-        made: list[Loop] = []
+        loops: list[Loop] = []
         for position in unit.blocks:
             block = source.blocks[position]
             around[position] = around[block.parent]
             if block.kind not in LOOPS:
                 continue
-            around[position] = len(made)
+            around[position] = len(loops)
             last = block.last if block.last >= 0 else block.first
             deep = block.depth > MOST_NESTED or unit.depth > DEEPEST_UNIT
             node = self._node(source.statements[block.first], source.statements[last], _LOOP_NODES, deep=deep)
-            made.append(
+            loops.append(
                 Loop(
                     syntax=node,
                     repeated=node,
@@ -116,10 +116,10 @@ class _Reader:
                     last_line=source.statements[last].row.last_line,
                     parent=around[block.parent],
                     busy=bisect.bisect(busy, block.first) < bisect.bisect(busy, last),
-                    refusal=refusal or loop_refusal(source, site.facts, block) or self._tried(at, len(made)),
+                    refusal=refusal or loop_refusal(source, site.facts, block) or self._tried(at, len(loops)),
                 )
             )
-        return tuple(made)
+        return tuple(loops)
 
     def _node(self, first: Statement, last: Statement, types: frozenset[str], *, deep: bool) -> Node:
         """Return the node around two statements, or of the first one, if tree-sitter finds something else there.

@@ -49,14 +49,14 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
 
 def names_taken(source: Source) -> dict[int, list[int]]:
     """Return statements that name appekg, or one of its calls, by position of the unit; all of them at -1."""
-    found: dict[int, list[int]] = {}
+    statements_of: dict[int, list[int]] = {}
     if "ekg" in source.text.lower():
         for index, statement in enumerate(source.statements):
             if statement.kind == "code" and "ekg" in statement.text and _OURS.search(statement.text):
-                found.setdefault(-1, []).append(index)
+                statements_of.setdefault(-1, []).append(index)
                 if source.unit_of[index] >= 0:
-                    found.setdefault(source.unit_of[index], []).append(index)
-    return found
+                    statements_of.setdefault(source.unit_of[index], []).append(index)
+    return statements_of
 
 
 def start_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list[int]]) -> str | None:
@@ -143,15 +143,15 @@ def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
 
 def _directive_refusal(source: Source, block: Block) -> str | None:
     """Return why OpenMP or OpenACC directives above the loop, or above one around it, forbid heartbeats."""
-    away = 0
+    distance = 0
     for each in (block, *_around(source, block)):
         if each.kind in LOOPS:
             text = _above(source, each.first)
             if _NO_CALLS.search(text):
                 return f"the directive above line {source.statements[each.first].line} allows no calls"
-            if any(away < int(count) - 1 for count in _NESTED.findall(text)):
+            if any(distance < int(count) - 1 for count in _NESTED.findall(text)):
                 return f"the directive above line {source.statements[each.first].line} allows nothing between loops"
-            away += 1
+            distance += 1
     return None
 
 
@@ -164,12 +164,12 @@ def _around(source: Source, block: Block) -> Iterator[Block]:
 
 def _above(source: Source, index: int) -> str:
     """Return the directives directly above a statement, in one text."""
-    found: list[str] = []
-    while index > 0 and source.statements[index - 1].kind != "code" and len(found) < 100:
+    directives: list[str] = []
+    while index > 0 and source.statements[index - 1].kind != "code" and len(directives) < 100:
         index -= 1
         if source.statements[index].kind == "directive":
-            found.append(source.statements[index].text)
-    return " ".join(reversed(found))
+            directives.append(source.statements[index].text)
+    return " ".join(reversed(directives))
 
 
 def _taken(source: Source, unit: Unit, taken: dict[int, list[int]]) -> int:

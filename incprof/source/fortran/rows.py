@@ -59,8 +59,8 @@ class Lines:
         self.text = text
 
     def __iter__(self) -> Iterator[tuple[int, int, int, int]]:
-        for number, found in enumerate(_LINE.finditer(self.text), 1):
-            start, end = found.span()
+        for number, match in enumerate(_LINE.finditer(self.text), 1):
+            start, end = match.span()
             stop = end
             while stop > start and self.text[stop - 1] in "\r\n":
                 stop -= 1
@@ -75,15 +75,15 @@ def code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str]
             if closing < 0:
                 return stop, quote
             at, quote = closing + 1, ""
-        found = pattern.search(text, at, stop)
-        if found is None:
+        match = pattern.search(text, at, stop)
+        if match is None:
             return stop, ""
-        if found[0] == "!":
-            return found.start(), ""
-        if found[0] in "'\"":
-            at, quote = found.end(), found[0]
+        if match[0] == "!":
+            return match.start(), ""
+        if match[0] in "'\"":
+            at, quote = match.end(), match[0]
         else:
-            at = min(found.end() + int(found[1]), stop)
+            at = min(match.end() + int(match[1]), stop)
 
 
 def goes_on(text: str, start: int, stop: int) -> bool:
@@ -99,13 +99,13 @@ def cpp_row(text: str, before: Row | None, number: int, start: int, end: int, st
     return before
 
 
-def note_split(text: str, row: Row, between: list[Row]) -> None:
+def record_split(text: str, row: Row, between: list[Row]) -> None:
     """Record the preprocessor lines that are between the lines of a row."""
     for each in between:
         if each.kind == "cpp":
             row.split = True
-            found = _CONDITION.match(text, each.start, each.end)
-            kind = found[1] if found and row.conditions >= 0 else ""
+            match = _CONDITION.match(text, each.start, each.end)
+            kind = match[1] if match and row.conditions >= 0 else ""
             row.conditions += {"if": 1, "end": -1}.get(kind, 0)
             if kind == "el" and row.conditions == 0:
                 row.conditions = -1
@@ -128,7 +128,7 @@ def fixed_rows(lines: Lines) -> Iterator[Row]:
     text = lines.text
     row: Row | None = None  # may continue in the next line
     waiting: list[Row] = []  # found since, between its lines or after it
-    seen = 0  # number of these that are between its lines
+    inside = 0  # number of these that are between its lines
     cpp: Row | None = None
     for number, start, end, stop in lines:
         if cpp is not None or text.startswith("#", start):
@@ -139,22 +139,22 @@ def fixed_rows(lines: Lines) -> Iterator[Row]:
             continue
         conditional = bool(_FIXED_CONDITIONAL.match(text, start, stop))
         if not conditional and _is_comment(text, start, stop):
-            if found := DIRECTIVE.match(text, start, stop):
-                waiting.append(Row("directive", start, end, number, number, [(found.start(), stop)]))
+            if match := DIRECTIVE.match(text, start, stop):
+                waiting.append(Row("directive", start, end, number, number, [(match.start(), stop)]))
             continue
         at, limit, continued = _fields(text, start, stop)
         if continued and row is not None:
             if conditional and not row.conditional:
                 continue
             row.end, row.last_line = end, number
-            note_split(text, row, waiting[seen:])
-            seen = len(waiting)
+            record_split(text, row, waiting[inside:])
+            inside = len(waiting)
         else:
             if row is not None:
                 yield row
             yield from waiting
             waiting.clear()
-            seen = 0
+            inside = 0
             # A continuation line without a row is not a statement: its mark is taken for a label.
             label = (start, at) if continued else (start, min(start + LABEL_COLUMNS, at, stop))
             label = (start + 2, at) if conditional else label
@@ -206,7 +206,7 @@ def free_rows(lines: Lines) -> Iterator[Row]:
             cpp = cpp_row(text, cpp, number, start, end, stop)
             if cpp.line == number:
                 if row is not None:
-                    note_split(text, row, [cpp])
+                    record_split(text, row, [cpp])
                 yield cpp
             cpp = cpp if goes_on(text, start, stop) else None
             continue
@@ -214,8 +214,8 @@ def free_rows(lines: Lines) -> Iterator[Row]:
         at = skipped(text, at, stop)
         conditional = bool(_FREE_CONDITIONAL.match(text, start, stop))
         if at == stop or (text[at] == "!" and not conditional):
-            if found := DIRECTIVE.match(text, at, stop):
-                yield Row("directive", start, end, number, number, [(found.start(), stop)])
+            if match := DIRECTIVE.match(text, at, stop):
+                yield Row("directive", start, end, number, number, [(match.start(), stop)])
             continue
         if conditional:
             if row is not None and not row.conditional:

@@ -54,31 +54,31 @@ class Statement:
 
 def statements_of(text: str, *, fixed: bool) -> list[Statement]:
     """Return the statements and directives of a file, decoded as Latin-1, in order."""
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for row in rows_of(text, fixed=fixed):
         if row.kind == "code":
-            found += _of_row(text, row, fixed)
+            statements += _of_row(text, row, fixed)
         else:
             start, stop = row.pieces[0]
             plain = _BLANKS.sub(" ", text[start:stop].lower())
-            found.append(Statement(row.kind, plain, "", start, start, stop, start, row.line, row))
-    return found
+            statements.append(Statement(row.kind, plain, "", start, start, stop, start, row.line, row))
+    return statements
 
 
 def first_parenthesis_closed(text: str) -> int:
     """Return the position after the parenthesis that closes the first one that opens, or -1."""
     depth = 0
-    for found in _PARENTHESIS.finditer(text):
-        depth += 1 if found[0] == "(" else -1
+    for match in _PARENTHESIS.finditer(text):
+        depth += 1 if match[0] == "(" else -1
         if depth <= 0:
-            return found.end() if depth == 0 else -1
+            return match.end() if depth == 0 else -1
     return -1
 
 
 def _of_row(text: str, row: Row, fixed: bool) -> list[Statement]:
     raw = _crossed("".join(text[start:stop] for start, stop in row.pieces), fixed)
     label = _BLANKS.sub("", text[slice(*row.label)]) if row.label else ""
-    made: list[Statement] = []
+    statements: list[Statement] = []
     places = _Places(text, row)
     position = 0
     for part in raw.split(";"):
@@ -88,11 +88,11 @@ def _of_row(text: str, row: Row, fixed: bool) -> list[Statement]:
             continue
         label_start = places.of(begin)
         own = ""
-        if label and not made:
+        if label and not statements:
             own, label_start = label, _label_start(text, row)
-        elif not fixed and (found := _LABEL.match(stripped)):
-            own, stripped = found[1], stripped[found.end() :]
-            begin += found.end()
+        elif not fixed and (match := _LABEL.match(stripped)):
+            own, stripped = match[1], stripped[match.end() :]
+            begin += match.end()
         start = action = places.of(begin)
         line = places.line
         plain = _LAYOUT.sub("", _BLANKS.sub(" ", _EMPTY.sub("''", stripped))).lower()
@@ -102,10 +102,12 @@ def _of_row(text: str, row: Row, fixed: bool) -> list[Statement]:
         fault = _fault(plain, row, own)
         if not own:
             label_start = start
-        made.append(Statement("code", plain, own.lstrip("0"), label_start, start, end, action, line, row, False, fault))
-    if made:
-        made[-1].last = True
-    return made
+        statements.append(
+            Statement("code", plain, own.lstrip("0"), label_start, start, end, action, line, row, False, fault)
+        )
+    if statements:
+        statements[-1].last = True
+    return statements
 
 
 def _crossed(raw: str, fixed: bool) -> str:
@@ -113,14 +115,14 @@ def _crossed(raw: str, fixed: bool) -> str:
     if not fixed and "'" not in raw and '"' not in raw:
         return raw
     parts, done = [], 0
-    while found := _STRING.search(raw, done):
-        start, end = found.span()
-        if found[1]:
+    while match := _STRING.search(raw, done):
+        start, end = match.span()
+        if match[1]:
             if not fixed:
                 parts.append(raw[done:end])
                 done = end
                 continue
-            end = min(end + int(found[1]), len(raw))
+            end = min(end + int(match[1]), len(raw))
         parts += [raw[done:start], "'", "_" * (end - start - 2), "'" * (end - start > 1)]
         done = end
     return "".join([*parts, raw[done:]])
@@ -218,12 +220,12 @@ spec        (?:codimension|generic|final|sequence|automatic|static|enumerator|re
 @cache
 def rules(fixed: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return kinds of statements with the pattern of their whole text; the first match counts."""
-    made = []
+    patterns = []
     for line in _RULES.strip().splitlines():
         kind, pattern = re.split(r"  +", line, maxsplit=1)
         pattern = pattern.replace("_", " ?").replace("~?", " ?").replace("~", " ?" if fixed else " ")
-        made.append((kind, re.compile(pattern, re.ASCII | re.DOTALL)))
-    return tuple(made)
+        patterns.append((kind, re.compile(pattern, re.ASCII | re.DOTALL)))
+    return tuple(patterns)
 
 
 _PREFIX = re.compile(
@@ -267,8 +269,8 @@ class Word:
 def word_of(text: str, *, fixed: bool) -> Word:
     """Classify a statement, given its text as in Statement."""
     name = ""
-    if found := _NAMED.match(text):
-        name, text = found[1], text[found.end() :]
+    if match := _NAMED.match(text):
+        name, text = match[1], text[match.end() :]
     if is_assignment(text, fixed=fixed):
         return Word("assignment")
     if text.startswith("if("):
@@ -276,8 +278,8 @@ def word_of(text: str, *, fixed: bool) -> Word:
     if procedure := _procedure(text, fixed):
         return procedure
     for kind, rule in rules(fixed):
-        if found := rule.fullmatch(text):
-            return _made(kind, found, text, name)
+        if match := rule.fullmatch(text):
+            return _word_from_match(kind, match, text, name)
     return Word("unknown")
 
 
@@ -292,18 +294,18 @@ def is_assignment(text: str, *, fixed: bool) -> bool:
 
 
 def _designator_end(text: str) -> int:
-    found = _WORD.match(text)
-    if found is None:
+    match = _WORD.match(text)
+    if match is None:
         return -1
-    at = found.end()
+    at = match.end()
     while at < len(text):
         if text[at] in "([":
             closed = _closed(text, at)
             if closed < 0:
                 return -1
             at = closed
-        elif text[at] == "%" and (found := _WORD.match(text, at + 1)):
-            at = found.end()
+        elif text[at] == "%" and (match := _WORD.match(text, at + 1)):
+            at = match.end()
         else:
             return at
     return at
@@ -311,46 +313,46 @@ def _designator_end(text: str) -> int:
 
 def _closed(text: str, at: int) -> int:
     depth = 0
-    for found in _BRACKET.finditer(text, at):
-        depth += 1 if found[0] in "([" else -1
+    for match in _BRACKET.finditer(text, at):
+        depth += 1 if match[0] in "([" else -1
         if depth == 0:
-            return found.end()
+            return match.end()
     return -1
 
 
 def _has_comma(text: str, at: int) -> bool:
     """Return whether a comma is outside all parentheses."""
     depth = 0
-    for found in _BRACKET_OR_COMMA.finditer(text, at):
-        if found[0] == ",":
+    for match in _BRACKET_OR_COMMA.finditer(text, at):
+        if match[0] == ",":
             if depth == 0:
                 return True
         else:
-            depth += 1 if found[0] in "([" else -1
+            depth += 1 if match[0] in "([" else -1
     return False
 
 
 def _if(text: str, name: str, fixed: bool) -> Word:
     closed = first_parenthesis_closed(text)
-    rest = text[closed:].strip()
-    if rest == "then":
+    action_text = text[closed:].strip()
+    if action_text == "then":
         return Word("then", name)
-    if found := _ARITHMETIC.fullmatch(rest):
-        return Word("arithmetic", labels=tuple(filter(None, found.groups())))
-    action = word_of(rest, fixed=fixed) if rest and not rest.startswith("if(") else Word("unknown")
+    if match := _ARITHMETIC.fullmatch(action_text):
+        return Word("arithmetic", labels=tuple(filter(None, match.groups())))
+    action = word_of(action_text, fixed=fixed) if action_text and not action_text.startswith("if(") else Word("unknown")
     return Word("unknown") if action.kind == "unknown" else Word("if", labels=action.labels, action=action)
 
 
 def _procedure(text: str, fixed: bool) -> Word | None:
     at = 0
     while True:
-        if found := _PROCEDURE.match(text, at) or (_JOINED.match(text, at) if fixed else None):
-            return Word(found[1], found[2], prefix=text[:at])
+        if match := _PROCEDURE.match(text, at) or (_JOINED.match(text, at) if fixed else None):
+            return Word(match[1], match[2], prefix=text[:at])
         at += text.startswith(" ", at)
-        found = _PREFIX.match(text, at)
-        if found is None:
+        match = _PREFIX.match(text, at)
+        if match is None:
             return None
-        at = found.end()
+        at = match.end()
         if length := _LENGTH.match(text, at):
             at = length.end()
         at += text.startswith("*(", at)
@@ -360,8 +362,8 @@ def _procedure(text: str, fixed: bool) -> Word | None:
                 return None
 
 
-def _made(kind: str, found: re.Match[str], text: str, name: str) -> Word:
-    groups = found.groupdict()
+def _word_from_match(kind: str, match: re.Match[str], text: str, name: str) -> Word:
+    groups = match.groupdict()
     label = groups.get("label") or ""
     if kind == "goto":
         return Word(kind, labels=(label.lstrip("0"),))

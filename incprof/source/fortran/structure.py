@@ -224,8 +224,8 @@ class _Builder:
         if self.block >= 0:
             first = self.source.statements[self.source.blocks[self.block].first]
             self._damage(self.source.blocks[self.block].damage or f"the block of line {first.line} has no end")
-        said = statement.text.replace(" ", "")
-        if word.kind == "end unit" and not said.startswith("end" + unit.kind.replace(" ", "")):
+        text = statement.text.replace(" ", "")
+        if word.kind == "end unit" and not text.startswith("end" + unit.kind.replace(" ", "")):
             self._damage(f"line {statement.line} ends something else")
         unit.last = index
         unit.own.append(index)
@@ -275,10 +275,10 @@ class _Builder:
     def _preprocessor(self, statement: Statement) -> None:
         if _GENERATED.match(statement.text):
             self.source.generated = True
-        found = _CONDITION.match(statement.text)
-        if found is None:
+        match = _CONDITION.match(statement.text)
+        if match is None:
             return
-        if found[1] in ("if", "ifdef", "ifndef"):
+        if match[1] in ("if", "ifdef", "ifndef"):
             self.conditions.append(_Condition((self.unit, self.block), self.branch))
             self._new_branch(self.branch)
         elif self.conditions:
@@ -287,7 +287,7 @@ class _Builder:
             if here != condition.before:
                 self._split(here, condition.before)
                 condition.changed = here
-            if found[1] == "endif":
+            if match[1] == "endif":
                 self.conditions.pop()
                 self.branch = condition.branch
                 self.unit, self.block = condition.changed or here

@@ -111,26 +111,26 @@ def _sites(tree: ast.Module) -> Iterator[Site]:
 
 def _loops(body: list[ast.stmt]) -> tuple[tuple[LoopNode, int | None], ...]:
     """Return the loops of some statements, except those in nested scopes."""
-    found: list[tuple[LoopNode, int | None]] = []
+    loops: list[tuple[LoopNode, int | None]] = []
 
-    def look(statements: list[ast.stmt], parent: int | None) -> None:
+    def visit_statements(statements: list[ast.stmt], parent: int | None) -> None:
         for statement in statements:
             if isinstance(statement, SCOPES):
                 continue
             if isinstance(statement, LOOPS):
-                found.append((statement, parent))
-                look(statement.body, len(found) - 1)
-                look(statement.orelse, parent)
+                loops.append((statement, parent))
+                visit_statements(statement.body, len(loops) - 1)
+                visit_statements(statement.orelse, parent)
                 continue
             for _, value in ast.iter_fields(statement):
                 if isinstance(value, list):
-                    look([one for one in value if isinstance(one, ast.stmt)], parent)
+                    visit_statements([one for one in value if isinstance(one, ast.stmt)], parent)
                     for one in value:
                         if isinstance(one, (ast.ExceptHandler, ast.match_case)):
-                            look(one.body, parent)
+                            visit_statements(one.body, parent)
 
-    look(body, None)
-    return tuple(found)
+    visit_statements(body, None)
+    return tuple(loops)
 
 
 _TO_BODY = re.compile(rb":[ \t\f]*(?:\\(?:\r\n|\r|\n)[ \t\f]*)*\Z")
@@ -197,8 +197,8 @@ class Text:
         inside = {indent_of(self.data, each) for each in self.lines[number : last + 1] if self._is_code(each)}
         if any(b"\f" in each for each in inside):
             return ODD
-        alone = number + 1 < start.lineno or line.start + len(indent) == at
-        if alone and not line.joined and not line.quoted:
+        own_line = number + 1 < start.lineno or line.start + len(indent) == at
+        if own_line and not line.joined and not line.quoted:
             return Block(number, last, indent, _unit(outer, indent, tabs=any(b"\t" in each for each in inside)))
         between = self.data.rfind(b":", above.start, at)
         if between < 0 or not _TO_BODY.match(self.data[between:at]):
@@ -294,8 +294,8 @@ def _of_statements(head: Function | LoopNode, body: Sequence[ast.stmt], text: Te
     inside = [node for one in body if not isinstance(one, SCOPES) for node in (one, *own_nodes(one))]
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside):
         return AGAIN
-    found = text.block(head, body)
-    return found if isinstance(found, str) else None
+    block = text.block(head, body)
+    return block if isinstance(block, str) else None
 
 
 def _words(decorator: ast.expr) -> set[str]:

@@ -38,7 +38,7 @@ def difference_in_meaning(old: bytes, new: bytes) -> str | None:
 def _without(data: bytes, tree: ast.Module) -> str:
     """Return a dump of a tree without heartbeats; those inserted by others are left out of both."""
     lines = list(enumerate(_lines(data), 1))
-    calls, withs = ({number for number, text in lines if ours(text)} for ours in (is_call, is_with))
+    calls, withs = ({number for number, text in lines if is_insertion(text)} for is_insertion in (is_call, is_with))
     return ast.dump(_Without(calls, withs).visit(tree))
 
 
@@ -82,17 +82,17 @@ def python_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequenc
         return []
     text = Text(file.data)
     around = _blocks(text, beats)
-    found = [*_head(text, announce), *_around(text, around)]
-    reason = difference_in_meaning(file.data, insert(file.data, found))
+    insertions = [*_head(text, announce), *_around(text, around)]
+    reason = difference_in_meaning(file.data, insert(file.data, insertions))
     if reason:
         raise IncprofError(f"{file.path}: heartbeats would change what it does ({reason}); nothing was written")
-    return found
+    return insertions
 
 
 def _blocks(text: Text, beats: Sequence[Beat]) -> list[tuple[Block, int]]:
     """Return the block of each beat, and its id; an outer block before those inside it."""
     sites = sites_of(text.data)
-    found: list[tuple[Block, int]] = []
+    blocks: list[tuple[Block, int]] = []
     for beat in beats:
         site = sites[beat.function]
         if beat.loop is not None:
@@ -104,19 +104,19 @@ def _blocks(text: Text, beats: Sequence[Beat]) -> list[tuple[Block, int]]:
             block = "it has no statements of its own"
         if isinstance(block, str):
             raise ValueError(f"{site.name}: {block}")
-        found.append((block, beat.id))
-    return sorted(found, key=lambda one: (one[0].first, -one[0].last, one[0].colon is not None, len(one[0].indent)))
+        blocks.append((block, beat.id))
+    return sorted(blocks, key=lambda one: (one[0].first, -one[0].last, one[0].colon is not None, len(one[0].indent)))
 
 
 def _around(text: Text, around: Sequence[tuple[Block, int]]) -> list[Insertion]:
     """Return the `with` lines, and the indentation of the lines in them: an inner block's blanks before an outer's."""
-    ending, found = ending_of(text.data), list[Insertion]()
+    ending, insertions = ending_of(text.data), list[Insertion]()
     withs, deeper = defaultdict[int, bytes](bytes), defaultdict[int, bytes](bytes)
     for block, number in around:
         statement = b"with appekg.beat(%d):" % number
         if block.colon is not None:
             outside = deeper[_line_at(text, block.colon)]
-            found.append(Insertion(block.colon, split(block.deeper + outside + block.indent, statement, ending)))
+            insertions.append(Insertion(block.colon, split(block.deeper + outside + block.indent, statement, ending)))
             continue
         withs[block.first] += line(statement, deeper[block.first] + block.indent, ending)
         for each in range(block.first, block.last + 1):
@@ -124,8 +124,8 @@ def _around(text: Text, around: Sequence[tuple[Block, int]]) -> list[Insertion]:
     for at, here in enumerate(text.lines):
         blanks = b"" if here.quoted or is_blank(text.data, here) else deeper[at]
         if withs[at] or blanks:
-            found.append(Insertion(here.start, withs[at] + blanks))
-    return found
+            insertions.append(Insertion(here.start, withs[at] + blanks))
+    return insertions
 
 
 def _line_at(text: Text, offset: int) -> int:
@@ -142,7 +142,7 @@ def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
         statements.append(b'appekg.name(%d, "%b")' % (each.id, name))
         if each.rate_factor != 1:
             statements.append(b"appekg.rate(%d, %d)" % (each.id, each.rate_factor))
-    made = b"".join(line(statement, b"", ending) for statement in statements)
+    text_lines = b"".join(line(statement, b"", ending) for statement in statements)
     body, last = text.tree.body, 0
     for number, statement in enumerate(body):
         if not (_is_head(statement) or (number == 0 and _is_docstring(statement))):
@@ -152,7 +152,7 @@ def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
         last = end if follows > end else last
     if not last:
         last = min([body[0].lineno, *(d.lineno for d in getattr(body[0], "decorator_list", ()))]) - 1
-    return [Insertion(text.lines[last].start if last < len(text.lines) else len(text.data), made)]
+    return [Insertion(text.lines[last].start if last < len(text.lines) else len(text.data), text_lines)]
 
 
 def _is_head(statement: ast.stmt) -> bool:

@@ -112,12 +112,12 @@ def _inside(data: bytes, first: int) -> tuple[list[tuple[int, int]], list[tuple[
 
 def _covered(spans: list[tuple[int, int]], offsets: list[int]) -> list[bool]:
     """Return whether each offset lies after the start of a span and not after its end; both ascending."""
-    found, at = list[bool](), 0
+    covered, at = list[bool](), 0
     for offset in offsets:
         while at < len(spans) and spans[at][1] < offset:
             at += 1
-        found.append(at < len(spans) and spans[at][0] < offset <= spans[at][1])
-    return found
+        covered.append(at < len(spans) and spans[at][0] < offset <= spans[at][1])
+    return covered
 
 
 MARK = b"  # incprof"
@@ -202,8 +202,10 @@ def _joined(data: bytes) -> bytes:
     for one, other in pairwise(lines):
         colon = _COLON.search(data[one.start : one.end])
         body = _BODY.match(data, other.start, other.end)
-        ours = _OUR_WITH.fullmatch(data, one.start, one.end) or _OUR_WITH.fullmatch(data, other.start, other.end)
-        if colon and body and not other.quoted and not ours:
+        is_insertion = _OUR_WITH.fullmatch(data, one.start, one.end) or _OUR_WITH.fullmatch(
+            data, other.start, other.end
+        )
+        if colon and body and not other.quoted and not is_insertion:
             parts.append(data[done : one.start + colon.start() + 1])
             done = body.end()
     return b"".join([*parts, data[done:]])

@@ -41,19 +41,19 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
         words: its arguments.
         exe: which programs are recorded, if set by the user.
     """
-    found = main_program(program, words)
-    if found is None:
-        told = main_program(program, words, static=True)
-        reason = _reason_against(told or program)
+    executable = main_program(program, words)
+    if executable is None:
+        static_program = main_program(program, words, static=True)
+        reason = _reason_against(static_program or program)
         if reason:
-            hint = f"; {INSTEAD}" if told else ""
-            return f"{_as_typed(told, program, words)}: {reason}: nothing will be recorded{hint}"
+            hint = f"; {INSTEAD}" if static_program else ""
+            return f"{_as_typed(static_program, program, words)}: {reason}: nothing will be recorded{hint}"
         return None
     reason = _reason_against(program)
     if reason and not is_among(program, STARTERS) and not is_loader(program):
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
-    if exe and not _is_named(exe, found, program, words):
-        called = _as_typed(found, program, words)
+    if exe and not _is_named(exe, executable, program, words):
+        called = _as_typed(executable, program, words)
         return f"{called}: does not match --exe {exe}: only programs of that name that it starts are recorded"
     elf = _program_at(program, static=False)
     if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
@@ -67,10 +67,10 @@ def _as_typed(path: str | None, program: str, words: Sequence[str]) -> str:
     return program if path is None or path == os.path.realpath(program) else next(named, path)
 
 
-def _is_named(exe: str, found: str, program: str, words: Sequence[str]) -> bool:
+def _is_named(exe: str, executable: str, program: str, words: Sequence[str]) -> bool:
     """Return whether a program is selected for recording: by its path, its file's name, or the name in the command."""
-    typed = (os.path.basename(word) for word in (program, *words) if os.path.realpath(word) == found)
-    return any(fnmatchcase(name, exe) for name in (found, os.path.basename(found), *typed))
+    typed = (os.path.basename(word) for word in (program, *words) if os.path.realpath(word) == executable)
+    return any(fnmatchcase(name, exe) for name in (executable, os.path.basename(executable), *typed))
 
 
 def _reason_against(program: str) -> str | None:

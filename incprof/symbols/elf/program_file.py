@@ -186,18 +186,18 @@ MOST_LIBRARIES = 2000
 def system_directories() -> list[str]:
     """Return the loader's default directories (its cache contains little more)."""
     multiarch = f"{platform.machine()}-linux-gnu"
-    found = []
+    directories = []
     for base in ("/lib", "/usr/lib", "/usr/local/lib"):
-        found += [f"{base}/{multiarch}", base.replace("lib", "lib64", 1) if base == "/lib" else f"{base}64", base]
-    return found
+        directories += [f"{base}/{multiarch}", base.replace("lib", "lib64", 1) if base == "/lib" else f"{base}64", base]
+    return directories
 
 
 def search_path(elf: ElfFile, inherited: list[str]) -> tuple[list[str], list[str]]:
     """Return (directories to search for the libraries of `elf`, those that its libraries inherit)."""
     origin = os.path.dirname(os.path.realpath(elf.path))
 
-    def entries(wanted: int) -> list[str]:
-        texts = [text_at(elf.dynamic_strings, value) for tag, value in elf.dynamic if tag == wanted]
+    def entries(tag_wanted: int) -> list[str]:
+        texts = [text_at(elf.dynamic_strings, value) for tag, value in elf.dynamic if tag == tag_wanted]
         paths = [path for text in texts for path in text.split(":") if path]
         return [path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for path in paths]
 
@@ -229,14 +229,14 @@ def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
     """Return (paths of the libraries that call mcount, names of those not found), including indirectly needed ones."""
     profiled: list[str] = []
     missing: list[str] = []
-    seen: set[str] = set()
+    names_visited: set[str] = set()
 
     def visit(elf: ElfFile, inherited: list[str]) -> None:
         directories, handed_on = search_path(elf, inherited)
         for name in needed_names(elf):
-            if name in seen or len(seen) >= MOST_LIBRARIES:
+            if name in names_visited or len(names_visited) >= MOST_LIBRARIES:
                 continue
-            seen.add(name)
+            names_visited.add(name)
             path = locate(name, directories)
             if path is None:
                 missing.append(name)

@@ -20,13 +20,13 @@ class Interpreter:
     """The options of an interpreter that may precede its script.
 
     Attributes:
-        alone: Letters of those without a value.
+        flag_letters: Letters of those without a value.
         valued: Letters of those with one, in the same word or the next.
         module: Letters of those whose value is a module to run.
         long_valued: Words with a value in the next word.
     """
 
-    alone: str = ""
+    flag_letters: str = ""
     valued: str = ""
     module: str = ""
     long_valued: str = ""
@@ -81,20 +81,20 @@ def is_interpreter(exe: str) -> bool:
     return own in ("java", R) or (not is_loader(own) and _interpreter(own) is not None)
 
 
-def command_name(command: Sequence[str], chosen: str | None) -> str:
+def command_name(command: Sequence[str], executable: str | None) -> str:
     """Return the name of the program that a command is about.
 
     Args:
         command: its words.
-        chosen: path of that program, if known (preflight.main_program); else the first that does not only start others.
+        executable: path of that program, if known (preflight.main_program); else the first that is no mere launcher.
     """
     for at, word in enumerate(command):
         path = shutil.which(word)
         exe = os.path.realpath(path) if path else ""
         starts_others = is_among(word, STARTERS - BUILDERS) and not _interpreter(PurePosixPath(exe).name)
-        if exe and (exe == chosen if chosen else not starts_others):
+        if exe and (exe == executable if executable else not starts_others):
             return program_name(exe, command[at:])
-    return PurePosixPath(chosen or command[0]).name
+    return PurePosixPath(executable or command[0]).name
 
 
 def _started(own: str, word: str) -> str:
@@ -120,20 +120,20 @@ def _interpreter(own: str) -> Interpreter | None:
     return INTERPRETERS.get(next(names, ""))
 
 
-def _script(interpreter: Interpreter, rest: Iterator[str]) -> str:
+def _script(interpreter: Interpreter, words: Iterator[str]) -> str:
     """Return the name of the script or module among the words after an interpreter."""
-    for word in rest:
+    for word in words:
         if word == "--" or word[:1] not in ("-", "+"):
-            path = next(rest, "") if word == "--" else word
+            path = next(words, "") if word == "--" else word
             return _file(path.removesuffix("/__main__.py"))
         if word[1:2] == "-":
             if word in interpreter.long_valued.split():
-                next(rest, "")
+                next(words, "")
             continue
-        letters = word[1:].lstrip(interpreter.alone)
+        letters = word[1:].lstrip(interpreter.flag_letters)
         if not letters and word[1:]:
             continue
-        value = letters[1:] or next(rest, "")
+        value = letters[1:] or next(words, "")
         if letters[:1] not in (*interpreter.valued,):
             return _file(value) if letters[:1] in (*interpreter.module,) else ""
     return ""

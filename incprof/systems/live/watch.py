@@ -15,7 +15,7 @@ from incprof.analysis.segment_sums import pooled_by_ticks
 from incprof.analysis.thresholds import PHASES
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow import RunFollower
-from incprof.readers.stream.inlined import Known, with_known
+from incprof.readers.stream.inlined import Known, with_known_inlined
 from incprof.readers.stream.stream_files import split
 from incprof.study.options import StudyOptions
 from incprof.systems.live.track import LiveRun
@@ -159,7 +159,7 @@ class Watch:
         more = True
         while more:
             try:
-                look = follower.look()
+                look = follower.poll()
             except NoDataError as error:
                 self._bad.add(process.path)
                 self._tell(str(error))
@@ -324,7 +324,7 @@ class Fitting(threading.Thread):
         try:
             from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
             from incprof.model import pooled
-            from incprof.readers.stream.inlined import known_from
+            from incprof.readers.stream.inlined import inlined_by_address
             from incprof.study.sites.store import TYPICAL
             from incprof.systems.live.job_state import made_of
 
@@ -332,7 +332,7 @@ class Fitting(threading.Thread):
             window = self._finish(self.window)
             if self.by > 1:
                 window = pooled(window, self.by)
-            self.known, self.made_of = known_from(window), made_of(window)
+            self.known, self.made_of = inlined_by_address(window), made_of(window)
             chooser = site_chooser(window, "robust")
             found = find_phases(window, chooser=chooser)
             self.found = within_budget(chooser, found, TYPICAL, StudyOptions().overhead_pct)
@@ -380,7 +380,7 @@ class Lookup:
 
     def known(self, process: Process, first: int, profile: IntervalProfile, *, lead: bool) -> IntervalProfile:
         """Return the profile with resolved inlined functions; keep it if code is unresolved. first: its index."""
-        found, share = with_known(profile, self._known, self._libs)
+        found, share = with_known_inlined(profile, self._known, self._libs)
         if (share >= LEAST_SHARE).any():
             early = self._early.setdefault(process.path, [])
             early.append(_Early(first, profile))

@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
-from incprof.readers.series.columns import Wanted
+from incprof.readers.series.columns import SeriesRequest
 from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json
 from incprof.study.following import followed, name_of
@@ -61,7 +61,7 @@ def match_excerpt(values: FloatArray, path: str) -> list[Match]:
 
 
 def follow_patterns(
-    path: str, wanted: Wanted, options: PatternOptions, idle_s: float, ahead: int | None = None
+    path: str, wanted: SeriesRequest, options: PatternOptions, idle_s: float, ahead: int | None = None
 ) -> Iterator[Known]:
     """Feed rows to the stream as they arrive. Yield each change, and the final state last.
 

@@ -13,7 +13,7 @@ from typing import TextIO
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.model.section import Column, Table
-from incprof.readers.series.columns import Wanted, position
+from incprof.readers.series.columns import SeriesRequest, position
 from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of
 from incprof.report.render.json import significant
 from incprof.report.render.plain import plain_table
@@ -323,7 +323,7 @@ EVENTS_WINDOW, VALUES_WINDOW = 1024, 400
 
 def loops_of(
     path: str,
-    wanted: Wanted,
+    wanted: SeriesRequest,
     window: int | None,
     *,
     tolerance: bool,
@@ -354,7 +354,7 @@ def loops_of(
     return stream.end()
 
 
-def _cut(batches: Iterable[list[str]], wanted: Wanted) -> Iterator[list[str]]:
+def _cut(batches: Iterable[list[str]], wanted: SeriesRequest) -> Iterator[list[str]]:
     """Yield the events in the wanted range."""
     start = 0
     for names in batches:
@@ -366,7 +366,7 @@ def _cut(batches: Iterable[list[str]], wanted: Wanted) -> Iterator[list[str]]:
 
 
 def follow_periods(
-    path: str, wanted: Wanted, window: int | None, idle_s: float, hear: Callable[[PeriodChange], object]
+    path: str, wanted: SeriesRequest, window: int | None, idle_s: float, hear: Callable[[PeriodChange], object]
 ) -> tuple[str, SeriesPeriods]:
     """Return the name of a column and its periods while it grew; arguments and errors as for `loops_of`."""
     stream, rows = PeriodStream(window or VALUES_WINDOW), Rows(name_of(path), wanted)

@@ -16,7 +16,7 @@ from incprof.errors import UsageError
 from incprof.record.settings import time
 
 if TYPE_CHECKING:
-    from incprof.readers.series.columns import Series, Wanted
+    from incprof.readers.series.columns import Series, SeriesRequest
     from incprof.systems.periods.pattern_result import PatternOptions
 
 
@@ -135,18 +135,18 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted_of(args: argparse.Namespace) -> Wanted:
+def wanted_of(args: argparse.Namespace) -> SeriesRequest:
     """Return the column and the range that the arguments select.
 
     Raises:
         UsageError: the interval is not a positive time.
     """
-    from incprof.readers.series.columns import MOST_SAMPLES, Wanted
+    from incprof.readers.series.columns import MOST_SAMPLES, SeriesRequest
 
     if args.interval is not None and not 0 < args.interval < 1e9:
         raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
     first, last = args.range
-    return Wanted(args.column, args.time, first, last, args.most or MOST_SAMPLES)
+    return SeriesRequest(args.column, args.time, first, last, args.most or MOST_SAMPLES)
 
 
 def read_source(path: str, args: argparse.Namespace) -> Series:
@@ -183,7 +183,7 @@ def check_follow(args: argparse.Namespace) -> None:
         raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
 
 
-def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) -> int:
+def follow(args: argparse.Namespace, wanted: SeriesRequest, options: PatternOptions) -> int:
     """Print each change as soon as it is detected."""
     from incprof.systems.periods.analyse import follow_patterns
     from incprof.systems.periods.periods_files import forecast_of, state_json

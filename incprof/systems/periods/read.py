@@ -20,7 +20,7 @@ from incprof.readers.series.columns import (
     LARGEST,
     PerfRows,
     Series,
-    Wanted,
+    SeriesRequest,
     cannot_read,
     columns_of,
     is_perf,
@@ -34,7 +34,7 @@ from incprof.study.heartbeat_files import Filters, load, selected, summaries
 from incprof.study.options import Libs, Listener
 
 
-def read_series(path: str, wanted: Wanted, stdin: TextIO | None = None) -> Series:
+def read_series(path: str, wanted: SeriesRequest, stdin: TextIO | None = None) -> Series:
     """Read a series from a file: .npy, .parquet, `perf stat -I`, or a table of text; "-" is standard input.
 
     Raises:
@@ -65,7 +65,7 @@ OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
 
 def series_of(
     path: str,
-    wanted: Wanted,
+    wanted: SeriesRequest,
     listener: Listener,
     *,
     rank: int | None = None,
@@ -98,7 +98,9 @@ def series_of(
     return series if interval_s is None else replace(series, interval_s=interval_s)
 
 
-def _recorded(path: str, wanted: Wanted, listener: Listener, rank: int | None, exe: str | None, libs: Libs) -> Series:
+def _recorded(
+    path: str, wanted: SeriesRequest, listener: Listener, rank: int | None, exe: str | None, libs: Libs
+) -> Series:
     """Read a column of an interval profile."""
     # Imported here: a file of numbers needs none of it.
     from incprof.readers.run import open_run, read_profile
@@ -127,7 +129,7 @@ def _profile_column(profile: IntervalProfile, name: str, path: str) -> FloatArra
     return np.asarray(table[:, meant].sum(axis=1), dtype=np.float64).ravel()
 
 
-def _heartbeats(path: str, wanted: Wanted, listener: Listener, rank: int | None) -> Series:
+def _heartbeats(path: str, wanted: SeriesRequest, listener: Listener, rank: int | None) -> Series:
     """Read the count or the mean duration of a heartbeat for each interval."""
     found = load(path, Filters(ranks=None if rank is None else frozenset([rank])))
     listener.warn(found.warnings)
@@ -148,7 +150,7 @@ def _heartbeats(path: str, wanted: Wanted, listener: Listener, rank: int | None)
     return _cut(np.nan_to_num(values) if what == "count" else values, f"{beats[0].id}:{what}", interval, path, wanted)
 
 
-def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: Wanted) -> Series:
+def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: SeriesRequest) -> Series:
     """Return the wanted range, checked like a series from a file."""
     part = values[wanted.first : wanted.last]
     return replace(series_from([part], None, name, path, wanted), interval_s=interval_s)
@@ -186,7 +188,7 @@ class Lines:
                 return line
 
 
-def read_text(text: TextIO, where: str, wanted: Wanted) -> Series:
+def read_text(text: TextIO, where: str, wanted: SeriesRequest) -> Series:
     """Read a table, or the output of `perf stat -I`.
 
     Raises: as read_series.
@@ -203,7 +205,7 @@ def read_text(text: TextIO, where: str, wanted: Wanted) -> Series:
         raise NoDataError(f"{where}: cannot be read: {error.strerror or error}") from None
 
 
-def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
+def _read_table(first: str, lines: Lines, where: str, wanted: SeriesRequest) -> Series:
     """Read a table whose first line has been read."""
     form = form_of(first)
     chosen, time = columns_of(form.names, wanted, where)
@@ -218,7 +220,7 @@ def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
     return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
 
 
-def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: Wanted) -> FloatArray:
+def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: SeriesRequest) -> FloatArray:
     """Return the columns `use` of the wanted rows, (n, len(use)), read in batches.
 
     numpy allocates memory for the maximum number of rows before it has read one.
@@ -258,7 +260,7 @@ def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time:
 # Series from .npy and .parquet files.
 
 
-def read_npy(path: str, wanted: Wanted) -> Series:
+def read_npy(path: str, wanted: SeriesRequest) -> Series:
     """Read a one-dimensional array, or one column of a two-dimensional array by number. Only that range is loaded.
 
     Raises: as read_series.
@@ -284,7 +286,7 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     return series_from(columns, time_s, wanted.column or "values", path, wanted)
 
 
-def read_parquet(path: str, wanted: Wanted) -> Series:
+def read_parquet(path: str, wanted: SeriesRequest) -> Series:
     """Read a column of numbers; a column of time stamps may serve as the time.
 
     Raises: as read_series.
@@ -335,7 +337,7 @@ def _refuse_twins(used: Sequence[str], names: Sequence[str], path: str) -> None:
             raise NoDataError(f"{path}: several columns are called {shown(name)}: write them with other names")
 
 
-def _refuse_too_many(rows: int, path: str, wanted: Wanted) -> None:
+def _refuse_too_many(rows: int, path: str, wanted: SeriesRequest) -> None:
     """Check the length before anything is loaded."""
     count = len(range(*slice(wanted.first, wanted.last).indices(rows)))
     if count > wanted.most:
@@ -350,7 +352,7 @@ def _refuse_too_many(rows: int, path: str, wanted: Wanted) -> None:
 class Rows:
     """Reads rows one by one; the first one determines the format. `name` is the column's name."""
 
-    def __init__(self, where: str, wanted: Wanted):
+    def __init__(self, where: str, wanted: SeriesRequest):
         self.where, self.wanted = where, wanted
         self.lines = 0
         self._name = ""
@@ -376,7 +378,7 @@ class Rows:
             if waiting and (len(waiting) >= size or not line):
                 yield np.array(waiting)
                 waiting = []
-        waiting += self._checked(self._perf.rest() if self._perf else [])
+        waiting += self._checked(self._perf.remaining() if self._perf else [])
         if waiting:
             yield np.array(waiting)
 
