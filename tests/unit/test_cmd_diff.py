@@ -310,6 +310,12 @@ def test_functions_that_are_called_on_both_sides_are_in_both(tmp_path, capsys):
         assert next(f["verdict"] for f in functions if f["name"] == "write_out") == verdict
 
 
+def test_unchanged_functions_are_listed_from_one_percent_on(runs, capsys):
+    out = answer(capsys, runs[0], runs[0])[1]
+    assert re.search(r"^main +320 ms  320 ms +\+0\.0 %", out, re.MULTILINE)
+    assert "more function" not in out
+
+
 def test_what_differs_in_the_runs_as_such(tmp_path, capsys):
     a = record(tmp_path / "a", argv=["app", "small.in"], pid=1)
     b = record(tmp_path / "b", argv=["app", "x" * 500], pid=2)

@@ -115,7 +115,7 @@ AMOUNTS: dict[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:.4g}" if value < 1e6 else words.decimal_size(value).removesuffix("B"),
 }
 # An amount in seconds is listed with the phase if it makes up this part of the phase's change.
-WORTH = 0.1
+WORTH_REASON = 0.1
 
 
 def reason_table(found: Comparison) -> Table | None:
@@ -139,7 +139,7 @@ def _reasons(phase: PhaseRow) -> list[AmountRow]:
     """Return the amounts to list with a phase: none where it did not change."""
     if phase.verdict not in ("slower", "faster") and (phase.cpu is None or phase.cpu.verdict == "same"):
         return []
-    part = WORTH * abs(phase.change_s)
+    part = WORTH_REASON * abs(phase.change_s)
     return [
         row for row in phase.reasons if row.verdict != "same" or (row.unit == "s" and abs(row.change_s) >= part > 0)
     ]
