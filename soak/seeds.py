@@ -24,6 +24,8 @@ from soak.places import lay_out
 from soak.subject import Tree, tree_of
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, elf_bytes
+from tests.unit.incprof.readers.series.test_series import PERF, PERF_X
+from tests.unit.incprof.systems.openmp.test_loop_file import RECORDS, TEXT
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import (
     BASE,
@@ -42,8 +44,6 @@ from tests.unit.streamwriter import (
     image,
     module,
 )
-from tests.unit.test_loopfile import RECORDS, TEXT
-from tests.unit.test_readers_series import PERF, PERF_X
 from tests.unit.tracefile import BARRIER, KNOWN, Coder, Timed, block, counts, end, metadata, send, steady, trace
 
 ROOT = Path(__file__).parent.parent

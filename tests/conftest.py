@@ -52,7 +52,8 @@ def pytest_collection(session: pytest.Session) -> None:
     if worker == "gw0" or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
     here = Path(__file__).parent
-    names = [f"tests.{path.parent.name}.{path.stem}" for path in sorted(here.glob("*/test_*.py"))]
+    modules = (path.relative_to(here.parent).with_suffix("") for path in sorted(here.rglob("test_*.py")))
+    names = [".".join(module.parts) for module in modules]
     first = len(names) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     for name in (*names[first:], *names[:first]):
         with contextlib.suppress(Exception):
@@ -67,7 +68,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest file first, so that no processor waits for it at the end, and set the number of examples."""
-    items.sort(key=lambda item: item.path.name != "test_realworld_zstd.py")
+    items.sort(key=lambda item: item.path.parts[-2:] != ("realworld", "test_zstd.py"))
     if config.getoption("--hypothesis-profile", None) == "all":
         return
     drawn = {item.obj for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)}

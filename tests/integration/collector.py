@@ -186,7 +186,7 @@ class _KillAfter:
 def clean_environment() -> dict[str, str]:
     """This process's environment without what would change a recording.
 
-    No heartbeat is thinned: programs of tests do nothing but beat, and count. test_appekg_thinning.py lets them be.
+    No heartbeat is thinned: programs of tests do nothing but beat, and count. appekg/test_thinning.py lets them be.
     """
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("INCPROF_", "LD_"))}
     return {**clean, "EKG_OVERHEAD": "0"}

@@ -159,7 +159,7 @@ def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow,
 # normal values, but less efficiently: it is worth 0.37 times as many runs (Huber and Ronchetti, Robust Statistics,
 # 2009, 5.1). With 5 past runs, 1 in 17 quiet runs exceeds 3.5 such deviations, the usual bound. So the deviation is
 # judged by Student's distribution with 0.37 n degrees of freedom, after division by sqrt(1 + pi / 2n), the
-# uncertainty of the median. tests/unit/test_beats_history.py verifies this.
+# uncertainty of the median. tests/unit/incprof/systems/heartbeats/test_history.py verifies this.
 
 
 MIN_PAST = 5
