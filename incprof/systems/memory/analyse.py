@@ -20,6 +20,8 @@ STEADY = 0.5
 # A phase that occurs at least so often is measured per occurrence.
 LEAST_OCCURRENCES = 10
 MOST_PATHS = 5
+# A call path with at least this share of its bytes in one phase belongs to it.
+USUAL = 0.9
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def labels_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray) ->
 
 def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseResult) -> list[PhaseMemory]:
     """Return the memory of each phase."""
-    made_in = labels_at(found.time_s, profile, result.labels)
+    made_in = _allocated_in(found, profile, result.labels)
     freed_in = labels_at(found.freed_s, profile, result.labels)
     curve = curve_of(found)
     curve_in = labels_at(curve.times, profile, result.labels)
@@ -147,7 +149,7 @@ def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseR
                 alive_begin_b=float(curve.at(starts[:1])[0]),
                 alive_end_b=float(curve.at(ends[-1:])[0]),
                 peak_b=float(alive.max()),
-                peak_error_b=float(np.sqrt(_variance(found)[at_peak].sum())),
+                peak_error_b=_standard_error(found, at_peak),
                 growth=_growth_in(curve_of(found, here), starts, ends),
                 allocating=_by_node(found, here & ~found.is_rest),
                 at_peak=_by_node(found, at_peak),
@@ -156,11 +158,40 @@ def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseR
     return with_verdicts(phases)
 
 
-def _variance(found: Allocations) -> FloatArray:
-    """Return the variance of each allocation's weight as an estimate, (a,)."""
+def _allocated_in(found: Allocations, profile: IntervalProfile, labels: IntArray) -> IntArray:
+    """Return the phase of each allocation, (a,): that of its interval.
+
+    In the two intervals beside a change of phase, a call path that otherwise allocates in one of the two phases
+    belongs to that one: the phase begins somewhere within these intervals.
+    """
+    phases = labels_at(found.time_s, profile, labels)
+    if not len(found) or not len(labels):
+        return phases
+    place = np.maximum(np.searchsorted(profile.start_s, found.time_s, side="right") - 1, 0)
+    before, after = labels[np.maximum(place - 1, 0)], labels[np.minimum(place + 1, len(labels) - 1)]
+    is_beside = (before != labels[place]) | (after != labels[place])
+    nodes, which = np.unique(found.node, return_inverse=True)
+    kinds = int(labels.max()) + 2
+    cells = (which * kinds + phases + 1)[~is_beside]
+    weights = found.weight[~is_beside]
+    bytes_in = np.bincount(cells, weights=weights, minlength=len(nodes) * kinds).reshape(-1, kinds)
+    is_usual = bytes_in.max(axis=1) >= np.maximum(USUAL * bytes_in.sum(axis=1), 1)
+    usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
+    is_near = (usual == before) | (usual == after) | (usual == labels[place])
+    return np.where(is_beside & is_near & (usual >= 0), usual, phases)
+
+
+def _standard_error(found: Allocations, use: BoolArray) -> float:
+    """Return the standard error of the bytes of some allocations, because allocations are sampled."""
     passed = np.exp(-np.divide(found.size, found.mean, out=np.full(len(found), np.inf), where=found.mean > 0))
-    variance: FloatArray = found.weight**2 * passed
-    return variance
+    variance = found.weight**2 * passed
+    # All of a calibrated group together have no error.
+    groups = int(found.group.max(initial=-1)) + 2
+    whole = np.bincount(found.group + 1, weights=found.weight, minlength=groups)
+    part = np.bincount(found.group[use] + 1, weights=found.weight[use], minlength=groups)
+    share = np.divide(part, whole, out=np.zeros(groups), where=whole > 0)
+    share[0] = 0.0
+    return float(np.sqrt((variance * (1 - share[found.group + 1]))[use].sum()))
 
 
 def _by_node(found: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:

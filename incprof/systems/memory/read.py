@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ MAPPING, CERTAIN, CONTINUED = 1, 2, 4
 FLAG_BITS = 3
 RECORDED, OWN_ALLOCATOR = range(2)
 HEADER_NUMBERS, ALLOCATION_NUMBERS, RELEASE_NUMBERS = 7, 7, 2
+# Weights are calibrated in groups of so many allocations of a thread, and by no more than so many standard errors.
+GROUP, LEAST_GROUP, MOST_ERRORS = 32, 16, 4
 
 NS, US = 1e-9, 1e-6
 # No varint is longer, and no process has more bytes.
@@ -35,6 +38,7 @@ class Allocations:
         node: (a,) of the call path; 0: unknown.
         size: (a,) bytes.
         weight: (a,) bytes that the allocation stands for.
+        group: (a,) allocations whose weights were calibrated together have the same number; -1: not calibrated.
         consumed: (a,) bytes that its thread has allocated since the thread's previous one, itself included.
         is_mapping: (a,) whether mmap made it, or mremap.
         is_rest: (a,) whether it is what is left of a mapping, a part of which was unmapped.
@@ -54,6 +58,7 @@ class Allocations:
     node: IntArray
     size: FloatArray
     weight: FloatArray
+    group: IntArray
     consumed: FloatArray
     is_mapping: BoolArray
     is_rest: BoolArray
@@ -128,7 +133,7 @@ def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray
     mean = np.where((flags & (CERTAIN | CONTINUED)) != 0, 0, made[:, 5] >> FLAG_BITS).astype(np.float64)
     node = made[:, 2].copy()
     consumed = np.where(is_rest, 0, made[:, 6]).astype(np.float64)
-    weight = weights(size, mean)
+    weight, group = calibrated(weights(size, mean), consumed, mean, made[:, 1])
     # What is left of a mapping was allocated where the mapping was, and stands for as much in proportion.
     for at in np.flatnonzero(is_rest).tolist():
         before = by_id[min(int(np.searchsorted(ids[by_id], made[at, 6])), len(ids) - 1)]
@@ -142,6 +147,7 @@ def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray
         node=node,
         size=size,
         weight=weight,
+        group=group,
         consumed=consumed,
         is_mapping=(flags & MAPPING) != 0,
         is_rest=is_rest,
@@ -166,6 +172,42 @@ def weights(size: FloatArray, mean: FloatArray) -> FloatArray:
     sampled = (mean > 0) & (size > 0)
     ratio = np.divide(size, mean, out=np.ones_like(size), where=sampled)
     return np.where(sampled, size / -np.expm1(-ratio), size)
+
+
+def calibrated(
+    weight: FloatArray, consumed: FloatArray, mean: FloatArray, thread: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return weights that add up to what each thread has allocated, and the groups (a,) in which they do.
+
+    What a thread allocates between two samples is exact. So the weights of consecutive samples of a thread are scaled
+    by a common factor: then they are nearly exact where the thread keeps, or frees, most of what it allocates. A factor
+    that sampling does not explain is that of threads which ended without a sample; it is not used.
+
+    Args:
+        weight: (a,) bytes, in time order.
+        consumed: (a,) bytes that the thread has allocated since its previous sample.
+        mean: (a,) bytes between two samples; 0 for allocations recorded for their size, which stay as they are.
+        thread: (a,) numbers.
+    """
+    scaled, group = weight.copy(), np.full(len(weight), -1)
+    next_group = 0
+    for each in np.unique(thread):
+        own = np.flatnonzero(thread == each)
+        sampled = np.flatnonzero(mean[own] > 0)
+        if len(sampled) < LEAST_GROUP:
+            continue
+        edges = np.linspace(0, len(sampled), max(len(sampled) // GROUP, 1) + 1).astype(int)
+        for begin, end in pairwise(edges):
+            # From the group before, up to the last sample of this one.
+            members = own[sampled[begin - 1] + 1 if begin else 0 : sampled[end - 1] + 1]
+            chosen = members[mean[members] > 0]
+            exact = consumed[members].sum() - weight[members[mean[members] == 0]].sum()
+            estimate, error = weight[chosen].sum(), np.sqrt((weight[chosen] ** 2).sum())
+            if abs(exact - estimate) <= MOST_ERRORS * error:
+                scaled[chosen] *= exact / estimate
+                group[chosen] = next_group
+                next_group += 1
+    return scaled, group
 
 
 def _decode(image: IntervalImage) -> _Image:

@@ -11,7 +11,7 @@ from incprof.model import FloatArray
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.memory.analyse import PhaseMemory, curve_of, growth_of, with_verdicts
 from incprof.systems.memory.card import notes
-from incprof.systems.memory.read import Allocations, allocations_of, unzigzag, varints_of, weights
+from incprof.systems.memory.read import Allocations, allocations_of, calibrated, unzigzag, varints_of, weights
 
 SECOND = 10**9
 
@@ -108,6 +108,31 @@ def test_weights_are_right_on_average(size: float) -> None:
     sampled = draw.random(200000) < -np.expm1(-size / mean)
     estimate = float(weights(np.array([size]), np.array([mean]))[0]) * sampled.sum()
     assert estimate == pytest.approx(200000 * size, rel=0.05)
+
+
+def test_calibrated_weights_add_up_to_what_a_thread_has_allocated() -> None:
+    draw, mean = np.random.default_rng(2), 65536.0
+    consumed, weight = draw.exponential(mean, 200), np.full(200, mean)
+    threads, means = np.arange(200) % 2, np.full(200, mean)
+    scaled, group = calibrated(weight, consumed, means, threads)
+    for each in np.unique(group):
+        assert scaled[group == each].sum() == pytest.approx(consumed[group == each].sum())
+    assert (group >= 0).all()
+    assert len(np.unique(group)) == 6
+
+
+def test_allocations_recorded_for_their_size_and_bytes_of_other_threads_do_not_change_weights() -> None:
+    mean = 65536.0
+    weight, means, consumed = np.full(40, mean), np.full(40, mean), np.full(40, mean)
+    weight[7], means[7], consumed[7] = 1e7, 0.0, 1e7
+    scaled, group = calibrated(weight, consumed, means, np.zeros(40, dtype=int))
+    assert scaled == pytest.approx(weight)
+    assert group[7] == -1
+    consumed[20] = 1e9
+    scaled, group = calibrated(weight, consumed, means, np.zeros(40, dtype=int))
+    assert scaled.tolist() == weight.tolist()
+    assert (group == -1).all()
+    assert calibrated(weight[:5], consumed[:5], means[:5], np.zeros(5, dtype=int))[1].tolist() == [-1] * 5
 
 
 def drawn_program(draw: np.random.Generator, leak: float) -> FloatArray:
