@@ -56,17 +56,17 @@ def summarise(directory: str, rank: int | None = None) -> list[TraceSummary]:
     return [replace(each, calls=[_placed(call, places) for call in each.calls]) for each in summaries]
 
 
-def doubts(summaries: Sequence[TraceSummary]) -> Iterator[str]:
+def incompleteness_notes(summaries: Sequence[TraceSummary]) -> Iterator[str]:
     """Yield a line for each reason why the sums are incomplete."""
     damaged = [each for each in summaries if each.end.damaged or each.end.torn]
     if damaged:
-        yield f"{_those(damaged)}: damaged or torn, what cannot be read is left out"
+        yield f"{_listed_ranks(damaged)}: damaged or torn, what cannot be read is left out"
     killed = [each for each in summaries if each.end.how is None and not each.end.torn]
     if killed:
-        yield f"{_those(killed)}: the trace did not end cleanly: the process was killed, or goes on"
+        yield f"{_listed_ranks(killed)}: the trace did not end cleanly: the process was killed, or goes on"
     aborted = [each for each in summaries if each.end.how == "abort"]
     if aborted:
-        yield f"{_those(aborted)}: ended by MPI_Abort"
+        yield f"{_listed_ranks(aborted)}: ended by MPI_Abort"
     lost = sum(each.end.lost for each in summaries)
     if lost:
         yield f"{lost} calls were not traced, as the disk was too slow"
@@ -75,7 +75,7 @@ def doubts(summaries: Sequence[TraceSummary]) -> Iterator[str]:
         yield f"before {shared} calls, other programs used the processor's counters at times: counts are estimates"
 
 
-def _those(summaries: Sequence[TraceSummary]) -> str:
+def _listed_ranks(summaries: Sequence[TraceSummary]) -> str:
     if len(summaries) == 1:
         return f"rank {summaries[0].metadata.rank}"
     return f"{len(summaries)} processes, the first of rank {summaries[0].metadata.rank}"
@@ -155,19 +155,19 @@ def _world_rank(message: Message, where: MpiObject | None) -> int | None:
 
 def places_of(directory: str, sites: Iterable[Site]) -> dict[Site, Place]:
     """Return the file and line of each call site that has them; each binary is read once."""
-    wanted: defaultdict[tuple[str, str | None], set[int]] = defaultdict(set)
+    addresses_of: defaultdict[tuple[str, str | None], set[int]] = defaultdict(set)
     for site in sites:
         if site.module:
-            wanted[site.module, site.build_id].add(site.address)
-    found: dict[Site, Place] = {}
-    for (path, build_id), addresses in sorted(wanted.items(), key=lambda each: each[0][0]):
+            addresses_of[site.module, site.build_id].add(site.address)
+    places: dict[Site, Place] = {}
+    for (path, build_id), addresses in sorted(addresses_of.items(), key=lambda each: each[0][0]):
         ordered = sorted(addresses)
         binary = _with_lines(path, build_id, directory)
         for address, chain in zip(ordered, chains(binary, ordered) if binary else (), strict=False):
             # Valid even if the calling function is inlined: the innermost line names the call.
             if chain and chain[0].line:
-                found[Site(path, build_id, address)] = (chain[0].file, chain[0].line)
-    return found
+                places[Site(path, build_id, address)] = (chain[0].file, chain[0].line)
+    return places
 
 
 def _placed(call: CallSum, places: Mapping[Site, Place]) -> CallSum:

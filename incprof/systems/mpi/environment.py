@@ -16,14 +16,14 @@ def variables(output: str | None) -> dict[str, str]:
     Raises: IncprofError if no MPI can be traced here.
     """
     library = launch.find_mpi_library(os.environ)
-    found = {"LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", ""))}
+    environment = {"LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", ""))}
     if output is not None:
         if not output:
             raise UsageError("-o: a directory is needed")
-        found["INCPROF_TRACE_DIR"] = output
+        environment["INCPROF_TRACE_DIR"] = output
     if not os.environ.get(mpi_wrappers.VARIABLE):
-        found[mpi_wrappers.VARIABLE] = known_mpis(library)
-    return found
+        environment[mpi_wrappers.VARIABLE] = known_mpis(library)
+    return environment
 
 
 def known_mpis(library: Path) -> str:

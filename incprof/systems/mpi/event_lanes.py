@@ -14,8 +14,8 @@ from incprof.systems.mpi.trace_types import (
     Message,
     MpiEvent,
     MpiObject,
+    RankRange,
     Site,
-    Stretch,
 )
 
 (EXPECTED, KNOWN, KNOWN_WORK, NEW_SHAPE, FORGET, THREAD, FUNCTION, MODULE, SITE, OBJECT, LOST) = range(1, 12)
@@ -166,11 +166,11 @@ class Lane:
         number, kind, rank, size = (cursor.number() for _ in range(4))
         if kind >= len(KINDS):
             raise BadRecordError("an object of an unknown kind")
-        members = tuple(Stretch(*part) for part in parse_members(cursor))
-        remote = tuple(Stretch(*part) for part in parse_members(cursor))
-        known = number in self.tables.objects
+        members = tuple(RankRange(*part) for part in parse_members(cursor))
+        remote = tuple(RankRange(*part) for part in parse_members(cursor))
+        is_reused = number in self.tables.objects
         self.tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
-        if known:
+        if is_reused:
             self.ask_again()
 
     def forget(self) -> None:
@@ -274,39 +274,39 @@ def parse_call(key: bytes, tables: Tables) -> Call:
     site, fields = cursor.number(), cursor.number()
     if function not in tables.functions or site >= len(tables.sites) or fields & ~ALL_FIELDS:
         raise BadRecordError("an event of an unknown kind")
-    found: dict[str, Any] = {}
+    fields_read: dict[str, Any] = {}
     if fields & HAS_OBJECT:
-        found["where"] = _known(tables.objects, cursor.number())
+        fields_read["where"] = _object_or_unknown(tables.objects, cursor.number())
     if fields & (PEER | TAG | BYTES):
-        found["message"] = _message(cursor, fields)
+        fields_read["message"] = _message(cursor, fields)
     for bit, name in ((OTHER, "other"), (ACTUAL, "actual")):
         if fields & bit:
-            found[name] = _message(cursor, PEER | TAG | BYTES)
+            fields_read[name] = _message(cursor, PEER | TAG | BYTES)
     if fields & VALUE:
-        found["value"] = cursor.signed()
-    if fields & MADE and (made := cursor.number()) < MOST_MADE:
-        found["made"] = made
+        fields_read["value"] = cursor.signed()
+    if fields & MADE and (requests := cursor.number()) < MOST_MADE:
+        fields_read["made"] = requests
     if fields & TEMPLATE:
-        found["template"] = cursor.number()
-    unlisted = _lists(cursor, fields, tables, found)
+        fields_read["template"] = cursor.number()
+    unlisted = _lists(cursor, fields, tables, fields_read)
     if fields & NEW:
-        found["new"] = _known(tables.objects, cursor.number())
+        fields_read["new"] = _object_or_unknown(tables.objects, cursor.number())
     if cursor.at != len(key):
         raise BadRecordError("an event followed by surplus bytes")
     name, kind = tables.functions[function]
-    return Call(name, kind, tables.sites[site], unlisted=unlisted, failed=bool(fields & FAILED), **found)
+    return Call(name, kind, tables.sites[site], unlisted=unlisted, failed=bool(fields & FAILED), **fields_read)
 
 
-def _lists(cursor: Cursor, fields: int, tables: Tables, found: dict[str, Any]) -> int:
+def _lists(cursor: Cursor, fields: int, tables: Tables, fields_read: dict[str, Any]) -> int:
     """Read the requests that the call has started and completed; return how many are unnamed."""
     unlisted = 0
     if fields & STARTED:
         count, unlisted = cursor.count(), cursor.number()
-        found["started"] = tuple(cursor.number() for _ in range(count))
+        fields_read["started"] = tuple(cursor.number() for _ in range(count))
     if fields & COMPLETED:
         count, more = cursor.count(2), cursor.number()
         unlisted += more
-        found["completed"] = tuple(_completion(cursor, tables.objects) for _ in range(count))
+        fields_read["completed"] = tuple(_completion(cursor, tables.objects) for _ in range(count))
     return unlisted
 
 
@@ -315,7 +315,7 @@ def parse_members(cursor: Cursor) -> Sequence[tuple[int, int, int]]:
     return [(cursor.signed(), cursor.signed(), cursor.number()) for _ in range(cursor.count(3))]
 
 
-def _known(objects: Mapping[int, MpiObject], number: int) -> MpiObject:
+def _object_or_unknown(objects: Mapping[int, MpiObject], number: int) -> MpiObject:
     """Return the object of this number; an unknown one if there were too many."""
     return objects.get(number) or MpiObject(number, "comm", 0, 0)
 
@@ -343,5 +343,5 @@ def _completion(cursor: Cursor, objects: Mapping[int, MpiObject]) -> Completion:
         age = cursor.number()
     if not flags & MESSAGE:
         return Completion(lane, number, age, None, None)
-    where = _known(objects, cursor.number())
+    where = _object_or_unknown(objects, cursor.number())
     return Completion(lane, number, age, _message(cursor, PEER | TAG | BYTES), where)

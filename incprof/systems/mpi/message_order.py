@@ -14,7 +14,7 @@ from incprof.systems.mpi.analyse.communication import Endpoint, ProcessMessages
 from incprof.systems.mpi.analyse.mpi_events import RECEIVE, SEND, Channel
 from incprof.systems.mpi.process_events import counts, is_of_all, message_channel
 from incprof.systems.mpi.trace_file import open_trace
-from incprof.systems.mpi.trace_types import ANY_SOURCE, Call, Completion, Message, MpiEvent, MpiObject, Site, Stretch
+from incprof.systems.mpi.trace_types import ANY_SOURCE, Call, Completion, Message, MpiEvent, MpiObject, RankRange, Site
 
 # Calls whose number is the same in every run with the same input, whichever message arrives first.
 COUNTED_KINDS = frozenset({"send", "isend", "receive", "ireceive", "sendrecv", "isendrecv", "collective", "start"})
@@ -88,7 +88,7 @@ class MessageMatcher:
         self.members: dict[Channel, tuple[int, ...]] = {}
         self.senders: list[tuple[int, int, int]] = []
         self._sites: dict[Site | None, int] = {}
-        self._made: defaultdict[int, int] = defaultdict(int)
+        self._requests_started: defaultdict[int, int] = defaultdict(int)
         self._under_way: dict[tuple[int, int], _Request] = {}
         self._templates: dict[int, _Template] = {}
 
@@ -114,7 +114,7 @@ class MessageMatcher:
         self._begin(number, event)
         for one in call.completed:
             self._complete(number, event, one)
-        self._made[event.lane] += call.made
+        self._requests_started[event.lane] += call.made
 
     def _begin(self, number: int, event: MpiEvent) -> None:
         """Record the messages that an event begins."""
@@ -125,25 +125,25 @@ class MessageMatcher:
             done = number if blocks and "bsend" not in call.function.lower() else -1
             ends = self._message(self._channel(SEND, call.message, call.where), is_send=True, ends=[number, done])
         if blocks and (call.kind == "receive" or call.kind == "sendrecv"):
-            asked = call.other if call.kind == "sendrecv" else call.message
-            self._receive(call.actual or asked, call.where, [number, number])
-            if asked is not None and asked.instead == ANY_SOURCE:
+            posted = call.other if call.kind == "sendrecv" else call.message
+            self._receive(call.actual or posted, call.where, [number, number])
+            if posted is not None and posted.instead == ANY_SOURCE:
                 self._note_sender(number, call.site, call.actual, call.where)
         elif call.kind == "ireceive":
-            ends = self._message(self._asked(call.message, call.where), is_send=False, ends=[number, -1])
+            ends = self._message(self._posted_channel(call.message, call.where), is_send=False, ends=[number, -1])
         if call.kind == "start":
-            known = [self._templates.get(one, _Template(None, False)) for one in call.started]
-            begun = [self._message(one.channel, is_send=one.is_send, ends=[number, -1]) for one in known]
+            templates = [self._templates.get(one, _Template(None, False)) for one in call.started]
+            begun = [self._message(one.channel, is_send=one.is_send, ends=[number, -1]) for one in templates]
         else:
             begun = [ends] * min(call.made, 1)
         for place, one in enumerate(begun):
-            self._under_way[event.lane, self._made[event.lane] + place] = _Request(number, call.site, one)
+            self._under_way[event.lane, self._requests_started[event.lane] + place] = _Request(number, call.site, one)
 
     def _complete(self, number: int, event: MpiEvent, one: Completion) -> None:
         """Record that an event completes a request."""
         lane = event.lane if one.lane is None else one.lane
-        made = one.number if one.age is None else self._made[lane] + event.call.made - one.age
-        request = self._under_way.pop((lane, made if made is not None else -1), None)
+        number_started = one.number if one.age is None else self._requests_started[lane] + event.call.made - one.age
+        request = self._under_way.pop((lane, number_started if number_started is not None else -1), None)
         if request is None:
             return
         if request.ends is not None:
@@ -161,7 +161,7 @@ class MessageMatcher:
     def _receive(self, message: Message | None, where: MpiObject | None, ends: list[int]) -> None:
         self._message(self._channel(RECEIVE, message, where), is_send=False, ends=ends)
 
-    def _asked(self, message: Message | None, where: MpiObject | None) -> Channel | None:
+    def _posted_channel(self, message: Message | None, where: MpiObject | None) -> Channel | None:
         """Return the channel of a posted receive; None if several channels may match it."""
         return None if message is None or message.tag is None else self._channel(RECEIVE, message, where)
 
@@ -170,8 +170,8 @@ class MessageMatcher:
         message = call.message if call.message is not None and not call.message.instead else None
         if message is None:
             return _Template(None, is_send)
-        asked = self._channel(SEND, message, call.where) if is_send else self._asked(message, call.where)
-        return _Template(asked, is_send)
+        channel = self._channel(SEND, message, call.where) if is_send else self._posted_channel(message, call.where)
+        return _Template(channel, is_send)
 
     def _channel(self, role: int, message: Message | None, where: MpiObject | None) -> Channel | None:
         return None if message is None or where is None else message_channel(role, message, where, self._rank)[1]
@@ -202,11 +202,11 @@ def _is_together(call: Call) -> bool:
     )
 
 
-def _ranks_of(stretches: Sequence[Stretch], most: int) -> tuple[int, ...]:
+def _ranks_of(ranges: Sequence[RankRange], most: int) -> tuple[int, ...]:
     """Return the ranks of a group; empty if there are more than the run has."""
-    if sum(length for _, _, length in stretches) > most:
+    if sum(length for _, _, length in ranges) > most:
         return ()
-    return tuple(sorted(first + stride * i for first, stride, length in stretches for i in range(length)))
+    return tuple(sorted(first + stride * i for first, stride, length in ranges for i in range(length)))
 
 
 def _endpoint(messages: list[list[int]]) -> Endpoint:

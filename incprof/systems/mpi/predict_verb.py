@@ -118,18 +118,18 @@ def run(args: argparse.Namespace) -> int:
     from incprof.systems.mpi.prediction import predict, trace_of
 
     directory, path = trace_of(output, signature, pid if rank is not None else None, since_ns)
-    found = predict(signature, path, directory, whole=until is None, accepted=accepted)
-    return _write(found, as_json=args.json)
+    prediction = predict(signature, path, directory, whole=until is None, accepted=accepted)
+    return _write(prediction, as_json=args.json)
 
 
 def _accepted(words: list[str]) -> frozenset[str]:
     """Return the accepted differences from the signature. Raises: UsageError: one is unknown."""
     from incprof.systems.mpi.process_events import DIFFERENCES
 
-    found = frozenset(word for one in words for word in one.split(","))
-    for word in sorted(found - set(DIFFERENCES)):
+    accepted = frozenset(word for one in words for word in one.split(","))
+    for word in sorted(accepted - set(DIFFERENCES)):
         raise UsageError(f"--accept {word}: one of {', '.join(DIFFERENCES)}")
-    return found
+    return accepted
 
 
 def _refusals(signature: SignatureFile, program: str, command: list[str], accepted: frozenset[str]) -> Iterator[str]:
@@ -165,15 +165,19 @@ def _run(program: str, command: list[str], environment: Mapping[str, str]) -> tu
     return (128 - status if status < 0 else status), process.pid
 
 
-def _write(found: Prediction, *, as_json: bool) -> int:
+def _write(prediction: Prediction, *, as_json: bool) -> int:
     """Write the prediction from the trace; return the exit status."""
     from incprof.systems.mpi.sections.prediction_answer import write_json, write_text
 
-    if found.doubts:
-        more = f"; {len(found.doubts) - 1} more in --json" if len(found.doubts) > 1 and not as_json else ""
-        say(f"the program does not follow the signature: {found.doubts[0]}{more}")
+    if prediction.differences:
+        more = (
+            f"; {len(prediction.differences) - 1} more in --json"
+            if len(prediction.differences) > 1 and not as_json
+            else ""
+        )
+        say(f"the program does not follow the signature: {prediction.differences[0]}{more}")
     if as_json:
-        write_json(found, sys.stdout)
-    elif any(found.seen) or not found.doubts:
-        write_text(found, sys.stdout)
-    return GateError.exit_code if found.doubts else 0
+        write_json(prediction, sys.stdout)
+    elif any(prediction.measured) or not prediction.differences:
+        write_text(prediction, sys.stdout)
+    return GateError.exit_code if prediction.differences else 0

@@ -14,9 +14,9 @@ from incprof.model import FloatArray, IntArray
 from incprof.systems.mpi.analyse.extrapolation import (
     KnownPhase,
     Prediction,
-    phases_known,
-    predicted_by_equation,
-    predicted_elsewhere,
+    extrapolate,
+    extrapolate_by_equation,
+    measure_known_phases,
 )
 from incprof.systems.mpi.analyse.mpi_events import EventKind, ProcessEvents, by_function, kind_bytes
 from incprof.systems.mpi.call_sums import places_of
@@ -51,32 +51,32 @@ def predict(
         events = by_function(events)
     kind, strange = renumbered(signature.kinds, events.kinds)
     kinds, tick_s = kind[events.kind[:end]], events.tick_s[:end]
-    known = [KnownPhase(p.loop, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
+    phases = [KnownPhase(p.loop, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
     elapsed_s = float(tick_s.sum())
     if signature.grammar is not None:
-        seen = phases_known(kinds, tick_s, signature.grammar, known)
-        guess = predicted_elsewhere(known, seen, signature.outside_after_s, elapsed_s, signature.warm_up)
+        measured = measure_known_phases(kinds, tick_s, signature.grammar, phases)
+        guess = extrapolate(phases, measured, signature.outside_after_s, elapsed_s, signature.warm_up)
     else:
-        seen = [_times_at(phase.at, tick_s) for phase in signature.phases]
-        guess = predicted_by_equation(known, seen, elapsed_s, signature.warm_up)
+        measured = [_times_at(phase.at, tick_s) for phase in signature.phases]
+        guess = extrapolate_by_equation(phases, measured, elapsed_s, signature.warm_up)
     programs = [line for what, line in differences(signature.program, events.program) if what not in accepted]
-    doubts = (*programs, *_doubts(signature, events, end, strange, [len(times) for times in seen], kind))
+    evidence = (*programs, *_differences(signature, events, end, strange, [len(times) for times in measured], kind))
     if whole:
-        doubts = (*doubts, *_another_length(signature, len(events.kind)))
-    return Prediction(signature, guess, tuple(map(len, seen)), doubts, events.aet_s if whole else None)
+        evidence = (*evidence, *_another_length(signature, len(events.kind)))
+    return Prediction(signature, guess, tuple(map(len, measured)), evidence, events.aet_s if whole else None)
 
 
 def _end(signature: SignatureFile, events: ProcessEvents) -> int:
     """Return the number of events after which a signature run would have ended."""
     if signature.until_calls is not None:
-        function, wanted = _of_rank(signature.until_calls, signature.rank)
-        mine = [number for number, kind in enumerate(events.kinds) if kind.function == function]
-        calls = np.flatnonzero(np.isin(events.kind, mine))
+        function, wanted_number = _of_rank(signature.until_calls, signature.rank)
+        kinds = [number for number, kind in enumerate(events.kinds) if kind.function == function]
+        calls = np.flatnonzero(np.isin(events.kind, kinds))
     else:
-        calls, wanted = np.flatnonzero(events.together), signature.until or len(events.kind) + 1
-    if wanted > len(calls):
+        calls, wanted_number = np.flatnonzero(events.together), signature.until or len(events.kind) + 1
+    if wanted_number > len(calls):
         return min(signature.until_events, len(events.kind))
-    return int(calls[wanted - 1]) + 1
+    return int(calls[wanted_number - 1]) + 1
 
 
 def _times_at(places: Sequence[tuple[int, int]], tick_s: FloatArray) -> FloatArray:
@@ -94,22 +94,22 @@ def _of_rank(ends: Sequence[tuple[str, int, int]], rank: int) -> tuple[str, int]
     raise ValueError("a rank that the signature does not have")
 
 
-def renumbered(known: Sequence[tuple[str, str]], kinds: Sequence[EventKind]) -> tuple[IntArray, list[EventKind]]:
+def renumbered(known_kinds: Sequence[tuple[str, str]], kinds: Sequence[EventKind]) -> tuple[IntArray, list[EventKind]]:
     """Number kinds of events as in a signature.
 
     Kinds with the same function and line are the same; the remaining ones are matched by function, in order.
 
     Args:
-        known: Function and key of each kind of the signature.
+        known_kinds: Function and key of each kind of the signature.
         kinds: Kinds of the run here, by first appearance.
 
     Returns:
         The number of each kind, (k,), above all known ones for unknown kinds; and the unknown kinds.
     """
-    numbers = {key: number for number, (_, key) in enumerate(known)}
+    numbers = {key: number for number, (_, key) in enumerate(known_kinds)}
     here = {kind.key for kind in kinds}
     left: defaultdict[str, list[int]] = defaultdict(list)
-    for number, (function, key) in enumerate(known):
+    for number, (function, key) in enumerate(known_kinds):
         if key not in here:
             left[function].append(number)
     out, strange = list[int](), list[EventKind]()
@@ -119,17 +119,17 @@ def renumbered(known: Sequence[tuple[str, str]], kinds: Sequence[EventKind]) -> 
         elif left[kind.function]:
             out.append(left[kind.function].pop(0))
         else:
-            out.append(len(known) + len(strange))
+            out.append(len(known_kinds) + len(strange))
             strange.append(kind)
     return np.array(out, dtype=np.int64), strange
 
 
-def _doubts(
+def _differences(
     signature: SignatureFile,
     events: ProcessEvents,
     end: int,
     strange: list[EventKind],
-    seen: list[int],
+    counts: list[int],
     number: IntArray,
 ) -> Iterator[str]:
     """Yield evidence that the program, or its input, differs from the signature's.
@@ -143,7 +143,7 @@ def _doubts(
         first = int(np.flatnonzero(events.kind == events.kinds.index(strange[0]))[0])
         where = strange[0].key.replace("@", " at ")
         yield f"MPI_{where}, call {first + 1} of rank {events.rank}, is not in the signature: it departs from it there"
-    never = [phase for phase, count in zip(signature.phases, seen, strict=True) if phase.awaited and not count]
+    never = [phase for phase, count in zip(signature.phases, counts, strict=True) if phase.awaited and not count]
     for phase in never[:1]:
         more = "" if len(never) == 1 else f", nor {len(never) - 1} others"
         yield f"phase {phase.id} did not come{more}: the program does something else, or too little of it was run"
@@ -181,18 +181,18 @@ def trace_of(output: str, signature: SignatureFile, pid: int | None, since_ns: i
     """
     parent, name = Path(output).absolute().parent, Path(output).name
     numbered = re.compile(re.escape(name) + r"(\.[0-9]{1,9})?")
-    rank, found, others = signature.rank, list[tuple[int, str]](), list[Path]()
+    rank, own_traces, others = signature.rank, list[tuple[int, str]](), list[Path]()
     for directory in parent.iterdir() if parent.is_dir() else ():
         if numbered.fullmatch(directory.name) and directory.is_dir():
             traces = [(entry.stat().st_mtime_ns, entry) for entry in directory.glob("rank-*.mpi")]
             fresh = [(changed, entry) for changed, entry in traces if changed > since_ns - CLOCK_STEP_NS]
-            found += [(changed, str(entry)) for changed, entry in fresh if entry.match(f"rank-{rank:05}*.mpi")]
+            own_traces += [(changed, str(entry)) for changed, entry in fresh if entry.match(f"rank-{rank:05}*.mpi")]
             others += [entry for _, entry in fresh]
-    for _, path in sorted(found, reverse=True):
+    for _, path in sorted(own_traces, reverse=True):
         with open_trace(path) as trace:
             if pid is None or trace.metadata.pid == pid:
                 return str(Path(path).parent), path
-    if others and not found:
+    if others and not own_traces:
         with open_trace(str(others[0])) as trace:
             lines = [*other_ranks(signature.ranks, trace.metadata.ranks), f"rank {rank} was not traced"]
         raise GateError(f"the program does not follow the signature: {lines[0]}")

@@ -23,8 +23,8 @@ from incprof.systems.mpi.analyse.mpi_events import (
     Channel,
     EventDecoder,
     EventKind,
+    EventPiece,
     ProcessEvents,
-    Stretch,
     Work,
     work_of,
 )
@@ -67,15 +67,15 @@ class ColumnLane(Lane):
         """Yield the events of a block, piece by piece. Raises: BadRecordError, as `decode`."""
         at = 0
         while at < len(payload):
-            stretch = self._decoder.decode(payload, at)
-            found, problem = self._called(stretch)
-            if len(found.call):
-                self.events += len(found.call)
-                self.latest_ns = max(self.latest_ns, int(found.end_ns[-1]))
-                yield found
+            piece = self._decoder.decode(payload, at)
+            events, problem = self._called(piece)
+            if len(events.call):
+                self.events += len(events.call)
+                self.latest_ns = max(self.latest_ns, int(events.end_ns[-1]))
+                yield events
             if problem is not None:
                 raise problem
-            at = stretch.following
+            at = piece.following
             if at < len(payload):
                 at = self._between(payload, at)
 
@@ -90,13 +90,13 @@ class ColumnLane(Lane):
         self.note(cursor, payload[at])
         return cursor.at
 
-    def _called(self, stretch: Stretch) -> tuple[Columns, BadRecordError | None]:
+    def _called(self, piece: EventPiece) -> tuple[Columns, BadRecordError | None]:
         """Return events with the numbers of their calls, up to the first invalid one."""
-        problem = BadRecordError("an invalid event") if stretch.bad else None
+        problem = BadRecordError("an invalid event") if piece.bad else None
         new = len(self._decoder.keys) - len(self._numbers)
         self._numbers = np.concatenate([self._numbers, np.full(new, -1)])
-        used, first = np.unique(stretch.shape, return_index=True)
-        count = len(stretch.shape)
+        used, first = np.unique(piece.shape, return_index=True)
+        count = len(piece.shape)
         unknown = self._numbers[used] < 0
         for _, shape in sorted(zip(first[unknown].tolist(), used[unknown].tolist(), strict=True)):
             try:
@@ -104,8 +104,8 @@ class ColumnLane(Lane):
             except BadRecordError as error:
                 count, problem = int(first[used == shape][0]), error
                 break
-        call = self._numbers[stretch.shape[:count]]
-        times = (stretch.start_ns[:count], stretch.end_ns[:count], stretch.work_ns[:count])
+        call = self._numbers[piece.shape[:count]]
+        times = (piece.start_ns[:count], piece.end_ns[:count], piece.work_ns[:count])
         return Columns(call, *times, self.number, self.events), problem
 
     def forget(self) -> None:
@@ -137,7 +137,7 @@ LOOKING = frozenset({"test", "probe"})
 Places = Mapping[Site, tuple[str, int]]
 
 
-class _Known:
+class _CallTable:
     """The distinct calls of a process, numbered; equal events have the same number."""
 
     def __init__(self, trace: Trace, places: Places):
@@ -194,34 +194,37 @@ def process_events(path: str, places: Places) -> ProcessEvents:
         IncprofError: it is of a later version.
     """
     with open_trace(path, keep_counts=True) as trace:
-        known = _Known(trace, places)
-        found, stretches = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
-        for one in columns(trace, known.number_of):
-            found.append((one.call.astype(np.int32), one.end_ns, one.work_ns))
-            stretches.append((one.lane, one.first, len(one.call)))
+        calls = _CallTable(trace, places)
+        columns_read, pieces = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
+        for one in columns(trace, calls.number_of):
+            columns_read.append((one.call.astype(np.int32), one.end_ns, one.work_ns))
+            pieces.append((one.lane, one.first, len(one.call)))
         call, end, work = (
             np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-            for parts in (zip(*found, strict=True) if found else ((), (), ()))
+            for parts in (zip(*columns_read, strict=True) if columns_read else ((), (), ()))
         )
-        return _events(trace, known, call, end, _amounts(trace, stretches, work))
+        return _events(trace, calls, call, end, _amounts(trace, pieces, work))
 
 
-def _amounts(trace: Trace, stretches: list[tuple[int, int, int]], work_ns: IntArray) -> Work:
-    """Return the work before each event, (n,). stretches: lane, first event and number of events of each piece."""
+def _amounts(trace: Trace, pieces: list[tuple[int, int, int]], work_ns: IntArray) -> Work:
+    """Return the work before each event, (n,). pieces: lane, first event and number of events of each piece."""
     ends: dict[int, int] = {}
-    for lane, first, count in stretches:
+    for lane, first, count in pieces:
         ends[lane] = max(ends.get(lane, 0), first + count)
     rows = {lane: trace.counts.of(lane, count) for lane, count in ends.items()}
-    counts = [rows[lane][first : first + count] for lane, first, count in stretches]
+    counts = [rows[lane][first : first + count] for lane, first, count in pieces]
     empty = np.zeros((0, len(trace.metadata.counters)))
-    known = trace.metadata
+    metadata = trace.metadata
     return work_of(
-        work_ns.astype(np.float64) * 1e-9, known.counters, np.concatenate([empty, *counts]), known.counters_missing
+        work_ns.astype(np.float64) * 1e-9,
+        metadata.counters,
+        np.concatenate([empty, *counts]),
+        metadata.counters_missing,
     )
 
 
-def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: Work) -> ProcessEvents:
-    table = known.table
+def _events(trace: Trace, calls: _CallTable, call: IntArray, end: IntArray, work: Work) -> ProcessEvents:
+    table = calls.table
     kept = np.flatnonzero(table[call, 4])
     # Threads have blocks of their own.
     order = kept[np.argsort(end[kept], kind="stable")]
@@ -231,7 +234,7 @@ def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: Wo
         rank=trace.metadata.rank,
         ranks=trace.metadata.ranks,
         app=trace.metadata.app,
-        kinds=tuple(known.kinds.values()),
+        kinds=tuple(calls.kinds.values()),
         kind=rows[:, 0].copy(),
         tick_s=np.diff(last, prepend=0) * 1e-9,
         work=replace(work, amount=work.amount[order]),
@@ -239,10 +242,10 @@ def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: Wo
         together=rows[:, 3].astype(np.bool_),
         role=rows[:, 1].copy(),
         channel=rows[:, 2].copy(),
-        channels=tuple(known.channels),
+        channels=tuple(calls.channels),
         aet_s=max(trace.end.end_ns, int(last.max(initial=0))) * 1e-9,
         clean=trace.end.how is not None and not (trace.end.damaged or trace.end.torn or trace.end.lost),
-        program=program_of(trace.metadata, (kind.site for kind in known.kinds.values())),
+        program=program_of(trace.metadata, (kind.site for kind in calls.kinds.values())),
         start_mono_ns=start if isinstance(start, int) else None,
     )
 
@@ -269,11 +272,12 @@ def _partner(call: Call, rank: int) -> tuple[int, Channel | None]:
     if call.kind in ("send", "isend") and call.message is not None and call.where is not None:
         return message_channel(SEND, call.message, call.where, rank)
     # If a call completes several receives, the first is used: the others are on channels of their own.
-    came = [(one.message, one.where) for one in call.completed]
+    received = [(one.message, one.where) for one in call.completed]
     if call.kind == "receive":
-        came = [(call.actual or call.message, call.where)]
+        received = [(call.actual or call.message, call.where)]
     return next(
-        (message_channel(RECEIVE, message, where, rank) for message, where in came if message and where), (LOCAL, None)
+        (message_channel(RECEIVE, message, where, rank) for message, where in received if message and where),
+        (LOCAL, None),
     )
 
 
@@ -327,13 +331,13 @@ def files_of(words: Iterable[str], cwd: str, start_unix_ns: int) -> dict[int, st
         cwd: Directory of relative paths.
         start_unix_ns: Files written after this time are not input.
     """
-    found = {}
+    digest_of = {}
     for place, word in enumerate(words):
         names = [word, word.partition("=")[2]] if "=" in word else [word]
         digests = [_digest(os.path.join(cwd, name), start_unix_ns) for name in names if name]
         if any(digests):
-            found[place] = next(digest for digest in digests if digest)
-    return found
+            digest_of[place] = next(digest for digest in digests if digest)
+    return digest_of
 
 
 def _digest(path: str, start_unix_ns: int) -> str | None:
@@ -348,29 +352,29 @@ def _digest(path: str, start_unix_ns: int) -> str | None:
         return None
 
 
-def differences(known: Program, here: Program) -> Iterator[tuple[str, str]]:
+def differences(signed: Program, here: Program) -> Iterator[tuple[str, str]]:
     """Yield differences of a run from a signature's program: one of DIFFERENCES, and a line about it."""
-    same = len(known.arguments) == len(here.arguments) and all(
-        one == other or (place in known.files and known.files[place] == here.files.get(place))
-        for place, (one, other) in enumerate(zip(known.arguments, here.arguments, strict=True))
+    same = len(signed.arguments) == len(here.arguments) and all(
+        one == other or (place in signed.files and signed.files[place] == here.files.get(place))
+        for place, (one, other) in enumerate(zip(signed.arguments, here.arguments, strict=True))
     )
     if not same:
-        there = _shown(known.arguments)
+        there = _shown(signed.arguments)
         yield "arguments", f"the arguments are {_shown(here.arguments)}, those of the signature {there}"
     else:
-        for place, digest in known.files.items():
+        for place, digest in signed.files.items():
             if place < len(here.arguments) and here.files.get(place) != digest:
                 yield "input", f"the file {here.arguments[place]} has changed since the signature was made"
-    for name, build_id in known.modules.items():
+    for name, build_id in signed.modules.items():
         other = here.modules.get(name, build_id)
         if other != build_id:
             yield "binary", f"{name} is another build than the signature's ({other[:12]}, not {build_id[:12]})"
 
 
-def other_ranks(known: int, here: int | None) -> Iterator[str]:
+def other_ranks(ranks: int, here: int | None) -> Iterator[str]:
     """Yield a line if the number of ranks of a run is known and differs from the signature's."""
-    if here is not None and here != known:
-        yield f"it runs on {here} ranks, the signature is of {known}: trace it on as many"
+    if here is not None and here != ranks:
+        yield f"it runs on {here} ranks, the signature is of {ranks}: trace it on as many"
 
 
 def _shown(arguments: tuple[str, ...]) -> str:

@@ -32,7 +32,7 @@ from incprof.systems.mpi.message_order import Beginning, beginning
 from incprof.systems.mpi.process_events import Places, process_events, sites_of
 from incprof.systems.mpi.trace_file import find_traces, open_trace
 
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 
 def find_signature(
@@ -83,8 +83,8 @@ def _refuse_empty(directory: str, processes: Sequence[object], unread: Sequence[
 
 
 def _mapped(
-    work: Callable[[str], Found | str | None], paths: Sequence[str], engine: StudyOptions, listener: Listener
-) -> tuple[list[Found], list[str]]:
+    work: Callable[[str], Outcome | str | None], paths: Sequence[str], engine: StudyOptions, listener: Listener
+) -> tuple[list[Outcome], list[str]]:
     """Read every trace. Return the results, and a line for each trace that was left out."""
     with listener.progress("reading traces") as report:
         results = mapped(Work(work, paths, _lost, report, listener.warn), engine)
@@ -137,16 +137,16 @@ def profile_phases(directory: str, process: ProcessSignature) -> Within | None:
     if not isinstance(start, int) or process.start_mono_ns is None:
         return None
     # Middle of each part of the traced run, on the profile's clock.
-    middle = (np.arange(PARTS) + 0.5) / PARTS * process.found.aet_s + (process.start_mono_ns - start) * 1e-9
+    middle = (np.arange(PARTS) + 0.5) / PARTS * process.phases_found.aet_s + (process.start_mono_ns - start) * 1e-9
     place = np.searchsorted(ends, middle)
     inside = (middle >= 0) & (place < len(ends))
-    found: Within = []
-    for phase in process.found.phases:
+    phase_of: Within = []
+    for phase in process.phases_found.phases:
         here = labels[place[inside & (process.parts == phase.id)]]
         values, counts = np.unique(here[here >= 0], return_counts=True)
         most = int(counts.argmax()) if len(counts) else -1
-        found.append((int(values[most]), float(counts[most] / len(here))) if most >= 0 else None)
-    return found
+        phase_of.append((int(values[most]), float(counts[most] / len(here))) if most >= 0 else None)
+    return phase_of
 
 
 def scales(
@@ -190,7 +190,7 @@ def scales(
                 directory=directory,
                 app=signature.process.app,
                 ranks=len(signature.processes),
-                aet_s=signature.process.found.aet_s,
+                aet_s=signature.process.phases_found.aet_s,
                 events=sum(one.events for one in signature.processes),
                 trace_bytes=sum(os.path.getsize(path) for path in find_traces(directory)),
                 analyses=tuple(analyses),
@@ -225,20 +225,20 @@ def own_ending(
     ranks = [one.rank for one in signature.processes]
     if ranks != list(range(len(paths))) or not all(one.clean for one in signature.processes):
         return None
-    ahead_s = _ahead(paths, process.rank)
+    ahead_s = _start_offsets(paths, process.rank)
     reach_s = needed_s
     while True:
         # First a little more than needed, then more if that is not enough.
         reach_s = 1.25 * reach_s + 0.1
-        wanted = [(path, reach_s + ahead) for path, ahead in zip(paths, ahead_s, strict=True)]
+        jobs = [(path, reach_s + offset_s) for path, offset_s in zip(paths, ahead_s, strict=True)]
         with listener.progress("matching messages") as report:
-            work = Work(partial(_beginning, ranks=len(paths)), wanted, _no_end, report, listener.warn)
+            work = Work(partial(_beginning, ranks=len(paths)), jobs, _no_end, report, listener.warn)
             beginnings = [one for one in mapped(work, engine) if one is not None]
         if len(beginnings) < len(paths):
             return None
         done = [
-            max(int(np.searchsorted(one.end_s, needed_s + ahead, side="right")), 1)
-            for one, ahead in zip(beginnings, ahead_s, strict=True)
+            max(int(np.searchsorted(one.end_s, needed_s + offset_s, side="right")), 1)
+            for one, offset_s in zip(beginnings, ahead_s, strict=True)
         ]
         done[process.rank] = max(done[process.rank], process.predicted.events)
         try:
@@ -252,8 +252,8 @@ def own_ending(
     if least.collective is not None and least.executed_s <= LATER * executed_s:
         return None
     calls = tuple(_counted(one, count) for one, count in zip(beginnings, cut, strict=True))
-    mine = cut[process.rank]
-    return Ending(mine, float(beginnings[process.rank].end_s[mine - 1]), executed_s, calls=calls)
+    events = cut[process.rank]
+    return Ending(events, float(beginnings[process.rank].end_s[events - 1]), executed_s, calls=calls)
 
 
 def _cut(beginnings: Sequence[Beginning], done: Sequence[int], ahead_s: Sequence[float]) -> list[int] | None:
@@ -264,19 +264,19 @@ def _cut(beginnings: Sequence[Beginning], done: Sequence[int], ahead_s: Sequence
     messages = [one.messages for one in beginnings]
     cut = consistent_cut(messages, done)
     try:
-        quiet = consistent_cut(messages, done, quiet=True) if cut is not None else None
+        clean_cut = consistent_cut(messages, done, no_pending=True) if cut is not None else None
     except MoreEventsNeededError:
-        quiet = None
-    if cut is None or quiet is None:
+        clean_cut = None
+    if cut is None or clean_cut is None:
         return cut
     longest_s = LATER * _executed_s(beginnings, cut, ahead_s)
-    return quiet if _executed_s(beginnings, quiet, ahead_s) <= longest_s else cut
+    return clean_cut if _executed_s(beginnings, clean_cut, ahead_s) <= longest_s else cut
 
 
 def _executed_s(beginnings: Sequence[Beginning], cut: Sequence[int], ahead_s: Sequence[float]) -> float:
     """Return when the last process reaches a cut, on the clock of the representative one, in seconds."""
     ends = [float(one.end_s[count - 1]) for one, count in zip(beginnings, cut, strict=True)]
-    return max(end - ahead for end, ahead in zip(ends, ahead_s, strict=True))
+    return max(end - offset_s for end, offset_s in zip(ends, ahead_s, strict=True))
 
 
 def _beginning(where: tuple[str, float], ranks: int) -> Beginning | None:
@@ -290,15 +290,15 @@ def _no_end(_: object) -> None:
     return None
 
 
-def _ahead(paths: Sequence[str], rank: int) -> list[float]:
+def _start_offsets(paths: Sequence[str], rank: int) -> list[float]:
     """Return how many seconds each process started before the one of `rank`; 0 if they share no clock."""
     starts = list[tuple[str, object]]()
     for path in paths:
         with open_trace(path) as trace:
             starts.append((trace.metadata.host, trace.metadata.raw.get("start_mono_ns")))
-    host, mine = starts[rank]
+    host, own_start = starts[rank]
     return [
-        (mine - start) * 1e-9 if where == host and isinstance(start, int) and isinstance(mine, int) else 0.0
+        (own_start - start) * 1e-9 if where == host and isinstance(start, int) and isinstance(own_start, int) else 0.0
         for where, start in starts
     ]
 

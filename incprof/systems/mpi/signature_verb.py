@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     warn(unread)
     broken = [one.rank for one in signature.processes if not one.clean]
     if broken:
-        these = f"rank {broken[0]}" if len(broken) == 1 else f"{len(broken)} ranks, the first {broken[0]},"
-        warn([f"the trace of {these} is incomplete: the program was killed, goes on, or the file is damaged"])
+        ranks = f"rank {broken[0]}" if len(broken) == 1 else f"{len(broken)} ranks, the first {broken[0]},"
+        warn([f"the trace of {ranks} is incomplete: the program was killed, goes on, or the file is damaged"])
     write(signature, args)
     return PartialDataError.exit_code if unread or broken else 0
 
@@ -113,9 +113,9 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
     from incprof.systems.mpi.sections.signature_answer import write_json, write_phase_table
     from incprof.systems.mpi.sections.signature_answer import write_text as write_table
 
-    lies = profile_phases(args.directory, signature.process)
+    in_profile = profile_phases(args.directory, signature.process)
     if args.output is not None:
-        write_text(args.output, lambda out: write_json(signature, out, whole=True, within=lies))
+        write_text(args.output, lambda out: write_json(signature, out, whole=True, profile_phases=in_profile))
     if args.phase_table is not None:
         write_text(args.phase_table, lambda out: write_phase_table(signature, out, in_sends=args.sends))
     if args.plot is not None:
@@ -125,9 +125,9 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
         shown = drawn(args.directory, signature)
         write_plot(args, lambda out, form: picture(shown, out, form))
     if args.json:
-        write_json(signature, sys.stdout, within=lies)
+        write_json(signature, sys.stdout, profile_phases=in_profile)
     else:
-        write_table(signature, sys.stdout, width=text_width(), within=lies)
+        write_table(signature, sys.stdout, width=text_width(), profile_phases=in_profile)
 
 
 def _options(args: argparse.Namespace) -> SignatureOptions:

@@ -43,10 +43,10 @@ def find_traces(directory: str) -> list[str]:
     if not root.is_dir():
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
         raise NoDataError(f"{root}: {what}")
-    found = [(match, str(entry)) for entry in root.iterdir() if (match := TRACE.fullmatch(entry.name))]
-    if not found:
+    matches = [(match, str(entry)) for entry in root.iterdir() if (match := TRACE.fullmatch(entry.name))]
+    if not matches:
         raise NoDataError(f"{root}: no MPI trace in it: record one with incprof trace -o {root} -- PROGRAM")
-    return [path for _, path in sorted(found, key=lambda each: [int(part or 0) for part in each[0].groups()])]
+    return [path for _, path in sorted(matches, key=lambda each: [int(part or 0) for part in each[0].groups()])]
 
 
 class Trace:
@@ -108,11 +108,11 @@ class Trace:
             elif block.kind == END:
                 _note_end(end, block.payload)
 
-    def _noted(self, lane: SomeLane, found: Iterator[Got], lanes: dict[int, SomeLane | None]) -> Iterator[Got]:
+    def _noted(self, lane: SomeLane, content: Iterator[Got], lanes: dict[int, SomeLane | None]) -> Iterator[Got]:
         """Return the content of a block. A lane with invalid bytes is abandoned."""
         events, lost = lane.events, lane.lost
         try:
-            yield from found
+            yield from content
         except BadRecordError:
             self.end.damaged += 1
             lanes[lane.number] = None
@@ -131,16 +131,16 @@ def open_trace(path: str, *, keep_counts: bool = False) -> Trace:
 
 def _note_end(end: TraceEnd, payload: bytes) -> None:
     try:
-        said = parse_json(payload)
+        values = parse_json(payload)
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        values = None
+    if not isinstance(values, dict):
         end.damaged += 1
         return
-    end.how = _text(said.get("ended")) or "exit"
-    end.end_ns = max(end.end_ns, min(_number(said.get("end_ns")), 1 << 62))
-    end.lost = max(end.lost, min(_number(said.get("lost")), 1 << 62))
-    end.uncounted, end.shared = (min(_number(said.get(key)), 1 << 62) for key in ("uncounted", "shared"))
+    end.how = _text(values.get("ended")) or "exit"
+    end.end_ns = max(end.end_ns, min(_number(values.get("end_ns")), 1 << 62))
+    end.lost = max(end.lost, min(_number(values.get("lost")), 1 << 62))
+    end.uncounted, end.shared = (min(_number(values.get(key)), 1 << 62) for key in ("uncounted", "shared"))
 
 
 def _metadata(source: Source) -> TraceMetadata:
@@ -248,8 +248,8 @@ def counts_of(codes: np.ndarray) -> FloatArray:
     """Decode counts; NaN where nothing was counted. codes: any shape, of 16 bits."""
     power = np.maximum(codes.astype(np.int64) >> EXACT, 1) - 1
     counts = np.ldexp((codes.astype(np.int64) - (power << EXACT)).astype(np.float64), power)
-    found: FloatArray = np.where(codes == NOT_COUNTED, np.nan, counts)
-    return found
+    decoded: FloatArray = np.where(codes == NOT_COUNTED, np.nan, counts)
+    return decoded
 
 
 class CountRows:
@@ -309,10 +309,10 @@ def read_signature(path: str) -> SignatureFile:
     if raw.get("method") not in METHODS or "kinds" not in raw:
         raise NoDataError(f"{path}: no signature that can be run: write one with incprof signature DIR -o {path}")
     try:
-        found = _signature(path, raw)
+        signature = _signature(path, raw)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise NoDataError(f"{path}: damaged or edited: write it again with incprof signature DIR -o {path}") from None
-    return found
+    return signature
 
 
 def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:

@@ -18,7 +18,7 @@ class Site(NamedTuple):
     address: int
 
 
-class Stretch(NamedTuple):
+class RankRange(NamedTuple):
     """Members of a group by rank in MPI_COMM_WORLD: first, first + stride, ...; -1 is not in this world."""
 
     first: int
@@ -44,16 +44,16 @@ class MpiObject:
     kind: str
     rank: int
     size: int
-    members: tuple[Stretch, ...] = ()
-    remote: tuple[Stretch, ...] = ()
+    members: tuple[RankRange, ...] = ()
+    remote: tuple[RankRange, ...] = ()
     name: str = ""
 
     def world_rank(self, rank: int) -> int | None:
         """Return a partner's rank in MPI_COMM_WORLD; None if it is unknown."""
         for first, stride, length in self.remote or self.members:
             if rank < length:
-                found = first + rank * stride
-                return found if found >= 0 else None
+                world = first + rank * stride
+                return world if world >= 0 else None
             rank -= length
         return None
 

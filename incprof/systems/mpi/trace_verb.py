@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print the calls of a traced run."""
-    from incprof.systems.mpi.call_sums import doubts, summarise
+    from incprof.systems.mpi.call_sums import incompleteness_notes, summarise
     from incprof.systems.mpi.sections.trace_answer import write_json, write_text
 
     summaries = summarise(args.show, args.rank)
@@ -63,7 +63,7 @@ def show(args: argparse.Namespace) -> int:
         write_json(summaries, args.show, sys.stdout)
     else:
         write_text(summaries, sys.stdout)
-    for doubt in doubts(summaries):
-        say(doubt)
+    for note in incompleteness_notes(summaries):
+        say(note)
     damaged = any(each.end.damaged or each.end.torn for each in summaries)
     return PartialDataError.exit_code if damaged else 0

@@ -53,15 +53,15 @@ def match_excerpt(values: FloatArray, path: str) -> list[Match]:
     Raises:
         NoDataError: the file holds no patterns, or the excerpt is too short.
     """
-    known = [KnownPattern(pattern, scatter) for pattern, scatter in read_known_patterns(path)]
+    patterns = [KnownPattern(pattern, scatter) for pattern, scatter in read_known_patterns(path)]
     try:
-        return matches(values, known)
+        return matches(values, patterns)
     except ValueError as error:
         raise NoDataError(str(error)) from error
 
 
 def follow_patterns(
-    path: str, wanted: SeriesRequest, options: PatternOptions, idle_s: float, ahead: int | None = None
+    path: str, request: SeriesRequest, options: PatternOptions, idle_s: float, ahead: int | None = None
 ) -> Iterator[Known]:
     """Feed rows to the stream as they arrive. Yield each change, and the final state last.
 
@@ -69,7 +69,7 @@ def follow_patterns(
 
     Args:
         path: Path of a file; `-` is standard input.
-        wanted: The column.
+        request: The column.
         options: Options of the search.
         idle_s: Seconds without a new line after which a file counts as ended.
         ahead: Samples to forecast with each change: 0 is the rest of the instance, None makes no forecast.
@@ -77,18 +77,18 @@ def follow_patterns(
     Raises:
         NoDataError: no sample arrived.
     """
-    stream, rows = PatternStream(options), Rows(name_of(path), wanted)
+    stream, rows = PatternStream(options), Rows(name_of(path), request)
     with followed(path, idle_s) as lines:
         for values in rows.batches(lines, BATCH):
             if stream.feed(values):
-                yield _known(rows.name, stream, ahead)
+                yield _state(rows.name, stream, ahead)
     if not stream.samples:
         raise NoDataError(f"{name_of(path)}: no sample")
     stream.search()
-    yield _known(rows.name, stream, ahead)
+    yield _state(rows.name, stream, ahead)
 
 
-def _known(name: str, stream: PatternStream, ahead: int | None) -> Known:
+def _state(name: str, stream: PatternStream, ahead: int | None) -> Known:
     """Return the current state of the stream."""
     return Known(name, stream.result, None if ahead is None else stream.forecast(ahead or None))
 
@@ -118,7 +118,7 @@ class PatternStream:
         self.samples = 0
         self._kept: FloatArray = np.zeros(0)
         self._next_search = FIRST
-        self._seen = 0
+        self._last_instance_end = 0
 
     def feed(self, values: FloatArray) -> bool:
         """Take new samples, shape (n,), finite; return whether `result` has changed.
@@ -138,14 +138,14 @@ class PatternStream:
 
     def search(self) -> Patterns:
         """Search all samples in memory now. Positions in the result count from the first sample of the stream."""
-        found = find_patterns(self._kept, self.options)
+        patterns = find_patterns(self._kept, self.options)
         first = self.samples - len(self._kept)
-        moved = tuple(_moved(pattern, first) for pattern in found.patterns)
-        self.result = replace(found, samples=self.samples, patterns=moved)
+        moved = tuple(_moved(pattern, first) for pattern in patterns.patterns)
+        self.result = replace(patterns, samples=self.samples, patterns=moved)
         self._next_search = max(int(GROWTH * self.samples), FIRST)
         if self.samples >= self.memory:
             self._next_search = self.samples + self.memory // 2
-        self._seen = max((int(pattern.instances[-1, 1]) for pattern in moved), default=self.samples)
+        self._last_instance_end = max((int(pattern.instances[-1, 1]) for pattern in moved), default=self.samples)
         return self.result
 
     def forecast(self, ahead: int | None = None) -> Forecast | None:
@@ -160,7 +160,7 @@ class PatternStream:
             following = self._following(pattern)
             if len(following):
                 patterns[number] = self._joined(pattern, following)
-                self._seen = int(following[-1, 1])
+                self._last_instance_end = int(following[-1, 1])
                 changed = True
         shared = tuple(self._shared(pattern) for pattern in patterns)
         self.result = replace(self.result, samples=self.samples, patterns=shared)
@@ -170,7 +170,7 @@ class PatternStream:
         """Return the instances of a pattern that follow its last one, if the stream was processed up to it, (q, 2)."""
         first, start = self.samples - len(self._kept), int(pattern.instances[-1, 1])
         room = (self.samples - start) // pattern.length
-        if start != self._seen or start < first or room < 1:
+        if start != self._last_instance_end or start < first or room < 1:
             return np.zeros((0, 2), dtype=np.int64)
         starts = start + pattern.length * np.arange(room)
         pieces = (self._kept[at - first : at - first + pattern.length] for at in starts.tolist())

@@ -85,10 +85,10 @@ class Dpd:
 
     def _make(self, window: int, capacity: int) -> Any:
         options = ffi.new("struct dpd_options *", {**self._options, "window": window, "capacity": capacity})
-        made = self._native.dpd_create(options)
-        if made == ffi.NULL:
+        detector = self._native.dpd_create(options)
+        if detector == ffi.NULL:
             raise MemoryError
-        return ffi.gc(made, self._native.dpd_destroy)
+        return ffi.gc(detector, self._native.dpd_destroy)
 
     def resize(self, window: int) -> None:
         """Set the window. The history of the stream is kept as far as the new window reaches.
@@ -122,16 +122,16 @@ class Dpd:
         values = events(samples)
         if any(distance < 1 for distance in ahead):
             raise UsageError(f"ahead {ahead}: must be 1 or more samples")
-        n, wanted = len(values), np.asarray(ahead, dtype=np.int32)
+        n, distances = len(values), np.asarray(ahead, dtype=np.int32)
         period, start = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.bool_)
         # Sample-major here, so that a stream can be fed in pieces.
-        predicted = np.zeros((n, len(wanted)), dtype=np.int64)
-        backing = np.zeros((n, len(wanted)), dtype=np.uint8)
+        predicted = np.zeros((n, len(distances)), dtype=np.int64)
+        backing = np.zeros((n, len(distances)), dtype=np.uint8)
         ended: list[Loops] = []
         done = 0
         while done < n:
             room = np.zeros(ROOM, dtype=LOOPS)
-            trace = self._trace(period[done:], start[done:], wanted, predicted[done:], backing[done:], room)
+            trace = self._trace(period[done:], start[done:], distances, predicted[done:], backing[done:], room)
             left = values[done:]
             done += int(self._native.dpd_events(self._dpd, _at("int64_t *", left), len(left), trace))
             ended.append(room[: trace.ended])
@@ -164,9 +164,9 @@ class Dpd:
 
     def loops(self) -> Loops:
         """Return the loops that the stream is currently in, the outermost first, shape (k,)."""
-        found = np.zeros(LEVELS, dtype=LOOPS)
-        number = self._native.dpd_loops(self._dpd, _at("struct dpd_loop *", found), LEVELS)
-        return found[:number].copy()
+        records = np.zeros(LEVELS, dtype=LOOPS)
+        number = self._native.dpd_loops(self._dpd, _at("struct dpd_loop *", records), LEVELS)
+        return records[:number].copy()
 
     def predict(self, ahead: int = 1) -> Prediction | None:
         """Return the sample expected `ahead` samples after the latest one; None without a prediction."""
@@ -198,13 +198,13 @@ def events(samples: ArrayLike) -> NDArray[np.int64]:
     Raises:
         UsageError: the samples are not integers or not one-dimensional.
     """
-    given = np.asarray(samples)
-    if given.ndim != 1 or (given.dtype.kind not in "iub" and len(given)):
+    array = np.asarray(samples)
+    if array.ndim != 1 or (array.dtype.kind not in "iub" and len(array)):
         raise UsageError(
-            f"events of type {given.dtype} and shape {given.shape}: must be integers in one dimension; "
+            f"events of type {array.dtype} and shape {array.shape}: must be integers in one dimension; "
             "give each kind of event a number"
         )
-    return np.ascontiguousarray(given.astype(np.uint64 if given.dtype.kind == "u" else np.int64).view(np.int64))
+    return np.ascontiguousarray(array.astype(np.uint64 if array.dtype.kind == "u" else np.int64).view(np.int64))
 
 
 def detect(

@@ -108,8 +108,8 @@ class PeriodStream:
         self._predicted, self._off, self._low, self._high = 0, 0.0, np.inf, -np.inf
         self._next = np.nan  # the prediction of the sample to come
         self._first = 0  # of the current segment
-        self._doubt = 0.0  # sum of 1 / confidence over its samples
-        self._lasted: dict[int, int] = {}  # number of its samples, by period
+        self._inverse_confidence = 0.0  # sum of 1 / confidence over its samples
+        self._samples_of: dict[int, int] = {}  # number of its samples, by period
 
     def feed(self, values: FloatArray) -> list[PeriodChange]:
         """Take the next samples, shape (n,); return each change of the period.
@@ -122,25 +122,25 @@ class PeriodStream:
             return []
         trace = self._dpd.feed(values, ahead=(1,))
         self._score(values, trace.predicted[0])
-        doubt = np.divide(1.0, trace.confidence, out=np.zeros(len(values)), where=trace.period > 0)
+        inverse_confidence = np.divide(1.0, trace.confidence, out=np.zeros(len(values)), where=trace.period > 0)
         edges = [0, *(np.flatnonzero(np.diff(trace.period)) + 1).tolist(), len(values)]
         changes = []
         for start, end in itertools.pairwise(edges):
-            period, was = int(trace.period[start]), self._stretch(self.samples + start - 1)
+            period, was = int(trace.period[start]), self._segment(self.samples + start - 1)
             if (was.period if was else 0) != period and not (was and period and _same(period, was.period)):
                 self._close(was)
                 self._first = self.samples + start
                 now = Stretch(period, self._first, self._first, float(trace.confidence[start])) if period else None
                 changes.append(PeriodChange(self._first, was, now))
             if period:
-                self._lasted[period] = self._lasted.get(period, 0) + end - start
-                self._doubt = _added(self._doubt, doubt[start:end])
+                self._samples_of[period] = self._samples_of.get(period, 0) + end - start
+                self._inverse_confidence = _added(self._inverse_confidence, inverse_confidence[start:end])
         self.samples += len(values)
         return changes
 
     def end(self) -> SeriesPeriods:
         """Return all periods. Nothing may be fed after this."""
-        self._close(self._stretch(self.samples - 1))
+        self._close(self._segment(self.samples - 1))
         periods = tuple(sorted(self._sums.values(), key=lambda each: (-each.samples, each.period)))
         off = self._off / max(self._predicted, 1)
         return SeriesPeriods(
@@ -156,25 +156,25 @@ class PeriodStream:
         self._off = _added(self._off, off)
         self._low, self._high = min(self._low, values.min()), max(self._high, values.max())
 
-    def _stretch(self, last: int) -> Stretch | None:
+    def _segment(self, last: int) -> Stretch | None:
         """Return the current segment, up to sample `last`; its period is the most frequent one in it."""
-        if not self._lasted:
+        if not self._samples_of:
             return None
-        period = max(self._lasted, key=lambda each: (self._lasted[each], -each))
-        return Stretch(period, self._first, last, _confidence(sum(self._lasted.values()), self._doubt))
+        period = max(self._samples_of, key=lambda each: (self._samples_of[each], -each))
+        return Stretch(period, self._first, last, _confidence(sum(self._samples_of.values()), self._inverse_confidence))
 
-    def _close(self, stretch: Stretch | None) -> None:
+    def _close(self, segment: Stretch | None) -> None:
         """Add a segment that has ended to the sum of its period."""
-        if stretch is None:
+        if segment is None:
             return
-        count = stretch.last - stretch.first + 1
-        old = self._sums.get(stretch.period, PeriodSum(stretch.period, 0, 0, stretch.first, 0, np.inf))
-        doubt = count / stretch.confidence + old.samples / old.confidence
-        self._sums[stretch.period] = PeriodSum(
-            stretch.period, old.stretches + 1, old.samples + count, old.first, stretch.last,
-            _confidence(old.samples + count, doubt),
+        count = segment.last - segment.first + 1
+        old = self._sums.get(segment.period, PeriodSum(segment.period, 0, 0, segment.first, 0, np.inf))
+        inverse_confidence = count / segment.confidence + old.samples / old.confidence
+        self._sums[segment.period] = PeriodSum(
+            segment.period, old.stretches + 1, old.samples + count, old.first, segment.last,
+            _confidence(old.samples + count, inverse_confidence),
         )  # fmt: skip
-        self._lasted, self._doubt = {}, 0.0
+        self._samples_of, self._inverse_confidence = {}, 0.0
 
 
 def _added(total: float, values: FloatArray) -> float:
@@ -186,9 +186,9 @@ def _same(period: int, other: int) -> bool:
     return abs(period - other) <= max(other // DRIFT, 1)
 
 
-def _confidence(samples: int, doubt: float) -> float:
+def _confidence(samples: int, inverse_sum: float) -> float:
     """Return the harmonic mean of confidences whose inverses have this sum."""
-    return samples / doubt if doubt > 0 else np.inf
+    return samples / inverse_sum if inverse_sum > 0 else np.inf
 
 
 # The period of a series of magnitudes: the dynamic periodicity detector over arrays, whole or piece by piece.
@@ -265,10 +265,10 @@ class DpdValues:
         options = {"window": window, "lags": lags, "capacity": 2 * MOST, "every": every or 0, "confidence": confidence}
         self.window, self.lags = window, lags
         self._native = native()
-        made = self._native.dpd_values_create(ffi.new("struct dpd_values_options *", options))
-        if made == ffi.NULL:
+        detector = self._native.dpd_values_create(ffi.new("struct dpd_values_options *", options))
+        if detector == ffi.NULL:
             raise MemoryError
-        self._dpd = ffi.gc(made, self._native.dpd_values_destroy)
+        self._dpd = ffi.gc(detector, self._native.dpd_values_destroy)
 
     def resize(self, window: int, lags: int | None = None) -> None:
         """Set N and M (default: N). The history of the series is kept as far as they reach.
@@ -294,17 +294,17 @@ class DpdValues:
         values = magnitudes(samples)
         if any(distance < 1 for distance in ahead):
             raise UsageError(f"ahead {ahead}: must be 1 or more samples")
-        n, wanted = len(values), np.asarray(ahead, dtype=np.int32)
+        n, distances = len(values), np.asarray(ahead, dtype=np.int32)
         period, start, confidence = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.bool_), np.zeros(n)
-        predicted, backing = np.zeros((n, len(wanted))), np.zeros((n, len(wanted)), dtype=np.bool_)
+        predicted, backing = np.zeros((n, len(distances))), np.zeros((n, len(distances)), dtype=np.bool_)
         trace = ffi.new(
             "struct dpd_values_trace *",
             {
                 "period": _at("int32_t *", period),
                 "start": _at("uint8_t *", start),
                 "confidence": _at("double *", confidence),
-                "ahead": _at("int32_t *", wanted),
-                "aheads": len(wanted),
+                "ahead": _at("int32_t *", distances),
+                "aheads": len(distances),
                 "predicted": _at("double *", predicted),
                 "backing": _at("uint8_t *", backing),
             },
@@ -315,9 +315,9 @@ class DpdValues:
 
     def distances(self) -> FloatArray:
         """Return d(1) .. d(M-1), over the samples available; NaN where there are none. Shape (M-1,)."""
-        found = np.zeros(self.lags - 1)
-        self._native.dpd_values_distances(self._dpd, _at("double *", found), len(found))
-        return np.where(found < -0.5, np.nan, found)
+        values = np.zeros(self.lags - 1)
+        self._native.dpd_values_distances(self._dpd, _at("double *", values), len(values))
+        return np.where(values < -0.5, np.nan, values)
 
 
 def check(window: int, lags: int) -> None:
@@ -333,10 +333,10 @@ def magnitudes(samples: ArrayLike) -> FloatArray:
     Raises:
         UsageError: the samples are not finite, exceed 1e150, or are not one-dimensional.
     """
-    given = np.asarray(samples)
-    if given.ndim != 1 or (given.dtype.kind not in "iubf" and len(given)):
-        raise UsageError(f"samples of type {given.dtype} and shape {given.shape}: must be numbers in one dimension")
-    values = np.ascontiguousarray(given, dtype=np.float64)
+    array = np.asarray(samples)
+    if array.ndim != 1 or (array.dtype.kind not in "iubf" and len(array)):
+        raise UsageError(f"samples of type {array.dtype} and shape {array.shape}: must be numbers in one dimension")
+    values = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(bad):
         raise UsageError(

@@ -71,10 +71,10 @@ def distances(
     left, right: (p,) indices. Some distances above the limit may be returned exactly.
     """
     if limit < FAR and len(left):
-        near = np.flatnonzero(bounds(packed, left, right, squared=squared) <= limit)
-        found = np.full(len(left), np.inf)
-        found[near] = measured(packed, left[near], right[near], squared, limit, threads)
-        return found
+        candidates = np.flatnonzero(bounds(packed, left, right, squared=squared) <= limit)
+        values = np.full(len(left), np.inf)
+        values[candidates] = measured(packed, left[candidates], right[candidates], squared, limit, threads)
+        return values
     return measured(packed, left, right, squared, limit, threads)
 
 
@@ -173,9 +173,9 @@ def medoid(packed: Pack, options: PatternOptions) -> int:
     few = packed.take(members)
     sums = np.zeros(len(few))
     left, right = np.triu_indices(len(few), 1)
-    near = distances(few, left, right, threads=options.threads)
-    np.add.at(sums, left, near)
-    np.add.at(sums, right, near)
+    pair_distances = distances(few, left, right, threads=options.threads)
+    np.add.at(sums, left, pair_distances)
+    np.add.at(sums, right, pair_distances)
     return int(members[sums.argmin()])
 
 
@@ -320,28 +320,28 @@ def clusters(packed: Pack, follows: IntArray, options: PatternOptions) -> IntArr
         follows: (c, 2) pairs of consecutive instances.
         options: gap, ceiling, exact, threads.
     """
-    near = distances(packed, follows[:, 0], follows[:, 1], threads=options.threads)
-    heights = heights_of(packed, near, options)
+    consecutive = distances(packed, follows[:, 0], follows[:, 1], threads=options.threads)
+    heights = heights_of(packed, consecutive, options)
     if len(packed) < 2:
         return np.zeros(len(packed), dtype=np.int64)
     if options.exact:
         return exact_clusters(packed, heights, options)
     forest = Forest(len(packed))
-    for (first, second), distance in zip(follows.tolist(), near.tolist(), strict=True):
+    for (first, second), distance in zip(follows.tolist(), consecutive.tolist(), strict=True):
         if distance <= heights.floor:
             forest.merge(first, second)
     return fast_clusters(packed, forest, heights, options)
 
 
-def heights_of(packed: Pack, near: FloatArray, options: PatternOptions) -> Heights:
+def heights_of(packed: Pack, consecutive: FloatArray, options: PatternOptions) -> Heights:
     """Return floor and ceiling, from the distances of consecutive instances."""
     inside = np.concatenate([packed[index] for index in range(len(packed))]) if len(packed) else np.zeros(1)
     low, high = np.quantile(inside, [0.01, 0.99])
     if not high > low:
         low, high = inside.min(), inside.max()
     whole = float(high - low) * float(np.median(packed.length)) if len(packed) else 0.0
-    usual = float(np.median(near)) if len(near) else 0.0
-    scatter = 1.4826 * float(np.median(np.abs(near - usual))) if len(near) else 0.0
+    usual = float(np.median(consecutive)) if len(consecutive) else 0.0
+    scatter = 1.4826 * float(np.median(np.abs(consecutive - usual))) if len(consecutive) else 0.0
     floor = max(usual + 3 * scatter, MORE * usual, SAME * whole)
     return Heights(floor, max(options.ceiling * whole, floor))
 
@@ -376,9 +376,9 @@ def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: Patte
             if least <= heights.ceiling:
                 merges.append((least, one, other))
     tree = Forest(len(parts))
-    made = [merge for merge in sorted(merges) if tree.merge(merge[1], merge[2])]
-    cut = cut_of(np.array([height for height, _, _ in made]), heights, options.gap)
-    for height, one, other in made:
+    merged = [merge for merge in sorted(merges) if tree.merge(merge[1], merge[2])]
+    cut = cut_of(np.array([height for height, _, _ in merged]), heights, options.gap)
+    for height, one, other in merged:
         if height <= cut:
             forest.merge(int(parts[one][0]), int(parts[other][0]))
     return numbered(forest.roots())
@@ -409,18 +409,18 @@ def _least(packed: Pack, one: IntArray, other: IntArray, ceiling: float, options
     left, right = np.repeat(one, len(other)), np.tile(other, len(one))
     bound = bounds(packed, left, right)
     order = np.argsort(bound, kind="stable")
-    least, found = ceiling, np.inf
+    least, nearest = ceiling, np.inf
     at, size = 0, 64
     while at < len(order):
-        chosen = order[at : at + size]
-        chosen = chosen[bound[chosen] <= least]
-        if not len(chosen):
+        batch = order[at : at + size]
+        batch = batch[bound[batch] <= least]
+        if not len(batch):
             break
-        distances = measured(packed, left[chosen], right[chosen], False, least, options.threads)
-        found = min(found, float(distances.min()))
-        least = min(least, found)
+        distances = measured(packed, left[batch], right[batch], False, least, options.threads)
+        nearest = min(nearest, float(distances.min()))
+        least = min(least, nearest)
         at, size = at + size, min(size * 4, CLUSTERED_AT_ONCE)
-    return found if found <= ceiling else np.inf
+    return nearest if nearest <= ceiling else np.inf
 
 
 def _at_most(members: IntArray, most: int) -> IntArray:

@@ -51,26 +51,26 @@ def trace_group(x: FloatArray, runs: list[Run], options: PatternOptions, claims:
         options: Uses align and shortest.
         claims: Samples taken by other groups; the new instances are added.
     """
-    found: list[IntArray] = []
+    regions: list[IntArray] = []
     kinds = kinds_of(x, runs, options)
     if options.align:
-        kinds = [cut_at_the_edges(x, kind) for kind in kinds]
+        kinds = [rotate_to_edges(x, kind) for kind in kinds]
     for kind in kinds:
         for region, (run, shift) in enumerate(zip(kind.runs, kind.shifts, strict=True)):
-            found += _followed(x, run.anchor + shift, run.period, kind.limit(region), claims)
+            regions += _followed(x, run.anchor + shift, run.period, kind.limit(region), claims)
     for kind in kinds if options.align else []:
-        found += _missed(x, kind, claims)
-    return found
+        regions += _missed(x, kind, claims)
+    return regions
 
 
 def _missed(x: FloatArray, kind: Kind, claims: Claims) -> list[IntArray]:
     """Return regions that resemble the kind, but were not detected by a window."""
-    found: list[IntArray] = []
+    regions: list[IntArray] = []
     limit = kind.limit(0, MISSED)
     for place in similar_places(x, kind.shape, limit).tolist():
         if claims.free(place, place + len(kind.shape)):
-            found += _followed(x, place, len(kind.shape), limit, claims)
-    return found
+            regions += _followed(x, place, len(kind.shape), limit, claims)
+    return regions
 
 
 def _followed(x: FloatArray, anchor: int, period: int, limit: float, claims: Claims) -> list[IntArray]:
@@ -144,10 +144,10 @@ class Kind:
     shifts: list[int]
     spread: list[float]
 
-    def limit(self, region: int, way: float = 0.4) -> float:
-        """Return the greatest mean square of a piece of a region: `way` from its instances (0) to unlike pieces (1)."""
-        within, unlike = np.sqrt(2 * self.spread[region]), np.sqrt(2 * self.shape.var())
-        return float((within + way * max(unlike - within, 0.0)) ** 2)
+    def limit(self, region: int, fraction: float = 0.4) -> float:
+        """Return the greatest mean square of a piece: `fraction` of the way from instances to unlike pieces."""
+        same, unlike = np.sqrt(2 * self.spread[region]), np.sqrt(2 * self.shape.var())
+        return float((same + fraction * max(unlike - same, 0.0)) ** 2)
 
 
 def kinds_of(x: FloatArray, runs: list[Run], options: PatternOptions) -> list[Kind]:
@@ -155,7 +155,7 @@ def kinds_of(x: FloatArray, runs: list[Run], options: PatternOptions) -> list[Ki
     kinds: list[Kind] = []
     for run in sorted(runs, key=lambda run: (-run.samples, run.boundaries[0]))[:MOST_RUNS]:
         shape, spread = shape_of(x, run)
-        fits = [lay_over(kind.shape, shape) for kind in kinds]
+        fits = [align_rotated(kind.shape, shape) for kind in kinds]
         best = min(range(len(fits)), key=lambda index: fits[index][0], default=-1)
         if best < 0 or fits[best][0] > ALIKE:
             if len(kinds) < MOST_KINDS:
@@ -180,7 +180,7 @@ def shape_of(x: FloatArray, run: Run) -> tuple[FloatArray, float]:
     return pieces.mean(axis=0), float(np.median(np.mean(np.diff(pieces, axis=0) ** 2, axis=1))) / 2
 
 
-def lay_over(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
+def align_rotated(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
     """Return the difference of two shapes at their best alignment, and the rotation of the other, in samples.
 
     The difference is the root mean square, as a share of its value for unlike shapes of these means and variances. The
@@ -189,27 +189,28 @@ def lay_over(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
     period = len(other)
     first = np.interp(np.arange(period) * (len(shape) / period), np.arange(len(shape)), shape)
     products = np.fft.irfft(np.fft.rfft(other) * np.conj(np.fft.rfft(first)), period)
-    turn = int(products.argmax())
+    rotation = int(products.argmax())
     unlike = first.var() + other.var() + (first.mean() - other.mean()) ** 2
-    apart = max(float(first @ first + other @ other - 2 * products[turn]) / period, 0.0)
-    return float(np.sqrt(apart / unlike)) if unlike > 0 else 0.0, turn - period if turn > period // 2 else turn
+    difference = max(float(first @ first + other @ other - 2 * products[rotation]) / period, 0.0)
+    relative = float(np.sqrt(difference / unlike)) if unlike > 0 else 0.0
+    return relative, rotation - period if rotation > period // 2 else rotation
 
 
-def cut_at_the_edges(x: FloatArray, kind: Kind) -> Kind:
+def rotate_to_edges(x: FloatArray, kind: Kind) -> Kind:
     """Rotate a kind so that its instances begin and end as close as possible to the edges of its regions.
 
     This fits the most instances in. Edges are inexact, and a region may stop anywhere: distant edges have no influence.
     """
     period = len(kind.shape)
-    turns = np.arange(period)
+    rotations = np.arange(period)
     pull = np.zeros(period)
     for region, (run, shift) in enumerate(zip(kind.runs, kind.shifts, strict=True)):
         for edge in _extent(x, run, kind.limit(region)):
-            apart = (turns + shift + run.anchor - edge) % period
-            pull += np.minimum(np.minimum(apart, period - apart), period / FAR_EDGE)
+            distance = (rotations + shift + run.anchor - edge) % period
+            pull += np.minimum(np.minimum(distance, period - distance), period / FAR_EDGE)
     best = int(pull.argmin())
-    turn = best - period if best > period // 2 else best
-    return replace(kind, shape=np.roll(kind.shape, -turn), shifts=[shift + turn for shift in kind.shifts])
+    rotation = best - period if best > period // 2 else best
+    return replace(kind, shape=np.roll(kind.shape, -rotation), shifts=[shift + rotation for shift in kind.shifts])
 
 
 def _extent(x: FloatArray, run: Run, limit: float) -> tuple[int, int]:
@@ -239,10 +240,10 @@ def similar_places(x: FloatArray, shape: FloatArray, limit: float) -> IntArray:
     centre = shape.mean()
     series, pattern = x - centre, shape - centre
     energy = np.concatenate([[0.0], np.cumsum(series * series)])
-    apart = energy[period:] - energy[:-period] + pattern @ pattern
-    apart = (apart - 2 * inner_products(series, pattern)) / period
-    within = np.flatnonzero(apart <= limit)
-    return _thinned(within[np.argsort(apart[within], kind="stable")], period // 2)
+    difference = energy[period:] - energy[:-period] + pattern @ pattern
+    difference = (difference - 2 * inner_products(series, pattern)) / period
+    candidates = np.flatnonzero(difference <= limit)
+    return _thinned(candidates[np.argsort(difference[candidates], kind="stable")], period // 2)
 
 
 def _thinned(places: IntArray, reach: int) -> IntArray:

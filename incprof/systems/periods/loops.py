@@ -69,11 +69,13 @@ def check_detect(args: argparse.Namespace) -> None:
         UsageError: an argument is for patterns, or for numbers where there are events.
     """
     taken = OF_EVENTS if args.events else OF_NUMBERS
-    given = [name for name, value in vars(args).items() if value is not None and value != [] and name not in taken]
+    unsupported = [
+        name for name, value in vars(args).items() if value is not None and value != [] and name not in taken
+    ]
     if args.events and args.method == "patterns":
-        given.append("method patterns")
-    if given:
-        name = "no-align" if given[0] == "align" else given[0].replace("_", "-")
+        unsupported.append("method patterns")
+    if unsupported:
+        name = "no-align" if unsupported[0] == "align" else unsupported[0].replace("_", "-")
         raise UsageError(f"--{name} does not go with {'--events' if args.events else '--method dpd'}")
 
 
@@ -90,23 +92,25 @@ def detect(args: argparse.Namespace) -> int:
     )
     from incprof.systems.periods.stream_loops import EventLoops
 
-    found: EventLoops | SeriesPeriods
-    name, width, wanted, idle = "events", text_width(), wanted_of(args), args.idle if args.follow else 0.0
+    summary: EventLoops | SeriesPeriods
+    name, width, request, idle = "events", text_width(), wanted_of(args), args.idle if args.follow else 0.0
 
-    def hear(change: LoopChange | PeriodChange) -> None:
+    def on_change(change: LoopChange | PeriodChange) -> None:
         if args.follow:
             print(as_line(args.series, name, change) if args.json else change_line(change, width), flush=True)
 
     if args.events:
-        found = loops_of(args.series, wanted, args.window, tolerance=bool(args.tolerance), idle_s=idle, hear=hear)
+        summary = loops_of(
+            args.series, request, args.window, tolerance=bool(args.tolerance), idle_s=idle, on_change=on_change
+        )
     elif args.follow:
-        name, found = follow_periods(args.series, wanted, args.window, idle, hear)
+        name, summary = follow_periods(args.series, request, args.window, idle, on_change)
     else:
         series = read_source(args.series, args)
         warn(series.notes)
-        name, found = series.name, periods_of(series.values, args.window)
+        name, summary = series.name, periods_of(series.values, args.window)
     if args.json:
-        print(as_line(args.series, name, found))
+        print(as_line(args.series, name, summary))
     else:
-        write_answer(args.series, name, found, sys.stdout, width=width)
+        write_answer(args.series, name, summary, sys.stdout, width=width)
     return 0

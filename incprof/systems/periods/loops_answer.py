@@ -23,7 +23,7 @@ from incprof.safe.printable import printable
 from incprof.study.following import followed, name_of
 from incprof.systems.periods.dpd_values import PeriodChange, PeriodStream, PeriodSum, SeriesPeriods, Stretch
 from incprof.systems.periods.read import Rows
-from incprof.systems.periods.stream_loops import EventLoop, EventLoops, LoopChange, LoopStream, Visit
+from incprof.systems.periods.stream_loops import Episode, EventLoop, EventLoops, LoopChange, LoopStream
 
 # Rows of a table; JSON has all of them.
 MOST_ROWS = 20
@@ -31,34 +31,39 @@ MOST_ROWS = 20
 MORE = ", ..."
 
 
-def write_answer(source: str, name: str, found: EventLoops | SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
+def write_answer(source: str, name: str, summary: EventLoops | SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
     """Write the final summary. name: name of a series' column."""
-    if isinstance(found, EventLoops):
-        write_loops(source, found, out, width=width)
+    if isinstance(summary, EventLoops):
+        write_loops(source, summary, out, width=width)
     else:
-        write_periods(source, name, found, out, width=width)
+        write_periods(source, name, summary, out, width=width)
 
 
-def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100) -> None:
+def write_loops(source: str, loops_found: EventLoops, out: TextIO, *, width: int = 100) -> None:
     """Write the loops of a stream of events, inner loops indented under their outer one."""
     console = console_for(out, width=max(width, 80), colour=False, terminal=False)
-    kinds = "1 kind" if found.kinds == 1 else f"{found.kinds or 'many'} kinds"
-    console.print(f"{source}, {found.events} events of {kinds}, window {found.window}", soft_wrap=True)
-    if not found.loops:
-        console.print(f"no loop: nothing of less than {found.window} events occurred twice in a row", soft_wrap=True)
+    kinds = "1 kind" if loops_found.kinds == 1 else f"{loops_found.kinds or 'many'} kinds"
+    console.print(f"{source}, {loops_found.events} events of {kinds}, window {loops_found.window}", soft_wrap=True)
+    if not loops_found.loops:
+        console.print(
+            f"no loop: nothing of less than {loops_found.window} events occurred twice in a row", soft_wrap=True
+        )
         return
-    covered, hits = _percent(found.covered, found.events), [f"{100 * hit:.2f} %" for hit in found.hits.values()]
-    starts, whole = (sum(getattr(loop, name) for loop in found.loops) for name in ("starts", "whole"))
-    count = len(found.loops) + found.forgotten
+    covered, hits = (
+        _percent(loops_found.covered, loops_found.events),
+        [f"{100 * hit:.2f} %" for hit in loops_found.hits.values()],
+    )
+    starts, whole = (sum(getattr(loop, name) for loop in loops_found.loops) for name in ("starts", "whole"))
+    count = len(loops_found.loops) + loops_found.forgotten
     loops = (
         f"{count} loops, {covered} % of the events in one" if count > 1 else f"1 loop, {covered} % of the events in it"
     )
     console.print(loops, soft_wrap=True)
     predicted = f"predicted {hits[0]} of the next events, {hits[1]} of the fifth, {whole} of {starts} iterations whole"
     console.print(predicted + "\n", soft_wrap=True)
-    most = sorted(found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
-    rows = [loop for loop in found.loops if loop in most]
-    for line in plain_table(_loops(rows, found)):
+    most = sorted(loops_found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
+    rows = [loop for loop in loops_found.loops if loop in most]
+    for line in plain_table(_loops(rows, loops_found)):
         console.print(line, soft_wrap=True)
     console.print()
     for loop in rows:
@@ -68,14 +73,14 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
         console.print(f"{count - len(most)} more of fewer events", soft_wrap=True)
 
 
-def _loops(rows: Sequence[EventLoop], found: EventLoops) -> Table:
+def _loops(rows: Sequence[EventLoop], loops_found: EventLoops) -> Table:
     """Return a row for each loop."""
     columns = (
         Column("Loop", lambda loop: "  " * min(loop.depth, 8) + str(loop.id)),
         Column("Period", lambda loop: loop.period, "count"),
         Column("Episodes", lambda loop: loop.visits, "count"),
         Column("Iterations", lambda loop: f"{loop.iterations:.1f}", "number"),
-        Column("Share %", lambda loop: _percent(loop.events, found.events), "%"),
+        Column("Share %", lambda loop: _percent(loop.events, loops_found.events), "%"),
         Column("First", lambda loop: loop.first, "count"),
         Column("Last", lambda loop: loop.last, "count"),
         Column("Whole %", lambda loop: _percent(loop.whole, loop.starts) if loop.starts else None, "%"),
@@ -107,43 +112,47 @@ def change_line(change: LoopChange | PeriodChange, width: int) -> str:
     return line + contents(change.now.loop.content, max(width - len(line), 24))
 
 
-def _over(was: Visit | Stretch) -> str:
+def _over(was: Episode | Stretch) -> str:
     """Return the loop or period that has ended."""
     if isinstance(was, Stretch):
         return f"period {was.period}, {was.first} to {was.last}"
     return f"loop {was.loop.id}, {was.iterations:.1f} iterations, {was.first} to {was.last}"
 
 
-def write_periods(source: str, name: str, found: SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
+def write_periods(source: str, name: str, periods_found: SeriesPeriods, out: TextIO, *, width: int = 100) -> None:
     """Write the periods of a series over time."""
     console = console_for(out, width=max(width, 80), colour=False, terminal=False)
-    console.print(f"{source}, {name}, {found.samples} samples, window {found.window}", soft_wrap=True)
-    if not found.periods:
-        console.print(f"no period of less than {found.window} samples", soft_wrap=True)
+    console.print(f"{source}, {name}, {periods_found.samples} samples, window {periods_found.window}", soft_wrap=True)
+    if not periods_found.periods:
+        console.print(f"no period of less than {periods_found.window} samples", soft_wrap=True)
         return
-    console.print(f"{100 * found.coverage:.2f} % periodic", soft_wrap=True)
-    share, samples = _percent(found.predicted, found.samples), f"{found.low:.3g} to {found.high:.3g}"
-    console.print(
-        f"predicted {share} % of the samples, off by {found.off:.3g} on the mean; they are {samples}\n", soft_wrap=True
+    console.print(f"{100 * periods_found.coverage:.2f} % periodic", soft_wrap=True)
+    share, samples = (
+        _percent(periods_found.predicted, periods_found.samples),
+        f"{periods_found.low:.3g} to {periods_found.high:.3g}",
     )
-    for line in plain_table(_periods(found)):
+    console.print(
+        f"predicted {share} % of the samples, off by {periods_found.off:.3g} on the mean; they are {samples}\n",
+        soft_wrap=True,
+    )
+    for line in plain_table(_periods(periods_found)):
         console.print(line, soft_wrap=True)
-    if len(found.periods) > MOST_ROWS:
-        console.print(f"{len(found.periods) - MOST_ROWS} more of fewer samples", soft_wrap=True)
+    if len(periods_found.periods) > MOST_ROWS:
+        console.print(f"{len(periods_found.periods) - MOST_ROWS} more of fewer samples", soft_wrap=True)
 
 
-def _periods(found: SeriesPeriods) -> Table:
+def _periods(periods_found: SeriesPeriods) -> Table:
     """Return a row for each period."""
     columns = (
         Column("Period", lambda each: each.period, "count"),
         Column("Segments", lambda each: each.stretches, "count"),
         Column("Samples", lambda each: each.samples, "count"),
-        Column("Share %", lambda each: _percent(each.samples, found.samples), "%"),
+        Column("Share %", lambda each: _percent(each.samples, periods_found.samples), "%"),
         Column("First", lambda each: each.first, "count"),
         Column("Last", lambda each: each.last, "count"),
         Column("Confidence", lambda each: _confidence(each.confidence), "number"),
     )
-    return Table(columns, found.periods[:MOST_ROWS])
+    return Table(columns, periods_found.periods[:MOST_ROWS])
 
 
 def _percent(part: int, whole: int) -> str:
@@ -164,28 +173,28 @@ _round = partial(significant, digits=9)
 Row = dict[str, object]
 
 
-def as_line(source: str, name: str, told: EventLoops | SeriesPeriods | LoopChange | PeriodChange) -> str:
+def as_line(source: str, name: str, result: EventLoops | SeriesPeriods | LoopChange | PeriodChange) -> str:
     """Return a change, or the final summary, as a JSON object in one line. name: name of a series' column."""
-    if isinstance(told, EventLoops):
-        row = loops_dict(source, told)
+    if isinstance(result, EventLoops):
+        row = loops_dict(source, result)
     else:
-        row = periods_dict(source, name, told) if isinstance(told, SeriesPeriods) else change_dict(told)
+        row = periods_dict(source, name, result) if isinstance(result, SeriesPeriods) else change_dict(result)
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
 
 
-def loops_dict(source: str, found: EventLoops) -> Row:
+def loops_dict(source: str, loops_found: EventLoops) -> Row:
     """Return all results for a stream of events. Positions count events from 0; `last` is included."""
     return {
         "schema": LOOPS,
         "source": source,
-        "events": found.events,
-        "kinds": found.kinds,
-        "window": found.window,
-        "tolerance": found.tolerance,
-        "coverage_pct": _pct(found.covered, found.events),
-        "hit_rate_pct": {str(ahead): _round(100 * hit) for ahead, hit in found.hits.items()},
-        "forgotten": found.forgotten,
-        "loops": [_loop(loop, found.events) for loop in found.loops],
+        "events": loops_found.events,
+        "kinds": loops_found.kinds,
+        "window": loops_found.window,
+        "tolerance": loops_found.tolerance,
+        "coverage_pct": _pct(loops_found.covered, loops_found.events),
+        "hit_rate_pct": {str(ahead): _round(100 * hit) for ahead, hit in loops_found.hits.items()},
+        "forgotten": loops_found.forgotten,
+        "loops": [_loop(loop, loops_found.events) for loop in loops_found.loops],
     }
 
 
@@ -215,10 +224,10 @@ def change_dict(change: LoopChange | PeriodChange) -> Row:
     return {"schema": schema, "at": change.at, "was": was, "now": now}
 
 
-def _now(each: Visit | Stretch) -> Row:
+def _now(each: Episode | Stretch) -> Row:
     """Return an episode or a segment."""
     if isinstance(each, Stretch):
-        return _stretch(each)
+        return _segment(each)
     return {
         "id": each.loop.id,
         "period": each.loop.period,
@@ -229,21 +238,21 @@ def _now(each: Visit | Stretch) -> Row:
     }
 
 
-def periods_dict(source: str, name: str, found: SeriesPeriods) -> Row:
+def periods_dict(source: str, name: str, periods_found: SeriesPeriods) -> Row:
     """Return the periods of a series over time."""
     return {
         "schema": PERIODS,
-        "series": {"source": source, "column": name, "samples": found.samples},
-        "window": found.window,
-        "coverage_pct": _round(100 * found.coverage),
-        "predicted_pct": _pct(found.predicted, found.samples),
-        "mean_error": _round(found.off),
-        "range": [_round(found.low), _round(found.high)],
-        "periods": [_stretch(each) for each in found.periods],
+        "series": {"source": source, "column": name, "samples": periods_found.samples},
+        "window": periods_found.window,
+        "coverage_pct": _round(100 * periods_found.coverage),
+        "predicted_pct": _pct(periods_found.predicted, periods_found.samples),
+        "mean_error": _round(periods_found.off),
+        "range": [_round(periods_found.low), _round(periods_found.high)],
+        "periods": [_segment(each) for each in periods_found.periods],
     }
 
 
-def _stretch(each: PeriodSum | Stretch) -> Row:
+def _segment(each: PeriodSum | Stretch) -> Row:
     """Return a period or a segment. confidence: null where it is infinite."""
     return {**asdict(each), "confidence": _round(each.confidence)}
 
@@ -323,56 +332,56 @@ EVENTS_WINDOW, VALUES_WINDOW = 1024, 400
 
 def loops_of(
     path: str,
-    wanted: SeriesRequest,
+    request: SeriesRequest,
     window: int | None,
     *,
     tolerance: bool,
     idle_s: float,
-    hear: Callable[[LoopChange], object],
+    on_change: Callable[[LoopChange], object],
 ) -> EventLoops:
     """Return the loops of a stream of events.
 
     Args:
         path: Path of a text file; `-` is standard input.
-        wanted: The column (None: a whole line is an event), and the range of events.
+        request: The column (None: a whole line is an event), and the range of events.
         window: Only periods shorter than this are detected, in events.
         tolerance: Whether loops continue across a single odd event.
         idle_s: Seconds without a new line after which a file counts as ended.
-        hear: Called with each change of the outermost loop, as soon as it is detected.
+        on_change: Called with each change of the outermost loop, as soon as it is detected.
 
     Raises:
         NoDataError: there is no event, or the input is not text.
         UsageError: the window is out of its range, or there is no such column.
     """
-    stream, words = LoopStream(window or EVENTS_WINDOW, tolerance=tolerance), Words(name_of(path), wanted.column)
+    stream, words = LoopStream(window or EVENTS_WINDOW, tolerance=tolerance), Words(name_of(path), request.column)
     with followed(path, idle_s) as lines:
-        for names in _cut(words.batches(lines, BATCH), wanted):
+        for names in _cut(words.batches(lines, BATCH), request):
             for change in stream.feed(names):
-                hear(change)
+                on_change(change)
     if not stream.events:
         raise NoDataError(f"{name_of(path)}: no event" + (" in that range" if words.lines else ""))
     return stream.end()
 
 
-def _cut(batches: Iterable[list[str]], wanted: SeriesRequest) -> Iterator[list[str]]:
+def _cut(batches: Iterable[list[str]], request: SeriesRequest) -> Iterator[list[str]]:
     """Yield the events in the wanted range."""
     start = 0
     for names in batches:
-        end = None if wanted.last is None else max(wanted.last - start, 0)
-        yield names[max(wanted.first - start, 0) : end]
+        end = None if request.last is None else max(request.last - start, 0)
+        yield names[max(request.first - start, 0) : end]
         start += len(names)
-        if wanted.last is not None and start >= wanted.last:
+        if request.last is not None and start >= request.last:
             return
 
 
 def follow_periods(
-    path: str, wanted: SeriesRequest, window: int | None, idle_s: float, hear: Callable[[PeriodChange], object]
+    path: str, request: SeriesRequest, window: int | None, idle_s: float, on_change: Callable[[PeriodChange], object]
 ) -> tuple[str, SeriesPeriods]:
     """Return the name of a column and its periods while it grew; arguments and errors as for `loops_of`."""
-    stream, rows = PeriodStream(window or VALUES_WINDOW), Rows(name_of(path), wanted)
+    stream, rows = PeriodStream(window or VALUES_WINDOW), Rows(name_of(path), request)
     with followed(path, idle_s) as lines:
         for change in chain.from_iterable(map(stream.feed, rows.batches(lines, BATCH))):
-            hear(change)
+            on_change(change)
     if not stream.samples:
         raise NoDataError(f"{name_of(path)}: no sample")
     return rows.name, stream.end()

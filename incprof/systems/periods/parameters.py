@@ -65,8 +65,8 @@ def options_of(args: argparse.Namespace) -> PatternOptions:
 
     from incprof.systems.periods.pattern_result import PatternOptions
 
-    given = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
-    return PatternOptions(**{name: value for name, value in given.items() if value is not None})
+    values = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
+    return PatternOptions(**{name: value for name, value in values.items() if value is not None})
 
 
 def whole(least: int = 1, most: int = 10**12 - 1) -> Callable[[str], int]:
@@ -183,19 +183,19 @@ def check_follow(args: argparse.Namespace) -> None:
         raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
 
 
-def follow(args: argparse.Namespace, wanted: SeriesRequest, options: PatternOptions) -> int:
+def follow(args: argparse.Namespace, request: SeriesRequest, options: PatternOptions) -> int:
     """Print each change as soon as it is detected."""
     from incprof.systems.periods.analyse import follow_patterns
     from incprof.systems.periods.periods_files import forecast_of, state_json
     from incprof.systems.periods.periods_text import state_line, write_forecast
 
-    for known in follow_patterns(args.series, wanted, options, args.idle, args.forecast):
+    for state in follow_patterns(args.series, request, options, args.idle, args.forecast):
         if args.json:
-            uses: dict[str, object] = {} if args.forecast is None else {"forecast": forecast_of(known.forecast)}
-            print(state_json(args.series, known.name, args.interval, known.found, uses), flush=True)
+            uses: dict[str, object] = {} if args.forecast is None else {"forecast": forecast_of(state.forecast)}
+            print(state_json(args.series, state.name, args.interval, state.found, uses), flush=True)
             continue
-        print(state_line(known.found, args.interval, paper=bool(args.paper)), flush=True)
+        print(state_line(state.found, args.interval, paper=bool(args.paper)), flush=True)
         if args.forecast is not None:
-            write_forecast(known.forecast, args.interval, sys.stdout)
+            write_forecast(state.forecast, args.interval, sys.stdout)
             sys.stdout.flush()
     return 0

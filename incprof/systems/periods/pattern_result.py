@@ -161,8 +161,8 @@ class Patterns:
     @property
     def beyond_chance(self) -> bool:
         """Whether the windows cover significantly more than by chance."""
-        far = max(BEYOND_CHANCE * self.by_chance, self.by_chance + DEVIATIONS * self.chance_spread)
-        return self.detected > far
+        limit = max(BEYOND_CHANCE * self.by_chance, self.by_chance + DEVIATIONS * self.chance_spread)
+        return self.detected > limit
 
     @property
     def coverage(self) -> float:
@@ -222,13 +222,13 @@ def segments_of(pattern: Pattern) -> tuple[Segment, ...]:
     if not spread > 0:
         return (Segment(0, length, mean, 1.0, "middle"),)
     edges = [0, *level_changes(values), length]
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for begin, end in pairwise(edges):
         level = _level(float(values[begin:end].mean()), mean, spread)
-        if found and found[-1].level == level:
-            begin = found.pop().begin
-        found.append(Segment(begin, end, float(values[begin:end].mean()), (end - begin) / length, level))
-    return tuple(found)
+        if segments and segments[-1].level == level:
+            begin = segments.pop().begin
+        segments.append(Segment(begin, end, float(values[begin:end].mean()), (end - begin) / length, level))
+    return tuple(segments)
 
 
 def _level(value: float, mean: float, spread: float) -> Level:

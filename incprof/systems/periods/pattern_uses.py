@@ -11,7 +11,7 @@ import numpy as np
 from incprof.model import FloatArray
 from incprof.systems.periods import dtw
 from incprof.systems.periods.dtw import wgss
-from incprof.systems.periods.instances import lay_over
+from incprof.systems.periods.instances import align_rotated
 from incprof.systems.periods.pattern_result import Pattern, PatternOptions, Patterns
 from incprof.systems.periods.phase_ta import find_patterns
 
@@ -129,16 +129,16 @@ def matches(excerpt: FloatArray, patterns: Sequence[KnownPattern]) -> list[Match
     """
     if len(excerpt) < LEAST:
         raise ValueError(f"an excerpt has at least {LEAST} samples, this one {len(excerpt)}")
-    found = [match_in(excerpt, pattern, number) for number, pattern in enumerate(patterns)]
-    return sorted(found, key=lambda match: (not match.is_part, match.step / match.limit if match.limit else np.inf))
+    located = [match_in(excerpt, pattern, number) for number, pattern in enumerate(patterns)]
+    return sorted(located, key=lambda match: (not match.is_part, match.step / match.limit if match.limit else np.inf))
 
 
 def match_in(excerpt: FloatArray, pattern: KnownPattern, number: int = 0) -> Match:
     """Locate the end of an excerpt in one pattern."""
     period = len(pattern.values)
     latest = excerpt[-PERIODS * period :]
-    turns = -(-len(latest) // period) + 1
-    place = place_in(latest, np.tile(pattern.values, turns))
+    repetitions = -(-len(latest) // period) + 1
+    place = place_in(latest, np.tile(pattern.values, repetitions))
     flat = latest.std() < FLAT * pattern.values.std()
     begin, end = place.begin % period, (place.end - 1) % period
     return Match(number, begin, end, place.distance / len(latest), pattern.limit, bool(flat))
@@ -181,13 +181,13 @@ class Forecast:
     instances: int
 
 
-def forecast(x: FloatArray, patterns: Sequence[Pattern], ahead: int | None = None, first: int = 0) -> Forecast | None:
+def forecast(x: FloatArray, patterns: Sequence[Pattern], horizon: int | None = None, first: int = 0) -> Forecast | None:
     """Forecast the next samples of a series; None if its end lies in no pattern, or too few instances precede it.
 
     Args:
         x: (n,) the series so far.
         patterns: Its patterns.
-        ahead: Samples to forecast; None is the rest of the instance, or one more if it has just ended.
+        horizon: Samples to forecast; None is the rest of the instance, or one more if it has just ended.
         first: Position of the first sample of x, in the terms of the patterns' positions.
     """
     if len(x) < LEAST or not patterns:
@@ -196,8 +196,8 @@ def forecast(x: FloatArray, patterns: Sequence[Pattern], ahead: int | None = Non
     if not best.is_part:
         return None
     pattern = patterns[best.pattern]
-    ahead = ahead or max(pattern.length - 1 - best.end, 1)
-    followed = followers(x, pattern, best.end, ahead, first)
+    horizon = horizon or max(pattern.length - 1 - best.end, 1)
+    followed = followers(x, pattern, best.end, horizon, first)
     if len(followed) < FEWEST:
         return None
     low, middle, high = np.quantile(followed, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], axis=0)
@@ -206,26 +206,26 @@ def forecast(x: FloatArray, patterns: Sequence[Pattern], ahead: int | None = Non
 
 def place_of_end(x: FloatArray, patterns: Sequence[Pattern]) -> Match:
     """Locate the end of a series, up to one period of it, in the most similar pattern."""
-    known = [KnownPattern(pattern.values, pattern.wgss_per_sample) for pattern in patterns]
+    known_patterns = [KnownPattern(pattern.values, pattern.wgss_per_sample) for pattern in patterns]
     longest = max(pattern.length for pattern in patterns)
-    return matches(x[-longest:], known)[0]
+    return matches(x[-longest:], known_patterns)[0]
 
 
-def followers(x: FloatArray, pattern: Pattern, position: int, ahead: int, first: int) -> FloatArray:
+def followers(x: FloatArray, pattern: Pattern, position: int, horizon: int, first: int) -> FloatArray:
     """Return the samples that followed the same point of earlier instances, (instances, ahead), latest last."""
     recent, slack = min(pattern.length, len(x)), max(int(SLACK * pattern.length), 1)
     end = x[-recent:]
-    found = []
+    continuations = []
     for start, stop in (pattern.instances[-MOST:] - first).tolist():
         # Samples up to and including the one at `position`, scaled from the pattern's length to this instance's.
         at = start + round((position + 1) / pattern.length * (stop - start))
-        places = np.arange(max(at - slack, recent), min(at + slack, len(x) - ahead) + 1)
+        places = np.arange(max(at - slack, recent), min(at + slack, len(x) - horizon) + 1)
         if not len(places):
             continue
         earlier = np.stack([x[place - recent : place] for place in places.tolist()])
         best = int(places[((earlier - end) ** 2).sum(axis=1).argmin()])
-        found.append(x[best : best + ahead])
-    return np.array(found).reshape(len(found), ahead)
+        continuations.append(x[best : best + horizon])
+    return np.array(continuations).reshape(len(continuations), horizon)
 
 
 # Test whether several nodes of one run have the same pattern: the paper's 1 % rule (section IV-B).
@@ -259,24 +259,24 @@ class Agreement:
         return self.step <= SAME * abs(self.mean)
 
 
-def agreements(found: list[Patterns]) -> list[Agreement]:
+def agreements(results: list[Patterns]) -> list[Agreement]:
     """Compare the foremost patterns of all pairs of series that have one.
 
     Instances may be cut at any point of the period; so one pattern is first rotated to match the other.
     """
-    some = [(number, result.patterns[0].values) for number, result in enumerate(found) if result.patterns]
+    some = [(number, result.patterns[0].values) for number, result in enumerate(results) if result.patterns]
     out = []
     for (first, one), (second, other) in combinations(some, 2):
-        step = mean_step(one, turned(one, other))
+        step = mean_step(one, rotated(one, other))
         out.append(Agreement(first, second, step, float(np.concatenate([one, other]).mean())))
     return out
 
 
-def turned(pattern: FloatArray, other: FloatArray) -> FloatArray:
+def rotated(pattern: FloatArray, other: FloatArray) -> FloatArray:
     """Return the other pattern, rotated to the least DTW from the first one, where DTW aligns their begins."""
-    middle, reach = lay_over(pattern, other)[1], int(AROUND * len(other)) + 1
-    turns = sorted(range(middle - reach, middle + reach + 1), key=lambda turn: abs(turn - middle))
-    packed = dtw.pack([pattern, *(np.roll(other, -turn) for turn in turns)])
+    middle, reach = align_rotated(pattern, other)[1], int(AROUND * len(other)) + 1
+    rotations = sorted(range(middle - reach, middle + reach + 1), key=lambda rotation: abs(rotation - middle))
+    packed = dtw.pack([pattern, *(np.roll(other, -rotation) for rotation in rotations)])
     right = np.arange(1, len(packed))
     return packed[1 + int(dtw.distances(packed, np.zeros_like(right), right).argmin())]
 
@@ -377,7 +377,7 @@ def compare_sub_profiles(
     least = wgss(packed, reference.values, threads=options.threads)
     draw = np.random.default_rng(options.seed)
     first = int(reference.instances[0, 0])
-    found = []
+    compared = []
     for length in lengths:
         room = len(x) - length - first
         starts = draw.integers(first, first + room + 1, offsets).tolist() if room >= 0 else []
@@ -387,7 +387,7 @@ def compare_sub_profiles(
             if not patterns:
                 parts.append(SubProfile(start, 0, None))
                 continue
-            own = wgss(packed, turned(reference.values, patterns[0].values), threads=options.threads)
+            own = wgss(packed, rotated(reference.values, patterns[0].values), threads=options.threads)
             parts.append(SubProfile(start, len(patterns[0].instances), own))
-        found.append(SubProfiles(length, least, tuple(parts)))
-    return found
+        compared.append(SubProfiles(length, least, tuple(parts)))
+    return compared

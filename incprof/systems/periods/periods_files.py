@@ -30,7 +30,7 @@ def write_json(
     source: str,
     name: str,
     interval_s: float | None,
-    found: Patterns,
+    patterns: Patterns,
     notes: Sequence[str],
     nodes: Sequence[dict[str, object]],
     uses: dict[str, object],
@@ -40,7 +40,7 @@ def write_json(
 
     nodes: results of `node_of` and `pair_of` for the other series. uses: further keys, such as a forecast.
     """
-    answer = as_dict(source, name, interval_s, found, notes)
+    answer = as_dict(source, name, interval_s, patterns, notes)
     if nodes:
         answer["nodes"] = list(nodes)
     answer |= uses
@@ -48,27 +48,27 @@ def write_json(
 
 
 def state_json(
-    source: str, name: str, interval_s: float | None, found: Patterns, uses: dict[str, object] | None = None
+    source: str, name: str, interval_s: float | None, patterns: Patterns, uses: dict[str, object] | None = None
 ) -> str:
     """Return the current patterns of a series that still grows, as a JSON object in one line."""
-    answer = as_dict(source, name, interval_s, found, ()) | (uses or {})
+    answer = as_dict(source, name, interval_s, patterns, ()) | (uses or {})
     return json.dumps(answer, ensure_ascii=False, allow_nan=False)
 
 
-def forecast_of(found: Forecast | None) -> dict[str, object] | None:
+def forecast_of(forecast: Forecast | None) -> dict[str, object] | None:
     """Return the next samples; None if the end of the series lies in no pattern."""
-    if found is None:
+    if forecast is None:
         return None
     return {
-        "pattern": found.pattern,
-        "position": found.position,
-        "instances": found.instances,
+        "pattern": forecast.pattern,
+        "position": forecast.position,
+        "instances": forecast.instances,
         "level": LEVEL,
-        **{key: [_round(value) for value in getattr(found, key).tolist()] for key in ("values", "low", "high")},
+        **{key: [_round(value) for value in getattr(forecast, key).tolist()] for key in ("values", "low", "high")},
     }
 
 
-def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dict[str, object]]:
+def sub_profiles_of(sub_profiles: Sequence[SubProfiles], interval_s: float) -> list[dict[str, object]]:
     """Return the comparison of patterns of parts with the pattern of the whole run."""
     return [
         {
@@ -87,7 +87,7 @@ def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dic
                 for part in one.parts
             ],
         }
-        for one in found
+        for one in sub_profiles
     ]
 
 
@@ -96,7 +96,7 @@ def _share(value: float | None) -> float | None:
     return None if value is None else _round(100 * float(value))
 
 
-def write_matches_json(source: str, name: str, path: str, found: Sequence[Match], out: TextIO) -> None:
+def write_matches_json(source: str, name: str, path: str, matches: Sequence[Match], out: TextIO) -> None:
     """Write where the end of a series lies in known patterns: one object, schema incprof.periods.match/1."""
     places = [
         {
@@ -107,20 +107,20 @@ def write_matches_json(source: str, name: str, path: str, found: Sequence[Match]
             "limit": _round(match.limit),
             "flat": match.flat,
         }
-        for match in found
+        for match in matches
     ]
     answer = {
         "schema": MATCH_SCHEMA,
         "series": {"source": source, "column": name},
         "patterns": path,
-        "match": places[0] if found[0].is_part else None,
+        "match": places[0] if matches[0].is_part else None,
         "candidates": places,
     }
     write(answer, out, ascii_only=False)
 
 
 def as_dict(
-    source: str, name: str, interval_s: float | None, found: Patterns, notes: Sequence[str]
+    source: str, name: str, interval_s: float | None, patterns: Patterns, notes: Sequence[str]
 ) -> dict[str, object]:
     """Return the result in the terms of the schema. Positions are in samples, ranges half open."""
     return {
@@ -128,31 +128,31 @@ def as_dict(
         "series": {
             "source": source,
             "column": name,
-            "samples": found.samples,
+            "samples": patterns.samples,
             "interval_s": _round(interval_s),
-            "duration_s": None if interval_s is None else _round(interval_s * found.samples),
+            "duration_s": None if interval_s is None else _round(interval_s * patterns.samples),
         },
-        "summary": found.summary,
-        "coverage_pct": _round(100 * found.coverage),
-        "detected_pct": _round(100 * found.detected),
-        "by_chance_pct": _round(100 * found.by_chance),
-        "by_chance_std_pct": _round(100 * found.chance_spread),
-        "window": found.window,
-        "noise": _round(found.noise),
-        "theta": _round(found.theta),
+        "summary": patterns.summary,
+        "coverage_pct": _round(100 * patterns.coverage),
+        "detected_pct": _round(100 * patterns.detected),
+        "by_chance_pct": _round(100 * patterns.by_chance),
+        "by_chance_std_pct": _round(100 * patterns.chance_spread),
+        "window": patterns.window,
+        "noise": _round(patterns.noise),
+        "theta": _round(patterns.theta),
         "tuning": [
             {"window": tried.window, "coverage_pct": _round(100 * tried.coverage), "sampled": tried.sampled}
-            for tried in found.tuning
+            for tried in patterns.tuning
         ],
-        "patterns": [_pattern_json(pattern) for pattern in found.patterns],
-        "options": asdict(found.options),
+        "patterns": [_pattern_json(pattern) for pattern in patterns.patterns],
+        "options": asdict(patterns.options),
         "warnings": list(notes),
     }
 
 
-def node_of(source: str, found: Patterns) -> dict[str, object]:
+def node_of(source: str, patterns: Patterns) -> dict[str, object]:
     """Return the summary of another node's series."""
-    return {"source": source, "summary": found.summary, "coverage_pct": _round(100 * found.coverage)}
+    return {"source": source, "summary": patterns.summary, "coverage_pct": _round(100 * patterns.coverage)}
 
 
 def pair_of(agreement: Agreement) -> dict[str, object]:
@@ -196,11 +196,11 @@ def _pattern_json(pattern: Pattern) -> dict[str, object]:
 # Patterns as CSV: a row for each point of each pattern.
 
 
-def write_csv(found: Patterns, out: TextIO) -> None:
+def write_csv(patterns: Patterns, out: TextIO) -> None:
     """Write pattern, point and value, in full precision."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("pattern", "point", "value"))
-    for number, pattern in enumerate(found.patterns):
+    for number, pattern in enumerate(patterns.patterns):
         for point, value in enumerate(pattern.values.tolist()):
             writer.writerow((number, point, repr(value)))
 
@@ -215,36 +215,40 @@ COLUMNS = 1000
 ROW_IN = 1.7
 
 
-def write_plot(x: FloatArray, name: str, interval_s: float | None, found: Patterns, out: BinaryIO, form: str) -> None:
+def write_plot(
+    x: FloatArray, name: str, interval_s: float | None, patterns: Patterns, out: BinaryIO, form: str
+) -> None:
     """Write the picture of a series, (n,), and its patterns. form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    save(lambda: figure(x, name, interval_s, found), out, form)
+    save(lambda: figure(x, name, interval_s, patterns), out, form)
 
 
-def figure(x: FloatArray, name: str, interval_s: float | None, found: Patterns) -> Figure:
+def figure(x: FloatArray, name: str, interval_s: float | None, patterns: Patterns) -> Figure:
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    shown = found.patterns[:MOST_PATTERNS]
+    shown = patterns.patterns[:MOST_PATTERNS]
     picture = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(shown))), layout="constrained")
     panels = picture.subplots(1 + len(shown), 1, squeeze=False)[:, 0]
-    _series(panels[0], x, name, interval_s, found)
+    _series(panels[0], x, name, interval_s, patterns)
     for number, (panel, pattern) in enumerate(zip(panels[1:], shown, strict=True)):
-        _draw_pattern(panel, x, number, pattern, interval_s, found.options.seed)
-    more = f", {len(found.patterns) - len(shown)} more not shown" if len(found.patterns) > len(shown) else ""
-    picture.suptitle(f"{found.summary}, {100 * found.coverage:.1f} % periodic{more}".replace("$", r"\$"), fontsize=9)
+        _draw_pattern(panel, x, number, pattern, interval_s, patterns.options.seed)
+    more = f", {len(patterns.patterns) - len(shown)} more not shown" if len(patterns.patterns) > len(shown) else ""
+    picture.suptitle(
+        f"{patterns.summary}, {100 * patterns.coverage:.1f} % periodic{more}".replace("$", r"\$"), fontsize=9
+    )
     return picture
 
 
-def _series(axes: Axes, x: FloatArray, name: str, interval_s: float | None, found: Patterns) -> None:
+def _series(axes: Axes, x: FloatArray, name: str, interval_s: float | None, patterns: Patterns) -> None:
     """Draw the series, and its periodic regions in the colours of their patterns."""
     scale, unit = _unit(interval_s, len(x))
     low, high, where = envelope(x)
     axes.fill_between(where * scale, low, high, color="#555555", linewidth=0.4)
-    for number, pattern in enumerate(found.patterns):
+    for number, pattern in enumerate(patterns.patterns):
         for start, end in pattern.regions.tolist():
             axes.axvspan(start * scale, end * scale, color=COLOURS[number % len(COLOURS)], alpha=0.3, linewidth=0)
     axes.set_xlim(0, len(x) * scale)
@@ -268,8 +272,8 @@ def _draw_pattern(
     """Draw a pattern over ten of its instances, chosen at random with a fixed seed."""
     scale, unit = _unit(interval_s, pattern.length)
     count = min(INSTANCES, len(pattern.instances))
-    chosen = np.sort(np.random.default_rng(seed).choice(len(pattern.instances), count, replace=False))
-    for start, end in pattern.instances[chosen].tolist():
+    drawn = np.sort(np.random.default_rng(seed).choice(len(pattern.instances), count, replace=False))
+    for start, end in pattern.instances[drawn].tolist():
         axes.plot(np.arange(end - start) * scale, x[start:end], color="#BBBBBB", linewidth=0.7)
     colour = COLOURS[number % len(COLOURS)]
     axes.plot(np.arange(pattern.length) * scale, pattern.values, color=colour, linewidth=1.6)

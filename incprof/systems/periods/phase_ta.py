@@ -38,17 +38,17 @@ def is_credible(x: FloatArray, instances: IntArray, pattern: FloatArray) -> bool
         instances: (q, 2) ranges in order.
         pattern: (p,) the medoid of the instances.
     """
-    apart, variance, count = 0.0, 0.0, 0
+    squared_difference, variance, count = 0.0, 0.0, 0
     for (start, middle), (second, end) in zip(instances[:-1].tolist(), instances[1:].tolist(), strict=True):
         if middle == second:
             length = min(middle - start, end - second)
-            apart += float(np.mean((x[start : start + length] - x[second : second + length]) ** 2))
+            squared_difference += float(np.mean((x[start : start + length] - x[second : second + length]) ** 2))
             variance += float(x[start:middle].var() + x[second:end].var()) / 2
             count += 1
     if not count or not variance > 0:
         return False
     values = count * min(len(pattern) / correlated(pattern), carriers(pattern))
-    return math.sqrt(apart / (2 * variance)) <= credible(values)
+    return math.sqrt(squared_difference / (2 * variance)) <= credible(values)
 
 
 def credible(values: float) -> float:
@@ -64,8 +64,8 @@ def correlated(pattern: FloatArray) -> int:
         return len(pattern)
     likeness = np.fft.irfft(np.abs(np.fft.rfft(centred)) ** 2, len(centred))[: len(centred) // 2 + 1] / power
     # Unlike pieces are sqrt(2) times their deviation apart: this equals f divided by its usual value.
-    turns = np.flatnonzero(np.sqrt(np.maximum(1 - likeness, 0)) >= UP)
-    return int(turns[0]) if len(turns) else len(pattern)
+    rotations = np.flatnonzero(np.sqrt(np.maximum(1 - likeness, 0)) >= UP)
+    return int(rotations[0]) if len(rotations) else len(pattern)
 
 
 # Number of windows whose allowed dip is evaluated, for the report.
@@ -89,17 +89,17 @@ def find_patterns(series: FloatArray, options: PatternOptions | None = None) -> 
     options = options or PatternOptions()
     x, scale = _scaled(series)
     noise = noise_level(x)
-    found, tuning = tune(x, options, noise)
-    if found is None:
+    best, tuning = tune(x, options, noise)
+    if best is None:
         return Patterns(len(x), 0, (), 0.0, 0.0, 0.0, noise * scale, 0.0, (), options)
-    detected = coverage(found, len(x), options)
-    chance = covered_by_chance(x, found.window, options)
-    theta = _theta(x, found, noise, options)
-    none = Patterns(len(x), found.window, tuning, detected, *chance, noise * scale, theta, (), options)
+    detected = coverage(best, len(x), options)
+    chance = covered_by_chance(x, best.window, options)
+    theta = _theta(x, best, noise, options)
+    none = Patterns(len(x), best.window, tuning, detected, *chance, noise * scale, theta, (), options)
     if not none.beyond_chance:
         return none
     patterns = [
-        pattern for regions in _instances(x, found, options) for pattern in _patterns_of(x, regions, scale, options)
+        pattern for regions in _instances(x, best, options) for pattern in _patterns_of(x, regions, scale, options)
     ]
     patterns.sort(key=lambda pattern: (-pattern.share, int(pattern.instances[0, 0])))
     return replace(none, patterns=tuple(patterns))
@@ -119,11 +119,11 @@ def _scaled(series: FloatArray) -> tuple[FloatArray, float]:
     return x / scale, scale
 
 
-def _instances(x: FloatArray, found: Scan, options: PatternOptions) -> list[list[IntArray]]:
+def _instances(x: FloatArray, scanned: Scan, options: PatternOptions) -> list[list[IntArray]]:
     """Return the regions of each group of lengths as arrays of instances, (q, 2) each."""
     claims = Claims(len(x))
-    groups = length_groups(found.periods, found.periods, len(x), options)
-    return [trace_group(x, runs_of(found, np.sort(group), options), options, claims) for group in groups]
+    groups = length_groups(scanned.periods, scanned.periods, len(x), options)
+    return [trace_group(x, runs_of(scanned, np.sort(group), options), options, claims) for group in groups]
 
 
 def _patterns_of(x: FloatArray, regions: list[IntArray], scale: float, options: PatternOptions) -> list[Pattern]:
@@ -142,11 +142,11 @@ def _patterns_of(x: FloatArray, regions: list[IntArray], scale: float, options: 
         members = members[inside]
         share = float((members[:, 1] - members[:, 0]).sum()) / len(x)
         if len(own_regions) and share >= options.cluster_share:
-            mine = dtw.slices(x, members)
-            middle = mine[medoid(mine, options)]
+            slices = dtw.slices(x, members)
+            middle = slices[medoid(slices, options)]
             if not is_credible(x, members, middle):
                 continue
-            result = average(mine, middle, options)
+            result = average(slices, middle, options)
             history = tuple(value * scale * scale for value in result.history)
             patterns.append(Pattern(result.values * scale, members, own_regions, history[-1], history, share))
     return patterns
@@ -166,15 +166,15 @@ def regions_of(instances: IntArray) -> tuple[IntArray, IntArray]:
     return np.array(ends, dtype=np.int64).reshape(-1, 2), inside
 
 
-def _theta(x: FloatArray, found: Scan, noise: float, options: PatternOptions) -> float:
+def _theta(x: FloatArray, scanned: Scan, noise: float, options: PatternOptions) -> float:
     """Return the median greatest dip allowed for periodic windows, as a share of the usual distance."""
-    if not len(found.starts):
+    if not len(scanned.starts):
         return 0.0
-    chosen = np.unique(np.linspace(0, len(found.starts) - 1, LOOKED_AT).round().astype(np.int64))
+    looked_at = np.unique(np.linspace(0, len(scanned.starts) - 1, LOOKED_AT).round().astype(np.int64))
     thetas = []
-    for start in np.clip(found.starts[chosen], found.window, len(x) - found.window).tolist():
-        f = lags(x[start - found.window : start + found.window], options.metric)
-        half = x[start : start + found.window]
+    for start in np.clip(scanned.starts[looked_at], scanned.window, len(x) - scanned.window).tolist():
+        f = lags(x[start - scanned.window : start + scanned.window], options.metric)
+        half = x[start : start + scanned.window]
         thetas.append(allowed(f, carriers(half), noise, options)[0] / usual(f))
     return float(np.median(thetas))
 
@@ -219,10 +219,10 @@ def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | N
         estimated = _covered(x, grid, options, noise, sampled=True)[0]
         most = max(estimated.values())
         if most >= ENOUGH:
-            near = min(window for window, share in estimated.items() if share >= NEAR_BEST * most)
-            chosen = sorted({near, _best(estimated), max(estimated, key=lambda window: estimated[window])})
-            scans = {window: scan(x, window, options, noise) for window in chosen}
-            covered = {window: coverage(found, len(x), options) for window, found in scans.items()}
+            smallest_good = min(window for window, share in estimated.items() if share >= NEAR_BEST * most)
+            candidates = sorted({smallest_good, _best(estimated), max(estimated, key=lambda window: estimated[window])})
+            scans = {window: scan(x, window, options, noise) for window in candidates}
+            covered = {window: coverage(scanned, len(x), options) for window, scanned in scans.items()}
             tried = {window: Tried(window, share, True) for window, share in estimated.items()}
             tried |= {window: Tried(window, share) for window, share in covered.items()}
             return scans[_best(covered)], tuple(tried[window] for window in sorted(tried))
@@ -237,7 +237,7 @@ def _covered(
     scans: dict[int, Scan] = {}
     covered: dict[int, float] = {}
 
-    def visit(window: int) -> None:
+    def evaluate(window: int) -> None:
         if sampled:
             covered[window] = estimated_coverage(x, window, options, noise)
         else:
@@ -245,13 +245,13 @@ def _covered(
             scans[window] = result
             covered[window] = coverage(result, len(x), options)
 
-    spread(visit, sorted(grid, reverse=True), options.threads)
+    spread(evaluate, sorted(grid, reverse=True), options.threads)
     best = _best(covered)
     while options.window is None and covered[best] > 0:
         around = _between(best, covered)
         if not around:
             break
-        spread(visit, around, options.threads)
+        spread(evaluate, around, options.threads)
         best = _best(covered)
     return covered, scans
 
@@ -291,10 +291,10 @@ def window_grid(smallest: int, largest: int) -> list[int]:
     return grid
 
 
-def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
+def coverage(scanned: Scan, samples: int, options: PatternOptions) -> float:
     """Return the share of the series in instances, of groups of lengths that are not marginal."""
-    groups = length_groups(found.periods, found.periods, samples, options)
-    return float(sum(found.periods[group].sum() for group in groups)) / samples
+    groups = length_groups(scanned.periods, scanned.periods, samples, options)
+    return float(sum(scanned.periods[group].sum() for group in groups)) / samples
 
 
 def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> tuple[float, float]:
@@ -308,11 +308,11 @@ def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> tu
     orders = [_in_random_order(x, blocks[number % 2], size, draw) for number in range(options.shuffles)]
     covered = np.zeros(len(orders))
 
-    def visit(index: int) -> None:
-        found = scan(orders[index], window, options, noise_level(orders[index]))
-        covered[index] = coverage(found, len(orders[index]), options)
+    def evaluate(index: int) -> None:
+        scanned = scan(orders[index], window, options, noise_level(orders[index]))
+        covered[index] = coverage(scanned, len(orders[index]), options)
 
-    spread(visit, range(len(orders)), options.threads)
+    spread(evaluate, range(len(orders)), options.threads)
     return (float(covered.mean()), float(covered.std())) if len(covered) else (0.0, 0.0)
 
 

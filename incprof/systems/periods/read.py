@@ -34,7 +34,7 @@ from incprof.study.heartbeat_files import Filters, load, selected, summaries
 from incprof.study.options import Libs, Listener
 
 
-def read_series(path: str, wanted: SeriesRequest, stdin: TextIO | None = None) -> Series:
+def read_series(path: str, request: SeriesRequest, stdin: TextIO | None = None) -> Series:
     """Read a series from a file: .npy, .parquet, `perf stat -I`, or a table of text; "-" is standard input.
 
     Raises:
@@ -43,15 +43,15 @@ def read_series(path: str, wanted: SeriesRequest, stdin: TextIO | None = None) -
         IncprofError: pyarrow is needed and not installed.
     """
     if path == "-":
-        return read_text(stdin or _standard_input(), "stdin", wanted)
+        return read_text(stdin or _standard_input(), "stdin", request)
     if not Path(path).exists():
         raise NoDataError(f"{path}: no such file")
     if Path(path).suffix == ".npy":
-        return read_npy(path, wanted)
+        return read_npy(path, request)
     if Path(path).suffix in (".parquet", ".pq"):
-        return read_parquet(path, wanted)
+        return read_parquet(path, request)
     with io.TextIOWrapper(io.BufferedReader(open_series(path)), encoding="utf-8-sig", errors="replace") as text:
-        return read_text(text, path, wanted)
+        return read_text(text, path, request)
 
 
 def _standard_input() -> TextIO:
@@ -65,7 +65,7 @@ OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
 
 def series_of(
     path: str,
-    wanted: SeriesRequest,
+    request: SeriesRequest,
     listener: Listener,
     *,
     rank: int | None = None,
@@ -77,7 +77,7 @@ def series_of(
 
     Args:
         path: A file of numbers, a run directory, a directory of heartbeats or one of their files.
-        wanted: The column and the range of samples.
+        request: The column and the range of samples.
         listener: Receives warnings about a directory.
         rank: Rank in a directory; default: the lowest of a run, or all heartbeats.
         exe: The program of a run, if it is not where it was recorded.
@@ -88,18 +88,18 @@ def series_of(
         NoDataError, UsageError, IncprofError: as raised by the readers.
     """
     if Path(path).suffix == ".ekg" or (Path(path).is_dir() and any(Path(path).glob("*.ekg"))):
-        series = _heartbeats(path, wanted, listener, rank)
+        series = _heartbeats(path, request, listener, rank)
     elif Path(path).is_dir():
-        series = _recorded(path, wanted, listener, rank, exe, libs)
+        series = _recorded(path, request, listener, rank, exe, libs)
     elif rank is not None or exe is not None:
         raise UsageError(f"--rank and --exe are for directories, and {path} is none")
     else:
-        series = read_series(path, wanted)
+        series = read_series(path, request)
     return series if interval_s is None else replace(series, interval_s=interval_s)
 
 
 def _recorded(
-    path: str, wanted: SeriesRequest, listener: Listener, rank: int | None, exe: str | None, libs: Libs
+    path: str, request: SeriesRequest, listener: Listener, rank: int | None, exe: str | None, libs: Libs
 ) -> Series:
     """Read a column of an interval profile."""
     # Imported here: a file of numbers needs none of it.
@@ -109,8 +109,8 @@ def _recorded(
     listener.warn(profile.warnings)
     if not profile.n_intervals:
         raise NoDataError(f"{path}: no complete interval")
-    name = wanted.column or "self"
-    return _cut(_profile_column(profile, name, path), name, profile.metadata.interval_s, path, wanted)
+    name = request.column or "self"
+    return _cut(_profile_column(profile, name, path), name, profile.metadata.interval_s, path, request)
 
 
 def _profile_column(profile: IntervalProfile, name: str, path: str) -> FloatArray:
@@ -123,37 +123,37 @@ def _profile_column(profile: IntervalProfile, name: str, path: str) -> FloatArra
     table = profile.self_s if kind == "self" else profile.calls
     if not function:
         return np.asarray(table.sum(axis=1), dtype=np.float64).ravel()
-    meant = [at for at, each in enumerate(profile.functions) if function in (each.name, each.mangled)]
-    if not meant:
+    functions = [at for at, each in enumerate(profile.functions) if function in (each.name, each.mangled)]
+    if not functions:
         raise UsageError(f"{path}: no function {function!r} was recorded: incprof phases {path} names the largest")
-    return np.asarray(table[:, meant].sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(table[:, functions].sum(axis=1), dtype=np.float64).ravel()
 
 
-def _heartbeats(path: str, wanted: SeriesRequest, listener: Listener, rank: int | None) -> Series:
+def _heartbeats(path: str, request: SeriesRequest, listener: Listener, rank: int | None) -> Series:
     """Read the count or the mean duration of a heartbeat for each interval."""
-    found = load(path, Filters(ranks=None if rank is None else frozenset([rank])))
-    listener.warn(found.warnings)
+    heartbeats = load(path, Filters(ranks=None if rank is None else frozenset([rank])))
+    listener.warn(heartbeats.warnings)
     which, _, what = (
-        (wanted.column or "").rpartition(":") if ":" in (wanted.column or "") else (wanted.column or "", "", "count")
+        (request.column or "").rpartition(":") if ":" in (request.column or "") else (request.column or "", "", "count")
     )
     if what not in ("count", "mean"):
-        which, what = wanted.column or "", "count"
+        which, what = request.column or "", "count"
     if which:
-        found = selected(found, [frozenset([int(which)]) if which.isdigit() else which])
-    beats = summaries(found)
+        heartbeats = selected(heartbeats, [frozenset([int(which)]) if which.isdigit() else which])
+    beats = summaries(heartbeats)
     if len(beats) != 1:
         names = ", ".join(f"{beat.id} ({beat.name})" if beat.name else str(beat.id) for beat in beats[:12])
         raise UsageError(f"{path} has {len(beats)} heartbeats: name one with --column ID:count or ID:mean ({names})")
     series = beats[0].series
     values = np.asarray(series.count if what == "count" else series.mean_s, dtype=np.float64)
-    interval = min(process.interval_s for process in found.processes)
-    return _cut(np.nan_to_num(values) if what == "count" else values, f"{beats[0].id}:{what}", interval, path, wanted)
+    interval = min(process.interval_s for process in heartbeats.processes)
+    return _cut(np.nan_to_num(values) if what == "count" else values, f"{beats[0].id}:{what}", interval, path, request)
 
 
-def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: SeriesRequest) -> Series:
+def _cut(values: FloatArray, name: str, interval_s: float, path: str, request: SeriesRequest) -> Series:
     """Return the wanted range, checked like a series from a file."""
-    part = values[wanted.first : wanted.last]
-    return replace(series_from([part], None, name, path, wanted), interval_s=interval_s)
+    part = values[request.first : request.last]
+    return replace(series_from([part], None, name, path, request), interval_s=interval_s)
 
 
 # Series from text: tables with commas, semicolons, tabs or blanks, with or without a header, and `perf stat -I`.
@@ -188,7 +188,7 @@ class Lines:
                 return line
 
 
-def read_text(text: TextIO, where: str, wanted: SeriesRequest) -> Series:
+def read_text(text: TextIO, where: str, request: SeriesRequest) -> Series:
     """Read a table, or the output of `perf stat -I`.
 
     Raises: as read_series.
@@ -199,28 +199,28 @@ def read_text(text: TextIO, where: str, wanted: SeriesRequest) -> Series:
         if first is None:
             raise NoDataError(f"{where}: empty")
         if is_perf(first):
-            return read_perf(itertools.chain([first], lines), where, wanted)
-        return _read_table(first, lines, where, wanted)
+            return read_perf(itertools.chain([first], lines), where, request)
+        return _read_table(first, lines, where, request)
     except OSError as error:
         raise NoDataError(f"{where}: cannot be read: {error.strerror or error}") from None
 
 
-def _read_table(first: str, lines: Lines, where: str, wanted: SeriesRequest) -> Series:
+def _read_table(first: str, lines: Lines, where: str, request: SeriesRequest) -> Series:
     """Read a table whose first line has been read."""
     form = form_of(first)
-    chosen, time = columns_of(form.names, wanted, where)
+    selected, time = columns_of(form.names, request, where)
     rows = lines if form.header else itertools.chain([first], lines)
-    use = [*chosen, *([time] if time is not None else [])]
+    use = [*selected, *([time] if time is not None else [])]
     try:
-        table = _numbers(map(form.row, rows), form, use, wanted)
+        table = _numbers(map(form.row, rows), form, use, request)
     except (ValueError, IndexError) as error:
         raise NoDataError(_what_is_wrong(str(error), lines, form, use, time)) from None
     columns = [table[:, at] for at in range(len(use))]
-    name = "/".join(form.names[at] for at in chosen)
-    return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
+    name = "/".join(form.names[at] for at in selected)
+    return series_from(columns[: len(selected)], columns[-1] if time is not None else None, name, where, request)
 
 
-def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: SeriesRequest) -> FloatArray:
+def _numbers(rows: Iterator[str], form: Form, use: list[int], request: SeriesRequest) -> FloatArray:
     """Return the columns `use` of the wanted rows, (n, len(use)), read in batches.
 
     numpy allocates memory for the maximum number of rows before it has read one.
@@ -228,7 +228,7 @@ def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: SeriesRequ
     Raises: ValueError, IndexError if a row is malformed.
     """
     parts: list[FloatArray] = []
-    skip, left = wanted.first, max(wanted.rows - wanted.first, 0)
+    skip, left = request.first, max(request.rows - request.first, 0)
     while True:
         most = min(PIECE, left)
         with warnings.catch_warnings():
@@ -260,7 +260,7 @@ def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time:
 # Series from .npy and .parquet files.
 
 
-def read_npy(path: str, wanted: SeriesRequest) -> Series:
+def read_npy(path: str, request: SeriesRequest) -> Series:
     """Read a one-dimensional array, or one column of a two-dimensional array by number. Only that range is loaded.
 
     Raises: as read_series.
@@ -277,16 +277,16 @@ def read_npy(path: str, wanted: SeriesRequest) -> Series:
     names = [str(at + 1) for at in range(table.shape[1])]
     if not names:
         raise NoDataError(f"{path}: empty")
-    chosen, time = columns_of(names, wanted, path)
-    _refuse_too_many(len(table), path, wanted)
-    part = slice(wanted.first, wanted.last)
+    selected, time = columns_of(names, request, path)
+    _refuse_too_many(len(table), path, request)
+    part = slice(request.first, request.last)
     with np.errstate(all="ignore"):  # numbers beyond the range of float64 become infinite
-        columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
+        columns = [np.asarray(table[part, at], dtype=np.float64) for at in selected]
         time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
-    return series_from(columns, time_s, wanted.column or "values", path, wanted)
+    return series_from(columns, time_s, request.column or "values", path, request)
 
 
-def read_parquet(path: str, wanted: SeriesRequest) -> Series:
+def read_parquet(path: str, request: SeriesRequest) -> Series:
     """Read a column of numbers; a column of time stamps may serve as the time.
 
     Raises: as read_series.
@@ -301,16 +301,16 @@ def read_parquet(path: str, wanted: SeriesRequest) -> Series:
             numeric = [field.name for field in file.schema_arrow if _is_number(field.type)]
             if not numeric:
                 raise NoDataError(f"{path}: no column of numbers")
-            _refuse_too_many(file.metadata.num_rows, path, wanted)
-            chosen, time = columns_of(numeric, wanted, path)
-            used = [numeric[at] for at in chosen] + ([numeric[time]] if time is not None else [])
+            _refuse_too_many(file.metadata.num_rows, path, request)
+            selected, time = columns_of(numeric, request, path)
+            used = [numeric[at] for at in selected] + ([numeric[time]] if time is not None else [])
             _refuse_twins(used, file.schema_arrow.names, path)
             table = file.read(columns=list(dict.fromkeys(used)))
-            columns = [_column_values(table.column(name))[wanted.first : wanted.last] for name in used]
+            columns = [_column_values(table.column(name))[request.first : request.last] for name in used]
     except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
         raise cannot_read(path, "a Parquet file", error) from None
     time_s = columns[-1] if time is not None else None
-    return series_from(columns[: len(chosen)], time_s, "/".join(used[: len(chosen)]), path, wanted)
+    return series_from(columns[: len(selected)], time_s, "/".join(used[: len(selected)]), path, request)
 
 
 def _is_number(kind: Any) -> bool:
@@ -337,12 +337,12 @@ def _refuse_twins(used: Sequence[str], names: Sequence[str], path: str) -> None:
             raise NoDataError(f"{path}: several columns are called {shown(name)}: write them with other names")
 
 
-def _refuse_too_many(rows: int, path: str, wanted: SeriesRequest) -> None:
+def _refuse_too_many(rows: int, path: str, request: SeriesRequest) -> None:
     """Check the length before anything is loaded."""
-    count = len(range(*slice(wanted.first, wanted.last).indices(rows)))
-    if count > wanted.most:
+    count = len(range(*slice(request.first, request.last).indices(rows)))
+    if count > request.most:
         raise UsageError(
-            f"{path} holds {count} samples, more than {wanted.most}: take a part with --range A:B, or raise --most"
+            f"{path} holds {count} samples, more than {request.most}: take a part with --range A:B, or raise --most"
         )
 
 
@@ -352,13 +352,13 @@ def _refuse_too_many(rows: int, path: str, wanted: SeriesRequest) -> None:
 class Rows:
     """Reads rows one by one; the first one determines the format. `name` is the column's name."""
 
-    def __init__(self, where: str, wanted: SeriesRequest):
-        self.where, self.wanted = where, wanted
+    def __init__(self, where: str, request: SeriesRequest):
+        self.where, self.request = where, request
         self.lines = 0
         self._name = ""
         self._form: Form | None = None
         self._perf: PerfRows | None = None
-        self._chosen: list[int] = []
+        self._selected: list[int] = []
 
     @property
     def name(self) -> str:
@@ -399,16 +399,16 @@ class Rows:
     def _begin(self, line: str) -> bool:
         """Determine the format from the first row. Return whether that row is a header."""
         if is_perf(line):
-            self._perf = PerfRows(self.where, self.wanted)
+            self._perf = PerfRows(self.where, self.request)
             return False
         self._form = form_of(line)
-        self._chosen, _ = columns_of(self._form.names, self.wanted, self.where)
-        self._name = "/".join(self._form.names[at] for at in self._chosen)
+        self._selected, _ = columns_of(self._form.names, self.request, self.where)
+        self._name = "/".join(self._form.names[at] for at in self._selected)
         return self._form.header
 
     def _field(self, line: str) -> float:
         fields = self._form.fields(self._form.row(line)) if self._form else []
-        numbers = [number(fields[at]) if at < len(fields) else None for at in self._chosen]
+        numbers = [number(fields[at]) if at < len(fields) else None for at in self._selected]
         first, second = numbers[0], numbers[-1]
         if first is None or second is None:
             raise NoDataError(f"{self.where}: line {self.lines} holds no number in the column: {line.strip()[:40]!r}")

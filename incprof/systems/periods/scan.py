@@ -52,18 +52,18 @@ def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> S
         return _scan_here(x, window, slide, options, noise, closeness)
     most = len(x) // options.shortest + 1
     starts, periods = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
-    found = native().incprof_scan(
+    count = native().incprof_scan(
         doubles(x), len(x), window, slide, int(options.metric == "l1"), closeness,
         ffi.from_buffer("int64_t[]", starts), ffi.from_buffer("int64_t[]", periods),
     )  # fmt: skip
-    if found < 0:
+    if count < 0:
         raise MemoryError("no memory for the sliding window")
-    return Scan(window, starts[:found].copy(), periods[:found].copy())
+    return Scan(window, starts[:count].copy(), periods[:count].copy())
 
 
 def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, noise: float, closeness: Any) -> Scan:
     """Compute the same, with the distances of each window by definition or by FFT."""
-    found: list[tuple[int, int]] = []
+    instances: list[tuple[int, int]] = []
     close = ffi.new("struct incprof_limit *")
     at = 0
     while at + 2 * window <= len(x):
@@ -80,9 +80,9 @@ def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, 
                 pair = doubles(x[start - period : start + period])
                 counts = bool(native().incprof_is_close(pair, period, window, 0, close))
             if counts:
-                found.append((start, period))
+                instances.append((start, period))
         at += window // period * period if period else slide
-    starts, periods = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    starts, periods = np.array(instances, dtype=np.int64).reshape(-1, 2).T
     return Scan(window, np.ascontiguousarray(starts), np.ascontiguousarray(periods))
 
 
@@ -275,18 +275,18 @@ class Run:
         return int(self.boundaries[(len(self.boundaries) - 1) // 2])
 
 
-def runs_of(found: Scan, members: IntArray, options: PatternOptions) -> list[Run]:
+def runs_of(scanned: Scan, members: IntArray, options: PatternOptions) -> list[Run]:
     """Join adjacent instances of one group of lengths with similar lengths, in order of time.
 
     Args:
-        found: All instances.
+        scanned: All instances.
         members: Indices of the group's instances, ascending.
         options: Uses length_tolerance.
     """
-    starts, periods = found.starts[members], found.periods[members]
+    starts, periods = scanned.starts[members], scanned.periods[members]
     ratio = np.abs(np.log(periods[1:] / periods[:-1]))
-    apart = (starts[1:] != starts[:-1] + periods[:-1]) | (ratio > np.log1p(options.length_tolerance))
-    parts = np.split(np.arange(len(members)), np.flatnonzero(apart) + 1)
+    is_break = (starts[1:] != starts[:-1] + periods[:-1]) | (ratio > np.log1p(options.length_tolerance))
+    parts = np.split(np.arange(len(members)), np.flatnonzero(is_break) + 1)
     return [Run(np.append(starts[part], starts[part[-1]] + periods[part[-1]])) for part in parts if len(part)]
 
 

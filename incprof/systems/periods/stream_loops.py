@@ -41,7 +41,7 @@ class LoopStream:
 
     def __init__(self, window: int = 1024, *, tolerance: bool = False) -> None:
         self.window, self.tolerance = window, tolerance
-        self.events = self._seen = self._forgotten = 0
+        self.events = self._number_met = self._forgotten = 0
         self._dpd = Dpd(window, tolerance=tolerance, memory=MEMORY)
         self._loops: dict[Key, EventLoop] = {}
         self._left: dict[Key, EventLoop] = {}  # those with a complete episode, in the order of the latest end
@@ -54,7 +54,7 @@ class LoopStream:
         self._expected = {ahead: (np.zeros(0, np.int64), np.zeros(0, np.uint8)) for ahead in AHEAD}
         self._right = dict.fromkeys(AHEAD, 0)
         self._period = 0
-        self._now: Visit | None = None
+        self._now: Episode | None = None
 
     def feed(self, names: Sequence[str]) -> list[LoopChange]:
         """Take the next events; return each change of the outermost loop."""
@@ -88,7 +88,7 @@ class LoopStream:
         self._bare = np.concatenate([self._bare, np.ones(len(names), dtype=np.bool_)])
         running = self._dpd.loops()
         records = [*trace.loops, *running[::-1]]
-        for record in sorted(records, key=_found):
+        for record in sorted(records, key=_detection_order):
             self._meet(record)
             if int(record["last"]) >= _enough(record) + 2 * self.window:  # no later loop overlaps it so far
                 self._cover(record)
@@ -129,11 +129,11 @@ class LoopStream:
         """Add a newly detected loop."""
         key, first = _key(record), int(record["first"])
         if key not in self._loops:
-            self._seen += 1
+            self._number_met += 1
             oldest = self.events - len(self._names)
             at = max(first - oldest, (first - oldest) % key[0])
             content = tuple(self._names[at : at + key[0]])
-            self._loops[key] = EventLoop(self._seen, content, first, int(record["last"]))
+            self._loops[key] = EventLoop(self._number_met, content, first, int(record["last"]))
 
     def _settle(self, running: Any, reach: int) -> None:
         """Count the episodes that ended more than `reach` events ago, except those that a later loop explains.
@@ -141,15 +141,15 @@ class LoopStream:
         A repetition across the end of one loop and the begin of another may be detected before that other loop: the
         first four events of `abab(abcd)x6`. It is a loop only if it repeated often enough before the other began.
         """
-        visits = [record for record in (*self._ended, *running) if _went_round_more_than_twice(record)]
-        firsts = np.array([record["first"] for record in visits], dtype=np.int64)
-        lasts = np.array([record["last"] for record in visits], dtype=np.int64)
-        order = np.argsort(firsts, kind="stable")
-        firsts, lasts = firsts[order], lasts[order]
+        episodes = [record for record in (*self._ended, *running) if _went_round_more_than_twice(record)]
+        first_events = np.array([record["first"] for record in episodes], dtype=np.int64)
+        last_events = np.array([record["last"] for record in episodes], dtype=np.int64)
+        order = np.argsort(first_events, kind="stable")
+        first_events, last_events = first_events[order], last_events[order]
         while self._ended and int(self._ended[0]["last"]) + reach < self.events:
             record = self._ended.popleft()
-            between = slice(*np.searchsorted(firsts, [int(record["first"]) + 1, _enough(record)]))
-            if (lasts[between] <= int(record["last"])).all():
+            between = slice(*np.searchsorted(first_events, [int(record["first"]) + 1, _enough(record)]))
+            if (last_events[between] <= int(record["last"])).all():
                 self._leave(record)
 
     def _cover(self, record: Any) -> None:
@@ -181,15 +181,15 @@ class LoopStream:
 
     def _changes(self, trace: EventTrace, start: int, records: list[Any]) -> list[LoopChange]:
         """Return the changes in a batch. records: all episodes in it; those of equal period are in order of time."""
-        visits: dict[int, deque[tuple[int, Visit]]] = {}  # with the event at which each was detected
+        episodes: dict[int, deque[tuple[int, Episode]]] = {}  # with the event at which each was detected
         for record in records:
-            visit = Visit(self._loops[_key(record)], int(record["first"]), int(record["last"]))
-            visits.setdefault(visit.loop.period, deque()).append((_found(record)[0], visit))
+            episode = Episode(self._loops[_key(record)], int(record["first"]), int(record["last"]))
+            episodes.setdefault(episode.loop.period, deque()).append((_detection_order(record)[0], episode))
         edges = np.flatnonzero(np.diff(trace.period, prepend=np.int32(self._period)))
         changes = []
         for at, period in zip((edges + start).tolist(), trace.period[edges].tolist(), strict=True):
             was = self._now and replace(self._now, last=at - 1)
-            waiting = visits.get(period, deque())
+            waiting = episodes.get(period, deque())
             while len(waiting) > 1 and waiting[1][0] <= at:
                 waiting.popleft()
             self._now = replace(waiting[0][1], last=at) if period else None
@@ -202,8 +202,8 @@ class LoopStream:
         if len(self._loops) <= MOST_LOOPS:
             return
         kept = {_key(record) for record in (*self._ended, *self._dpd.loops())}
-        gone = sorted(self._loops, key=lambda key: self._loops[key].events)[: len(self._loops) - MOST_LOOPS // 2]
-        for key in gone:
+        dropped = sorted(self._loops, key=lambda key: self._loops[key].events)[: len(self._loops) - MOST_LOOPS // 2]
+        for key in dropped:
             if key not in kept:
                 self._forgotten += self._loops.pop(key).visits > 0
                 self._left.pop(key, None)
@@ -228,7 +228,7 @@ def _enough(record: Any) -> int:
     return int(record["own"]) + max(2 * int(record["period"]), 3)
 
 
-def _found(record: Any) -> tuple[int, int]:
+def _detection_order(record: Any) -> tuple[int, int]:
     """Return the event at which a loop was detected, and its period: inner loops sort first."""
     return int(record["found"]), int(record["period"])
 
@@ -283,7 +283,7 @@ class EventLoop:
 
 
 @dataclass(frozen=True)
-class Visit:
+class Episode:
     """An episode of a loop.
 
     Attributes:
@@ -313,8 +313,8 @@ class LoopChange:
     """
 
     at: int
-    was: Visit | None
-    now: Visit | None
+    was: Episode | None
+    now: Episode | None
 
 
 @dataclass(frozen=True)

@@ -89,18 +89,18 @@ def answer(args: argparse.Namespace, options: PatternOptions) -> int:
     if args.match is not None:
         return match(args, series)
     warn(series.notes)
-    found = analysed(series, options)
+    patterns = analysed(series, options)
     if args.csv is not None:
         from incprof.systems.periods.periods_files import write_csv
 
-        write_text(args.csv, lambda out: write_csv(found, out))
+        write_text(args.csv, lambda out: write_csv(patterns, out))
     if args.plot is not None:
         from incprof.systems.periods.periods_files import write_plot as draw
 
-        write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
+        write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, patterns, out, form))
     if args.csv != "-":
         others = [(path, analysed(read_source(path, args), options)) for path in args.compare]
-        write(series, found, others, sub_profiles_of(args, series, found, options), args)
+        write(series, patterns, others, sub_profiles_of(args, series, patterns, options), args)
     return 0
 
 
@@ -126,7 +126,7 @@ def analysed(series: Series, options: PatternOptions) -> Patterns:
 
 def write(
     series: Series,
-    found: Patterns,
+    patterns: Patterns,
     others: list[tuple[str, Patterns]],
     parts: list[SubProfiles],
     args: argparse.Namespace,
@@ -134,28 +134,28 @@ def write(
     """Print the result in the requested format."""
     from incprof.systems.periods.pattern_uses import agreements, forecast
 
-    every = [found, *(result for _, result in others)]
+    every = [patterns, *(result for _, result in others)]
     pairs = agreements(every) if others else []
-    coming = None if args.forecast is None else forecast(series.values, found.patterns, args.forecast or None)
+    coming = None if args.forecast is None else forecast(series.values, patterns.patterns, args.forecast or None)
     interval_s = series.interval_s or 0.0  # set whenever there are parts
     if args.json:
         from incprof.systems.periods.periods_files import forecast_of, node_of, pair_of, write_json
         from incprof.systems.periods.periods_files import sub_profiles_of as parts_of
 
-        nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
+        nodes = [node_of(path, result) for path, result in [(args.series, patterns), *others]] if others else []
         nodes += [pair_of(pair) for pair in pairs]
         uses: dict[str, object] = {}
         if args.forecast is not None:
             uses["forecast"] = forecast_of(coming)
         if args.sub_profiles is not None:
             uses["sub_profiles"] = parts_of(parts, interval_s)
-        write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, uses, sys.stdout)
+        write_json(args.series, series.name, series.interval_s, patterns, series.notes, nodes, uses, sys.stdout)
         return
     from incprof.systems.periods.periods_text import write_agreement, write_forecast, write_sub_profiles
     from incprof.systems.periods.periods_text import write_text as write_answer
 
     write_answer(
-        args.series, series.name, series.interval_s, found, sys.stdout,
+        args.series, series.name, series.interval_s, patterns, sys.stdout,
         width=text_width(), colour=wants_colour(), blocks="utf" in (sys.stdout.encoding or "").lower(),
         paper=bool(args.paper),
     )  # fmt: skip
@@ -199,12 +199,12 @@ def ahead(text: str) -> int:
 def durations(text: str) -> list[float]:
     """Parse comma-separated times, in seconds."""
     try:
-        found = [seconds(part) for part in text.split(",")]
+        values = [seconds(part) for part in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: expected {error}, or several, separated by commas") from None
-    if not all(found) or len(found) > MOST_LENGTHS:
+    if not all(values) or len(values) > MOST_LENGTHS:
         raise argparse.ArgumentTypeError(f"{text!r}: expected 1 to {MOST_LENGTHS} times above 0")
-    return found
+    return values
 
 
 def check_uses(args: argparse.Namespace) -> None:
@@ -215,11 +215,11 @@ def check_uses(args: argparse.Namespace) -> None:
     """
     if args.match is not None:
         others = ["csv", "plot", "follow", "forecast", "sub_profiles", "compare"]
-        given = [
+        conflicting = [
             name for name in others if (value := getattr(args, name)) is not None and value is not False and value != []
         ]
-        if given:
-            raise UsageError(f"--{given[0].replace('_', '-')} does not go with --match")
+        if conflicting:
+            raise UsageError(f"--{conflicting[0].replace('_', '-')} does not go with --match")
     if args.follow and args.sub_profiles is not None:
         raise UsageError("--sub-profiles does not go with --follow")
     if args.offsets is not None and args.sub_profiles is None:
@@ -233,16 +233,16 @@ def match(args: argparse.Namespace, series: Series) -> int:
     from incprof.systems.periods.periods_text import write_matches
 
     warn(series.notes)
-    found = match_excerpt(series.values, args.match)
+    matches = match_excerpt(series.values, args.match)
     if args.json:
-        write_matches_json(args.series, series.name, args.match, found, sys.stdout)
+        write_matches_json(args.series, series.name, args.match, matches, sys.stdout)
     else:
-        write_matches(args.match, found, sys.stdout)
+        write_matches(args.match, matches, sys.stdout)
     return 0
 
 
 def sub_profiles_of(
-    args: argparse.Namespace, series: Series, found: Patterns, options: PatternOptions
+    args: argparse.Namespace, series: Series, patterns: Patterns, options: PatternOptions
 ) -> list[SubProfiles]:
     """Compare parts of a series with the whole.
 
@@ -251,11 +251,11 @@ def sub_profiles_of(
     """
     from incprof.systems.periods.pattern_uses import compare_sub_profiles
 
-    if args.sub_profiles is None or not found.patterns:
+    if args.sub_profiles is None or not patterns.patterns:
         return []
     if series.interval_s is None:
         raise UsageError("--sub-profiles: the time between samples is unknown: give it with --interval 5ms")
     lengths = [round(length / series.interval_s) for length in args.sub_profiles]
     if min(lengths) < 2:
         raise UsageError(f"--sub-profiles: a part has at least 2 samples of {series.interval_s:g} s")
-    return compare_sub_profiles(series.values, found, lengths, args.offsets or OFFSETS, options)
+    return compare_sub_profiles(series.values, patterns, lengths, args.offsets or OFFSETS, options)

@@ -26,13 +26,13 @@ class Loop:
         content: Items of one iteration, as in its first episode; see `Loops`.
         starts: (iterations,) first event of each iteration.
         ends: (iterations,) event after the last one of each iteration.
-        visit: (iterations,) number of the episode, a contiguous run of iterations.
+        episode: (iterations,) number of the episode, a contiguous run of iterations.
     """
 
     content: tuple[int, ...]
     starts: IntArray
     ends: IntArray
-    visit: IntArray
+    episode: IntArray
 
     @property
     def iterations(self) -> int:
@@ -45,19 +45,19 @@ class Loops:
     """The loops of a sequence.
 
     Attributes:
-        found: The loops; loop number i is the item `kinds` + i.
+        loops: The loops; loop number i is the item `kinds` + i.
         kinds: Number of event kinds, which are numbered from 0.
         steps: As in `Grammar`.
     """
 
-    found: tuple[Loop, ...]
+    loops: tuple[Loop, ...]
     kinds: int
     steps: tuple[tuple[int, ...], ...]
 
     @property
     def grammar(self) -> Grammar:
         """Grammar of the loops."""
-        return Grammar(self.kinds, tuple(loop.content for loop in self.found), self.steps)
+        return Grammar(self.kinds, tuple(loop.content for loop in self.loops), self.steps)
 
     def inside(self, loop: Loop) -> tuple[int, ...]:
         """Return the numbers of the loops in an iteration of a loop, each once."""
@@ -65,13 +65,13 @@ class Loops:
 
     def all_inside(self, loop: Loop) -> list[Loop]:
         """Return the loops inside a loop, at all levels."""
-        found, left = set[int](), [*self.inside(loop)]
+        numbers, left = set[int](), [*self.inside(loop)]
         while left:
             number = left.pop()
-            if number not in found:
-                found.add(number)
-                left += self.inside(self.found[number])
-        return [self.found[number] for number in sorted(found)]
+            if number not in numbers:
+                numbers.add(number)
+                left += self.inside(self.loops[number])
+        return [self.loops[number] for number in sorted(numbers)]
 
 
 @dataclass
@@ -83,7 +83,7 @@ class _Items:
 
 
 @dataclass
-class _Visits:
+class _Episodes:
     """Iterations of a loop, in the order of detection."""
 
     content: tuple[int, ...]
@@ -101,7 +101,7 @@ class LoopFinder:
         self._kinds = int(events.max(initial=-1)) + 1
         self._longest = longest
         self._loops: dict[tuple[int, ...], int] = {}
-        self._visits: list[_Visits] = []
+        self._episodes: list[_Episodes] = []
         self._steps: list[tuple[int, ...]] = []
 
     def find(self) -> Loops:
@@ -115,7 +115,7 @@ class LoopFinder:
                 self._replace(repeats, number, self._steps[-1])
                 period, hashes = 0, Hashes(self._now.items)
             period += 1
-        return self._found()
+        return self._loops_so_far()
 
     def follow(self, grammar: Grammar) -> Loops:
         """Find the loops of another sequence in this one, in the same steps as there.
@@ -123,8 +123,8 @@ class LoopFinder:
         An independent search of a beginning finds other loops, because what repeats only later is not a loop yet. Kinds
         of events that the other sequence does not have are in no loop.
         """
-        known = self._now.items < grammar.kinds
-        self._now.items = np.where(known, self._now.items, self._now.items + len(grammar.contents))
+        in_grammar = self._now.items < grammar.kinds
+        self._now.items = np.where(in_grammar, self._now.items, self._now.items + len(grammar.contents))
         self._kinds = grammar.kinds
         for content in grammar.contents:
             self._number(content)
@@ -132,13 +132,13 @@ class LoopFinder:
             period = len(grammar.contents[step[0]])
             repeats = repeats_of(self._now.items, Hashes(self._now.items), period)
             number = self._numbers_of(repeats)
-            mine = np.isin(number, step)
-            self._replace(Repeats(period, repeats.first[mine], repeats.count[mine]), number[mine], step)
+            of_step = np.isin(number, step)
+            self._replace(Repeats(period, repeats.first[of_step], repeats.count[of_step]), number[of_step], step)
         self._steps = [*grammar.steps]
-        return self._found(len(grammar.contents))
+        return self._loops_so_far(len(grammar.contents))
 
-    def _found(self, count: int | None = None) -> Loops:
-        return Loops(tuple(_loop(visits) for visits in self._visits[:count]), self._kinds, tuple(self._steps))
+    def _loops_so_far(self, count: int | None = None) -> Loops:
+        return Loops(tuple(_loop(visits) for visits in self._episodes[:count]), self._kinds, tuple(self._steps))
 
     def _numbers_of(self, repeats: Repeats) -> IntArray:
         """Return the loop number of each repeat, (m,)."""
@@ -155,16 +155,16 @@ class LoopFinder:
         step: the loops introduced in this way.
         """
         for one in step:
-            mine = number == one
-            self._add(one, repeats.period, repeats.first[mine], repeats.count[mine])
+            of_loop = number == one
+            self._add(one, repeats.period, repeats.first[of_loop], repeats.count[of_loop])
         self._shorten(repeats.first, repeats.end, number)
         for one in step:
             self._replace_single(one)
 
     def _replace_single(self, number: int) -> None:
         """Replace single iterations of a loop by the loop."""
-        content = np.array(self._visits[number].content, dtype=np.int64)
-        first = _apart(_occurrences(self._now.items, content), len(content))
+        content = np.array(self._episodes[number].content, dtype=np.int64)
+        first = _without_overlap(_occurrences(self._now.items, content), len(content))
         if len(first):
             self._add(number, len(content), first, np.ones(len(first), dtype=np.int64))
             self._shorten(first, first + len(content), np.full(len(first), number))
@@ -173,18 +173,18 @@ class LoopFinder:
         """Return the number of a loop, independent of where its iterations begin."""
         key = least_rotation(content)
         if key not in self._loops:
-            self._loops[key] = len(self._visits)
-            self._visits.append(_Visits(content))
+            self._loops[key] = len(self._episodes)
+            self._episodes.append(_Episodes(content))
         return self._loops[key]
 
     def _add(self, number: int, period: int, first: IntArray, count: IntArray) -> None:
         """Add episodes, (m,): their first items, and their numbers of iterations."""
-        visits = self._visits[number]
-        turn = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        item = np.repeat(first, count) + period * turn
-        visits.starts.append(self._now.first[item])
-        visits.ends.append(self._now.first[item + period])
-        visits.begins.append(turn == 0)
+        episodes = self._episodes[number]
+        iteration = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        item = np.repeat(first, count) + period * iteration
+        episodes.starts.append(self._now.first[item])
+        episodes.ends.append(self._now.first[item + period])
+        episodes.begins.append(iteration == 0)
 
     def _shorten(self, first: IntArray, end: IntArray, number: IntArray) -> None:
         """Replace each of some runs of items by a loop, (m,). end: the item after each run."""
@@ -198,13 +198,13 @@ class LoopFinder:
         self._now = _Items(items[keep[:-1]], self._now.first[keep])
 
 
-def _loop(visits: _Visits) -> Loop:
+def _loop(episodes: _Episodes) -> Loop:
     """Return a loop with its iterations in order."""
     none = np.zeros(0, dtype=np.int64)
-    starts, ends = np.concatenate([none, *visits.starts]), np.concatenate([none, *visits.ends])
-    begins = np.concatenate([none, *visits.begins])
+    starts, ends = np.concatenate([none, *episodes.starts]), np.concatenate([none, *episodes.ends])
+    begins = np.concatenate([none, *episodes.begins])
     order = np.argsort(starts, kind="stable")
-    return Loop(visits.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
+    return Loop(episodes.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
 
 
 def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
@@ -228,15 +228,15 @@ def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
 
 def _occurrences(items: IntArray, content: IntArray) -> IntArray:
     """Return the positions of a sequence in another."""
-    found = np.flatnonzero(items[: max(len(items) - len(content) + 1, 0)] == content[0])
+    starts = np.flatnonzero(items[: max(len(items) - len(content) + 1, 0)] == content[0])
     for offset in range(1, len(content)):
-        if not len(found):
+        if not len(starts):
             break
-        found = found[items[found + offset] == content[offset]]
-    return found
+        starts = starts[items[starts + offset] == content[offset]]
+    return starts
 
 
-def _apart(starts: IntArray, length: int) -> IntArray:
+def _without_overlap(starts: IntArray, length: int) -> IntArray:
     """Return the starts of occurrences that do not overlap an earlier one."""
     if not (np.diff(starts) < length).any():
         return starts
@@ -298,9 +298,9 @@ class Hashes:
 
     def same(self, one: IntArray, lag: int, length: int) -> BoolArray:
         """Return where the items at `one`, (m,), equal those `lag` items later, by hash."""
-        near = self._sums[one + length] - self._sums[one]
-        far = self._sums[one + lag + length] - self._sums[one + lag]
-        same: BoolArray = near * self._power[lag] == far
+        hash_before = self._sums[one + length] - self._sums[one]
+        hash_after = self._sums[one + lag + length] - self._sums[one + lag]
+        same: BoolArray = hash_before * self._power[lag] == hash_after
         return same
 
 
@@ -323,8 +323,8 @@ def _disjoint(period: int, first: IntArray, end: IntArray) -> Repeats:
         free, begins = 0, []
         for start, stop in zip(first.tolist(), end.tolist(), strict=True):
             begins.append(max(start, free))
-            if (turns := (stop - begins[-1]) // period) >= 2:
-                free = begins[-1] + turns * period
+            if (periods := (stop - begins[-1]) // period) >= 2:
+                free = begins[-1] + periods * period
         first = np.array(begins, dtype=np.int64)
         count = (end - first) // period
     return Repeats(period, first[count >= 2], count[count >= 2])

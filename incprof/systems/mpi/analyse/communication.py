@@ -73,13 +73,13 @@ def communication(signature: Signature, summaries: Sequence[TraceSummary]) -> Co
     """Combine a run's signature and its processes' calls for drawings."""
     processes = signature.processes
     numbers: dict[tuple[str, ...], int] = {}
-    for phase in signature.process.found.phases:
+    for phase in signature.process.phases_found.phases:
         numbers.setdefault(_identity(signature.process, phase), phase.id)
-    following = len(signature.process.found.phases)
+    following = len(signature.process.phases_found.phases)
     rows = []
     for process in processes:
         own = []
-        for phase in process.found.phases:
+        for phase in process.phases_found.phases:
             number = numbers.setdefault(_identity(process, phase), following)
             following += number == following
             own.append(phase.id if process is signature.process else number)
@@ -88,7 +88,7 @@ def communication(signature: Signature, summaries: Sequence[TraceSummary]) -> Co
     return Communication(
         signature=signature,
         ranks=tuple(process.rank for process in processes),
-        ends_s=np.array([process.found.aet_s for process in processes]),
+        ends_s=np.array([process.phases_found.aet_s for process in processes]),
         parts=np.stack(rows),
         phases=following,
         cells=cells,
@@ -109,9 +109,9 @@ def _matrix(summaries: Sequence[TraceSummary]) -> tuple[IntArray, FloatArray]:
 
     Each message is counted by its sender and its receiver; since a trace may be missing, the larger sum is used.
     """
-    known = [rank for each in summaries for call in each.calls for rank in call.peers]
-    known += [each.metadata.rank for each in summaries] + [(each.metadata.ranks or 1) - 1 for each in summaries]
-    size = max(known, default=0) + 1
+    rank_numbers = [rank for each in summaries for call in each.calls for rank in call.peers]
+    rank_numbers += [each.metadata.rank for each in summaries] + [(each.metadata.ranks or 1) - 1 for each in summaries]
+    size = max(rank_numbers, default=0) + 1
     cells: IntArray = np.arange(min(size, MOST_CELLS) + 1) * size // min(size, MOST_CELLS)
     sent, received = np.zeros((2, len(cells) - 1, len(cells) - 1))
     for each in summaries:
@@ -139,11 +139,11 @@ def _places(summaries: Sequence[TraceSummary]) -> tuple[PlaceTime, ...]:
             own[0] += call.calls
             own[1] += call.time_ns
             own[2] += call.bytes
-    found = [
+    times = [
         PlaceTime(function, file, line, calls, time_ns * 1e-9, moved)
         for (function, file, line, _), (calls, time_ns, moved) in sums.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-one.seconds, one.function, one.file or "", one.line or 0)))
+    return tuple(sorted(times, key=lambda one: (-one.seconds, one.function, one.file or "", one.line or 0)))
 
 
 # A consistent cut of a run: events after which every process can stop without any waiting for another.
@@ -195,14 +195,14 @@ class MoreEventsNeededError(Exception):
 
 
 def consistent_cut(
-    processes: Sequence[ProcessMessages], done: Sequence[int], *, quiet: bool = False
+    processes: Sequence[ProcessMessages], done: Sequence[int], *, no_pending: bool = False
 ) -> list[int] | None:
     """Return the number of events of each process before the least consistent cut at which all can be stopped.
 
     Args:
         processes: All processes of the run, by rank.
         done: Least number of events of each process before the cut.
-        quiet: Whether all messages sent before the cut must have been received before it.
+        no_pending: Whether all messages sent before the cut must have been received before it.
 
     Returns:
         Number of events of each process; None if some process has no later event at which it can be stopped.
@@ -210,11 +210,11 @@ def consistent_cut(
     Raises:
         MoreEventsNeededError: the result depends on events that are not in `processes`.
     """
-    needs = _needs(processes, quiet=quiet)
+    needs = _needs(processes, no_pending=no_pending)
     cut = [0] * len(processes)
-    wanted = {place: count for place, count in enumerate(done) if count > 0}
-    while wanted:
-        place, count = wanted.popitem()
+    required = {place: count for place, count in enumerate(done) if count > 0}
+    while required:
+        place, count = required.popitem()
         if count <= cut[place]:
             continue
         stop = _next_stop(processes[place], count)
@@ -225,7 +225,7 @@ def consistent_cut(
         cut[place] = stop
         for other, needed in zip(others[first:last].tolist(), counts[first:last].tolist(), strict=True):
             if needed > cut[other]:
-                wanted[other] = max(needed, wanted.get(other, 0))
+                required[other] = max(needed, required.get(other, 0))
     return cut
 
 
@@ -239,9 +239,9 @@ def _next_stop(process: ProcessMessages, count: int) -> int | None:
     return None
 
 
-def _needs(processes: Sequence[ProcessMessages], *, quiet: bool) -> list[tuple[IntArray, IntArray, IntArray]]:
+def _needs(processes: Sequence[ProcessMessages], *, no_pending: bool) -> list[tuple[IntArray, IntArray, IntArray]]:
     """Return the needs of each process's events: the event, another process, and the number of events needed there."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in processes]
+    needs_of: list[list[tuple[int, int, int]]] = [[] for _ in processes]
     place_of: dict[object, int] = {process.rank: place for place, process in enumerate(processes)}
     nothing = Endpoint()
     for channel in dict.fromkeys(channel for one in processes for channel in (*one.sends, *one.receives)):
@@ -250,31 +250,35 @@ def _needs(processes: Sequence[ProcessMessages], *, quiet: bool) -> list[tuple[I
             continue
         sends = processes[sender].sends.get(channel, nothing)
         receives = processes[receiver].receives.get(channel, nothing)
-        _add_needs(found[receiver], receives.completes, sender, sends.begins, processes[sender])
-        _add_needs(found[sender], sends.completes, receiver, receives.begins, processes[receiver])
-        if quiet:
-            _add_needs(found[sender], sends.begins, receiver, receives.completes, processes[receiver])
+        _add_needs(needs_of[receiver], receives.completes, sender, sends.begins, processes[sender])
+        _add_needs(needs_of[sender], sends.completes, receiver, receives.begins, processes[receiver])
+        if no_pending:
+            _add_needs(needs_of[sender], sends.begins, receiver, receives.completes, processes[receiver])
     for place, process in enumerate(processes):
         for group, events in process.meetings.items():
             members = process.members[group]
             # Each member needs the next one, so transitively all of them.
             following = place_of.get(members[(members.index(process.rank) + 1) % len(members)])
             if following is not None:
-                theirs = processes[following].meetings.get(group, ())
-                _add_needs(found[place], events, following, theirs, processes[following])
+                their_events = processes[following].meetings.get(group, ())
+                _add_needs(needs_of[place], events, following, their_events, processes[following])
     columns = []
-    for needs in found:
+    for needs in needs_of:
         table = np.array(sorted(needs), dtype=np.int64).reshape(-1, 3)
         columns.append((table[:, 0], table[:, 1], table[:, 2]))
     return columns
 
 
 def _add_needs(
-    into: list[tuple[int, int, int]], mine: Sequence[int], other: int, theirs: Sequence[int], process: ProcessMessages
+    into: list[tuple[int, int, int]],
+    events: Sequence[int],
+    other: int,
+    their_events: Sequence[int],
+    process: ProcessMessages,
 ) -> None:
     """Add that each of some events (-1: none) needs the corresponding event of another process."""
-    beyond = len(process.stops) + 1
-    for number, event in enumerate(mine):
-        partner = theirs[number] if number < len(theirs) else -1
+    unreachable = len(process.stops) + 1
+    for number, event in enumerate(events):
+        partner = their_events[number] if number < len(their_events) else -1
         if event >= 0 and (partner >= 0 or not process.is_whole):
-            into.append((event, other, partner + 1 if partner >= 0 else beyond))
+            into.append((event, other, partner + 1 if partner >= 0 else unreachable))

@@ -126,25 +126,30 @@ def robust_phases(kinds: IntArray, tick_s: FloatArray, aet_s: float, options: Si
     """
     choice = Choice(LoopFinder(kinds).find(), tick_s)
     # Outer loops are found after those inside them.
-    for number, loop in reversed(list(enumerate(choice.loops.found))):
-        mine = choice.open_iterations(loop)
-        if choice.seconds(loop, mine) >= options.relevant * aet_s:
-            choice.take(number, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
+    for number, loop in reversed(list(enumerate(choice.loops.loops))):
+        iterations = choice.open_iterations(loop)
+        if choice.seconds(loop, iterations) >= options.relevant * aet_s:
+            choice.take(number, iterations, whole=_is_whole(choice, loop, iterations, options, aet_s))
     choice.drop(options.relevant * aet_s)
     return replace(choice.described(kinds, aet_s), grammar=choice.loops.grammar)
 
 
-def _is_whole(choice: Choice, loop: Loop, mine: BoolArray, options: SignatureOptions, aet_s: float) -> bool:
+def _is_whole(choice: Choice, loop: Loop, iterations: BoolArray, options: SignatureOptions, aet_s: float) -> bool:
     """Return whether no loop inside a loop is a phase of its own: each iteration is the same, and short enough."""
     least = options.relevant * aet_s
     parts = []
     for part in choice.loops.all_inside(loop):
-        turns = np.searchsorted(part.starts, loop.ends[mine]) - np.searchsorted(part.starts, loop.starts[mine])
-        within = choice.open_iterations(part) & _marked(loop.starts[mine], loop.ends[mine], choice.n)[part.starts]
-        if choice.seconds(part, within) >= least:
-            parts.append(bool(turns.min() < turns.max()))
-    seen = options.warm_up + options.occurrences
-    too_long = seen * choice.seconds(loop, mine) / int(mine.sum()) > least
+        inner_counts = np.searchsorted(part.starts, loop.ends[iterations]) - np.searchsorted(
+            part.starts, loop.starts[iterations]
+        )
+        inner = (
+            choice.open_iterations(part)
+            & _marked(loop.starts[iterations], loop.ends[iterations], choice.n)[part.starts]
+        )
+        if choice.seconds(part, inner) >= least:
+            parts.append(bool(inner_counts.min() < inner_counts.max()))
+    occurrences = options.warm_up + options.occurrences
+    too_long = occurrences * choice.seconds(loop, iterations) / int(iterations.sum()) > least
     return not parts or not (too_long or any(parts))
 
 
@@ -158,31 +163,31 @@ class Choice:
         self._label = np.full(self.n, -1, dtype=np.int64)
         # Events of a phase inside which no loop is a phase.
         self._closed = np.zeros(self.n, dtype=np.bool_)
-        self._taken: list[Taken] = []
+        self._taken: list[SelectedPhase] = []
 
     def open_iterations(self, loop: Loop) -> BoolArray:
         """Return which iterations, (N,), of a loop may belong to a phase."""
         return ~self._closed[loop.starts]
 
-    def seconds(self, loop: Loop, mine: BoolArray) -> float:
+    def seconds(self, loop: Loop, iterations: BoolArray) -> float:
         """Return the total time of some iterations of a loop."""
-        return float((self._until[loop.ends[mine]] - self._until[loop.starts[mine]]).sum())
+        return float((self._until[loop.ends[iterations]] - self._until[loop.starts[iterations]]).sum())
 
-    def take(self, number: int, mine: BoolArray, *, whole: bool) -> None:
+    def take(self, number: int, iterations: BoolArray, *, whole: bool) -> None:
         """Select some iterations of a loop, (N,), as a phase. whole: including everything inside them."""
-        loop = self.loops.found[number]
-        inside = _marked(loop.starts[mine], loop.ends[mine], self.n) & ~self._closed
+        loop = self.loops.loops[number]
+        inside = _marked(loop.starts[iterations], loop.ends[iterations], self.n) & ~self._closed
         self._label[inside] = len(self._taken)
-        self._taken.append(Taken(loop.starts[mine], loop.ends[mine], number, whole))
+        self._taken.append(SelectedPhase(loop.starts[iterations], loop.ends[iterations], number, whole))
         if whole:
             self._closed |= inside
 
     def drop(self, least_s: float) -> None:
         """Drop phases with less than that time remaining, after loops inside them were selected."""
         for place in range(len(self._taken)):
-            mine = self._label == place
-            if self._tick_s[mine].sum() < least_s:
-                self._label[mine] = -1
+            in_phase = self._label == place
+            if self._tick_s[in_phase].sum() < least_s:
+                self._label[in_phase] = -1
 
     def described(self, kinds: IntArray, aet_s: float) -> ProcessPhases:
         """Return the selected phases; kinds: (n,) of events; aet_s: time of the whole run."""
@@ -190,7 +195,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Taken:
+class SelectedPhase:
     """Occurrences of a phase.
 
     Attributes:
@@ -216,7 +221,7 @@ def _marked(starts: IntArray, ends: IntArray, n: int) -> BoolArray:
 
 
 def described(
-    kinds: IntArray, tick_s: FloatArray, aet_s: float, label: IntArray, taken: Sequence[Taken]
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, label: IntArray, taken: Sequence[SelectedPhase]
 ) -> ProcessPhases:
     """Return phases with the time of each occurrence.
 
@@ -262,34 +267,34 @@ def segments_of(kinds: IntArray) -> IntArray:
     before[order[1:][again]] = order[:-1][again]
     # A segment that begins at i ends before the first tick whose kind last occurred at i or later.
     end = np.searchsorted(np.maximum.accumulate(before), np.arange(n), side="left").tolist()
-    borders, at = [0], 0
+    boundaries, at = [0], 0
     while at < n:
         at = end[at]
-        borders.append(at)
-    return np.array(borders, dtype=np.int64)
+        boundaries.append(at)
+    return np.array(boundaries, dtype=np.int64)
 
 
 def same_phase(
-    kinds: IntArray, work: FloatArray, borders: IntArray, similar: float = SIMILAR, *, noisy: bool = False
+    kinds: IntArray, work: FloatArray, boundaries: IntArray, similar: float = SIMILAR, *, noisy: bool = False
 ) -> IntArray:
     """Return the phase of each segment, (s,), numbered from 0 by first appearance.
 
     Args:
         kinds: (n,) kinds of communication.
         work: (n, w) amounts of work before each event, of one process or of several; 0 without work.
-        borders: (s + 1,) boundaries of segments.
+        boundaries: (s + 1,) boundaries of segments.
         similar: Least ratio of two amounts that count as equal; two zeros do.
         noisy: Whether the work is a time: then occurrences are distinguished by its modes, not by single ratios.
     """
-    first, length = borders[:-1], np.diff(borders)
+    first, length = boundaries[:-1], np.diff(boundaries)
     phase = np.full(len(first), -1, dtype=np.int64)
     alike: dict[int, IntArray] = {}
     for size in np.unique(length).tolist():
-        mine = np.flatnonzero(length == size)
-        rows = kinds[first[mine][:, None] + np.arange(size)]
+        of_size = np.flatnonzero(length == size)
+        rows = kinds[first[of_size][:, None] + np.arange(size)]
         _, which = np.unique(rows, axis=0, return_inverse=True)
         for group in range(int(which.max()) + 1):
-            members = mine[which.ravel() == group]
+            members = of_size[which.ravel() == group]
             alike[int(members[0])] = members
     # A segment belongs to the first phase to which it is similar, or starts a new one.
     for members in alike.values():
@@ -302,9 +307,9 @@ def same_phase(
             continue
         while len(left):
             place = first[left][:, None] + np.arange(int(length[left[0]]))
-            near = _similar(work[place], work[place[0]], similar)
-            phase[left[near]] = left[0]
-            left = left[~near]
+            is_similar = _similar(work[place], work[place[0]], similar)
+            phase[left[is_similar]] = left[0]
+            left = left[~is_similar]
     _, numbered = np.unique(phase, return_inverse=True)
     return numbered.ravel().astype(np.int64)
 
@@ -319,8 +324,8 @@ def epas(
     kinds: IntArray, work: FloatArray, similar: float = SIMILAR, *, noisy: bool = False
 ) -> tuple[IntArray, IntArray]:
     """Return the boundaries of segments, (s + 1,), and the phase of each, (s,). See `same_phase`."""
-    borders = segments_of(kinds)
-    return borders, same_phase(kinds, work, borders, similar, noisy=noisy)
+    boundaries = segments_of(kinds)
+    return boundaries, same_phase(kinds, work, boundaries, similar, noisy=noisy)
 
 
 # Greatest height of a valley, as a share of the lower of the two peaks next to it, and the least number of standard
@@ -347,27 +352,27 @@ def modes(work: FloatArray, similar: float) -> IntArray:
     group = np.zeros(len(work), dtype=np.int64)
     left, count = [np.arange(len(work))], 1
     while left:
-        mine = left.pop()
-        parted = _parted(work[mine], similar)
+        members = left.pop()
+        parted = _split_at_valley(work[members], similar)
         if parted is not None:
-            group[mine[parted]] = count
+            group[members[parted]] = count
             count += 1
-            left += [mine[~parted], mine[parted]]
+            left += [members[~parted], members[parted]]
     _, first, which = np.unique(group, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first)] = np.arange(len(first))
     return order[which]
 
 
-def _parted(work: FloatArray, similar: float) -> np.ndarray | None:
+def _split_at_valley(work: FloatArray, similar: float) -> np.ndarray | None:
     """Return which occurrences, (m,), are above the deepest valley of any tick or of the sum; None without a valley."""
     whole = work.sum(axis=1)
-    best, found = 0.0, None
+    best, upper = 0.0, None
     for amount in (whole, *work.T):
-        for smoothed, turns in ((amount, 1), (_running_median(amount), AROUND)):
+        for smoothed, width in ((amount, 1), (_running_median(amount), AROUND)):
             valley, depth = _valley(smoothed, similar)
             # Overlapping medians are not independent.
-            depth /= np.sqrt(turns)
+            depth /= np.sqrt(width)
             above = smoothed > valley
             fewer = min(int(above.sum()), int((~above).sum()))
             if depth <= max(best, DEVIATIONS) or fewer < LEAST * len(above):
@@ -375,8 +380,8 @@ def _parted(work: FloatArray, similar: float) -> np.ndarray | None:
             low, high = float(np.median(amount[~above])), float(np.median(amount[above]))
             # Amounts whose sums are similar, by the paper's ratio, are the same phase.
             if high - low > (1.0 - similar) * float(np.median(whole[above])):
-                best, found = depth, above
-    return found
+                best, upper = depth, above
+    return upper
 
 
 def _running_median(amount: FloatArray) -> FloatArray:
@@ -425,8 +430,8 @@ def paper_phases(
         aet_s: Time of the whole run, in seconds.
         options: Thresholds.
     """
-    borders, phase = _phases(kinds, work.from_least[:, None], options, noisy=not work.is_counted)
-    return _of_segments(kinds, tick_s, aet_s, borders, phase, options)
+    boundaries, phase = _phases(kinds, work.from_least[:, None], options, noisy=not work.is_counted)
+    return _of_segments(kinds, tick_s, aet_s, boundaries, phase, options)
 
 
 def global_phases(
@@ -446,13 +451,13 @@ def global_phases(
         row[time - 1, number], amount[time - 1, number] = kinds[number], work[number].from_least
     _, tick = np.unique(row, axis=0, return_inverse=True)
     noisy = not all(one.is_counted for one in work)
-    borders, phase = _phases(tick.ravel().astype(np.int64), amount, options, noisy=noisy)
-    found = []
+    boundaries, phase = _phases(tick.ravel().astype(np.int64), amount, options, noisy=noisy)
+    phases = []
     for number, time in enumerate(times):
         # The first of its events in each segment.
-        own = np.searchsorted(time - 1, borders)
-        found.append(_of_segments(kinds[number], tick_s[number], aet_s[number], own, phase, options))
-    return found
+        own = np.searchsorted(time - 1, boundaries)
+        phases.append(_of_segments(kinds[number], tick_s[number], aet_s[number], own, phase, options))
+    return phases
 
 
 def _phases(kinds: IntArray, work: FloatArray, options: SignatureOptions, *, noisy: bool) -> tuple[IntArray, IntArray]:
@@ -463,14 +468,14 @@ def _phases(kinds: IntArray, work: FloatArray, options: SignatureOptions, *, noi
 
 
 def _of_segments(
-    kinds: IntArray, tick_s: FloatArray, aet_s: float, borders: IntArray, phase: IntArray, options: SignatureOptions
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, boundaries: IntArray, phase: IntArray, options: SignatureOptions
 ) -> ProcessPhases:
-    """Select phases with a sufficient share of the run: weight times time of one. borders: (s + 1,); phase: (s,)."""
+    """Select phases with a sufficient share of the run: weight times time of one. boundaries: (s + 1,); phase: (s,)."""
     until = np.concatenate([[0.0], np.cumsum(tick_s)])
-    seconds = np.bincount(phase, weights=np.diff(until[borders]), minlength=int(phase.max(initial=-1)) + 1)
+    seconds = np.bincount(phase, weights=np.diff(until[boundaries]), minlength=int(phase.max(initial=-1)) + 1)
     relevant = np.flatnonzero(seconds >= options.relevant * aet_s)
     place = np.full(len(seconds) + 1, -1, dtype=np.int64)
     place[relevant] = np.arange(len(relevant))
-    label = np.repeat(place[phase], np.diff(borders))
-    found = [Taken(borders[:-1][phase == one], borders[1:][phase == one]) for one in relevant.tolist()]
-    return described(kinds, tick_s, aet_s, label, found)
+    label = np.repeat(place[phase], np.diff(boundaries))
+    selected = [SelectedPhase(boundaries[:-1][phase == one], boundaries[1:][phase == one]) for one in relevant.tolist()]
+    return described(kinds, tick_s, aet_s, label, selected)

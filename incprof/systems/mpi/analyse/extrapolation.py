@@ -37,8 +37,8 @@ class KnownPhase:
     time_s: FloatArray
 
 
-def phases_known(
-    kinds: IntArray, tick_s: FloatArray, grammar: Grammar, known: Sequence[KnownPhase]
+def measure_known_phases(
+    kinds: IntArray, tick_s: FloatArray, grammar: Grammar, known_phases: Sequence[KnownPhase]
 ) -> list[FloatArray]:
     """Return the time of each occurrence of known phases, (seen,) each, in the events of another run.
 
@@ -46,16 +46,16 @@ def phases_known(
         kinds: (n,) kinds of events, numbered as in the known run.
         tick_s: (n,) seconds from the end of the previous event to the end of this one.
         grammar: Grammar of the loops of the known run.
-        known: The phases.
+        known_phases: The phases.
     """
-    whole = {phase.loop: phase.whole for phase in known}
+    whole = {phase.loop: phase.whole for phase in known_phases}
     choice = Choice(LoopFinder(kinds).follow(grammar), tick_s)
-    for number, loop in reversed(list(enumerate(choice.loops.found))):
-        mine = choice.open_iterations(loop)
-        if number in whole and mine.any():
-            choice.take(number, mine, whole=whole[number])
-    found = {phase.loop: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
-    return [found.get(phase.loop, np.zeros(0)) for phase in known]
+    for number, loop in reversed(list(enumerate(choice.loops.loops))):
+        iterations = choice.open_iterations(loop)
+        if number in whole and iterations.any():
+            choice.take(number, iterations, whole=whole[number])
+    times_of = {phase.loop: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
+    return [times_of.get(phase.loop, np.zeros(0)) for phase in known_phases]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def ratio(target: FloatArray, base: FloatArray, warm_up: int) -> Ratio | None:
     target, base = target[first:both], base[first:both]
     groups = min(GROUPS, len(base))
     at = np.linspace(0, len(base), groups + 1).astype(np.int64)[:-1]
-    ours, theirs = np.add.reduceat(target, at), np.add.reduceat(base, at)
+    target_sums, base_sums = np.add.reduceat(target, at), np.add.reduceat(base, at)
     value = float(target.sum() / base.sum())
     if groups < 2:
         return Ratio(value, value * _drift(whole, 1), groups)
     # Jackknife: the ratio without each group in turn.
-    without = (ours.sum() - ours) / np.maximum(theirs.sum() - theirs, 1e-300)
+    without = (target_sums.sum() - target_sums) / np.maximum(base_sums.sum() - base_sums, 1e-300)
     error = float(np.sqrt((groups - 1) / groups * ((without - without.mean()) ** 2).sum()))
     return Ratio(value, float(np.hypot(error, value * _drift(whole, len(base)))), groups)
 
@@ -117,51 +117,54 @@ def _variation(values: FloatArray) -> float:
     return float(values.std(ddof=1) / values.mean()) if len(values) > 1 and values.mean() > 0 else 0.0
 
 
-def predicted_elsewhere(
-    known: Sequence[KnownPhase], seen: Sequence[FloatArray], outside_s: float, elapsed_s: float, warm_up: int
+def extrapolate(
+    phases: Sequence[KnownPhase], measured: Sequence[FloatArray], outside_s: float, elapsed_s: float, warm_up: int
 ) -> Predicted:
     """Predict the time of a whole run.
 
     Args:
-        known: Phases of the known run.
-        seen: For each phase, the times of its occurrences measured here.
+        phases: Phases of the known run.
+        measured: For each phase, the times of its occurrences measured here.
         outside_s: Time in no phase in the known run, after the part executed here.
         elapsed_s: Time of the part executed here.
         warm_up: Number of occurrences not compared.
     """
-    ratios = [ratio(target, phase.time_s, warm_up) for target, phase in zip(seen, known, strict=True)]
-    rest = np.array([p.seconds - float(p.time_s[: len(t)].sum()) for p, t in zip(known, seen, strict=True)])
-    rest = np.maximum(rest, 0.0)
+    ratios = [ratio(target, phase.time_s, warm_up) for target, phase in zip(measured, phases, strict=True)]
+    unmeasured_s = np.array(
+        [p.seconds - float(p.time_s[: len(t)].sum()) for p, t in zip(phases, measured, strict=True)]
+    )
+    unmeasured_s = np.maximum(unmeasured_s, 0.0)
     usable = [(number, one) for number, one in enumerate(ratios) if one is not None]
     # Phases without measured occurrences are scaled by the mean ratio of the others.
-    weight = np.array([known[number].seconds for number, _ in usable])
+    weight = np.array([phases[number].seconds for number, _ in usable])
     value = np.array([(one.value, *one.range()) for _, one in usable]).reshape(-1, 3)
     common = weight @ value / weight.sum() if len(usable) else np.ones(3)
-    scaled = np.tile(common, (len(known), 1))
+    scaled = np.tile(common, (len(phases), 1))
     scaled[[number for number, _ in usable]] = value
-    pet = elapsed_s + float(rest @ scaled[:, 0]) + outside_s * float(common[0])
-    below = np.sqrt((((scaled[:, 0] - scaled[:, 1]) * rest) ** 2).sum())
-    above = np.sqrt((((scaled[:, 2] - scaled[:, 0]) * rest) ** 2).sum())
-    one_s = scaled * np.array([[phase.seconds / phase.weight] for phase in known]).reshape(-1, 1)
+    pet = elapsed_s + float(unmeasured_s @ scaled[:, 0]) + outside_s * float(common[0])
+    below = np.sqrt((((scaled[:, 0] - scaled[:, 1]) * unmeasured_s) ** 2).sum())
+    above = np.sqrt((((scaled[:, 2] - scaled[:, 0]) * unmeasured_s) ** 2).sum())
+    one_s = scaled * np.array([[phase.seconds / phase.weight] for phase in phases]).reshape(-1, 1)
     times = tuple(
-        PhaseTime(mean, low, high, len(target)) for (mean, low, high), target in zip(one_s.tolist(), seen, strict=True)
+        PhaseTime(mean, low, high, len(target))
+        for (mean, low, high), target in zip(one_s.tolist(), measured, strict=True)
     )
     return Predicted(pet, pet - float(below), pet + float(above), 0, elapsed_s, times)
 
 
-def predicted_by_equation(
-    known: Sequence[KnownPhase], seen: Sequence[FloatArray], elapsed_s: float, warm_up: int
+def extrapolate_by_equation(
+    phases: Sequence[KnownPhase], times_seen: Sequence[FloatArray], elapsed_s: float, warm_up: int
 ) -> Predicted:
     """Predict the time of a whole run by the paper's equation 1: weight times the time of one, over all phases.
 
     Args:
-        known: Phases of the known run. One without measured occurrences takes as long as there.
-        seen: For each phase, the times of its occurrences here, (m,) seconds.
+        phases: Phases of the known run. One without measured occurrences takes as long as there.
+        times_seen: For each phase, the times of its occurrences here, (m,) seconds.
         elapsed_s: Time of the part executed here.
         warm_up: Number of occurrences not measured.
     """
     times = []
-    for phase, target in zip(known, seen, strict=True):
+    for phase, target in zip(phases, times_seen, strict=True):
         measured = target[min(warm_up, len(target) - 1) :] if len(target) else phase.time_s
         one_s, reach = float(measured.mean()), 0.0
         if len(target) and len(measured) > 1:
@@ -170,7 +173,7 @@ def predicted_by_equation(
         elif len(target):
             reach = float(ndtri((1 + RANGE) / 2)) * one_s * _variation(phase.time_s)
         times.append(PhaseTime(one_s, max(one_s - reach, 0.0), one_s + reach, len(target)))
-    weight = np.array([phase.weight for phase in known], dtype=np.float64)
+    weight = np.array([phase.weight for phase in phases], dtype=np.float64)
     mean, low, high = np.array([(one.mean_s, one.low_s, one.high_s) for one in times]).reshape(-1, 3).T
     pet = float(weight @ mean)
     reaches = [float(np.sqrt(((weight * gap) ** 2).sum())) for gap in (mean - low, high - mean)]
@@ -184,15 +187,15 @@ class Prediction:
     Attributes:
         signature: Signature of the known run.
         guess: The time, and that of one occurrence of each phase.
-        seen: Number of measured occurrences of each phase.
-        doubts: Reasons why the program may differ from the signature's, a line each; empty if it follows it.
+        measured: Number of measured occurrences of each phase.
+        differences: Reasons why the program may differ from the signature's, a line each; empty if it follows it.
         aet_s: Measured time of the run, if it was run to its end.
     """
 
     signature: SignatureFile
     guess: Predicted
-    seen: tuple[int, ...]
-    doubts: tuple[str, ...]
+    measured: tuple[int, ...]
+    differences: tuple[str, ...]
     aet_s: float | None
 
 
@@ -254,8 +257,8 @@ def analysis_of(signature: Signature, seconds: float) -> Analysis:
         pet_s=process.predicted.pet_s,
         error=process.error,
         set_s=sum(time.mean_s for time in process.predicted.phases),
-        phases=len(process.found.phases),
-        coverage=process.found.coverage,
+        phases=len(process.phases_found.phases),
+        coverage=process.phases_found.coverage,
     )
 
 

@@ -111,13 +111,13 @@ def kind_bytes(events: ProcessEvents, count: int) -> list[float | None]:
     kind, size = events.kind[:count], events.bytes[:count]
     messages = np.bincount(kind[size >= 0], minlength=len(events.kinds)).tolist()
     moved = np.bincount(kind, weights=np.maximum(size, 0), minlength=len(events.kinds)).tolist()
-    return [all_of / number if number else None for all_of, number in zip(moved, messages, strict=True)]
+    return [total / number if number else None for total, number in zip(moved, messages, strict=True)]
 
 
 def _numbered(names: list[str]) -> IntArray:
     """Number names by first appearance."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
 def alike(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
@@ -203,7 +203,7 @@ FEWEST = 64
 
 
 @dataclass(frozen=True)
-class Stretch:
+class EventPiece:
     """Consecutive events, (n,).
 
     Attributes:
@@ -241,7 +241,7 @@ class EventDecoder:
             setattr(self._lane, name, ffi.cast(f"{kept.dtype}_t *", array.ctypes.data))
         self._lane.most = most
 
-    def decode(self, payload: bytes, at: int) -> Stretch:
+    def decode(self, payload: bytes, at: int) -> EventPiece:
         """Decode the events that begin at a position in a payload."""
         # No event is shorter than two bytes.
         room = (len(payload) - at) // 2 + 1
@@ -257,7 +257,7 @@ class EventDecoder:
         for new in range(len(self.keys), lane.shapes):
             self.keys.append(payload[lane.key_at[new] : lane.key_at[new] + lane.key_length[new]])
         start_ns, end_ns, work_ns = times[:, :count]
-        return Stretch(shape[:count].astype(np.int64), start_ns, end_ns, work_ns, int(where[0]), bool(lane.bad))
+        return EventPiece(shape[:count].astype(np.int64), start_ns, end_ns, work_ns, int(where[0]), bool(lane.bad))
 
     def forget(self) -> None:
         """Discard all shapes."""
@@ -315,7 +315,7 @@ class _Process:
     def __init__(self, partners: Partners) -> None:
         self.role = partners.role.tolist()
         self.channel = partners.channel.tolist()
-        self.turn = _turns(partners).tolist()
+        self.occurrence = _occurrence_numbers(partners).tolist()
         self.time: list[int] = []
 
     def __bool__(self) -> bool:
@@ -343,26 +343,26 @@ class _Order:
         self._waiting: dict[tuple[int, int], int] = {}
         self._meetings: dict[tuple[int, int], _Meeting] = {}
         for process in self.processes:
-            for role, channel, turn in zip(process.role, process.channel, process.turn, strict=True):
+            for role, channel, occurrence in zip(process.role, process.channel, process.occurrence, strict=True):
                 if role == COLLECTIVE:
-                    self._meetings.setdefault((channel, turn), _Meeting(0, [])).members += 1
+                    self._meetings.setdefault((channel, occurrence), _Meeting(0, [])).members += 1
 
     def run(self) -> None:
         """Assign a time to every event."""
         while True:
             while self._queue:
                 self._go_on(self._queue.popleft())
-            held = [number for number, process in enumerate(self.processes) if process]
-            if not held:
+            blocked = [number for number, process in enumerate(self.processes) if process]
+            if not blocked:
                 return
             # All wait for one another: the traces are inconsistent, and the first process that waits advances alone.
-            self._let_go(min(held, key=lambda number: (self._latest(number), number)))
+            self._let_go(min(blocked, key=lambda number: (self._latest(number), number)))
 
     def _let_go(self, number: int) -> None:
         """Advance a process past the event that it waits for."""
         process = self.processes[number]
         at = len(process.time)
-        key = process.channel[at], process.turn[at]
+        key = process.channel[at], process.occurrence[at]
         if process.role[at] == RECEIVE:
             self._waiting.pop(key, None)
         if process.role[at] == COLLECTIVE:
@@ -385,7 +385,7 @@ class _Order:
         process = self.processes[number]
         while process:
             at = len(process.time)
-            role, key = process.role[at], (process.channel[at], process.turn[at])
+            role, key = process.role[at], (process.channel[at], process.occurrence[at])
             if role == RECEIVE and key not in self._sent:
                 self._waiting[key] = number
                 return
@@ -413,7 +413,7 @@ class _Order:
             self._queue.extend(meeting.waiting)
 
 
-def _turns(partners: Partners) -> IntArray:
+def _occurrence_numbers(partners: Partners) -> IntArray:
     """Return the number of earlier events with the same role and channel, (n,)."""
     key = np.stack([partners.role, partners.channel])
     order = np.lexsort(key[::-1])
@@ -421,6 +421,6 @@ def _turns(partners: Partners) -> IntArray:
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
     start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
-    turn = np.empty(len(order), dtype=np.int64)
-    turn[order] = np.arange(len(order)) - start
-    return turn
+    occurrence = np.empty(len(order), dtype=np.int64)
+    occurrence[order] = np.arange(len(order)) - start
+    return occurrence

@@ -60,7 +60,7 @@ class ProcessSignature:
     Attributes:
         rank: Its rank.
         app: The program.
-        found: Its phases, without the labels of events, and with the places of first occurrences only.
+        phases_found: Its phases, without the labels of events, and with the places of first occurrences only.
         kinds: Kinds of the phases' events.
         kind_bytes: Mean bytes of a message of each kind, in the needed events; None without messages.
         program: The program that was run.
@@ -79,7 +79,7 @@ class ProcessSignature:
 
     rank: int
     app: str
-    found: ProcessPhases
+    phases_found: ProcessPhases
     kinds: tuple[EventKind, ...]
     kind_bytes: tuple[float | None, ...]
     program: Program
@@ -98,7 +98,11 @@ class ProcessSignature:
     @property
     def error(self) -> float:
         """Error of the predicted time, relative to the run's."""
-        return abs(self.predicted.pet_s - self.found.aet_s) / self.found.aet_s if self.found.aet_s > 0 else 0.0
+        return (
+            abs(self.predicted.pet_s - self.phases_found.aet_s) / self.phases_found.aet_s
+            if self.phases_found.aet_s > 0
+            else 0.0
+        )
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,12 @@ class Signature:
     @property
     def late(self) -> EventPhase | None:
         """The phase that is seen last, if a signature run continues only for it; else None."""
-        phases, times = self.process.found.phases, self.process.predicted.phases
+        phases, times = self.process.phases_found.phases, self.process.predicted.phases
         last = max(range(len(phases)), key=lambda place: times[place].enough_s, default=None)
         if last is None or times[last].enough_s > self.ending.seconds:
             return None
         begin_s = min(time.enough_s for time in times)
-        longest_s = begin_s + self.options.most_of(self.process.found.aet_s) * self.process.found.aet_s
+        longest_s = begin_s + self.options.most_of(self.process.phases_found.aet_s) * self.process.phases_found.aet_s
         return phases[last] if times[last].enough_s > longest_s else None
 
     @property
@@ -144,7 +148,7 @@ class Signature:
 
         The share of time in no phase counts as error: a process without phases is not representative.
         """
-        return min(self.processes, key=lambda one: (one.error + 1.0 - one.found.coverage, one.rank))
+        return min(self.processes, key=lambda one: (one.error + 1.0 - one.phases_found.coverage, one.rank))
 
 
 def process_signature(
@@ -161,7 +165,7 @@ def process_signature(
 def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
     """Find the phases of all processes in one logical order."""
     types, partners = alike(list(processes))
-    found = global_phases(
+    phases_of_processes = global_phases(
         types,
         [one.work for one in processes],
         [one.tick_s for one in processes],
@@ -169,24 +173,29 @@ def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptio
         [one.aet_s for one in processes],
         options,
     )
-    signed = [_signed(events, phases, "global", options) for events, phases in zip(processes, found, strict=True)]
+    signed = [
+        _signed(events, phases, "global", options)
+        for events, phases in zip(processes, phases_of_processes, strict=True)
+    ]
     return Signature("global", options, tuple(signed))
 
 
-def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options: SignatureOptions) -> ProcessSignature:
+def _signed(
+    events: ProcessEvents, process_phases: ProcessPhases, method: Method, options: SignatureOptions
+) -> ProcessSignature:
     """Return the signature of a process, reduced to what is shown."""
     if method != "robust":
         events = by_function(events)
     until = np.cumsum(events.tick_s)
-    guess = predicted(found, events.tick_s, options, whole=method == "robust")
+    guess = predicted(process_phases, events.tick_s, options, whole=method == "robust")
     # The paper's phases are identified by their places, loops by their content.
     placed = 0 if method == "robust" else guess.events
-    shown_phases = tuple(_first(phase, placed) for phase in found.phases)
-    shown = _parts(found.label, until, events.aet_s)
+    shown_phases = tuple(_first(phase, placed) for phase in process_phases.phases)
+    shown = _parts(process_phases.label, until, events.aet_s)
     return ProcessSignature(
         rank=events.rank,
         app=events.app,
-        found=replace(found, label=np.zeros(0, dtype=np.int64), phases=shown_phases),
+        phases_found=replace(process_phases, label=np.zeros(0, dtype=np.int64), phases=shown_phases),
         kinds=events.kinds,
         kind_bytes=tuple(kind_bytes(events, guess.events)),
         program=events.program,
@@ -195,7 +204,7 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         ending=_ending(events, until, guess),
         parts=shown[0],
         outside_s=shown[1],
-        sends=_sends(events, found.phases),
+        sends=_sends(events, process_phases.phases),
         sent=sent_to(events),
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
@@ -224,7 +233,7 @@ def _sends(events: ProcessEvents, phases: Sequence[EventPhase]) -> tuple[tuple[i
 
 def outside_after(process: ProcessSignature, seconds: float) -> float:
     """Return the time of a process in no phase after `seconds`, to the resolution of PARTS."""
-    part_s = process.found.aet_s / PARTS
+    part_s = process.phases_found.aet_s / PARTS
     at = min(seconds / part_s, PARTS) if part_s > 0 else PARTS
     whole = int(np.ceil(at))
     broken = float(process.outside_s[whole - 1]) * (whole - at) if whole > at else 0.0
@@ -248,13 +257,13 @@ def _parts(label: IntArray, until: FloatArray, aet_s: float) -> tuple[IntArray, 
     edges = np.linspace(0.0, aet_s, PARTS + 1)
     # Time of each label up to each edge; the time after the last event belongs to none.
     labels = np.unique(np.append(label, -1))
-    spent = np.zeros((len(labels), PARTS))
+    seconds = np.zeros((len(labels), PARTS))
     times = np.concatenate([[0.0], until])
     for row, one in enumerate(labels.tolist()):
         own = np.concatenate([[0.0], np.cumsum(np.where(label == one, np.diff(times), 0.0))])
-        spent[row] = np.diff(np.interp(edges, times, own))
-    outside_s: FloatArray = aet_s / PARTS - spent[labels >= 0].sum(axis=0)
-    return labels[spent.argmax(axis=0)].astype(np.int64), np.maximum(outside_s, 0.0)
+        seconds[row] = np.diff(np.interp(edges, times, own))
+    outside_s: FloatArray = aet_s / PARTS - seconds[labels >= 0].sum(axis=0)
+    return labels[seconds.argmax(axis=0)].astype(np.int64), np.maximum(outside_s, 0.0)
 
 
 # Predict the time of a run from its beginning: weight times the time of one occurrence, over all phases (equation 1).
@@ -280,14 +289,14 @@ class PhaseTime:
         mean_s: Mean of the measured occurrences.
         low_s: Lower end of the interval.
         high_s: Its upper end.
-        seen: Number of measured occurrences.
+        measured: Number of measured occurrences.
         enough_s: Time of the run after which it has occurred often enough.
     """
 
     mean_s: float
     low_s: float
     high_s: float
-    seen: int
+    measured: int
     enough_s: float = 0.0
 
 
@@ -352,14 +361,14 @@ def _from_beginning(
 def phase_time(phase: EventPhase, events: int, options: SignatureOptions) -> PhaseTime:
     """Measure the occurrences of a phase within the first events, without those for warm-up if there are others.
 
-    Without any, the mean of the whole run is used, and `seen` is 0.
+    Without any, the mean of the whole run is used, and `measured` is 0.
     """
-    seen = int(np.searchsorted(phase.ends, events, side="right"))
-    if seen == 0:
+    measured = int(np.searchsorted(phase.ends, events, side="right"))
+    if measured == 0:
         mean = float(phase.time_s.mean())
         return PhaseTime(mean, mean, mean, 0)
-    first = min(options.warm_up, seen - 1)
-    mean, count = float(phase.time_s[first:seen].mean()), seen - first
+    first = min(options.warm_up, measured - 1)
+    mean, count = float(phase.time_s[first:measured].mean()), measured - first
     until = np.concatenate([[0.0], np.cumsum(phase.time_s[first:])])
     others = (until[count:] - until[:-count]) / count
     low, high = np.quantile(others, [(1 - RANGE) / 2, (1 + RANGE) / 2])
@@ -387,13 +396,13 @@ def _needed(process: ProcessPhases, until: FloatArray, part: float, options: Sig
 
 def _small(phases: Sequence[EventPhase], most_s: float) -> list[EventPhase]:
     """Return the phases with the least time, as many as have at most `most_s` seconds in total."""
-    found, left_s = list[EventPhase](), most_s
+    smallest, left_s = list[EventPhase](), most_s
     for phase in sorted(phases, key=lambda one: one.seconds):
         left_s -= phase.seconds
         if left_s < 0:
             break
-        found.append(phase)
-    return found
+        smallest.append(phase)
+    return smallest
 
 
 def _enough(phase: EventPhase, options: SignatureOptions) -> int:

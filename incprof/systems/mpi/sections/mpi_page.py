@@ -71,50 +71,53 @@ def drawn(directory: str, signature: Signature) -> Communication:
     return communication(signature, summarise(directory))
 
 
-def _words(found: Communication, inside: Within | None) -> dict[str, Any]:
+def _words(communication: Communication, inside: Within | None) -> dict[str, Any]:
     """Return the sentences, tables and drawings about MPI."""
-    process = found.signature.process
-    guess, aet_s = process.predicted, process.found.aet_s
-    shown = np.unique(np.linspace(0, len(found.ranks) - 1, min(len(found.ranks), MOST_RANKS)).astype(int)).tolist()
+    process = communication.signature.process
+    guess, aet_s = process.predicted, process.phases_found.aet_s
+    shown = np.unique(
+        np.linspace(0, len(communication.ranks) - 1, min(len(communication.ranks), MOST_RANKS)).astype(int)
+    ).tolist()
     return {
-        "ranks": len(found.ranks),
+        "ranks": len(communication.ranks),
         "rank": process.rank,
-        "lead": f"{pct(found.mpi_s / max(found.seconds, 1e-12))} % of the processes' time is in MPI. Phases of the "
-        f"communication are {pct(process.found.coverage)} % of rank {process.rank}, the representative one; its "
-        f"first {seconds(guess.set_s)} predict {seconds(guess.pet_s)}, and it took {seconds(aet_s)}.",
-        "phases": [_phase(process, number, inside) for number in range(len(process.found.phases))],
+        "lead": f"{pct(communication.mpi_s / max(communication.seconds, 1e-12))} % of the processes' time is in MPI. "
+        f"Phases of the communication are {pct(process.phases_found.coverage)} % of rank {process.rank}, "
+        "the representative one; "
+        f"its first {seconds(guess.set_s)} predict {seconds(guess.pet_s)}, and it took {seconds(aet_s)}.",
+        "phases": [_phase(process, number, inside) for number in range(len(process.phases_found.phases))],
         "within": inside is not None,
-        "rows": [{"rank": found.ranks[row], "stretches": _stretches(found, row)} for row in shown],
-        "left": len(found.ranks) - len(shown),
-        "end": duration(float(found.ends_s.max(initial=0.0))),
-        "matrix": _matrix(found),
-        "places": [_place(one, found) for one in found.places[:MOST_PLACES]],
-        "more": max(len(found.places) - MOST_PLACES, 0),
+        "rows": [{"rank": communication.ranks[row], "stretches": _segments(communication, row)} for row in shown],
+        "left": len(communication.ranks) - len(shown),
+        "end": duration(float(communication.ends_s.max(initial=0.0))),
+        "matrix": _matrix(communication),
+        "places": [_place(one, communication) for one in communication.places[:MOST_PLACES]],
+        "more": max(len(communication.places) - MOST_PLACES, 0),
     }
 
 
 def _phase(process: ProcessSignature, number: int, inside: Within | None) -> dict[str, Any]:
-    phase, time = process.found.phases[number], process.predicted.phases[number]
-    lies = inside[number] if inside is not None else None
+    phase, time = process.phases_found.phases[number], process.predicted.phases[number]
+    profile_phase = inside[number] if inside is not None else None
     return {
         "id": phase.id,
         "colour": phase_colour(phase.id),
         "marked": marked(phase.id),
         "weight": phase.weight,
         "mean": seconds(time.mean_s),
-        "share": round(100 * phase.seconds / max(process.found.aet_s, 1e-12), 1),
+        "share": round(100 * phase.seconds / max(process.phases_found.aet_s, 1e-12), 1),
         "calls": clean(calls_of(phase, process)),
         "where": clean(place_of(process.kinds[phase.kinds[0]])),
-        "profile": None if lies is None else lies[0],
-        "inside": "" if lies is None else f"{pct(lies[1])} %",
+        "profile": None if profile_phase is None else profile_phase[0],
+        "inside": "" if profile_phase is None else f"{pct(profile_phase[1])} %",
     }
 
 
-def _stretches(found: Communication, row: int) -> list[dict[str, Any]]:
+def _segments(communication: Communication, row: int) -> list[dict[str, Any]]:
     """Return the segments of one rank, with their places in percent of the longest run."""
-    parts = found.parts[row]
+    parts = communication.parts[row]
     begins = np.flatnonzero(np.diff(parts, prepend=-2))
-    whole = float(found.ends_s[row]) / max(float(found.ends_s.max()), 1e-12) * 100 / PARTS
+    whole = float(communication.ends_s[row]) / max(float(communication.ends_s.max()), 1e-12) * 100 / PARTS
     out = []
     for first, end in zip(begins.tolist(), [*begins[1:].tolist(), PARTS], strict=True):
         phase = int(parts[first])
@@ -130,32 +133,32 @@ def _stretches(found: Communication, row: int) -> list[dict[str, Any]]:
     return out
 
 
-def _matrix(found: Communication) -> list[dict[str, Any]]:
+def _matrix(communication: Communication) -> list[dict[str, Any]]:
     """Return the nonempty cells: places in percent of the matrix, and bytes relative to the largest."""
-    cells, most = len(found.cells) - 1, float(found.bytes.max(initial=0.0))
+    cells, most = len(communication.cells) - 1, float(communication.bytes.max(initial=0.0))
     side = round(100 / cells, 3)
     out = []
-    for row, column in np.argwhere(found.bytes > 0).tolist():
-        amount = float(found.bytes[row, column])
-        said = f"{_ranks(found, row)} to {_ranks(found, column)}: {size(round(amount))}"
+    for row, column in np.argwhere(communication.bytes > 0).tolist():
+        amount = float(communication.bytes[row, column])
+        label = f"{_ranks(communication, row)} to {_ranks(communication, column)}: {size(round(amount))}"
         place = {"x": round(column * 100 / cells, 3), "y": round(row * 100 / cells, 3), "side": side}
         # The offset makes small amounts visible.
-        out.append({**place, "strength": round(0.15 + 0.85 * amount / most, 2), "said": said})
+        out.append({**place, "strength": round(0.15 + 0.85 * amount / most, 2), "said": label})
     return out
 
 
-def _ranks(found: Communication, cell: int) -> str:
-    first, last = int(found.cells[cell]), int(found.cells[cell + 1]) - 1
+def _ranks(communication: Communication, cell: int) -> str:
+    first, last = int(communication.cells[cell]), int(communication.cells[cell + 1]) - 1
     return f"rank {first}" if first == last else f"ranks {first} to {last}"
 
 
-def _place(one: PlaceTime, found: Communication) -> dict[str, Any]:
+def _place(one: PlaceTime, communication: Communication) -> dict[str, Any]:
     return {
         "name": one.function,
         "where": clean(f"{os.path.basename(one.file)}:{one.line}") if one.file is not None else "",
         "calls": one.calls,
         "seconds": seconds(one.seconds),
-        "share": round(100 * one.seconds / max(found.seconds, 1e-12), 1),
+        "share": round(100 * one.seconds / max(communication.seconds, 1e-12), 1),
         "bytes": size(one.bytes) if one.bytes else "",
     }
 
@@ -168,54 +171,54 @@ MOST_DRAWN, ROOM = 10, 34
 ROW_IN, LEAST_IN, MOST_IN = 0.2, 0.8, 4.0
 
 
-def write_plot(found: Communication, out: BinaryIO, form: str) -> None:
+def write_plot(communication: Communication, out: BinaryIO, form: str) -> None:
     """Write the picture. form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    save(lambda: figure(found), out, form)
+    save(lambda: figure(communication), out, form)
 
 
-def figure(found: Communication) -> Figure:
+def figure(communication: Communication) -> Figure:
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    upper_in = min(max(ROW_IN * len(found.ranks), LEAST_IN), MOST_IN)
+    upper_in = min(max(ROW_IN * len(communication.ranks), LEAST_IN), MOST_IN)
     picture = Figure(figsize=(WIDTH_IN, upper_in + 3.4), layout="constrained")
     rows = picture.subfigures(2, 1, height_ratios=(upper_in + 0.5, 2.9))
-    _timeline(rows[0].subplots(), found)
+    _timeline(rows[0].subplots(), communication)
     left, right = rows[1].subplots(1, 2)
-    _draw_matrix(left, found)
-    _places(right, found)
-    process = found.signature.process
-    ranks, phases = len(found.ranks), len(process.found.phases)
+    _draw_matrix(left, communication)
+    _places(right, communication)
+    process = communication.signature.process
+    ranks, phases = len(communication.ranks), len(process.phases_found.phases)
     title = f"{fitted(printable(process.app), 40)}, {count(ranks, 'rank')}, {count(phases, 'phase')}"
     picture.suptitle(title, fontsize=9, x=0.01, ha="left").set_parse_math(False)
     return picture
 
 
-def _timeline(axes: Axes, found: Communication) -> None:
+def _timeline(axes: Axes, communication: Communication) -> None:
     """Draw a row for each rank in the colours of its phases, as long as its duration."""
     from matplotlib.colors import ListedColormap
 
-    divisor, unit = time_unit(float(found.ends_s.max(initial=0.0)))
-    colours = ListedColormap([NO_PHASE["light"], *(phase_colour(phase) for phase in range(found.phases))])
-    for row, (parts, end) in enumerate(zip(found.parts, found.ends_s, strict=True)):
+    divisor, unit = time_unit(float(communication.ends_s.max(initial=0.0)))
+    colours = ListedColormap([NO_PHASE["light"], *(phase_colour(phase) for phase in range(communication.phases))])
+    for row, (parts, end) in enumerate(zip(communication.parts, communication.ends_s, strict=True)):
         edges = np.linspace(0.0, float(end) / divisor, PARTS + 1)
         mesh = axes.pcolormesh(edges, [row - 0.45, row + 0.45], parts[None] + 1, cmap=colours, rasterized=True)
-        mesh.set_clim(-0.5, found.phases + 0.5)
-    shown = np.unique(np.linspace(0, len(found.ranks) - 1, 8).astype(int))
-    axes.set_yticks(shown, [str(found.ranks[row]) for row in shown])
-    axes.set_ylim(len(found.ranks) - 0.5, -0.5)
+        mesh.set_clim(-0.5, communication.phases + 0.5)
+    shown = np.unique(np.linspace(0, len(communication.ranks) - 1, 8).astype(int))
+    axes.set_yticks(shown, [str(communication.ranks[row]) for row in shown])
+    axes.set_ylim(len(communication.ranks) - 0.5, -0.5)
     axes.set_xlabel(f"Time since start ({unit})")
     axes.set_ylabel("Rank")
 
 
-def _draw_matrix(axes: Axes, found: Communication) -> None:
+def _draw_matrix(axes: Axes, communication: Communication) -> None:
     """Draw the bytes from each rank to each other."""
-    cells = found.cells - 0.5
-    moved = np.ma.masked_equal(found.bytes / 2**20, 0.0)
+    cells = communication.cells - 0.5
+    moved = np.ma.masked_equal(communication.bytes / 2**20, 0.0)
     mesh = axes.pcolormesh(cells, cells, moved, cmap="viridis_r", vmin=0, rasterized=True)
     axes.set_aspect("equal")
     axes.invert_yaxis()
@@ -225,15 +228,19 @@ def _draw_matrix(axes: Axes, found: Communication) -> None:
     axes.figure.colorbar(mesh, ax=axes, label="MiB in messages")
 
 
-def _places(axes: Axes, found: Communication) -> None:
+def _places(axes: Axes, communication: Communication) -> None:
     """Draw the time in MPI by call, summed over all processes."""
-    shown = found.places[:MOST_DRAWN]
-    axes.barh(np.arange(len(shown)), [100 * one.seconds / max(found.seconds, 1e-12) for one in shown], color="#0072B2")
+    shown = communication.places[:MOST_DRAWN]
+    axes.barh(
+        np.arange(len(shown)), [100 * one.seconds / max(communication.seconds, 1e-12) for one in shown], color="#0072B2"
+    )
     axes.set_yticks(np.arange(len(shown)), [_named(one) for one in shown], fontsize=7)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
     axes.invert_yaxis()
-    axes.set_xlabel(f"% of the processes' time; {pct(found.mpi_s / max(found.seconds, 1e-12))} % in MPI")
+    axes.set_xlabel(
+        f"% of the processes' time; {pct(communication.mpi_s / max(communication.seconds, 1e-12))} % in MPI"
+    )
 
 
 def _named(one: PlaceTime) -> str:

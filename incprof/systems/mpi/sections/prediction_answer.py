@@ -22,55 +22,55 @@ from incprof.systems.mpi.trace_types import SignaturePhase
 SCHEMA = "incprof.predict/1"
 
 
-def write_json(found: Prediction, out: TextIO) -> None:
+def write_json(prediction: Prediction, out: TextIO) -> None:
     """Write one JSON object and a newline."""
-    known, guess = found.signature, found.guess
+    signature, guess = prediction.signature, prediction.guess
     answer = {
         "schema": SCHEMA,
-        "app": known.app,
-        "rank": known.rank,
+        "app": signature.app,
+        "rank": signature.rank,
         "pet_s": significant(guess.pet_s),
         "pet_low_s": significant(guess.low_s),
         "pet_high_s": significant(guess.high_s),
         "set_s": significant(guess.set_s),
-        "base_aet_s": significant(known.aet_s),
-        "aet_s": significant(found.aet_s),
-        "coverage": significant(known.coverage),
-        "follows": not found.doubts,
-        "doubts": list(found.doubts),
-        "phases": json_rows(_phases(found)),
+        "base_aet_s": significant(signature.aet_s),
+        "aet_s": significant(prediction.aet_s),
+        "coverage": significant(signature.coverage),
+        "follows": not prediction.differences,
+        "doubts": list(prediction.differences),
+        "phases": json_rows(_phases(prediction)),
     }
     write(answer, out)
 
 
-def write_text(found: Prediction, out: TextIO) -> None:
+def write_text(prediction: Prediction, out: TextIO) -> None:
     """Write the time of the whole run, and the measured time of every phase."""
-    known, guess = found.signature, found.guess
+    signature, guess = prediction.signature, prediction.guess
     part = guess.set_s / guess.pet_s if guess.pet_s > 0 else 0.0
     out.write(
-        f"{printable(known.app)}: {seconds(guess.pet_s)} for the whole run, {seconds(guess.low_s)} to "
-        f"{seconds(guess.high_s)}; {seconds(known.aet_s)} where the signature is from\n"
+        f"{printable(signature.app)}: {seconds(guess.pet_s)} for the whole run, {seconds(guess.low_s)} to "
+        f"{seconds(guess.high_s)}; {seconds(signature.aet_s)} where the signature is from\n"
     )
     out.write(
-        f"from the first {seconds(guess.set_s)} ({pct(part)} %) of rank {known.rank}; phases have "
-        f"{pct(known.coverage)} % of the run\n"
+        f"from the first {seconds(guess.set_s)} ({pct(part)} %) of rank {signature.rank}; phases have "
+        f"{pct(signature.coverage)} % of the run\n"
     )
-    if found.aet_s is not None:
-        off = abs(guess.pet_s - found.aet_s) / found.aet_s if found.aet_s > 0 else 0.0
-        out.write(f"it took {seconds(found.aet_s)}: off by {pct(off)} %\n")
+    if prediction.aet_s is not None:
+        off = abs(guess.pet_s - prediction.aet_s) / prediction.aet_s if prediction.aet_s > 0 else 0.0
+        out.write(f"it took {seconds(prediction.aet_s)}: off by {pct(off)} %\n")
     out.write("\n")
-    write_plain(_phases(found), out)
+    write_plain(_phases(prediction), out)
 
 
 PhaseHere = tuple[SignaturePhase, PhaseTime, int, float]
 
 
-def _phases(found: Prediction) -> Table:
+def _phases(prediction: Prediction) -> Table:
     """Return a row for each phase: its time here, and where the signature is from."""
 
     def ratio(row: PhaseHere) -> str:
-        _, time, seen, base_s = row
-        return f"{time.mean_s / base_s:.3g}" if base_s > 0 and seen else "-"
+        _, time, measured, base_s = row
+        return f"{time.mean_s / base_s:.3g}" if base_s > 0 and measured else "-"
 
     columns = (
         Column("Phase", lambda row: row[0].id, "count", key="id"),
@@ -87,9 +87,9 @@ def _phases(found: Prediction) -> Table:
         Column(None, lambda row: row[0].file, key="file"),
         Column(None, lambda row: row[0].line, key="line"),
     )
-    known = found.signature.phases
-    base_s = [phase.seconds / phase.weight for phase in known]
-    return Table(columns, list(zip(known, found.guess.phases, found.seen, base_s, strict=True)))
+    phases = prediction.signature.phases
+    base_s = [phase.seconds / phase.weight for phase in phases]
+    return Table(columns, list(zip(phases, prediction.guess.phases, prediction.measured, base_s, strict=True)))
 
 
 # Runs of a program at several scales: the paper's Tables 3 to 6, and JSON of schema incprof.scales/1.

@@ -36,7 +36,7 @@ def write_text(
     out: TextIO,
     *,
     width: int = 100,
-    within: Within | None = None,
+    profile_phases: Within | None = None,
 ) -> None:
     """Write the phases of the representative process, and a row for each process.
 
@@ -44,19 +44,22 @@ def write_text(
         signature: The signature of a run.
         out: The output stream.
         width: Width of a line.
-        within: The profile phase in which each phase lies.
+        profile_phases: The profile phase in which each phase lies.
     """
     process = signature.process
     ranks = len(signature.processes)
-    found, guess = process.found, process.predicted
-    whose = f"{process.events} MPI calls of rank {process.rank}"
+    process_phases, guess = process.phases_found, process.predicted
+    calls = f"{process.events} MPI calls of rank {process.rank}"
     what = f"method {signature.method} ({METHODS[signature.method]})"
-    out.write(f"{printable(process.app)}, {count(ranks, 'rank')}, {whose}, {what}\n")
+    out.write(f"{printable(process.app)}, {count(ranks, 'rank')}, {calls}, {what}\n")
     if signature.method != "robust":
         out.write(f"{work_line(signature)}\n")
-    part = guess.set_s / found.aet_s if found.aet_s else 0.0
-    once = signature.set_s / found.aet_s if found.aet_s else 0.0
-    out.write(f"{count(len(found.phases), 'phase')} in {pct(found.coverage)} % of {seconds(found.aet_s)}\n")
+    part = guess.set_s / process_phases.aet_s if process_phases.aet_s else 0.0
+    once = signature.set_s / process_phases.aet_s if process_phases.aet_s else 0.0
+    out.write(
+        f"{count(len(process_phases.phases), 'phase')} in {pct(process_phases.coverage)} % "
+        f"of {seconds(process_phases.aet_s)}\n"
+    )
     out.write(
         f"predicted from the first {seconds(guess.set_s)} ({pct(part)} % of the run): {seconds(guess.pet_s)}, "
         f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {pct(process.error)} %\n"
@@ -66,8 +69,8 @@ def write_text(
         out.write(line + "\n")
     out.write("\n")
     out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
-    if found.phases:
-        write_plain(_phases(process, within), out)
+    if process_phases.phases:
+        write_plain(_phases(process, profile_phases), out)
         out.write("\n")
     table = _ranks(signature)
     write_plain(replace(table, rows=table.rows[:MOST_RANKS]), out)
@@ -77,7 +80,7 @@ def write_text(
 
 def _executed(signature: Signature) -> str:
     """Describe how much of the program a signature run executes."""
-    ending, aet_s = signature.ending, signature.process.found.aet_s
+    ending, aet_s = signature.ending, signature.process.phases_found.aet_s
     part = ending.executed_s / aet_s if aet_s else 0.0
     how = f"a signature run executes {seconds(ending.executed_s)} ({pct(part)} % of the run)"
     if ending.collective is not None:
@@ -89,21 +92,21 @@ def _executed(signature: Signature) -> str:
 
 def _left_or_awaited(signature: Signature) -> Iterator[str]:
     """Yield notes on phases that begin too late to be measured, and on the one that a signature run waits for."""
-    found, times = signature.process.found, signature.process.predicted.phases
-    for phase, time in zip(found.phases, times, strict=True):
-        if time.seen == 0:
-            share = pct(phase.seconds / found.aet_s)
+    process_phases, times = signature.process.phases_found, signature.process.predicted.phases
+    for phase, time in zip(process_phases.phases, times, strict=True):
+        if time.measured == 0:
+            share = pct(phase.seconds / process_phases.aet_s)
             yield f"phase {phase.id} ({share} % of the run) comes later: its time is scaled like that of the others"
     late = signature.late
     if late is not None:
-        share, at = pct(late.seconds / found.aet_s), times[late.id].enough_s
+        share, at = pct(late.seconds / process_phases.aet_s), times[late.id].enough_s
         yield (
             f"phase {late.id} ({share} % of the run) first occurs after {seconds(at)}: "
             "--most R leaves out phases that begin after that part of the run, and scales them like the rest"
         )
 
 
-def _phases(process: ProcessSignature, within: Within | None) -> Table:
+def _phases(process: ProcessSignature, profile_phases: Within | None) -> Table:
     """Return a row for each phase."""
 
     def quartiles(phase: EventPhase) -> list[float]:
@@ -118,18 +121,18 @@ def _phases(process: ProcessSignature, within: Within | None) -> Table:
         Column("Weight", lambda one: one.weight, "count"),
         Column("Median", lambda one: quartiles(one)[1], "s"),
         Column("25-75 %", middle_half, "s"),
-        Column(OF_RUN, lambda one: one.seconds / process.found.aet_s, "percent"),
+        Column(OF_RUN, lambda one: one.seconds / process.phases_found.aet_s, "percent"),
         Column("Begins at", lambda one: place_of(process.kinds[one.kinds[0]]) or None),
         Column("Calls", lambda one: calls_of(one, process)),
     )
-    if within is not None:
-        columns += (Column("Profile phase", lambda one: _within(within[one.id])),)
-    return Table(columns, process.found.phases)
+    if profile_phases is not None:
+        columns += (Column("Profile phase", lambda one: _profile_phase(profile_phases[one.id])),)
+    return Table(columns, process.phases_found.phases)
 
 
-def _within(found: tuple[int, float] | None) -> str:
+def _profile_phase(profile_phase: tuple[int, float] | None) -> str:
     """Format the profile phase."""
-    return "-" if found is None else f"{found[0]} ({pct(found[1])} %)"
+    return "-" if profile_phase is None else f"{profile_phase[0]} ({pct(profile_phase[1])} %)"
 
 
 def _ranks(signature: Signature) -> Table:
@@ -140,12 +143,12 @@ def _ranks(signature: Signature) -> Table:
 
     columns = (
         Column("Rank", lambda one: one.rank, "count", key="rank"),
-        Column("Measured", lambda one: one.found.aet_s, "s", key="aet_s"),
+        Column("Measured", lambda one: one.phases_found.aet_s, "s", key="aet_s"),
         Column("Predicted", lambda one: one.predicted.pet_s, "s", key="pet_s"),
         Column("Error", lambda one: f"{pct(one.error)} %", "%"),
-        Column("In phases", lambda one: f"{pct(one.found.coverage)} %", "%"),
-        Column(None, lambda one: one.found.coverage, key="coverage"),
-        Column("Phases", lambda one: len(one.found.phases), "count", key="phases"),
+        Column("In phases", lambda one: f"{pct(one.phases_found.coverage)} %", "%"),
+        Column(None, lambda one: one.phases_found.coverage, key="coverage"),
+        Column("Phases", lambda one: len(one.phases_found.phases), "count", key="phases"),
         Column("Calls", lambda one: one.events, "count", key="events"),
         Column("", remark),
         Column(None, lambda one: one.clean, key="clean"),
@@ -187,7 +190,7 @@ def calls_of(phase: EventPhase, process: ProcessSignature) -> str:
 def write_phase_table(signature: Signature, out: TextIO, *, in_sends: bool) -> None:
     """Write the rows, by first appearance; the endpoint is the event, or the send, after the last one."""
     process = signature.process
-    for phase, sends in zip(process.found.phases, process.sends, strict=True):
+    for phase, sends in zip(process.phases_found.phases, process.sends, strict=True):
         start, end = sends if in_sends else (int(phase.starts[0]), int(phase.ends[0]))
         out.write(f"{start} {end} {phase.id} {phase.id} {phase.weight}\n")
 
@@ -205,7 +208,7 @@ def write_json(
     out: TextIO,
     *,
     whole: bool = False,
-    within: Within | None = None,
+    profile_phases: Within | None = None,
 ) -> None:
     """Write one JSON object and a newline.
 
@@ -213,7 +216,7 @@ def write_json(
         signature: The signature of a run.
         out: The output stream.
         whole: Whether to include the data for a signature run: keys, kinds of events, and times of occurrences.
-        within: The profile phase in which each phase lies.
+        profile_phases: The profile phase in which each phase lies.
     """
     process = signature.process
     guess, options, ending = process.predicted, signature.options, signature.ending
@@ -236,14 +239,14 @@ def write_json(
             "missing": process.work_missing or None,
             "by_modes": by_modes(signature),
         },
-        "aet_s": significant(process.found.aet_s),
+        "aet_s": significant(process.phases_found.aet_s),
         "pet_s": significant(guess.pet_s),
         "pet_low_s": significant(guess.low_s),
         "pet_high_s": significant(guess.high_s),
         "set_s": significant(guess.set_s),
         "phases_s": significant(signature.set_s),
-        "coverage": significant(process.found.coverage),
-        "outside_s": significant(process.found.outside_s),
+        "coverage": significant(process.phases_found.coverage),
+        "outside_s": significant(process.phases_found.outside_s),
         "events": process.events,
         "needed_events": guess.events,
         "until": ending.collective,
@@ -252,13 +255,18 @@ def write_json(
         "until_s": significant(ending.seconds),
         "executed_s": significant(ending.executed_s),
         "outside_after_s": significant(outside_after(process, ending.seconds)),
-        "phases": [_phase(signature, number, whole, within) for number in range(len(process.found.phases))],
+        "phases": [
+            _phase(signature, number, whole, profile_phases) for number in range(len(process.phases_found.phases))
+        ],
         "per_rank": json_rows(_ranks(signature)),
     }
     if whole:
         answer["kinds"] = [_kind(*kind) for kind in zip(process.kinds, process.kind_bytes, strict=True)]
-        if process.found.grammar is not None:
-            answer["loops"] = {"contents": process.found.grammar.contents, "steps": process.found.grammar.steps}
+        if process.phases_found.grammar is not None:
+            answer["loops"] = {
+                "contents": process.phases_found.grammar.contents,
+                "steps": process.phases_found.grammar.steps,
+            }
         program = process.program
         answer["program"] = {
             "arguments": list(program.arguments),
@@ -273,12 +281,12 @@ def _in_a_row(calls: Sequence[tuple[str, int]]) -> list[list[object]]:
     return [[f"MPI_{function}", count, len(list(same))] for (function, count), same in groupby(calls)]
 
 
-def _phase(signature: Signature, number: int, whole: bool, within: Within | None) -> dict[str, object]:
+def _phase(signature: Signature, number: int, whole: bool, profile_phases: Within | None) -> dict[str, object]:
     process, by_place = signature.process, signature.method != "robust"
-    phase, time = process.found.phases[number], process.predicted.phases[number]
+    phase, time = process.phases_found.phases[number], process.predicted.phases[number]
     first = process.kinds[phase.kinds[0]]
     most = min(len(phase.starts), MOST_TIMES) if by_place else MOST_TIMES
-    said: dict[str, object] = {
+    fields: dict[str, object] = {
         "id": phase.id,
         "weight": phase.weight,
         "awaited": time.enough_s <= signature.ending.seconds,
@@ -292,11 +300,11 @@ def _phase(signature: Signature, number: int, whole: bool, within: Within | None
         "file": first.file,
         "line": first.line,
     }
-    if within is not None:
-        lies = within[number]
-        said["profile_phase"] = None if lies is None else lies[0]
+    if profile_phases is not None:
+        profile_phase = profile_phases[number]
+        fields["profile_phase"] = None if profile_phase is None else profile_phase[0]
     if whole:
-        said |= {
+        fields |= {
             "loop": phase.loop,
             "whole": phase.whole,
             "events": list(phase.kinds),
@@ -304,8 +312,8 @@ def _phase(signature: Signature, number: int, whole: bool, within: Within | None
         }
         if by_place:
             places = zip(phase.starts[:most].tolist(), phase.ends[:most].tolist(), strict=True)
-            said["at"] = [list(place) for place in places]
-    return said
+            fields["at"] = [list(place) for place in places]
+    return fields
 
 
 def _kind(kind: EventKind, size: float | None) -> dict[str, object]:

@@ -76,32 +76,32 @@ def write_text(summaries: Sequence[TraceSummary], out: TextIO) -> None:
     write_plain(_ranks(summaries[:MOST_RANKS], tuple(first.counters)), out)
     if len(summaries) > MOST_RANKS:
         out.write(f"and {len(summaries) - MOST_RANKS} more\n")
-    calls = together(summaries)
+    calls = sum_by_place(summaries)
     total = sum(call.time_ns for call in calls)
     out.write("\n")
     write_plain(_calls(calls[:MOST_CALLS], total), out)
     if len(calls) > MOST_CALLS:
-        rest = sum(call.time_ns for call in calls[MOST_CALLS:])
-        out.write(f"and {len(calls) - MOST_CALLS} more places with {seconds(rest * 1e-9)}\n")
+        remaining_ns = sum(call.time_ns for call in calls[MOST_CALLS:])
+        out.write(f"and {len(calls) - MOST_CALLS} more places with {seconds(remaining_ns * 1e-9)}\n")
 
 
-def together(summaries: Iterable[TraceSummary]) -> list[CallSum]:
+def sum_by_place(summaries: Iterable[TraceSummary]) -> list[CallSum]:
     """Return the calls of all processes, summed by function and place."""
-    found: dict[tuple[object, ...], CallSum] = {}
+    sums: dict[tuple[object, ...], CallSum] = {}
     for call in (call for summary in summaries for call in summary.calls):
         key = (call.function, call.site)
-        before = found.get(key)
+        before = sums.get(key)
         if before is None:
-            found[key] = call
+            sums[key] = call
             continue
         peers = dict(before.peers)
         for rank, count in call.peers.items():
             peers[rank] = peers.get(rank, 0) + count
-        found[key] = replace(
+        sums[key] = replace(
             before, calls=before.calls + call.calls, time_ns=before.time_ns + call.time_ns,
             bytes=before.bytes + call.bytes, peers=peers,
         )  # fmt: skip
-    return sorted(found.values(), key=lambda call: (-call.time_ns, call.function, call.site[::2] if call.site else ()))
+    return sorted(sums.values(), key=lambda call: (-call.time_ns, call.function, call.site[::2] if call.site else ()))
 
 
 def _ranks(summaries: Sequence[TraceSummary], counters: Sequence[str]) -> Table:

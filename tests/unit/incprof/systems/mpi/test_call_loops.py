@@ -53,12 +53,12 @@ def test_iterations_of_a_loop_consist_of_the_same_and_follow_one_another(items: 
 
     def flat(loop: Loop) -> set[int]:
         """Kinds of events that may lie in an iteration."""
-        return {e for i in loop.content for e in ([i] if i < loops.kinds else flat(loops.found[i - loops.kinds]))}
+        return {e for i in loop.content for e in ([i] if i < loops.kinds else flat(loops.loops[i - loops.kinds]))}
 
-    for loop in loops.found:
+    for loop in loops.loops:
         assert (loop.starts < loop.ends).all()
         assert (loop.starts[1:] >= loop.ends[:-1]).all()
-        joined = loop.visit[1:] == loop.visit[:-1]
+        joined = loop.episode[1:] == loop.episode[:-1]
         assert (loop.starts[1:][joined] == loop.ends[:-1][joined]).all()
         for start, end in zip(loop.starts.tolist(), loop.ends.tolist(), strict=True):
             assert set(items[start:end].tolist()) == flat(loop)
@@ -70,7 +70,7 @@ def test_loops_are_found_again_by_their_grammar(items: np.ndarray) -> None:
     found = LoopFinder(items).find()
     again = LoopFinder(items).follow(found.grammar)
     assert again.grammar == found.grammar
-    for one, other in zip(found.found, again.found, strict=True):
+    for one, other in zip(found.loops, again.loops, strict=True):
         assert (one.starts.tolist(), one.ends.tolist()) == (other.starts.tolist(), other.ends.tolist())
 
 
@@ -82,7 +82,7 @@ def test_the_beginning_of_a_sequence_has_the_loops_of_all_of_it() -> None:
     for end in range(15, 100):
         # What is of no kind that the whole has is in no loop.
         beginning = LoopFinder(np.append(events[:end], [7, 9])).follow(whole.grammar)
-        for one, part in zip(whole.found, beginning.found, strict=True):
+        for one, part in zip(whole.loops, beginning.loops, strict=True):
             assert part.starts.tolist() == one.starts[one.ends <= end].tolist()
 
 
@@ -96,13 +96,13 @@ def _loops(events: list[int]) -> dict[tuple[int, ...], int]:
     """Iterations of each loop by its content, loops inside written as -1, -2, ... in the order of `found`."""
     loops = LoopFinder(np.array(events)).find()
     covered = np.zeros(len(events), dtype=bool)
-    for loop in loops.found:
+    for loop in loops.loops:
         for start, end in zip(loop.starts.tolist(), loop.ends.tolist(), strict=True):
             covered[start:end] = True
     assert covered[10:-10].all()
     return {
         tuple(item if item < loops.kinds else loops.kinds - 1 - item for item in loop.content): loop.iterations
-        for loop in loops.found
+        for loop in loops.loops
     }
 
 

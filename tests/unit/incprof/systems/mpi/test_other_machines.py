@@ -11,9 +11,9 @@ from incprof.model import FloatArray
 from incprof.systems.mpi.analyse.event_phases import robust_phases
 from incprof.systems.mpi.analyse.extrapolation import (
     KnownPhase,
-    phases_known,
-    predicted_by_equation,
-    predicted_elsewhere,
+    extrapolate,
+    extrapolate_by_equation,
+    measure_known_phases,
     ratio,
 )
 from incprof.systems.mpi.analyse.signature import Predicted, predicted
@@ -27,9 +27,9 @@ def _elsewhere(base: FloatArray, target: FloatArray) -> Predicted:
     assert whole.grammar is not None
     known = [KnownPhase(one.loop, one.whole, one.weight, one.seconds, one.time_s) for one in whole.phases]
     events = predicted(whole, base, OPTIONS).events
-    seen = phases_known(kinds[:events], target[:events], whole.grammar, known)
+    seen = measure_known_phases(kinds[:events], target[:events], whole.grammar, known)
     outside_s = float(base[events:][whole.label[events:] < 0].sum())
-    return predicted_elsewhere(known, seen, outside_s, float(target[:events].sum()), OPTIONS.warm_up)
+    return extrapolate(known, seen, outside_s, float(target[:events].sum()), OPTIONS.warm_up)
 
 
 @settings(max_examples=25, deadline=None)
@@ -69,8 +69,8 @@ def test_one_occurrence_varies_as_those_of_the_whole_run() -> None:
     """The ratio has an occurrence of each run, equation 1 of this one alone."""
     times = np.random.default_rng(1).normal(1.0, 0.1, 400)
     phase = KnownPhase(0, True, 400, 400.0, times)
-    by_ratio = predicted_elsewhere([phase], [times[:1]], 0.0, 1.0, 0)
-    by_equation = predicted_by_equation([phase], [times[:1]], 1.0, 0)
+    by_ratio = extrapolate([phase], [times[:1]], 0.0, 1.0, 0)
+    by_equation = extrapolate_by_equation([phase], [times[:1]], 1.0, 0)
     for guess, variation in ((by_ratio, 0.1 * np.sqrt(2)), (by_equation, 0.1)):
         assert guess.high_s - guess.pet_s == pytest.approx(1.96 * variation * guess.pet_s, rel=0.1)
         assert guess.high_s - guess.pet_s == pytest.approx(guess.pet_s - guess.low_s)
@@ -78,7 +78,7 @@ def test_one_occurrence_varies_as_those_of_the_whole_run() -> None:
 
 def test_what_was_not_seen_is_as_much_slower_as_the_rest() -> None:
     known = [KnownPhase(0, True, 100, 100.0, np.ones(100)), KnownPhase(1, True, 10, 20.0, np.full(10, 2.0))]
-    guess = predicted_elsewhere(known, [np.full(10, 3.0), np.zeros(0)], 5.0, 30.0, 1)
+    guess = extrapolate(known, [np.full(10, 3.0), np.zeros(0)], 5.0, 30.0, 1)
     assert guess.pet_s == pytest.approx(30 + 90 * 3 + 20 * 3 + 5 * 3)
 
 
@@ -89,6 +89,6 @@ def test_the_range_holds_what_came_where_the_machine_changes_slowly() -> None:
         rng = np.random.default_rng(seed)
         base, target = (np.repeat(rng.gamma(30, 1 / 30, 20), 100) for _ in range(2))
         known = [KnownPhase(0, True, 2000, float(base.sum()), base)]
-        guess = predicted_elsewhere(known, [target[:100]], 0.0, float(target[:100].sum()), 1)
+        guess = extrapolate(known, [target[:100]], 0.0, float(target[:100].sum()), 1)
         held += guess.low_s <= float(target.sum()) <= guess.high_s
     assert held >= 34

@@ -145,7 +145,7 @@ def test_a_large_phase_that_comes_late_is_waited_for_unless_most_leaves_it_out()
     assert predicted(found, tick_s, OPTIONS).set_s > 100
     short = predicted(found, tick_s, SignatureOptions(most=0.1))
     assert short.set_s <= 15.1
-    assert short.phases[1].seen == 0
+    assert short.phases[1].measured == 0
     assert short.pet_s == pytest.approx(150.0)
 
 
@@ -154,7 +154,7 @@ def test_a_small_phase_that_comes_late_is_not_waited_for() -> None:
     assert len(found.phases) == 2
     short = predicted(found, tick_s, OPTIONS)
     assert short.set_s < 10
-    assert (short.phases[1].seen, short.pet_s) == (0, pytest.approx(104.0))
+    assert (short.phases[1].measured, short.pet_s) == (0, pytest.approx(104.0))
 
 
 @pytest.mark.parametrize(("occurrences", "warm_up"), [(1, 0), (5, 2)])
@@ -162,5 +162,5 @@ def test_just_as_many_occurrences_are_measured_as_asked_for(occurrences: int, wa
     found, tick_s = two_halves(50.0)
     options = SignatureOptions(occurrences=occurrences, warm_up=warm_up, least=0.0, precise=float("inf"), most=0.1)
     guess = predicted(found, tick_s, options)
-    assert guess.phases[0].seen == occurrences
+    assert guess.phases[0].measured == occurrences
     assert guess.set_s == pytest.approx(0.1 * (occurrences + warm_up))

@@ -15,7 +15,7 @@ def process(rank, start_ns, seconds, phases):
     return SimpleNamespace(
         rank=rank,
         start_mono_ns=start_ns,
-        found=SimpleNamespace(aet_s=seconds, phases=[SimpleNamespace(id=i) for i in range(phases)]),
+        phases_found=SimpleNamespace(aet_s=seconds, phases=[SimpleNamespace(id=i) for i in range(phases)]),
         parts=np.arange(PARTS) * phases // PARTS,
     )
 

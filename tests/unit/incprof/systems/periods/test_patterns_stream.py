@@ -5,7 +5,7 @@ import pytest
 
 from incprof.systems.periods.analyse import FIRST, PatternStream
 from incprof.systems.periods.pattern_result import PatternOptions
-from incprof.systems.periods.pattern_uses import agreements, mean_step, turned
+from incprof.systems.periods.pattern_uses import agreements, mean_step, rotated
 from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.dtw_reference import by_definition
 from tests.unit.made_series import SHAPES, instance, profile, shape
@@ -102,4 +102,4 @@ def test_a_pattern_is_turned_to_where_warping_is_cheapest(length, turn):
     one = shape(120, draw)
     other = np.roll(np.interp(np.linspace(0, 119, length), np.arange(120), one), turn)
     best = min(by_definition(one, np.roll(other, -by)) for by in range(length))
-    assert by_definition(one, turned(one, other)) == pytest.approx(best)
+    assert by_definition(one, rotated(one, other)) == pytest.approx(best)
