@@ -1,1 +1,1 @@
-"""Comparisons of two things that vary: the noise of means, and conditions on a change."""
+"""What all comparisons share: the noise of what is compared, and conditions on a change (`--fail-on`)."""

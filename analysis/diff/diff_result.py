@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff.measure import Measured, cpu_seconds
 from incprof.analysis.phase_result import RunSummary
 from incprof.model import FloatArray, IntArray
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

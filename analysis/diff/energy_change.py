@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.compare.log_mean import MIN_INTERVALS
-from incprof.analysis.diff.compared_seconds import Estimate, observed
+from incprof.analysis.compare.noise import MIN_INTERVALS, Estimate, observed
 from incprof.analysis.diff.diff_result import EnergyRow, PhaseRow, Row
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.table import Table, with_verdicts
@@ -67,7 +66,7 @@ def with_energy(
 
 def _row(table: Table, row: Row, found: list[Estimate], noise: float, simulated: bool, verdict: str) -> EnergyRow:
     """Return a row of energy without a verdict; seconds are joules."""
-    of = table.row(row.kind, row.name, row.group, found, [each.seconds for each in found], None, noise)
+    of = table.row(row.kind, row.name, row.group, found, [each.value for each in found], None, noise)
     return EnergyRow(**{**vars(of), "behind": row.behind, "verdict": verdict, "simulated": simulated})
 
 
@@ -88,7 +87,7 @@ def _of_run(run: Measured, node: NodePower, phases: Sequence[Estimate]) -> Estim
     for phase in phases:
         total = total + phase
     rest = Estimate(float((run.clock_s * run.members.weight[:, -1]).sum()))
-    if rest.seconds <= 0:
+    if rest.value <= 0:
         return total
     between = _joules(rest, node.of, [-1])
     return None if between is None else total + between
@@ -108,14 +107,14 @@ def _joules(time: Estimate, power: PhasePower, members: Sequence[int]) -> Estima
     if not measured.sum() > 0:
         return None
     watts = float(np.nansum(power.watts[which] * measured) / measured.sum())
-    joules = Estimate(watts * time.seconds, watts**2 * time.variance, time.dof)
+    joules = time.scaled(watts)
     rows_w, rows_s = (np.concatenate([rows[at] for at in which]) for rows in (power.rows_w, power.rows_s))
     found = observed(rows_s, rows_w * rows_s) if len(rows_w) >= MIN_INTERVALS else None
-    if found is not None and found.seconds > 0:
-        relative, dof = found.variance / found.seconds**2, found.dof
+    if found is not None and found.value > 0:
+        relative, dof = found.variance / found.value**2, found.dof
     else:
         # Few rows do not show their scatter: assume at most that of the whole run, across different phases.
         every = np.concatenate(power.rows_w)
         spread = float(every.var(ddof=1)) if len(every) > 1 else watts**2
         relative, dof = spread / max(watts, 1e-12) ** 2 / max(len(rows_w), 1), float(max(len(every) - 1, 1))
-    return joules.uncertain_by(relative * joules.seconds**2, dof)
+    return joules.uncertain_by(relative * joules.value**2, dof)

@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from incprof.analysis.compare.conditions import TIMES, Condition
-from incprof.analysis.compare.conditions import parse as parse_with
+from incprof.analysis.compare.gate import TIMES, Condition
+from incprof.analysis.compare.gate import parse as parse_with
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row
 from incprof.errors import UsageError
 from incprof.model.names import parse as taken_apart

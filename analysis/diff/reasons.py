@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from incprof.analysis.diff.compared_seconds import Estimate
+from incprof.analysis.compare.noise import Estimate
 from incprof.analysis.diff.diff_result import AmountRow, PhaseRow
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.table import Table, with_verdicts
@@ -52,7 +52,7 @@ def _row(table: Table, phase: PhaseRow, group: Group, of_runs: Sequence[Amount])
     if not max(sums) > 0:
         return None
     found = [Estimate(value) for value in sums]
-    row = table.row("amount", phase.name, phase.group, found, [each.seconds for each in found], None)
+    row = table.row("amount", phase.name, phase.group, found, [each.value for each in found], None)
     first = of_runs[0]
     more = {"metric": first.metric, "what": first.name, "unit": first.unit, "phase_s": phase.a.seconds}
     return AmountRow(**{**vars(row), "behind": phase.behind, **more})

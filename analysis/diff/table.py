@@ -9,15 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from incprof.analysis.compare.log_mean import adjusted
-from incprof.analysis.diff.compared_seconds import Estimate, Estimates, compared
+from incprof.analysis.compare.noise import Estimate, adjusted, compared, verdict
+from incprof.analysis.diff.compared_seconds import Estimates
 from incprof.analysis.diff.diff_result import Figure, PhaseRow, Row
 from incprof.analysis.diff.match import Group, Members, done_elsewhere, name_groups
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.phase_result import all_steps
 from incprof.model import FloatArray
 
-FALSE_SHARE = 0.05  # of the rows that are called slower or faster
 # Leave out functions with a smaller share of both runs, and those beyond the first MOST.
 LEAST = 0.002
 MOST = 200
@@ -184,7 +183,7 @@ class Table:
         """Return a row without a verdict. noise: from run to run, if not the usual one."""
         cut = self.first
         a, b = (
-            _figure([e.seconds for e in found[part]], whole[part], calls[part] if calls is not None else None)
+            _figure([e.value for e in found[part]], whole[part], calls[part] if calls is not None else None)
             for part in (slice(0, cut), slice(cut, None))
         )
         return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise if noise is None else noise))
@@ -200,7 +199,7 @@ class Table:
 
     def _share_error(self, found: Sequence[Estimate]) -> float:
         """Return the standard error of the difference of a phase's shares of the run."""
-        seconds, whole = np.array([e.seconds for e in found]), np.array([run.duration_s for run in self.runs])
+        seconds, whole = np.array([e.value for e in found]), np.array([run.duration_s for run in self.runs])
         share, cut = np.clip(seconds / whole, 0.0, 1.0), self.first
         if len(found) > 2:
             squares = sum(float(((part - part.mean()) ** 2).sum()) for part in (share[:cut], share[cut:]))
@@ -219,10 +218,8 @@ def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[fl
 
 def with_verdicts(rows: Sequence[AnyRow]) -> list[AnyRow]:
     """Determine which rows of a kind changed by more than noise, adjusted for their number."""
-    out = list(rows)
-    asked = [at for at, row in enumerate(rows) if row.ci is not None]
-    for at, p in zip(asked, adjusted([row.ci.p_value for row in rows if row.ci is not None]), strict=True):
-        row = rows[at]
-        verdict = "same" if p > FALSE_SHARE else "slower" if row.change_s > 0 else "faster"
-        out[at] = replace(row, p_adjusted=p, verdict=verdict)
-    return out
+    p_values = adjusted([None if row.ci is None else row.ci.p_value for row in rows])
+    return [
+        row if p is None else replace(row, p_adjusted=p, verdict=verdict(p, row.change_s, "same"))
+        for row, p in zip(rows, p_values, strict=True)
+    ]

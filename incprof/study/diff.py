@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff import Clock, Recorded, compare
 from incprof.analysis.diff.diff_result import Comparison, Row
 from incprof.analysis.diff.gates import AMOUNT, ON_TIME, broken, not_by_one_run, parse, unsure

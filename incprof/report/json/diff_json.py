@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.compare.conditions import Condition
-from incprof.analysis.diff.diff_result import LEVEL, AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare.noise import LEVEL
+from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.render.json import run_json, significant, write
 from incprof.report.words.diff_words import AS_ENERGY, broken_line
 

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import runs, stretched
 from incprof.report.page.html import asset, style_policy

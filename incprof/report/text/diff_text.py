@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from incprof.analysis.compare.conditions import Condition
+from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.report.render.markdown import markdown_table, plain

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff.diff_result import Comparison, PhaseRow, Row
 from incprof.analysis.phase_result import PhaseResult
 from incprof.systems.counters.analyse import Bound

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from incprof.analysis.compare.conditions import Condition, parse
-from incprof.analysis.compare.log_mean import Change, LogMean, adjusted, change, log_mean
+from incprof.analysis.compare.gate import Condition, parse
+from incprof.analysis.compare.noise import Change, Estimate, adjusted, change, series_mean, verdict
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.errors import UsageError
 from incprof.study.heartbeat_files import Filters, load, matches, run_of, summaries
@@ -121,8 +121,6 @@ def _selected(pairs: list[Pair], ids: Sequence[frozenset[int] | str], where: str
 
 
 METRICS = ("mean", "min", "max", "std", "p95", "count", "rate", "busy")
-LEVEL = 0.95
-FALSE_SHARE = 0.05  # false discoveries among the heartbeats reported as slower or faster
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class BeatDiff:
         pair: The heartbeat in A and in B.
         deltas: For each of METRICS. Count and rate include unrecorded beats (times the rate factor); they count pulses
             if a heartbeat has nothing else.
-        ci: Interval of the factor by which the mean changed, at LEVEL, and its p-value; None if not available.
+        ci: Interval of the factor by which the mean changed, and its p-value; None if not available.
         p_adjusted: The p-value, adjusted for the number of heartbeats compared.
         intervals: Number of intervals with a mean, in A and in B.
         verdict: `slower` or `faster` (significant), `noise` (not significant), `unsure` (too few intervals), `gone`
@@ -194,14 +192,13 @@ def present(beat: BeatSummary | None) -> bool:
 def compare(pairs: Sequence[Pair]) -> list[BeatDiff]:
     """Compare each heartbeat of B with that of A; those that occurred in neither run are omitted."""
     diffs = [_diff(pair) for pair in pairs if present(pair.a) or present(pair.b)]
-    asked = [at for at, diff in enumerate(diffs) if diff.ci is not None]
-    p_values = [diff.ci.p_value for diff in diffs if diff.ci is not None]
-    for at, p in zip(asked, adjusted(p_values), strict=True):
-        diff = diffs[at]
-        longer = (diff.deltas["mean"].change or 0.0) > 0
-        verdict = "noise" if p > FALSE_SHARE else "slower" if longer else "faster"
-        diffs[at] = replace(diff, p_adjusted=p, verdict=verdict)
-    return diffs
+    p_values = adjusted([None if diff.ci is None else diff.ci.p_value for diff in diffs])
+    return [
+        diff
+        if p is None
+        else replace(diff, p_adjusted=p, verdict=verdict(p, diff.deltas["mean"].change or 0.0, "noise"))
+        for diff, p in zip(diffs, p_values, strict=True)
+    ]
 
 
 def _diff(pair: Pair) -> BeatDiff:
@@ -209,22 +206,22 @@ def _diff(pair: Pair) -> BeatDiff:
     a, b = figures(pair.a), figures(pair.b)
     deltas = {metric: Delta(a[metric], b[metric]) for metric in METRICS}
     (one, n), (other, m) = _mean_of(pair.a), _mean_of(pair.b)
-    ci = None if one is None or other is None else change(one, other, LEVEL)
+    ci = None if one is None or other is None else change(one, other)
     if not present(pair.b):
-        verdict = "gone"
+        known = "gone"
     elif not present(pair.a):
-        verdict = "new"
+        known = "new"
     else:
-        verdict = "-" if deltas["mean"].change is None else "unsure"
-    return BeatDiff(pair, deltas, ci, None, (n, m), verdict)
+        known = "-" if deltas["mean"].change is None else "unsure"
+    return BeatDiff(pair, deltas, ci, None, (n, m), known)
 
 
-def _mean_of(beat: BeatSummary | None) -> tuple[LogMean | None, int]:
+def _mean_of(beat: BeatSummary | None) -> tuple[Estimate | None, int]:
     """Return the mean of a heartbeat with its uncertainty, and the number of intervals with a mean."""
     if beat is None:
         return None, 0
     some = beat.series.counts > 0
-    return log_mean(beat.series.counts[some].astype(np.float64), beat.series.sums_s[some]), int(some.sum())
+    return series_mean(beat.series.counts[some].astype(np.float64), beat.series.sums_s[some]), int(some.sum())
 
 
 def differences(a: BeatRun, b: BeatRun) -> list[str]:

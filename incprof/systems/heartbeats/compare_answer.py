@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.compare.conditions import Condition
-from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare.noise import LEVEL, Change
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.model.section import Column, Table
 from incprof.report.render.json import significant, write
@@ -15,7 +15,7 @@ from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import signed
-from incprof.systems.heartbeats.compare import LEVEL, BeatDiff
+from incprof.systems.heartbeats.compare import BeatDiff
 
 SHOWN = 40
 NOTABLE = ("slower", "faster", "gone", "new")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from incprof.analysis.compare.log_mean import adjusted
+from incprof.analysis.compare.noise import PastRuns, adjusted, p_of, past_runs
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary, FloatArray
 from incprof.study.heartbeat_files import run_of
 from incprof.systems.heartbeats.history_store import BeatRow, RunRow, opened
@@ -151,44 +151,14 @@ def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow,
     ]
 
 
-# Decide whether a run is poor relative to the application's own history, metric by metric.
-#
-# A metric is judged by its logarithm (disturbances multiply) against median and MAD of the past runs. Both are stable
-# until half of the past runs are poor, so poor runs need not be found and removed from the history: mean and standard
-# deviation would be shifted by them and hide the next one. The MAD times 1.4826 estimates the standard deviation of
-# normal values, but less efficiently: it is worth 0.37 times as many runs (Huber and Ronchetti, Robust Statistics,
-# 2009, 5.1). With 5 past runs, 1 in 17 quiet runs exceeds 3.5 such deviations, the usual bound. So the deviation is
-# judged by Student's distribution with 0.37 n degrees of freedom, after division by sqrt(1 + pi / 2n), the
-# uncertainty of the median. tests/unit/incprof/systems/heartbeats/test_history.py verifies this.
+# The metrics of a run against those of the past runs (noise.PastRuns).
 
 
 MIN_PAST = 5
 ALARM = 0.01  # probability that a quiet run has a metric reported as poor
-LEAST_SPREAD = 0.01  # no machine is more reproducible; and with zero spread any change would be poor
-MAD_TO_SD = 1.4826
-MAD_EFFICIENCY = 0.37
 MORE_IS_POOR = {"mean": True, "rate": False}
 
 Key = tuple[str | None, int]
-
-
-@dataclass(frozen=True)
-class Past:
-    """A metric in the past runs.
-
-    Attributes:
-        runs: Number of past runs with it.
-        median: Median, in the metric's unit.
-        spread: 1.4826 MAD of the logarithms, about the relative deviation.
-        low: Lowest value.
-        high: Highest value.
-    """
-
-    runs: int
-    median: float
-    spread: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -214,7 +184,7 @@ class Assessment:
     name: str | None
     metric: str
     value: float | None
-    past: Past | None
+    past: PastRuns | None
     deviations: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
@@ -256,12 +226,12 @@ def assess(
         for metric, value in own.items():
             before = [run[key][1][metric] for run in past if key in run and metric in run[key][1]]
             found.append(_assessment(Assessment(number, key[0], metric, value, None), value, before))
-    asked = [at for at, assessment in enumerate(found) if assessment.p_value is not None]
-    p_values = [p for assessment in found if (p := assessment.p_value) is not None]
-    worse, better = adjusted(p_values), adjusted([1 - p for p in p_values])
-    for at, bad, good in zip(asked, worse, better, strict=True):
-        verdict = "poor" if bad <= ALARM else "good" if good <= ALARM else "usual"
-        found[at] = replace(found[at], p_adjusted=bad, verdict=verdict)
+    p_values = [assessment.p_value for assessment in found]
+    worse, better = adjusted(p_values), adjusted([None if p is None else 1 - p for p in p_values])
+    for at, (bad, good) in enumerate(zip(worse, better, strict=True)):
+        if bad is not None and good is not None:
+            verdict = "poor" if bad <= ALARM else "good" if good <= ALARM else "usual"
+            found[at] = replace(found[at], p_adjusted=bad, verdict=verdict)
     longer = {assessment.id for assessment in found if assessment.metric == "mean" and assessment.verdict == "poor"}
     for at, assessment in enumerate(found):
         if longer and assessment.verdict == "poor" and assessment.id not in longer:
@@ -273,20 +243,12 @@ def _assessment(empty: Assessment, value: float, before: Sequence[float]) -> Ass
     """Assess one metric, without adjusting for the others."""
     if not before:
         return empty
-    logs = np.log(np.asarray(before))
-    middle = float(np.median(logs))
-    spread = MAD_TO_SD * float(np.median(np.abs(logs - middle)))
-    summary = Past(len(before), float(np.exp(middle)), spread, min(before), max(before))
+    past = past_runs(before)
     sign = 1 if MORE_IS_POOR[empty.metric] else -1
-    deviations = sign * (float(np.log(value)) - middle) / max(spread, LEAST_SPREAD)
+    deviations = sign * past.deviations(value)
     rank = sum(sign * other < sign * value for other in before)
     p = p_of(deviations, len(before)) if len(before) >= MIN_PAST else None
-    return replace(empty, past=summary, deviations=deviations, p_value=p, better_runs=rank)
-
-
-def p_of(deviations: float, n: int) -> float:
-    """Return the probability that a quiet run is this many spreads or more above the median of n past runs."""
-    return float(special.stdtr(MAD_EFFICIENCY * n, -deviations / np.sqrt(1 + np.pi / (2 * n))))
+    return replace(empty, past=past, deviations=deviations, p_value=p, better_runs=rank)
 
 
 def _missing(

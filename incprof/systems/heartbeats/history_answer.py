@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
+from incprof.analysis.compare.noise import PastRuns
 from incprof.model.section import Column, Table
 from incprof.report.render.json import significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 from incprof.report.words.formatting import count
-from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Past, Slow
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow
 
 SHOWN = 80
 STRETCHES = 5
@@ -86,7 +87,7 @@ def metrics_table(assessments: Sequence[Assessment]) -> Table:
         text = words.printable(assessment.name or "")
         return text if room is None else shorten_beat(text, room)
 
-    def of_past(text: Callable[[Assessment, Past], str]) -> Callable[[Assessment], str | None]:
+    def of_past(text: Callable[[Assessment, PastRuns], str]) -> Callable[[Assessment], str | None]:
         return lambda one: None if one.past is None or one.value is None else text(one, one.past)
 
     columns = (

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.analysis.compare.noise import Estimate, compared
 from incprof.analysis.diff import compare
-from incprof.analysis.diff.compared_seconds import Estimate, compared
 from incprof.errors import NoDataError
 from tests.unit.diffruns import Work, recorded, simulate, slower
 
@@ -142,7 +142,7 @@ def test_t_interval_of_several_runs():
 
 def test_estimates_add_up():
     total = Estimate(1.0, 0.4, 3) + Estimate(2.0, 0.1, 5)
-    assert (total.seconds, total.variance) == (3.0, 0.5)
+    assert (total.value, total.variance) == (3.0, 0.5)
     assert total.dof == pytest.approx(1 / (0.8**2 / 3 + 0.2**2 / 5))
     assert (Estimate(1.0) + Estimate(0.0)).variance == 0
 

@@ -1,6 +1,6 @@
 import pytest
 
-from incprof.analysis.compare.log_mean import Change
+from incprof.analysis.compare.noise import Change
 from incprof.analysis.diff.diff_result import Comparison, Figure, PhaseRow, Row
 from incprof.analysis.diff.gates import broken, parse
 from incprof.errors import UsageError

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.compare.conditions import UNITS, parse
+from incprof.analysis.compare.gate import UNITS, parse
 from incprof.errors import UsageError
 from incprof.systems.heartbeats.compare import METRICS, broken, compare, match
 from tests.unit.beatmaker import beat

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, keys, p_of
+from incprof.analysis.compare.noise import p_of
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, keys
 
 NOISE = 0.05
 
