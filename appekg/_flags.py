@@ -7,30 +7,30 @@ from pathlib import Path
 from appekg._library import Installation
 
 
-def compile_flags(found: Installation) -> list[str]:
+def compile_flags(installation: Installation) -> list[str]:
     """Return the flags for C and C++ sources."""
-    return ["-I" + str(found.include)]
+    return ["-I" + str(installation.include)]
 
 
-def link_flags(found: Installation) -> list[str]:
+def link_flags(installation: Installation) -> list[str]:
     """Return the flags for the shared library, with its run path."""
-    directory = str(found.directory)
+    directory = str(installation.directory)
     # -Wl splits at commas.
     rpath = ["-Xlinker", "-rpath", "-Xlinker", directory] if "," in directory else [f"-Wl,-rpath,{directory}"]
     return ["-L" + directory, "-lappekg", *rpath]
 
 
-def static_link_flags(found: Installation) -> list[str]:
+def static_link_flags(installation: Installation) -> list[str]:
     """Return the flags for the static library, and for what it needs with a glibc older than 2.34.
 
     Raises:
         FileNotFoundError: this installation has none.
     """
-    if not found.archive.is_file():
-        raise FileNotFoundError(f"{found.archive}: no such file; this installation has no static library")
-    return [str(found.archive), "-lpthread", "-ldl"]
+    if not installation.archive.is_file():
+        raise FileNotFoundError(f"{installation.archive}: no such file; this installation has no static library")
+    return [str(installation.archive), "-lpthread", "-ldl"]
 
 
-def fortran_flags(found: Installation, modules: Path) -> list[str]:
+def fortran_flags(installation: Installation, modules: Path) -> list[str]:
     """Return the flags for Fortran sources: `modules` holds the compiled module, the second directory the macros."""
-    return ["-I" + str(modules), "-I" + str(found.fortran)]
+    return ["-I" + str(modules), "-I" + str(installation.fortran)]

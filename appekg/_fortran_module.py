@@ -25,14 +25,14 @@ class CompilerError(Exception):
     """An error of the Fortran compiler or the cache, with its remedy, in one line."""
 
 
-def module_directory(found: Installation, compiler: str | None, environ: Mapping[str, str]) -> Path:
+def module_directory(installation: Installation, compiler: str | None, environ: Mapping[str, str]) -> Path:
     """Return the directory of appekg.mod for a compiler; compile it if it does not exist yet.
 
     Any number of builds may call this at once: each compiles into a directory of its own, and the first one to finish
     is used.
 
     Args:
-        found: The installation whose appekg.f90 is compiled.
+        installation: The installation whose appekg.f90 is compiled.
         compiler: The compiler's command, options included; None: $FC, else gfortran.
         environ: The environment, for FC, XDG_CACHE_HOME and HOME.
 
@@ -40,7 +40,7 @@ def module_directory(found: Installation, compiler: str | None, environ: Mapping
         CompilerError: the compiler does not exist, it rejects the module, or the cache cannot be written.
     """
     words = _command(compiler or environ.get("FC") or DEFAULT_COMPILER)
-    source = found.fortran / "appekg.f90"
+    source = installation.fortran / "appekg.f90"
     root = Path(environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "incprof" / "fortran"
     try:
         target = root / _key(words, source.read_bytes())

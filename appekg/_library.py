@@ -86,11 +86,11 @@ def find(environ: Mapping[str, str]) -> Installation:
     Raises:
         FileNotFoundError: there is none. The message has the remedy.
     """
-    given = environ.get("APPEKG_LIB")
-    if given:
-        if not os.path.isfile(given):
-            raise FileNotFoundError(f"APPEKG_LIB={given}: no such file; unset it, or set it to the path of {SONAME}")
-        return Installation(Path(os.path.abspath(given)))
+    override = environ.get("APPEKG_LIB")
+    if override:
+        if not os.path.isfile(override):
+            raise FileNotFoundError(f"APPEKG_LIB={override}: no such file; unset it, or set it to the path of {SONAME}")
+        return Installation(Path(os.path.abspath(override)))
     for path in candidates():
         if path.is_file():
             return Installation(Path(os.path.abspath(path)))

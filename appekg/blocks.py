@@ -66,11 +66,11 @@ class Piece:
         places: list[int] = []  # where the marked lines of the block begin
         for start, end, high in zip(*self._marked, strict=True):
             places.append(start)
-            word, found = parse(self.data[start:end])
+            word, fields = parse(self.data[start:end])
             if word != "interval":
-                notes.append((word, found))
+                notes.append((word, fields))
                 continue
-            info = None if found is None else interval_of(found)
+            info = None if fields is None else interval_of(fields)
             yield self._block(info, begin, (start, end), (low, high), notes, places)
             begin, low, notes, places = end + 1, high, [], []
         yield Block(None, None, low, len(self.rows), notes=notes, is_rest=True)
@@ -112,8 +112,8 @@ class Piece:
 
     def _first_row(self, number: int, low: int, high: int) -> int:
         """Return the first of the rows at the end of a block that can belong to the interval."""
-        mine = (self.rows["interval"][low:high] == number) & self._sound[low:high]
-        others = np.flatnonzero(~mine)
+        belongs = (self.rows["interval"][low:high] == number) & self._sound[low:high]
+        others = np.flatnonzero(~belongs)
         return low + int(others[-1]) + 1 if others.size else low
 
     def _candidates(self, low: int, high: int, places: list[int]) -> list[int]:

@@ -24,8 +24,8 @@ def sort_keys(slot: Ints, thread: Ints, number: Ints) -> tuple[Ints, int]:
         pair = thread * ids + number
     else:  # numbers may be large: use their ranks among those that occur
         _, place = np.unique(thread, return_inverse=True)
-        found, id_place = np.unique(number, return_inverse=True)
-        pairs, pair = np.unique(place * found.size + id_place, return_inverse=True)
+        distinct, id_place = np.unique(number, return_inverse=True)
+        pairs, pair = np.unique(place * distinct.size + id_place, return_inverse=True)
         stride = max(pairs.size, 1)
     return (slot - low) * stride + pair, stride
 
@@ -42,9 +42,9 @@ def busy_ns(rows: NDArray[np.void], keys: Ints, stride: int, skip: int, length_n
     """
     before = np.zeros(len(rows), dtype=np.int64)
     open_rows = np.flatnonzero(rows["open_ns"] > 0)
-    wanted = keys[open_rows] + stride
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    there = keys[place] == wanted
+    next_keys = keys[open_rows] + stride
+    place = np.minimum(np.searchsorted(keys, next_keys), len(keys) - 1)
+    there = keys[place] == next_keys
     before[place[there]] = rows["open_ns"][open_rows[there]]
     rows, before = rows[skip:], before[skip:]
     # The oldest open beat has either ended since, or is still running. If both are impossible, it was dropped (its
@@ -54,5 +54,5 @@ def busy_ns(rows: NDArray[np.void], keys: Ints, stride: int, skip: int, length_n
     went_on = (rows["open_ns"] >= least) | (rows["max_ns"] >= least)
     passed = rows["sum_ns"].astype(np.float64) - rows["nested_ns"] + rows["open_ns"] - np.where(went_on, before, 0)
     # If the previous interval is lost, the whole time of a beat that began in it would be counted here.
-    within: Ints = np.clip(passed, 0, length_ns).astype(np.int64)
-    return within
+    in_interval: Ints = np.clip(passed, 0, length_ns).astype(np.int64)
+    return in_interval

@@ -84,9 +84,9 @@ class Collector:
     def _keep(self, rows: Rows, where: NDArray[np.int64], intervals: Rows) -> None:
         """Add the rows that the window selects; `where` is the index of each one's interval, shape (n,)."""
         inside = (intervals["end_ns"] > self._window.since_ns) & (intervals["start_ns"] < self._window.until_ns)
-        wanted = inside[where] & self._window.keep(rows)
+        selected = inside[where] & self._window.keep(rows)
         rows["interval"] = (self._kept_count + np.cumsum(inside) - 1)[where]
         rows["process"] = self._position
-        self._into.add(rows if wanted.all() else rows[wanted])
+        self._into.add(rows if selected.all() else rows[selected])
         self._kept.append(intervals[inside])
         self._kept_count += int(inside.sum())

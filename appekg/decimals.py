@@ -43,10 +43,10 @@ def integers(
     words = np.ndarray((max(text.size - 7, 0),), dtype="<u8", buffer=text, strides=(1,))
     length = ends - starts
     value, good = _digits(words, ends, length)
-    for rest, scale in ((8, 10**8), (16, 10**16)):
-        long = np.flatnonzero((length > rest) & (length <= 19))
+    for skipped, scale in ((8, 10**8), (16, 10**16)):
+        long = np.flatnonzero((length > skipped) & (length <= 19))
         if long.size:
-            more, fine = _digits(words, ends[long] - rest, length[long] - rest)
+            more, fine = _digits(words, ends[long] - skipped, length[long] - skipped)
             value[long] += more * U64(scale)
             good[long] &= fine
     good &= (length >= 1) & (length <= 19) & (value <= _LARGEST)
@@ -76,9 +76,9 @@ def floats(
     whole, good = integers(text, starts, ends)
     value = whole.astype(np.float64)
     good &= ends - starts <= _EXACT_DIGITS
-    rest = np.flatnonzero(~good)
-    if rest.size:
-        value[rest], good[rest] = _any_floats(text, starts[rest], ends[rest])
+    irregular = np.flatnonzero(~good)
+    if irregular.size:
+        value[irregular], good[irregular] = _any_floats(text, starts[irregular], ends[irregular])
     return value, good
 
 

@@ -33,7 +33,7 @@ class File:
         self.beats: dict[int, Beat] = {}
         self.problems: list[str] = []
         self.notices: list[str] = []
-        self._heard: dict[int, Beat] = {}  # from damaged intervals: used if nothing better exists
+        self._from_damaged: dict[int, Beat] = {}  # from damaged intervals: used if nothing better exists
         self._tids: dict[int, int] = {}
         self._slot, self._number, self._end_ns = 0, -1, 0  # of the last complete interval
         self._dropped = 0  # problems since then
@@ -49,12 +49,12 @@ class File:
                     self._piece(Piece(data, self.header.columns), collector)
         except OSError as error:
             self._problem(f"what comes {self._here()} was left out: {error.strerror or error}")
-        self.beats = self._heard | self.beats
+        self.beats = self._from_damaged | self.beats
         if len(self.problems) > NAMED:
             self.problems[NAMED:] = [f"{self.header.path}: {len(self.problems) - NAMED} more problems like these"]
         intervals = collector.intervals()
         if self.header.missing and len(intervals):
-            self._notice(f"has no columns {', '.join(self.header.missing)}: they are taken as 0")
+            self._remark(f"has no columns {', '.join(self.header.missing)}: they are taken as 0")
         header = self.header
         return Process(header.path, header.rank, header.metadata, intervals, self._tids, self._clean)
 
@@ -67,7 +67,7 @@ class File:
         self._dropped += 1
         self.problems.append(f"{self.header.path}: {line}")
 
-    def _notice(self, line: str) -> None:
+    def _remark(self, line: str) -> None:
         """Record a remark; nothing was left out."""
         self.notices.append(f"{self.header.path}: {line}")
 
@@ -77,7 +77,7 @@ class File:
         for block in piece.blocks():
             self._notes(block)
             if block.is_rest:
-                if block.low < block.high or any(found is None for _, found in block.notes):
+                if block.low < block.high or any(fields is None for _, fields in block.notes):
                     self._problem(f"what comes {self._here()} was left out: it is torn")
             elif block.info is None:
                 self._problem(f"an interval {self._here()} was left out: {block.problem}")
@@ -110,14 +110,14 @@ class File:
     def _notes(self, block: Block) -> None:
         """Read the other marked lines of a block."""
         sure = not block.is_rest and block.problem is None and not block.skipped
-        for word, found in block.notes:
-            if found is None:
+        for word, fields in block.notes:
+            if fields is None:
                 continue
-            beat = beat_of(found) if word == "beat" else None
+            beat = beat_of(fields) if word == "beat" else None
             if beat is not None:
-                self._name(beat, self.beats if sure else self._heard)
+                self._name(beat, self.beats if sure else self._from_damaged)
             elif word == "thread":
-                thread, tid = whole(found.get("thread")), whole(found.get("tid"))
+                thread, tid = whole(fields.get("thread")), whole(fields.get("tid"))
                 if thread is not None and tid is not None:
                     self._tids[thread] = tid
             elif word == "end":
@@ -125,12 +125,12 @@ class File:
 
     def _name(self, beat: Beat, beats: dict[int, Beat]) -> None:
         """Store a `#beat` line: the last one of an id counts."""
-        known = beats.get(beat.id)
-        if known is not None and known.rate_factor != beat.rate_factor:
-            change = f"from {known.rate_factor} to {beat.rate_factor}"
+        previous = beats.get(beat.id)
+        if previous is not None and previous.rate_factor != beat.rate_factor:
+            change = f"from {previous.rate_factor} to {beat.rate_factor}"
             known_of_each = "executions" in self.header.columns
             used = "" if known_of_each else ": the last one is used for the whole run"
-            self._notice(f"the rate factor of id {beat.id} changed {change}{used}")
+            self._remark(f"the rate factor of id {beat.id} changed {change}{used}")
         beats[beat.id] = beat
 
 

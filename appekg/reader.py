@@ -48,17 +48,17 @@ def read(
         NewerFormatError: a file's format is newer than this reader.
         NoSuchRankError: none of the requested ranks exists.
     """
-    found = Path(path)
+    root = Path(path)
     reading = _Reading(keep=_row_filter(threads, ids), ranks=None if ranks is None else frozenset(ranks))
-    for file in _files(found):
-        reading.within = None if file == found else found
-        reading.open(file, alone=file == found)
-    reading.check(found)
+    for file in _files(root):
+        reading.within = None if file == root else root
+        reading.open(file, alone=file == root)
+    reading.check(root)
     rows = reading.read_all(-np.inf if since_s is None else since_s, np.inf if until_s is None else until_s)
     beats = reading.known_beats(rows)
     _estimate_executions(rows, beats)
     return Heartbeats(
-        directory=found,
+        directory=root,
         processes=tuple(reading.processes),
         rows=rows,
         beats=beats,
@@ -137,11 +137,11 @@ class _Reading:
         self.warnings += file.problems + file.notices
         self.damaged = self.damaged or bool(file.problems)
         for number, beat in file.beats.items():
-            known = self.beats.setdefault(number, beat)
-            if known != beat:
+            first = self.beats.setdefault(number, beat)
+            if first != beat:
                 self.warnings.append(
                     f"{header.path}: id {number} is {beat.name!r}, 1 in {beat.rate_factor} recorded, and elsewhere "
-                    f"{known.name!r}, 1 in {known.rate_factor}: the latter is used"
+                    f"{first.name!r}, 1 in {first.rate_factor}: the latter is used"
                 )
 
     def known_beats(self, rows: NDArray[np.void]) -> dict[int, Beat]:
@@ -188,7 +188,7 @@ def _row_filter(
     threads: Iterable[int] | None, ids: Iterable[int] | None
 ) -> Callable[[NDArray[np.void]], NDArray[np.bool_]]:
     """Return a function that selects rows of the threads and ids."""
-    wanted = {
+    selections = {
         name: np.array(sorted(set(values)), dtype=np.int64)
         for name, values in (("thread", threads), ("id", ids))
         if values is not None
@@ -196,7 +196,7 @@ def _row_filter(
 
     def keep(rows: NDArray[np.void]) -> NDArray[np.bool_]:
         mask = np.ones(len(rows), dtype=np.bool_)
-        for name, values in wanted.items():
+        for name, values in selections.items():
             mask &= np.isin(rows[name], values)
         return mask
 

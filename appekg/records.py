@@ -26,11 +26,11 @@ def parse(line: bytes) -> tuple[str, dict[str, Any] | None]:
         if len(text) > LONGEST:
             raise ValueError("longer than any line that is written")
         # Paths and arguments of programs may be in any encoding.
-        found = json.loads(text.decode("utf-8", "replace"), parse_constant=_no_constant)
-        found = _clean(found) if b"\\u" in text else found
+        fields = json.loads(text.decode("utf-8", "replace"), parse_constant=_no_constant)
+        fields = _clean(fields) if b"\\u" in text else fields
     except (ValueError, RecursionError):
-        found = None
-    return word.decode("ascii", "replace"), found if isinstance(found, dict) else None
+        fields = None
+    return word.decode("ascii", "replace"), fields if isinstance(fields, dict) else None
 
 
 def _clean(value: Any) -> Any:
@@ -59,12 +59,12 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def beat_of(found: dict[str, Any]) -> Beat | None:
+def beat_of(fields: dict[str, Any]) -> Beat | None:
     """Parse a `#beat` line; None if it is invalid."""
-    number, factor = whole(found.get("id")), whole(found.get("rate_factor", 1))
+    number, factor = whole(fields.get("id")), whole(fields.get("rate_factor", 1))
     if number is None or factor is None or not 1 <= factor < 2**32:
         return None
-    return Beat(number, text_of(found.get("name")) or None, factor)
+    return Beat(number, text_of(fields.get("name")) or None, factor)
 
 
 def metadata_of(line: bytes, where: str) -> dict[str, Any]:
@@ -74,26 +74,26 @@ def metadata_of(line: bytes, where: str) -> dict[str, Any]:
         AppekgError: this is not the first line of a heartbeat file.
         NewerFormatError: the format version is too new.
     """
-    word, found = parse(line)
-    if word != "appekg" or found is None or found.get("format") != "appekg":
+    word, fields = parse(line)
+    if word != "appekg" or fields is None or fields.get("format") != "appekg":
         raise AppekgError(f"{where}: not a heartbeat file (the first line is not an #appekg line)")
-    version = whole(found.get("version"))
+    version = whole(fields.get("version"))
     if version is None or version < 1:
-        raise AppekgError(f"{where}: format version {found.get('version')!r:.40} makes no sense")
+        raise AppekgError(f"{where}: format version {fields.get('version')!r:.40} makes no sense")
     if version > VERSION:
         raise NewerFormatError(f"{where}: format version {version} is newer than this reader's ({VERSION}): update it")
-    interval = found.get("interval_s")
+    interval = fields.get("interval_s")
     if isinstance(interval, bool) or not isinstance(interval, int | float) or not 1e-6 <= interval <= 1e9:
         interval = 1.0
-    return found | {
-        "app": text_of(found.get("app")) or "?",
-        "rank": whole(found.get("rank")),
-        "ranks": whole(found.get("ranks")),
+    return fields | {
+        "app": text_of(fields.get("app")) or "?",
+        "rank": whole(fields.get("rank")),
+        "ranks": whole(fields.get("ranks")),
         "interval_s": float(interval),
-        "start_unix_ns": whole(found.get("start_unix_ns"), 0),
-        "start_mono_ns": whole(found.get("start_mono_ns")),
-        "pair_ns": _cost(found.get("pair_ns")),
-        "skipped_ns": _cost(found.get("skipped_ns")),
+        "start_unix_ns": whole(fields.get("start_unix_ns"), 0),
+        "start_mono_ns": whole(fields.get("start_mono_ns")),
+        "pair_ns": _cost(fields.get("pair_ns")),
+        "skipped_ns": _cost(fields.get("skipped_ns")),
     }
 
 
@@ -121,17 +121,17 @@ class IntervalLine:
     fields: tuple[int | bool, ...]
 
 
-def interval_of(found: dict[str, Any]) -> IntervalLine | None:
+def interval_of(fields: dict[str, Any]) -> IntervalLine | None:
     """Parse an `#interval` line; None if it is invalid."""
-    number, rows = whole(found.get("interval")), whole(found.get("rows"))
-    start, end = whole(found.get("start_ns")), whole(found.get("end_ns"))
-    counters = [whole(found.get(name, 0)) for name in COUNTERS]
-    crc32 = _hexadecimal(found.get("crc32"))
+    number, rows = whole(fields.get("interval")), whole(fields.get("rows"))
+    start, end = whole(fields.get("start_ns")), whole(fields.get("end_ns"))
+    counters = [whole(fields.get(name, 0)) for name in COUNTERS]
+    crc32 = _hexadecimal(fields.get("crc32"))
     if number is None or rows is None or start is None or end is None or end < start or crc32 is None:
         return None
     if None in counters:
         return None
-    enabled = found.get("enabled", True) is not False
+    enabled = fields.get("enabled", True) is not False
     return IntervalLine(number, rows, crc32, (number, start, end, *(c or 0 for c in counters), enabled))
 
 

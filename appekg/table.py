@@ -96,9 +96,9 @@ def _text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _beats(known: Mapping[int, Beat]) -> dict[str, NDArray[Any]]:
+def _beats(beats_by_id: Mapping[int, Beat]) -> dict[str, NDArray[Any]]:
     """Return a row per id."""
-    beats = [known[number] for number in sorted(known)]
+    beats = [beats_by_id[number] for number in sorted(beats_by_id)]
     return {
         "id": np.array([beat.id for beat in beats], dtype=np.int64),
         "name": np.array([beat.name for beat in beats], dtype=object),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from incprof.analysis.uncounted.call_estimates import CallsSeen
+from incprof.analysis.uncounted.call_estimates import SampledCalls
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.evaluate import evaluate
@@ -86,7 +86,7 @@ def against_script(each: Side) -> float:
 def bounds(counted: IntervalProfile, guessed: IntervalProfile) -> IntArray:
     """Count functions with calls in both, those within bounds, those with an upper bound, and those of both, (4,)."""
     known = dict(zip((f.mangled for f in counted.functions), calls_of(counted), strict=True))
-    judge = CallsSeen(guessed).of(np.arange(guessed.n_intervals))
+    judge = SampledCalls(guessed).of(np.arange(guessed.n_intervals))
     out = np.zeros(4, dtype=np.int64)
     for index, function in enumerate(guessed.functions):
         true, seen = known.get(function.mangled, 0), judge(index)
@@ -106,7 +106,7 @@ def periods(counted: Side, guessed: Side) -> tuple[int, int]:
 
     A period is right if the implied calls are the counted ones, within 5 %.
     """
-    inclusive = np.asarray(CallsSeen(counted.profile).samples_inside().sum(axis=0)).ravel()
+    inclusive = np.asarray(SampledCalls(counted.profile).samples_inside().sum(axis=0)).ravel()
     calls, names = calls_of(counted.profile), [f.mangled for f in counted.profile.functions]
     long = {name: c for name, c, ticks in zip(names, calls, inclusive, strict=True) if c and ticks >= LASTS * c}
     implied: dict[str, float] = {}

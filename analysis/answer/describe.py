@@ -13,7 +13,7 @@ from incprof.analysis.phase_result import Counted, Counting, FunctionShare, Phas
 from incprof.analysis.sites.site_cover import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.analysis.thresholds import STEPS, StepOptions
-from incprof.analysis.uncounted.call_estimates import CallsSeen, calls_seen
+from incprof.analysis.uncounted.call_estimates import SampledCalls, sampled_calls
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import SPENT, WAITING, WORK, CallEstimate, spent_s
 
@@ -21,7 +21,7 @@ TOP_FUNCTIONS = 10
 
 
 def top_functions(
-    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, estimates: CallsSeen | None = None
+    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, estimates: SampledCalls | None = None
 ) -> tuple[FunctionShare, ...]:
     """Return the functions with the most self time in some intervals, largest first.
 
@@ -79,7 +79,7 @@ def describe_phases(
     seconds_by_kind = spent_s(profile)
     off = off_cpu_s(profile, seconds_by_kind)
     steps = find_steps(profile, labels, options)
-    estimates = calls_seen(profile)
+    estimates = sampled_calls(profile)
     phases = []
     for phase, choices in enumerate(sites):
         members = np.flatnonzero(labels == phase)

@@ -117,9 +117,9 @@ def explain_phases(profile: IntervalProfile, features: Features, result: PhaseRe
     """Describe each phase, and the phase most similar to it."""
     members = [np.flatnonzero(result.labels == phase.id) for phase in result.phases]
     centers = np.stack([features.x[m].mean(axis=0) for m in members])
-    alive = [phase.id for phase in result.phases if not phase.off_cpu]
+    active = [phase.id for phase in result.phases if not phase.off_cpu]
     return tuple(
-        _explain_phase(profile, features, members, centers, phase.id, [a for a in alive if a != phase.id])
+        _explain_phase(profile, features, members, centers, phase.id, [a for a in active if a != phase.id])
         if not phase.off_cpu
         else _waiting(features, members[phase.id], phase.id)
         for phase in result.phases
@@ -145,8 +145,8 @@ def _explain_phase(
         return PhaseEvidence(phase, None, None, (), typical, odd, times)
     nearest = min(others, key=lambda other: (round(float(((centers[other] - centers[phase]) ** 2).sum()), 12), other))
     gap = finite(separation(x, features.x[members[nearest]]))
-    apart = _differences(profile, features, centers[phase], centers[nearest])
-    return PhaseEvidence(phase, nearest, gap, apart, typical, odd, times)
+    differences = _differences(profile, features, centers[phase], centers[nearest])
+    return PhaseEvidence(phase, nearest, gap, differences, typical, odd, times)
 
 
 def _waiting(features: Features, members: IntArray, phase: int) -> PhaseEvidence:

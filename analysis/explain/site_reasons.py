@@ -49,25 +49,25 @@ class _Explainer:
         self._chooser, self._times, self._result, self._options = chooser, times, result, result.options.sites
         off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
         self._labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
-        self._found, self._sites = chooser.from_paths(times, self._labels, result.k)
+        self._shares, self._sites = chooser.from_paths(times, self._labels, result.k)
         self._here = np.arange(len(times.chains.parent)) > 0
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
         """Explain why a phase has a site."""
-        chosen = self._chosen(phase, site)
-        profile, times, chains = self._chooser.profile, self._times, chosen.chains
-        share = float(self._found.share[phase.id, chains].sum())
+        choice = self._chosen(phase, site)
+        profile, times, chains = self._chooser.profile, self._times, choice.chains
+        share = float(self._shares.share[phase.id, chains].sum())
         members = np.flatnonzero(self._labels == phase.id)
         called = _some(csr_array(profile.calls)[members], [site.index])
-        of_all = self._found.share[:, chains].sum()
+        of_all = self._shares.share[:, chains].sum()
         calls = float(times.calls[chains].sum())
         return SiteEvidence(
             heartbeat=site.heartbeat,
             function=site.function.name,
             kind=site.kind,
-            origin=chosen.origin,
+            origin=choice.origin,
             share=share,
-            at_least=at_least(share, float(self._found.inclusive[phase.id, 0])),
+            at_least=at_least(share, float(self._shares.inclusive[phase.id, 0])),
             specific=share / float(of_all) if of_all > 0 else 0.0,
             intervals=len(members),
             present=int((called | _some(times.inclusive[members], chains)).sum()),
@@ -76,8 +76,8 @@ class _Explainer:
             counted=bool(csr_array(profile.calls)[:, [site.index]].sum() > 0),
             call_s=_mean_s(times, chains),
             longest_s=longest_s(float(profile.end_s[-1] - profile.start_s[0]), self._options),
-            caller=self._caller(chosen),
-            callee=self._callee(chosen),
+            caller=self._caller(choice),
+            callee=self._callee(choice),
             runner_up=self._runner_up(phase, site),
         )
 
@@ -88,62 +88,62 @@ class _Explainer:
                 return _Chosen(phase, site, np.array(own.chains, dtype=np.int64), own.origin)
         first = self._times.chains.outermost()
         chains = first[self._times.chains.function[first] == site.index]
-        silent = not self._found.inclusive[phase.id, 0] > 0
-        return _Chosen(phase, site, chains, "waiting" if silent else "instead")
+        is_waiting = not self._shares.inclusive[phase.id, 0] > 0
+        return _Chosen(phase, site, chains, "waiting" if is_waiting else "instead")
 
-    def _caller(self, chosen: _Chosen) -> CallerEvidence | None:
+    def _caller(self, choice: _Chosen) -> CallerEvidence | None:
         """Return the main caller of a site, and why that is not a site itself; None outside the program."""
-        profile, tree, ticks = self._chooser.profile, self._times.chains, self._found.inclusive[chosen.phase.id]
-        parents = tree.parent[chosen.chains]
-        caller = _heaviest(tree.function[parents], ticks[chosen.chains])
+        profile, tree, ticks = self._chooser.profile, self._times.chains, self._shares.inclusive[choice.phase.id]
+        parents = tree.parent[choice.chains]
+        caller = _heaviest(tree.function[parents], ticks[choice.chains])
         if caller is None:
             return None
         above = np.unique(parents[tree.function[parents] == caller])
         return CallerEvidence(
             function=profile.functions[caller].name,
-            why_not=self._why_not_caller(chosen, above),
+            why_not=self._why_not_caller(choice, above),
             call_s=_mean_s(self._times, above),
-            share=float(self._found.share[chosen.phase.id, above].sum()),
-            is_site=any(site.index == caller for site in chosen.phase.sites),
+            share=float(self._shares.share[choice.phase.id, above].sum()),
+            is_site=any(site.index == caller for site in choice.phase.sites),
         )
 
-    def _why_not_caller(self, chosen: _Chosen, above: IntArray) -> NotCaller:
-        limit = self._found.limit
+    def _why_not_caller(self, choice: _Chosen, above: IntArray) -> NotCaller:
+        limit = self._shares.limit
         if limit.long[above].any():
             return "lasts on"
-        if chosen.origin == "apart":
+        if choice.origin == "apart":
             return "in other phases"
         return "too short" if limit.short[above].any() else "cannot be had"
 
-    def _callee(self, chosen: _Chosen) -> CalleeEvidence | None:
+    def _callee(self, choice: _Chosen) -> CalleeEvidence | None:
         """Return the function that has most of what a site calls; None if it calls nothing of the program."""
-        tree, ticks = self._times.chains, self._found.inclusive[chosen.phase.id]
-        below = np.flatnonzero(np.isin(tree.parent, chosen.chains) & self._here)
+        tree, ticks = self._times.chains, self._shares.inclusive[choice.phase.id]
+        below = np.flatnonzero(np.isin(tree.parent, choice.chains) & self._here)
         callee = _heaviest(tree.function[below], ticks[below])
         if callee is None:
             return None
         chains = below[tree.function[below] == callee]
-        own = float(ticks[chosen.chains].sum())
+        own = float(ticks[choice.chains].sum())
         return CalleeEvidence(
             function=self._chooser.profile.functions[callee].name,
-            why_not=self._why_not_callee(chosen, chains),
+            why_not=self._why_not_callee(choice, chains),
             share=float(ticks[chains].sum()) / own if own > 0 else 0.0,
             call_s=_mean_s(self._times, chains),
         )
 
-    def _why_not_callee(self, chosen: _Chosen, chains: IntArray) -> NotCallee:
-        if chosen.site.kind == "body":
+    def _why_not_callee(self, choice: _Chosen, chains: IntArray) -> NotCallee:
+        if choice.site.kind == "body":
             return "lower"
         if self._times.unsure[chains].any():
             return "unknown rate"
-        return "too short" if self._found.limit.short[chains].any() else "too little"
+        return "too short" if self._shares.limit.short[chains].any() else "too little"
 
     def _runner_up(self, phase: Phase, site: Site) -> RunnerUp | None:
         """Return the largest site that the phase would have if one were excluded; None if there is none."""
-        known = {(other.index, other.kind) for other in phase.sites}
+        present = {(other.index, other.kind) for other in phase.sites}
         _, others = self._chooser.from_paths(self._times, self._labels, self._result.k, {(site.index, site.kind)})
         for other in others[phase.id]:
-            if other.key not in known:
+            if other.key not in present:
                 return RunnerUp(self._chooser.profile.functions[other.function].name, other.kind, other.share)
         return None
 
@@ -155,17 +155,17 @@ def _some(matrix: csr_array, columns: Sequence[int] | IntArray) -> np.ndarray:
 
 def _heaviest(function: IntArray, ticks: FloatArray) -> int | None:
     """Return the function with most ticks; None where no function has any."""
-    known = (function >= 0) & (ticks > 0)
-    if not known.any():
+    resolved = (function >= 0) & (ticks > 0)
+    if not resolved.any():
         return None
-    return int(np.argmax(np.bincount(function[known].astype(np.int64), weights=ticks[known])))
+    return int(np.argmax(np.bincount(function[resolved].astype(np.int64), weights=ticks[resolved])))
 
 
 def _mean_s(times: ChainTimes, chains: IntArray) -> float | None:
     """Return the mean duration of the calls of some call paths, seconds; None if no call is known."""
-    known = chains[times.calls[chains] > 0]
-    calls = float(times.calls[known].sum())
-    return float((times.seconds[known] * times.calls[known]).sum()) / calls if calls > 0 else None
+    counted = chains[times.calls[chains] > 0]
+    calls = float(times.calls[counted].sum())
+    return float((times.seconds[counted] * times.calls[counted]).sum()) / calls if calls > 0 else None
 
 
 # Explain sites without call paths: presence in the intervals of a phase, and the runner-up.
@@ -177,8 +177,8 @@ class SelfTimeExplainer:
     def __init__(self, chooser: SiteChooser, result: PhaseResult):
         profile, act = chooser.profile, chooser.activity
         self._profile, self._chooser, self._result = profile, chooser, result
-        self._found = None if act.literal else presence(profile, act, result.labels, result.k)
-        self._there = csc_array(act.active if self._found is None else self._found.there)
+        self._presence = None if act.literal else presence(profile, act, result.labels, result.k)
+        self._there = csc_array(act.active if self._presence is None else self._presence.there)
         self._calls = csc_array(act.calls)
         self._own = csc_array(profile.self_s)
 
@@ -212,17 +212,17 @@ class SelfTimeExplainer:
 
     def _runner_up(self, phase: Phase, site: Site, members: IntArray) -> RunnerUp | None:
         """Return the first site that would replace a given one and is not chosen already; None if there is none."""
-        known = {(other.index, other.kind) for other in phase.sites}
+        present = {(other.index, other.kind) for other in phase.sites}
         for choice in self._choose(phase.id, members, {(site.index, site.kind)}):
-            if (choice.function, choice.kind) not in known:
+            if (choice.function, choice.kind) not in present:
                 part = choice.covered / max(len(members), 1)
                 return RunnerUp(self._profile.functions[choice.function].name, choice.kind, part)
         return None
 
     def _choose(self, phase: int, members: IntArray, excluded: Set[tuple[int, str]]) -> Sequence[Choice]:
         """Choose a phase's sites again, without the excluded ones."""
-        if self._found is not None:
-            return sites_by_cover(self._chooser.activity, self._found, members, phase, excluded)
+        if self._presence is not None:
+            return sites_by_cover(self._chooser.activity, self._presence, members, phase, excluded)
         return self._chooser.by_self_time(members, excluded)
 
 

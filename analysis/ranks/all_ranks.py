@@ -23,7 +23,7 @@ from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.time_use import IO, MPI, WORK
 
 
-def said_of_ranks(
+def compare_ranks(
     summaries: Sequence[RankSummary],
     labels: Sequence[RankLabels],
     parts: Sequence[Part],
@@ -43,7 +43,7 @@ def said_of_ranks(
         interval_s: length of an interval.
     """
     ranks = tuple(summary.rank for summary in summaries)
-    spent, wall = times_of(summaries, labels, k)
+    seconds_by_kind, wall = times_of(summaries, labels, k)
     offset, rate, clocks = aligned(summaries, labels, interval_s)
     groups, outliers = groups_of(summaries, labels, wall)
     return RanksResult(
@@ -53,10 +53,10 @@ def said_of_ranks(
         offset_s=offset,
         rate=rate,
         agreement=agreement(on_bins(labels, offset, rate, bins_of(labels, offset, rate))),
-        spent=spent,
+        spent=seconds_by_kind,
         wall_s=wall,
-        phases=balance(ranks, spent, wall, rate_hz),
-        stragglers=stragglers(summaries, labels, spent, wall, rate_hz),
+        phases=balance(ranks, seconds_by_kind, wall, rate_hz),
+        stragglers=stragglers(summaries, labels, seconds_by_kind, wall, rate_hz),
         groups=groups,
         outliers=outliers,
         clocks=clocks,
@@ -87,23 +87,25 @@ MOST_WHY = 3
 
 def times_of(summaries: Sequence[RankSummary], labels: Sequence[RankLabels], k: int) -> tuple[FloatArray, FloatArray]:
     """Sum the seconds of every rank by phase, no phase last: (r, k + 1, len(TIMES)); wall time (r, k + 1)."""
-    spent, wall = np.zeros((len(summaries), k + 1, len(TIMES))), np.zeros((len(summaries), k + 1))
+    seconds_by_kind, wall = np.zeros((len(summaries), k + 1, len(TIMES))), np.zeros((len(summaries), k + 1))
     for place, (summary, own) in enumerate(zip(summaries, labels, strict=True)):
-        np.add.at(spent[place], own.label, summary.pieces.spent)
+        np.add.at(seconds_by_kind[place], own.label, summary.pieces.seconds_by_kind)
         np.add.at(wall[place], own.label, own.end_s - own.start_s)
-    return spent, wall
+    return seconds_by_kind, wall
 
 
-def worked_s(spent: FloatArray) -> FloatArray:
-    """Return the seconds of work, (r, k). spent: (r, k, len(TIMES))."""
-    result: FloatArray = spent[:, :, list(WORKS)].sum(axis=2)
+def worked_s(seconds_by_kind: FloatArray) -> FloatArray:
+    """Return the seconds of work, (r, k). seconds_by_kind: (r, k, len(TIMES))."""
+    result: FloatArray = seconds_by_kind[:, :, list(WORKS)].sum(axis=2)
     return result
 
 
-def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray, rate_hz: float) -> tuple[PhaseBalance, ...]:
+def balance(
+    ranks: Sequence[int], seconds_by_kind: FloatArray, wall_s: FloatArray, rate_hz: float
+) -> tuple[PhaseBalance, ...]:
     """Compute the balance of each phase over the ranks that enter it. spent, wall_s: as times_of returns them."""
-    work, mpi, out = worked_s(spent), spent[:, :, MPI], []
-    for phase in range(spent.shape[1] - 1):
+    work, mpi, out = worked_s(seconds_by_kind), seconds_by_kind[:, :, MPI], []
+    for phase in range(seconds_by_kind.shape[1] - 1):
         there = wall_s[:, phase] > 0
         wall, busy, waiting = (_spread(times[there, phase]) for times in (wall_s, work, mpi))
         slowest = ranks[int(np.argmax(work[:, phase]))]
@@ -122,7 +124,7 @@ def _spread(values: FloatArray) -> Spread:
 def stragglers(
     summaries: Sequence[RankSummary],
     labels: Sequence[RankLabels],
-    spent: FloatArray,
+    seconds_by_kind: FloatArray,
     wall_s: FloatArray,
     rate_hz: float,
 ) -> tuple[Straggler, ...]:
@@ -131,20 +133,20 @@ def stragglers(
     Args:
         summaries: of the ranks.
         labels: the same ranks in the phases of all.
-        spent: as times_of returns it.
+        seconds_by_kind: as times_of returns it.
         wall_s: likewise.
         rate_hz: samples per second.
     """
-    found, work = [], worked_s(spent)
+    out, work = [], worked_s(seconds_by_kind)
     for phase in range(work.shape[1] - 1):
         peers = _peers(wall_s[:, phase])
-        beyond, usual, sigma = _beyond(work[peers, phase], rate_hz)
-        for place in peers[beyond].tolist():
+        is_outlier, usual, sigma = _outliers(work[peers, phase], rate_hz)
+        for place in peers[is_outlier].tolist():
             seconds = float(work[place, phase])
-            others = peers[~beyond]
+            others = peers[~is_outlier]
             why = _more_in(summaries, labels, phase, place, others[evenly(len(others), TELL)], rate_hz)
-            found.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
-    return tuple(sorted(found, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
+            out.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
+    return tuple(sorted(out, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
 
 
 def _peers(wall_s: FloatArray) -> IntArray:
@@ -154,7 +156,7 @@ def _peers(wall_s: FloatArray) -> IntArray:
     return np.flatnonzero(there & (wall_s >= HALF * usual))
 
 
-def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
+def _outliers(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
     """Return the ranks beyond their peers, (r,), none if there are many; the usual value and its scatter, seconds."""
     none, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
     if len(seconds) < PEERS or not usual > 0:
@@ -162,8 +164,8 @@ def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, floa
     spread = float(np.median(np.abs(seconds - usual))) / NORMAL
     counting = float(np.sqrt(usual / rate_hz + 1.0 / rate_hz**2))
     sigma, more = max(spread, counting), seconds - usual
-    beyond: BoolArray = (more > (SIGMAS + OF_FEW / len(seconds)) * sigma) & (more > LEAST * usual)
-    return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else none), usual, sigma
+    is_outlier: BoolArray = (more > (SIGMAS + OF_FEW / len(seconds)) * sigma) & (more > LEAST * usual)
+    return (is_outlier if is_outlier.sum() <= max(1, int(FEW * len(seconds))) else none), usual, sigma
 
 
 def _more_in(
@@ -189,8 +191,8 @@ def _seconds_in(
     summary: RankSummary, labels: RankLabels, phase: int, rate_hz: float
 ) -> dict[tuple[str, str], tuple[str, float]]:
     """Return the seconds of each function in a phase of a rank, by its key, with its name."""
-    stretches = np.unique(summary.pieces.stretch[(labels.label == phase) & (summary.pieces.stretch >= 0)])
-    seconds = summary.mix.own[stretches].sum(axis=0) / rate_hz
+    segments = np.unique(summary.pieces.segment[(labels.label == phase) & (summary.pieces.segment >= 0)])
+    seconds = summary.mix.own[segments].sum(axis=0) / rate_hz
     rows = zip(summary.mix.keys, summary.mix.names, seconds.tolist(), strict=True)
     return {key: (name, value) for key, name, value in rows}
 
@@ -214,8 +216,8 @@ LATE_S, LATE_TIMES = 1.0, 8.0
 
 def starts(summaries: Sequence[RankSummary]) -> FloatArray:
     """Return the start of each rank, (r,) seconds after the first, by their nodes' clocks; 0 if unknown."""
-    known = [summary.start_unix_ns for summary in summaries if summary.start_unix_ns is not None]
-    first = min(known, default=0)
+    start_times = [summary.start_unix_ns for summary in summaries if summary.start_unix_ns is not None]
+    first = min(start_times, default=0)
     return np.array([0.0 if s.start_unix_ns is None else (s.start_unix_ns - first) * 1e-9 for s in summaries])
 
 
@@ -274,7 +276,7 @@ def _middle(tables: Sequence[dict[tuple[int, int, int], float]]) -> dict[tuple[i
     for table in tables:
         for key, at in table.items():
             every.setdefault(key, []).append(at)
-    return {key: float(np.median(found)) for key, found in every.items() if 2 * len(found) > len(tables)}
+    return {key: float(np.median(times)) for key, times in every.items() if 2 * len(times) > len(tables)}
 
 
 def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> Clock | None:
@@ -282,25 +284,25 @@ def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> 
 
     usual, own: (m,) times of changes of phase, of all nodes and its own.
     """
-    apart = own - usual
-    if len(apart) < ENOUGH:
+    difference = own - usual
+    if len(difference) < ENOUGH:
         return None
-    before = float(np.median(np.abs(apart)))
-    late, drift = float(np.median(apart)), 0.0
-    rest = apart - late
-    if len(apart) >= FOR_DRIFT:
+    before = float(np.median(np.abs(difference)))
+    late, drift = float(np.median(difference)), 0.0
+    residual = difference - late
+    if len(difference) >= FOR_DRIFT:
         # The median of the slopes of all pairs (Theil 1950, Sen 1968).
-        one, other = np.triu_indices(len(apart), 1)
-        far = np.abs(usual[other] - usual[one]) > interval_s
-        slopes = (apart[other] - apart[one])[far] / (usual[other] - usual[one])[far]
-        slope = float(np.median(slopes)) if far.any() else 0.0
-        level = float(np.median(apart - slope * usual))
-        if np.median(np.abs(apart - level - slope * usual)) < 0.5 * np.median(np.abs(rest)):
-            late, drift, rest = level, slope, apart - level - slope * usual
-    after = float(np.median(np.abs(rest)))
+        one, other = np.triu_indices(len(difference), 1)
+        is_far = np.abs(usual[other] - usual[one]) > interval_s
+        slopes = (difference[other] - difference[one])[is_far] / (usual[other] - usual[one])[is_far]
+        slope = float(np.median(slopes)) if is_far.any() else 0.0
+        level = float(np.median(difference - slope * usual))
+        if np.median(np.abs(difference - level - slope * usual)) < 0.5 * np.median(np.abs(residual)):
+            late, drift, residual = level, slope, difference - level - slope * usual
+    after = float(np.median(np.abs(residual)))
     if before < INTERVALS * interval_s or before < IMPROVED * after:
         return None
-    return Clock(host, late, drift, len(apart), before, after)
+    return Clock(host, late, drift, len(difference), before, after)
 
 
 def late_ranks(

@@ -84,8 +84,8 @@ def explains(
 
     The difference itself is tested, not its lower bound: otherwise a phase of few samples would explain anything.
     """
-    score, apart = differences(counts, np.maximum(total, 1e-9), modes, np.maximum(of_modes, 1e-9), scatter)
-    same: BoolArray = np.all((apart < OTHER) | (score <= options.surely), axis=1)
+    score, difference = differences(counts, np.maximum(total, 1e-9), modes, np.maximum(of_modes, 1e-9), scatter)
+    same: BoolArray = np.all((difference < OTHER) | (score <= options.surely), axis=1)
     return same
 
 
@@ -113,8 +113,8 @@ def _mixed(
 def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) -> BoolArray:
     """Return which segments, (s,), match a part that is too short for a phase, but are too long for that."""
     length = summary.pieces.end - summary.pieces.first
-    stretch = summary.pieces.stretch
-    size = np.bincount(stretch[stretch >= 0], weights=length[stretch >= 0], minlength=len(best))
+    segment = summary.pieces.segment
+    size = np.bincount(segment[segment >= 0], weights=length[segment >= 0], minlength=len(best))
     of_mode = np.bincount(best, weights=size, minlength=len(modes.label))
     long: BoolArray = (modes.short >= 0) & (of_mode >= TWICE * least * length.sum())
     return long[best] if len(long) else np.zeros(len(best), dtype=np.bool_)
@@ -123,10 +123,10 @@ def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) 
 def _by_segment(summary: RankSummary, modes: Modes, mode: IntArray, episode: float) -> RankLabels:
     """Give the pieces of a rank the phases of their segments. mode: (s,) of each segment, -1 for none."""
     pieces = summary.pieces
-    of_piece = np.where(pieces.stretch >= 0, np.append(mode, -1)[np.maximum(pieces.stretch, -1)], -1)
-    label = _filled(np.append(modes.label, -1)[of_piece], pieces.stretch, pieces.end - pieces.first, episode)
+    of_piece = np.where(pieces.segment >= 0, np.append(mode, -1)[np.maximum(pieces.segment, -1)], -1)
+    label = _filled(np.append(modes.label, -1)[of_piece], pieces.segment, pieces.end - pieces.first, episode)
     if modes.off_cpu is not None:
-        label[pieces.stretch == IDLE] = modes.off_cpu
+        label[pieces.segment == IDLE] = modes.off_cpu
     return _labels(summary, label, of_piece)
 
 
@@ -149,7 +149,7 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
     """Build the labels of a rank. label, mode: (g,) of its pieces."""
     pieces = summary.pieces
     length = pieces.end - pieces.first
-    strange = (pieces.stretch >= 0) & (mode < 0)
+    strange = (pieces.segment >= 0) & (mode < 0)
     return RankLabels(
         rank=summary.rank,
         first=pieces.first,
@@ -167,15 +167,15 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
     )
 
 
-def _filled(label: IntArray, stretch: IntArray, length: IntArray, episode: float) -> IntArray:
+def _filled(label: IntArray, segment: IntArray, length: IntArray, episode: float) -> IntArray:
     """Assign gaps that are too short for an episode, and steps that interrupt a phase, to the phase around them."""
     out, short = label.copy(), max(episode * length.sum(), 1.0)
-    known = np.flatnonzero(label >= 0)
-    for left, right in zip(known[:-1].tolist(), known[1:].tolist(), strict=True):
+    assigned = np.flatnonzero(label >= 0)
+    for left, right in zip(assigned[:-1].tolist(), assigned[1:].tolist(), strict=True):
         between = slice(left + 1, right)
         # Intervals without samples are not counted: the rank did not get its processor.
         if right > left + 1 and label[left] == label[right]:
-            busy = stretch[between] != IDLE
+            busy = segment[between] != IDLE
             if length[between][busy].sum() <= short:
                 out[between][busy] = label[left]
     return out
@@ -258,13 +258,13 @@ def likelihood(
     whole = np.maximum(of_modes, 1e-9)
     share = modes / whole[:, None]
     use = np.flatnonzero(np.ptp(share, axis=0) >= TELLS)
-    known = np.minimum(whole, KNOWN)[:, None]
-    here = share[:, use] * known + PRIOR
-    rest = np.maximum(1.0 - share[:, use], 0.0) * known + PRIOR
+    confident = np.minimum(whole, KNOWN)[:, None]
+    here = share[:, use] * confident + PRIOR
+    other_share = np.maximum(1.0 - share[:, use], 0.0) * confident + PRIOR
     own = counts[:, use] / scatter[use]
     other = np.maximum(total[:, None] - counts[:, use], 0.0) / scatter[use]
     out = np.empty((len(counts), len(modes)))
     for mode in range(len(modes)):
-        a, b = here[mode], rest[mode]
+        a, b = here[mode], other_share[mode]
         out[:, mode] = (betaln(own + a, other + b) - betaln(a, b)).sum(axis=1)
     return out

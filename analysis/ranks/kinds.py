@@ -29,7 +29,7 @@ NEARLY = 0.99
 
 
 @dataclass(frozen=True)
-class _Stretches:
+class _Segments:
     """The segments of all ranks on the same columns.
 
     Attributes:
@@ -51,8 +51,8 @@ def first_part(summaries: Sequence[RankSummary], options: PhaseOptions) -> Part:
     """Return the rank that phases are found in first: it does most of what ranks do, and in typical amounts."""
     if len(summaries) == 1:
         return Part(summaries[0].rank)
-    all_of = _together(summaries)
-    table = _time_by_kind(all_of, _kinds(all_of, options), len(summaries))
+    all_segments = _join_segments(summaries)
+    table = _time_by_kind(all_segments, _kinds(all_segments, options), len(summaries))
     part = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-9)
     done = part > 0
     usual = np.array([np.median(column[there]) for column, there in zip(part.T, done.T, strict=True)])
@@ -60,11 +60,11 @@ def first_part(summaries: Sequence[RankSummary], options: PhaseOptions) -> Part:
     good = np.flatnonzero(covers >= NEARLY * covers.max(initial=0.0)).tolist()
     # Numbers of ranks decide only between ranks that are the same.
     middle = np.median(part, axis=0)
-    far = np.round(np.abs(part[good] - middle).sum(axis=1), 9)
+    distance = np.round(np.abs(part[good] - middle).sum(axis=1), 9)
     exact = [_digest(summaries[place]) for place in good]
     # A rank that separates more kinds of work precedes one that mixes them.
     kinds = done.sum(axis=1)[good]
-    order = sorted(range(len(good)), key=lambda at: (far[at], -kinds[at], exact[at], summaries[good[at]].rank))
+    order = sorted(range(len(good)), key=lambda at: (distance[at], -kinds[at], exact[at], summaries[good[at]].rank))
     return Part(summaries[good[order[0]]].rank)
 
 
@@ -79,53 +79,53 @@ def more_parts(
         room: most parts.
         options: thresholds: a part that is too short for a phase is left out.
     """
-    wanted = [
+    unexplained = [
         own if _enough(summary, own, options) else np.zeros_like(own)
         for summary, own in zip(summaries, strange, strict=True)
     ]
-    all_of, left = _together(summaries), np.concatenate(wanted)
+    all_segments, left = _join_segments(summaries), np.concatenate(unexplained)
     out: list[Part] = []
     while left.any() and len(out) < room:
-        time = np.bincount(all_of.rank[left], weights=all_of.seconds[left], minlength=len(summaries))
+        time = np.bincount(all_segments.rank[left], weights=all_segments.seconds[left], minlength=len(summaries))
         rank = min(
             np.flatnonzero(time >= time.max()).tolist(), key=lambda r: (_digest(summaries[r]), summaries[r].rank)
         )
-        mine = left & (all_of.rank == rank)
-        out.append(Part(summaries[rank].rank, _spans(summaries[rank], mine[all_of.rank == rank])))
-        longest = np.flatnonzero(mine)[np.argsort(-all_of.total[mine], kind="stable")]
+        of_rank = left & (all_segments.rank == rank)
+        out.append(Part(summaries[rank].rank, _spans(summaries[rank], of_rank[all_segments.rank == rank])))
+        longest = np.flatnonzero(of_rank)[np.argsort(-all_segments.total[of_rank], kind="stable")]
         for one in longest[:MOST_TOLD].tolist():
-            rest = np.flatnonzero(left)
+            remaining = np.flatnonzero(left)
             same = explains(
-                all_of.counts[rest], all_of.total[rest], all_of.counts[[one]], all_of.total[[one]],
-                all_of.scatter, options,
+                all_segments.counts[remaining], all_segments.total[remaining],
+                all_segments.counts[[one]], all_segments.total[[one]], all_segments.scatter, options,
             )  # fmt: skip
-            left[rest[same]] = False
-        left &= ~mine
+            left[remaining[same]] = False
+        left &= ~of_rank
     return out
 
 
 def waiting_part(summaries: Sequence[RankSummary]) -> Part | None:
     """Return the waiting of the rank that waits longest, of those with a phase of waiting; None without any."""
-    found = [summary for summary in summaries if summary.waits]
-    if not found:
+    waiting = [summary for summary in summaries if summary.waits]
+    if not waiting:
         return None
-    longest = min(found, key=lambda summary: (-_idle_s(summary), _digest(summary), summary.rank))
+    longest = min(waiting, key=lambda summary: (-_idle_s(summary), _digest(summary), summary.rank))
     pieces = longest.pieces
-    use = pieces.stretch == IDLE
+    use = pieces.segment == IDLE
     return Part(longest.rank, tuple(zip(pieces.start_s[use].tolist(), pieces.end_s[use].tolist(), strict=True)))
 
 
 def _idle_s(summary: RankSummary) -> float:
     """Return the waiting time of a rank, seconds."""
     pieces = summary.pieces
-    return float((pieces.end_s - pieces.start_s)[pieces.stretch == IDLE].sum())
+    return float((pieces.end_s - pieces.start_s)[pieces.segment == IDLE].sum())
 
 
-def _together(summaries: Sequence[RankSummary]) -> _Stretches:
+def _join_segments(summaries: Sequence[RankSummary]) -> _Segments:
     """Concatenate the segments of all ranks."""
     columns = columns_of([summary.mix for summary in summaries])
     scatter = np.maximum.reduce([columns.scatter(summary.mix, summary.scatter) for summary in summaries])
-    return _Stretches(
+    return _Segments(
         np.vstack([columns.counts(summary.mix) for summary in summaries]),
         np.concatenate([summary.mix.total for summary in summaries]),
         scatter,
@@ -137,9 +137,9 @@ def _together(summaries: Sequence[RankSummary]) -> _Stretches:
 def _seconds(summary: RankSummary) -> FloatArray:
     """Return the length of each segment of a rank, seconds, (s,)."""
     pieces = summary.pieces
-    use = pieces.stretch >= 0
+    use = pieces.segment >= 0
     length = (pieces.end_s - pieces.start_s)[use]
-    seconds = np.bincount(pieces.stretch[use], weights=length, minlength=len(summary.mix.total))
+    seconds = np.bincount(pieces.segment[use], weights=length, minlength=len(summary.mix.total))
     return np.asarray(seconds, dtype=np.float64)
 
 
@@ -151,28 +151,30 @@ def _enough(summary: RankSummary, which: BoolArray, options: PhaseOptions) -> bo
 def _spans(summary: RankSummary, which: BoolArray) -> tuple[tuple[float, float], ...]:
     """Return the times at which a rank is in some of its segments, (s,)."""
     pieces = summary.pieces
-    use = (pieces.stretch >= 0) & which[np.maximum(pieces.stretch, 0)]
+    use = (pieces.segment >= 0) & which[np.maximum(pieces.segment, 0)]
     return tuple(zip(pieces.start_s[use].tolist(), pieces.end_s[use].tolist(), strict=True))
 
 
-def _kinds(all_of: _Stretches, options: PhaseOptions) -> IntArray:
+def _kinds(all_segments: _Segments, options: PhaseOptions) -> IntArray:
     """Return the kind of each segment, (s,), -1 for rare ones: segments like the longest of their kind."""
-    out = np.full(len(all_of.total), -1, dtype=np.int64)
+    out = np.full(len(all_segments.total), -1, dtype=np.int64)
     # The order depends on the contents of the segments alone.
-    order = np.lexsort((all_of.seconds, *all_of.counts.T, all_of.total))[::-1]
+    order = np.lexsort((all_segments.seconds, *all_segments.counts.T, all_segments.total))[::-1]
     for kind in range(MOST_KINDS):
-        rest = order[out[order] < 0]
-        if not len(rest):
+        remaining = order[out[order] < 0]
+        if not len(remaining):
             break
-        head = np.broadcast_to(all_of.counts[rest[0]], (len(rest), all_of.counts.shape[1]))
-        total = np.full(len(rest), all_of.total[rest[0]])
-        apart = _apart(head, total, all_of.counts[rest], all_of.total[rest], all_of.scatter, options)
-        apart[0] = 0.0
-        out[rest[apart < 1.0]] = kind
+        head = np.broadcast_to(all_segments.counts[remaining[0]], (len(remaining), all_segments.counts.shape[1]))
+        total = np.full(len(remaining), all_segments.total[remaining[0]])
+        distance = _distance(
+            head, total, all_segments.counts[remaining], all_segments.total[remaining], all_segments.scatter, options
+        )
+        distance[0] = 0.0
+        out[remaining[distance < 1.0]] = kind
     return out
 
 
-def _apart(
+def _distance(
     head: FloatArray,
     head_total: FloatArray,
     counts: FloatArray,
@@ -183,17 +185,19 @@ def _apart(
     """Return how different segments are, (s,), as how_different does; 0 where no function differs enough."""
     out = np.zeros(len(counts))
     share = np.abs(head / np.maximum(head_total, 1e-9)[:, None] - counts / np.maximum(total, 1e-9)[:, None])
-    look = np.flatnonzero(share.max(axis=1, initial=0.0) >= options.named)
-    if len(look):
-        out[look] = how_different(head[look], head_total[look], counts[look], total[look], scatter, options)
+    relevant = np.flatnonzero(share.max(axis=1, initial=0.0) >= options.named)
+    if len(relevant):
+        out[relevant] = how_different(
+            head[relevant], head_total[relevant], counts[relevant], total[relevant], scatter, options
+        )
     return out
 
 
-def _time_by_kind(all_of: _Stretches, kind: IntArray, ranks: int) -> FloatArray:
+def _time_by_kind(all_segments: _Segments, kind: IntArray, ranks: int) -> FloatArray:
     """Return the seconds of each rank in each kind, (r, h)."""
     out = np.zeros((ranks, int(kind.max(initial=-1)) + 1))
     use = kind >= 0
-    np.add.at(out, (all_of.rank[use], kind[use]), all_of.seconds[use])
+    np.add.at(out, (all_segments.rank[use], kind[use]), all_segments.seconds[use])
     return out
 
 

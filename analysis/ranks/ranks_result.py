@@ -45,18 +45,18 @@ class Pieces:
     Attributes:
         first: (g,) the first interval.
         end: (g,) one past the last interval.
-        stretch: (g,) the segment; WAY and IDLE for none.
+        segment: (g,) the segment; WAY and IDLE for none.
         start_s: (g,) seconds since the start of the rank's run.
         end_s: (g,) likewise.
-        spent: (g, len(TIMES)) seconds.
+        seconds_by_kind: (g, len(TIMES)) seconds.
     """
 
     first: IntArray
     end: IntArray
-    stretch: IntArray
+    segment: IntArray
     start_s: FloatArray
     end_s: FloatArray
-    spent: FloatArray
+    seconds_by_kind: FloatArray
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Clock:
         host: the node.
         late_s: seconds that it is ahead at its start.
         drift: seconds gained per second.
-        borders: number of changes of phase used.
+        boundaries: number of changes of phase used.
         before_s: median distance from those of other nodes before the correction, seconds.
         after_s: after the correction.
     """
@@ -299,7 +299,7 @@ class Clock:
     host: str
     late_s: float
     drift: float
-    borders: int
+    boundaries: int
     before_s: float
     after_s: float
 

@@ -19,13 +19,13 @@ from incprof.analysis.ranks.ranks_result import Modes, RankLabels
 from incprof.analysis.segment_sums import Sums
 from incprof.analysis.sites.site_cover import activity
 from incprof.analysis.thresholds import Options
-from incprof.analysis.uncounted.call_estimates import calls_seen
+from incprof.analysis.uncounted.call_estimates import sampled_calls
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.time_use import SPENT, CallEstimate, spent_s, tree_ticks
 
 
-def told_of(
-    profile: IntervalProfile, own: RankLabels, modes: Modes, result: PhaseResult, asked: int | None
+def relabelled_result(
+    profile: IntervalProfile, own: RankLabels, modes: Modes, result: PhaseResult, requested_k: int | None
 ) -> PhaseResult:
     """Return the answer for a rank.
 
@@ -34,15 +34,15 @@ def told_of(
         own: the rank in the phases of all.
         modes: of the phases.
         result: the phases, in the run that they were found in.
-        asked: number of phases requested; None if none was.
+        requested_k: number of phases requested; None if none was.
     """
     if result.method == "robust":
         profile = with_estimated_paths(profile)
     labels = own.of_intervals(own.label)
     cluster = np.append(modes.cluster, -1)[own.mode]
-    wall, spent = profile.end_s - profile.start_s, spent_s(profile)
-    times = np.column_stack([spent, off_cpu_s(profile, spent)])
-    seen = calls_seen(profile)
+    wall, seconds_by_kind = profile.end_s - profile.start_s, spent_s(profile)
+    times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
+    estimates = sampled_calls(profile)
     no_calls = None if profile.counted else CallEstimate(0, 0.0)
 
     shares = SiteShares(profile, literal=result.method == "paper")
@@ -57,7 +57,7 @@ def told_of(
             app_pct=pct,
             seconds=whole,
             # A rank that never enters the phase shows its functions from other ranks.
-            functions=top_functions(profile, members, estimates=seen)
+            functions=top_functions(profile, members, estimates=estimates)
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
             sites=shares.of_sites(phase.sites, members, pct),
             steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
@@ -72,14 +72,14 @@ def told_of(
         labels=labels,
         clusters=own.of_intervals(cluster),
         phases=tuple(map(phase_of, result.phases)),
-        borders=_borders(profile, labels, result.options),
+        borders=_boundaries(profile, labels, result.options),
         short=_short(own, modes, result),
         stages=None,
-        spent=mostly(spent, wall),
+        spent=mostly(seconds_by_kind, wall),
         warnings=tuple(
             warnings_of(
                 profile,
-                asked,
+                requested_k,
                 result.k,
                 labels,
                 result.options,
@@ -89,27 +89,27 @@ def told_of(
     )
 
 
-def _borders(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Border, ...]:
+def _boundaries(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Border, ...]:
     """Explain the changes of phase of a rank by its own samples."""
     ticks = build_features(profile, share=True).inclusive
     assert ticks is not None
     use = np.flatnonzero(ticks.total > 0)
     if not len(use) or not ticks.counts.shape[1]:
         return ()
-    own, known = ticks.rows(use), labels[use]
-    return explain_boundaries(Sums.of(own, known), known, use, profile.functions, options.phases)
+    own, own_labels = ticks.rows(use), labels[use]
+    return explain_boundaries(Sums.of(own, own_labels), own_labels, use, profile.functions, options.phases)
 
 
 def _short(own: RankLabels, modes: Modes, result: PhaseResult) -> tuple[ShortStretch, ...]:
     """Return the parts that are too short for a phase, at their times in this rank."""
     which = np.append(modes.short, -1)[own.mode]
     out = []
-    for number, stretch in enumerate(result.short):
+    for number, segment in enumerate(result.short):
         pieces = np.flatnonzero(which == number)
         spans = tuple(zip(own.first[pieces].tolist(), own.end[pieces].tolist(), strict=True))
         if spans:
-            out.append(replace(stretch, spans=spans))
-    return tuple(sorted(out, key=lambda stretch: stretch.spans))
+            out.append(replace(segment, spans=spans))
+    return tuple(sorted(out, key=lambda segment: segment.spans))
 
 
 # Shares of a phase's sites and steps in one rank. m intervals of the phase, f functions.
@@ -126,8 +126,8 @@ class SiteShares:
             self._chains, _ = profile.own_tree.without_recursion()
             self._ticks = tree_ticks(profile, self._chains)
             return
-        found = activity(profile, literal=literal)
-        self._there = found.active if literal else found.active + (found.calls > 0)
+        active = activity(profile, literal=literal)
+        self._there = active.active if literal else active.active + (active.calls > 0)
 
     def of_sites(self, sites: Sequence[Site], members: IntArray, app_pct: float) -> tuple[Site, ...]:
         """Return the sites of a phase with their shares in the rank.

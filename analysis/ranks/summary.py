@@ -56,12 +56,12 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
     features = build_features(profile, share=True)
     sequence = sequence_of(profile)
     parts = parts_of(sequence, options.phases, k)
-    stretch = _segments(parts, part_of_intervals(profile, sequence, parts))
-    mix = mix_of(profile, features, stretch)
-    first = np.flatnonzero(np.diff(stretch, prepend=IDLE - 1))
-    end = np.append(first[1:], len(stretch))
-    spent = spent_s(profile)
-    times = np.column_stack([spent, off_cpu_s(profile, spent)])
+    segment = _segments(parts, part_of_intervals(profile, sequence, parts))
+    mix = mix_of(profile, features, segment)
+    first = np.flatnonzero(np.diff(segment, prepend=IDLE - 1))
+    end = np.append(first[1:], len(segment))
+    seconds_by_kind = spent_s(profile)
+    times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
     edges = np.linspace(0, profile.n_intervals, min(profile.n_intervals, BINS) + 1).round().astype(np.int64)
     until = profile.end_s[edges[1:] - 1]
     cpu = np.add.reduceat(np.asarray(profile.self_s.sum(axis=1)).ravel(), edges[:-1])
@@ -72,10 +72,10 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
         host=str(raw.get("host") or ""),
         start_unix_ns=start if isinstance(start, int) and start > 0 else None,
         pieces=Pieces(
-            first, end, stretch[first], profile.start_s[first], profile.end_s[end - 1], np.add.reduceat(times, first)
+            first, end, segment[first], profile.start_s[first], profile.end_s[end - 1], np.add.reduceat(times, first)
         ),
         mix=mix,
-        scatter=_scatter(mix, profile, features, stretch),
+        scatter=_scatter(mix, profile, features, segment),
         waits=any(phase and waits for phase, waits in zip(parts.is_phase, parts.is_waiting, strict=True)),
         pooled=profile.metadata.pooled,
         busy=cpu / np.maximum(until - profile.start_s[edges[:-1]], 1e-9),
@@ -90,16 +90,16 @@ def _segments(parts: Parts, part: IntArray) -> IntArray:
     """Return the segment of each interval, (n,), by number; WAY and IDLE for none. part: (n,) that of each interval."""
     waits = np.array([*parts.is_waiting, False])[part]
     segment = np.where(part < 0, WAY, np.where(waits, IDLE, part))
-    known = segment >= 0
-    segment[known] = np.unique(segment[known], return_inverse=True)[1].ravel()
+    assigned = segment >= 0
+    segment[assigned] = np.unique(segment[assigned], return_inverse=True)[1].ravel()
     return segment
 
 
-def mix_of(profile: IntervalProfile, features: Features, stretch: IntArray) -> Mix:
-    """Return the profiles of segments. stretch: (n,) that of each interval, from 0, below 0 for none."""
-    use = np.flatnonzero(stretch >= 0)
-    shape = int(stretch.max(initial=-1)) + 1, len(stretch)
-    gather = csr_array((np.ones(len(use)), (stretch[use], use)), shape=shape)
+def mix_of(profile: IntervalProfile, features: Features, segment: IntArray) -> Mix:
+    """Return the profiles of segments. segment: (n,) that of each interval, from 0, below 0 for none."""
+    use = np.flatnonzero(segment >= 0)
+    shape = int(segment.max(initial=-1)) + 1, len(segment)
+    gather = csr_array((np.ones(len(use)), (segment[use], use)), shape=shape)
     light = np.array([LIGHT if f.imported and called_for(f.mangled) in WAITS else 1.0 for f in profile.functions])
     if features.mixes is None:
         own = (gather @ profile.self_s).toarray() * profile.metadata.rate_hz * light
@@ -138,8 +138,8 @@ def _scatter(mix: Mix, profile: IntervalProfile, features: Features, segment: In
     if len(use):
         sums = Sums.of(features.inclusive.rows(use), segment[use])
         function = sums.ticks.function
-        known = function >= 0
-        np.maximum.at(out, function[known], sums.scatter[known])
+        resolved = function >= 0
+        np.maximum.at(out, function[resolved], sums.scatter[resolved])
     place = {key: i for i, key in enumerate(keys_of(profile.functions))}
     return out[[place[key] for key in mix.keys]]
 
@@ -228,10 +228,10 @@ def groups_of(
     """
     own, names = _figures(summaries, wall_s)
     middle = np.median(own, axis=0)
-    near = sorted(range(len(own)), key=lambda r: (round(_apart(own[r], middle), 9), own[r].tolist()))
+    by_distance = sorted(range(len(own)), key=lambda r: (round(_distance(own[r], middle), 9), own[r].tolist()))
     group = np.full(len(own), -1, dtype=np.int64)
     heads: list[int] = []
-    for rank in near:
+    for rank in by_distance:
         if group[rank] < 0:
             group[(group < 0) & (np.abs(own - own[rank]).sum(axis=1) / 2.0 <= 1.0 - SAME)] = len(heads)
             heads.append(rank)
@@ -262,7 +262,7 @@ def _figures(summaries: Sequence[RankSummary], wall_s: FloatArray) -> tuple[Floa
     return np.hstack([share, phase]) / 2.0, columns.names
 
 
-def _apart(one: FloatArray, other: FloatArray) -> float:
+def _distance(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(one - other).sum()) / 2.0
 
 
@@ -274,7 +274,7 @@ def _outlier(
     rows = [Deviation(*row) for row in zip(names, (2.0 * own[:f]).tolist(), (2.0 * center[:f]).tolist(), strict=True)]
     rows.sort(key=lambda row: (-round(abs(row.here - row.there), 9), row.function))
     why = tuple(row for row in rows[:MOST_WHY] if abs(row.here - row.there) >= TOLD)
-    return Outlier(summary.rank, _apart(own, center), why, labels.unexplained)
+    return Outlier(summary.rank, _distance(own, center), why, labels.unexplained)
 
 
 # Modes of the phases, from the run that they were found in. n intervals, m modes.
@@ -290,19 +290,19 @@ def modes_of(profile: IntervalProfile, features: Features, result: PhaseResult, 
         features = build_features(profile, share=True)
         groups = _parts(profile, options)
     short = np.full(profile.n_intervals, -1, dtype=np.int64)
-    for number, stretch in enumerate(result.short):
-        for first, end in stretch.spans:
+    for number, segment in enumerate(result.short):
+        for first, end in segment.spans:
             short[first:end] = number
     # Between two occurrences of a short part there are phases as well.
     short[result.labels >= 0] = -1
     groups = np.where(features.idle, -1, groups)
     use = (groups >= 0) & ((result.labels >= 0) | (short >= 0))
     kinds = np.column_stack([groups, result.labels, short])
-    found, which = np.unique(kinds[use], axis=0, return_inverse=True)
+    distinct, which = np.unique(kinds[use], axis=0, return_inverse=True)
     mode = np.full(profile.n_intervals, -1, dtype=np.int64)
     mode[use] = which.ravel()
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    return Modes(mix_of(profile, features, mode), found[:, 1], found[:, 2], found[:, 0], mode, off_cpu)
+    return Modes(mix_of(profile, features, mode), distinct[:, 1], distinct[:, 2], distinct[:, 0], mode, off_cpu)
 
 
 def _parts(profile: IntervalProfile, options: Options) -> IntArray:

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.thresholds import SITES
-from incprof.analysis.uncounted.call_estimates import Bursts, pairs_of_dense_samples
+from incprof.analysis.uncounted.call_estimates import DenseWindows, pairs_of_dense_samples
 from incprof.analysis.uncounted.loop_run import LoopPeriods
-from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, properties_of_code, seen_in_loops
+from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, calls_in_loops, properties_of_code
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
@@ -89,11 +89,11 @@ def _estimate_calls(
     profile: IntervalProfile, chains: CallTree, calls: FloatArray, unsure: BoolArray
 ) -> tuple[FloatArray, BoolArray, BoolArray]:
     """Return calls, unsure and again where calls were not counted, from code, dense samples and periods of loops."""
-    code, from_loops = properties_of_code(profile, chains), seen_in_loops(profile, chains)
+    code, from_loops = properties_of_code(profile, chains), calls_in_loops(profile, chains)
     most, least = from_loops.most, from_loops.least
-    windows = Bursts.of(profile, chains)
+    windows = DenseWindows.of(profile, chains)
     if windows is not None:
-        from_windows = seen_in_loops(profile, chains, pairs_of_dense_samples(profile))
+        from_windows = calls_in_loops(profile, chains, pairs_of_dense_samples(profile))
         calls, least = np.maximum(calls, windows.at_least()), np.maximum(least, from_windows.least)
     for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
         most[chain] = max(most[chain], float(each.estimate.calls))

@@ -13,7 +13,7 @@ from incprof.analysis.steps.called import CallCounts, PhaseCalls
 from incprof.analysis.steps.levels import MAX_STEPS, loops_of
 from incprof.analysis.steps.times import steps_of
 from incprof.analysis.thresholds import STEPS, StepOptions
-from incprof.analysis.uncounted.call_estimates import Bursts
+from incprof.analysis.uncounted.call_estimates import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods
 from incprof.analysis.uncounted.sampled_calls import uncounted_calls
 from incprof.model import BoolArray, IntArray, IntervalProfile
@@ -38,7 +38,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     nobody = ~working(profile) | (tree.of_node[samples.node] == 0)
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     code = uncounted_calls(profile, tree)
-    windows = None if code is None else Bursts.of(profile, tree)
+    windows = None if code is None else DenseWindows.of(profile, tree)
     loop_periods = None if code is None else LoopPeriods(profile, tree)
     counts = CallCounts(profile, _relevant_functions(profile, tree, label, options), code, windows, loop_periods)
     out: list[tuple[Step, ...]] = []

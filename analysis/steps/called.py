@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.steps.step_samples import driving_threads, spans_of
 from incprof.analysis.thresholds import StepOptions
-from incprof.analysis.uncounted.call_estimates import Bursts
+from incprof.analysis.uncounted.call_estimates import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
 from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
@@ -323,7 +323,7 @@ class CallCounts:
         profile: IntervalProfile,
         matters: BoolArray,
         uncounted: Uncounted | None = None,
-        windows: Bursts | None = None,
+        windows: DenseWindows | None = None,
         loops: LoopPeriods | None = None,
     ):
         """matters: (f,) callees to look up. uncounted, bursts, loops: of the tree, if calls are not counted."""

@@ -18,7 +18,7 @@ from incprof.model.calltree import CallTree
 from incprof.model.time_use import SELDOM, SURE, CallEstimate, entries_and_samples, estimate_calls, tree_ticks
 
 
-class CallsSeen:
+class SampledCalls:
     """Estimates of the calls of all functions, from the samples of a profile with call paths."""
 
     def __init__(self, profile: IntervalProfile):
@@ -30,7 +30,7 @@ class CallsSeen:
         self._samples = np.bincount(
             profile.interval_of_samples()[profile.samples.kind != PROFILER], minlength=profile.n_intervals
         )
-        self._bursts = Bursts.of(profile, profile.tree)
+        self._windows = DenseWindows.of(profile, profile.tree)
         self._chains, _ = profile.own_tree.without_recursion()
         self._ticks = tree_ticks(profile, self._chains)
         self._loops = LoopPeriods(profile, self._chains)
@@ -49,27 +49,27 @@ class CallsSeen:
         entered = np.asarray(self._entered[members].sum(axis=0)).ravel()
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
         around = int(self._samples[members].sum())
-        judge = None if self._bursts is None else self._bursts.in_intervals(members)
+        estimate_in_windows = None if self._windows is None else self._windows.in_intervals(members)
         repeated = self._loops.in_intervals(members)
         ticks = self._chains.inclusive(np.asarray(self._ticks[members].sum(axis=0), dtype=np.float64).ravel())
 
-        def judged(function: int) -> CallEstimate:
-            seen = round(entered[function])
-            found = estimate_calls(seen, round(inside[function]), around, bounded=bool(self._bounded[function]))
+        def estimate_function(function: int) -> CallEstimate:
+            entries = round(entered[function])
+            estimate = estimate_calls(entries, round(inside[function]), around, bounded=bool(self._bounded[function]))
             calls = calls_of(np.flatnonzero(self._chains.function == function).tolist(), ticks, repeated)
-            if calls is not None and calls.estimate.is_closer_than(found):
+            if calls is not None and calls.estimate.is_closer_than(estimate):
                 return calls.estimate
-            if found.is_known or judge is None or not self._bounded_by_dense_samples[function]:
-                return found
-            return judge(self._on_stack(function)) or found
+            if estimate.is_known or estimate_in_windows is None or not self._bounded_by_dense_samples[function]:
+                return estimate
+            return estimate_in_windows(self._on_stack(function)) or estimate
 
-        return judged
+        return estimate_function
 
     @cached_property
     def _bounded_by_dense_samples(self) -> BoolArray:
         """Whether the calls of each function are bounded by dense samples, (f,)."""
-        assert self._bursts is not None
-        return _of_functions(self._profile, self._bursts.bounded)
+        assert self._windows is not None
+        return _of_functions(self._profile, self._windows.bounded)
 
     def _on_stack(self, function: int) -> BoolArray:
         """Return the nodes of the tree with a function on the stack, (q,)."""
@@ -77,9 +77,9 @@ class CallsSeen:
         return out
 
 
-def calls_seen(profile: IntervalProfile) -> CallsSeen | None:
+def sampled_calls(profile: IntervalProfile) -> SampledCalls | None:
     """Return estimates of calls from samples; None if calls were counted, or if there are no samples."""
-    return None if profile.counted or not len(profile.samples.time_s) else CallsSeen(profile)
+    return None if profile.counted or not len(profile.samples.time_s) else SampledCalls(profile)
 
 
 def _of_functions(profile: IntervalProfile, bounded: BoolArray) -> BoolArray:
@@ -105,7 +105,7 @@ OUTSIDE = 0.025
 
 
 @dataclass(frozen=True)
-class Bursts:
+class DenseWindows:
     """Pairs of neighbouring dense samples of a tree.
 
     Attributes:
@@ -127,7 +127,7 @@ class Bursts:
     interval: IntArray
 
     @classmethod
-    def of(cls, profile: IntervalProfile, tree: CallTree) -> Bursts | None:
+    def of(cls, profile: IntervalProfile, tree: CallTree) -> DenseWindows | None:
         """Return the pairs of a profile; None if there are none."""
         first, second = pairs_of_dense_samples(profile)
         if not len(first):
@@ -150,49 +150,51 @@ class Bursts:
         """
         everywhere = np.ones(self.profile.n_intervals, dtype=np.bool_)
         stands_for = self._stands_for(everywhere, everywhere[self.interval])
-        ways, alike = np.unique(np.stack([self.before, self.after]), axis=1, return_inverse=True)
+        transitions, place = np.unique(np.stack([self.before, self.after]), axis=1, return_inverse=True)
         above = self.tree.ancestors()
-        on_stack = above[ways[1]]
-        entered = csr_array(on_stack - on_stack.multiply(above[ways[0]]))
-        seen, calls, squares = (
-            entered.T @ np.bincount(alike.ravel(), weights=weights, minlength=ways.shape[1])
+        on_stack = above[transitions[1]]
+        entered = csr_array(on_stack - on_stack.multiply(above[transitions[0]]))
+        entries, calls, squares = (
+            entered.T @ np.bincount(place.ravel(), weights=weights, minlength=transitions.shape[1])
             for weights in (None, stands_for, stands_for**2)
         )
-        worth = np.where(seen >= SEEN_AGAIN, calls**2 / np.maximum(squares, 1e-300), 1.0)
-        return np.where(seen >= SEEN_AGAIN, gammaincinv(worth, OUTSIDE) / worth * calls, 0.0)
+        effective_count = np.where(entries >= SEEN_AGAIN, calls**2 / np.maximum(squares, 1e-300), 1.0)
+        return np.where(entries >= SEEN_AGAIN, gammaincinv(effective_count, OUTSIDE) / effective_count * calls, 0.0)
 
     def in_intervals(self, members: IntArray) -> Callable[[BoolArray], CallEstimate | None]:
         """Return a function that estimates the calls of a function on the stack of nodes, (q,), in some intervals.
 
         It returns None if dense samples are too few, or too sparse as well.
         """
-        wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
-        wanted[members] = True
-        here = wanted[self.interval]
-        stands_for = self._stands_for(wanted, here)
+        selected = np.zeros(self.profile.n_intervals, dtype=np.bool_)
+        selected[members] = True
+        here = selected[self.interval]
+        stands_for = self._stands_for(selected, here)
 
-        def judged(inside: BoolArray) -> CallEstimate | None:
+        def estimate_below(inside: BoolArray) -> CallEstimate | None:
             entered = here & inside[self.after] & ~inside[self.before]
-            seen, of = int(entered.sum()), int(here.sum())
-            of_it = int((here & inside[self.after]).sum())
-            chance = of_it * (1.0 - of_it / of) if of else 0.0
-            if seen < SEEN_AGAIN or seen + SURE * math.sqrt(seen) >= SELDOM * chance:
+            entries, samples = int(entered.sum()), int(here.sum())
+            samples_inside = int((here & inside[self.after]).sum())
+            chance = samples_inside * (1.0 - samples_inside / samples) if samples else 0.0
+            if entries < SEEN_AGAIN or entries + SURE * math.sqrt(entries) >= SELDOM * chance:
                 return None
             weight = stands_for[entered]
             calls = float(weight.sum())
-            worth = calls**2 / float((weight**2).sum())
-            low = float(gammaincinv(worth, OUTSIDE)) / worth  # of a chi-squared variable with twice as many degrees
-            high = float(gammaincinv(worth + 1.0, 1.0 - OUTSIDE)) / worth
-            missed = -math.log1p(-seen / chance) * chance / seen
+            effective_count = calls**2 / float((weight**2).sum())
+            low = (
+                float(gammaincinv(effective_count, OUTSIDE)) / effective_count
+            )  # of a chi-squared variable with twice as many degrees
+            high = float(gammaincinv(effective_count + 1.0, 1.0 - OUTSIDE)) / effective_count
+            missed = -math.log1p(-entries / chance) * chance / entries
             return CallEstimate(max(round(low * calls), 1), high * missed * calls, calls)
 
-        return judged
+        return estimate_below
 
-    def _stands_for(self, wanted: BoolArray, here: BoolArray) -> FloatArray:
+    def _stands_for(self, selected: BoolArray, here: BoolArray) -> FloatArray:
         """Return the share of a thread's time in some intervals that each dense sample of it stands for, (m,)."""
         samples = self.profile.samples
         threads = int(samples.thread.max(initial=0)) + 1
-        work = wanted[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
+        work = selected[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
         ticks = np.bincount(samples.thread[work], weights=samples.weight[work], minlength=threads)
         seen_s = np.bincount(self.thread[here], weights=self.gap_s[here], minlength=threads)
         # Threads without dense samples are assumed to be like the others.
@@ -207,6 +209,6 @@ def pairs_of_dense_samples(profile: IntervalProfile) -> tuple[IntArray, IntArray
     use = np.flatnonzero(samples.is_dense)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
     first, second = use[:-1], use[1:]
-    near = samples.time_s[second] - samples.time_s[first] <= LONGEST_GAP_S
-    near &= samples.thread[first] == samples.thread[second]
-    return first[near], second[near]
+    is_pair = samples.time_s[second] - samples.time_s[first] <= LONGEST_GAP_S
+    is_pair &= samples.thread[first] == samples.thread[second]
+    return first[is_pair], second[is_pair]

@@ -35,10 +35,10 @@ class LoopPeriods:
 
     def in_intervals(self, members: IntArray) -> dict[int, Repeated]:
         """Return the calls, in some intervals, of call paths that one loop calls in each iteration or nearly so."""
-        wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
-        wanted[members] = True
-        here = wanted[self._interval[self._use]]
-        found: dict[int, Repeated] = {}
+        selected = np.zeros(self.profile.n_intervals, dtype=np.bool_)
+        selected[members] = True
+        here = selected[self._interval[self._use]]
+        calls_of_chain: dict[int, Repeated] = {}
         for loop in self._loops.values():
             chains = [chain for chain in loop.calls if self._is_called_there(chain, loop)]
             run = (
@@ -46,20 +46,20 @@ class LoopPeriods:
             )
             if run is not None:
                 calls = {chain: run.calls(loop.calls[chain]) for chain in chains}
-                found |= {chain: each for chain, each in calls.items() if each is not None}
-        return found
+                calls_of_chain |= {chain: each for chain, each in calls.items() if each is not None}
+        return calls_of_chain
 
     def _is_called_there(self, chain: int, loop: Iterated) -> bool:
         """Return whether nearly all samples of a call path were below a loop, through calls that come at most once."""
-        ways = loop.calls[chain]
+        paths = loop.calls[chain]
         inside = outside = 0
         for node in np.flatnonzero(self._own == chain).tolist():
             place = loop.place.get(node)
-            of_it = int(self._samples[node])
-            if place is not None and any(place.part[: len(way)] == way for way in ways):
-                inside += of_it
+            samples = int(self._samples[node])
+            if place is not None and any(place.part[: len(path)] == path for path in paths):
+                inside += samples
             else:
-                outside += of_it
+                outside += samples
         return outside <= EXACT * inside
 
     def _below(self) -> IntArray:
@@ -87,9 +87,9 @@ def _on_cpu(profile: IntervalProfile) -> tuple[IntArray, FloatArray]:
     before, then = ticks[np.maximum(after - 1, 0)], ticks[np.minimum(after, len(ticks) - 1)]
     between = (thread[before] == thread) & (thread[then] == thread) & (before < then)
     between &= time[then] - time[before] <= cpu_s[then] - cpu_s[before] + LATE / rate
-    look = samples.is_dense[order]
-    cpu_s[look] = np.minimum(cpu_s[before] + time - time[before], cpu_s[then])[look]
-    use = np.flatnonzero(np.where(look, between, samples.kind[order] != PROFILER))
+    is_dense = samples.is_dense[order]
+    cpu_s[is_dense] = np.minimum(cpu_s[before] + time - time[before], cpu_s[then])[is_dense]
+    use = np.flatnonzero(np.where(is_dense, between, samples.kind[order] != PROFILER))
     return order[use], cpu_s[use]
 
 
@@ -154,52 +154,52 @@ class LoopRun:
         ticks = np.bincount(interval[rows], weights=samples.weight[rows], minlength=profile.n_intervals)
         if ticks.sum() < FEWEST:
             return None
-        asked, first = rows[:MOST_SAMPLES], at[:MOST_SAMPLES]
-        state, execution, once = _states(loop, samples.node[asked], samples.kind[asked] == LIBRARY)
+        limited, first = rows[:MOST_SAMPLES], at[:MOST_SAMPLES]
+        state, execution, once = _states(loop, samples.node[limited], samples.kind[limited] == LIBRARY)
         new = np.concatenate([[True], (np.diff(first) != 1) | (np.diff(execution) != 0)])
-        new[1:] |= np.diff(samples.thread[asked]) != 0
+        new[1:] |= np.diff(samples.thread[limited]) != 0
         rate = profile.metadata.rate_hz
-        shortest = SHORTEST_S if bool(samples.is_dense[asked].any()) else TICKS / rate
-        found = period_of(cpu_s[first], state, np.cumsum(new), once, shortest)
-        if found is not None and SURE * found.error > EXACT:
-            found = None
+        shortest = SHORTEST_S if bool(samples.is_dense[limited].any()) else TICKS / rate
+        period = period_of(cpu_s[first], state, np.cumsum(new), once, shortest)
+        if period is not None and SURE * period.error > EXACT:
+            period = None
         upto = np.cumsum(samples.weight[rows], dtype=np.int64)
         thread = samples.thread[rows]
-        return cls(found, ticks.astype(np.int64), rate, interval[rows], samples.node[rows], thread, upto, loop.place)
+        return cls(period, ticks.astype(np.int64), rate, interval[rows], samples.node[rows], thread, upto, loop.place)
 
     @cached_property
     def iterations(self) -> Repeated | None:
         """Number of iterations; None if unknown."""
         if self.period is None:
-            return self._as_seen()
+            return self._from_entries()
         upto = np.cumsum(self.ticks) / self.rate_hz / self.period.seconds
         off = SURE * self.period.error + LOST
         low, high = upto[-1] / (1 + off) - 1, upto[-1] / (1 - off) + 1  # the first and the last may be partial
         estimate = CallEstimate(max(math.floor(low), 1), float(high), float(upto[-1]))
         return Repeated(estimate, np.diff(np.floor(upto), prepend=0.0).astype(np.int64))
 
-    def _as_seen(self) -> Repeated | None:
+    def _from_entries(self) -> Repeated | None:
         """Return the iterations that samples show, if at even distances; otherwise some may be missed in between."""
         entered, inside = self._most_entered(())
         gap = np.diff(self.upto[entered])[np.diff(self.thread[entered]) == 0]
         if len(gap) < EVEN_TIMES - 1 or gap.std(ddof=1) > EVEN * gap.mean():
             return None
-        found = estimate_calls(len(entered), inside, len(self.node))
-        return Repeated(found, self._times(entered)) if found.is_known else None
+        estimate = estimate_calls(len(entered), inside, len(self.node))
+        return Repeated(estimate, self._times(entered)) if estimate.is_known else None
 
     def _times(self, entered: IntArray) -> IntArray:
         return np.bincount(self.interval[entered], minlength=len(self.ticks))
 
-    def calls(self, ways: dict[Part, int]) -> Repeated | None:
+    def calls(self, paths: dict[Part, int]) -> Repeated | None:
         """Return the calls through some parts, each at most once per iteration; None if they are not in nearly each."""
         most = self.iterations
         if most is None:
             return None
-        known = [most if sure == 0 else self._seen(way[:sure], most.estimate) for way, sure in ways.items()]
-        parts = [each for each in known if each is not None]
-        return joined(parts) if len(parts) == len(known) else None
+        counts = [most if sure == 0 else self._occurrences(path[:sure], most.estimate) for path, sure in paths.items()]
+        parts = [each for each in counts if each is not None]
+        return joined(parts) if len(parts) == len(counts) else None
 
-    def _seen(self, start: Part, most: CallEstimate) -> Repeated | None:
+    def _occurrences(self, start: Part, most: CallEstimate) -> Repeated | None:
         """Return the occurrences of the start of a part in samples; None if it is not in nearly each iteration."""
         entered, _ = self._most_entered(start)
         number = len(entered)
@@ -218,9 +218,9 @@ class LoopRun:
         best, inside = np.zeros(0, dtype=np.int64), 0
         for depth in range(max(len(start), 1), max(map(len, parts)) + 1):
             numbers: dict[Part, int] = {}
-            known = [numbers.setdefault(part[:depth], len(numbers))
+            numbers_of_parts = [numbers.setdefault(part[:depth], len(numbers))
                      if len(part) >= depth and part[: len(start)] == start else -1 for part in parts]  # fmt: skip
-            part = np.array(known)[place]
+            part = np.array(numbers_of_parts)[place]
             new = (part >= 0) & (part != np.concatenate([[-1], part[:-1]]))
             entered = np.bincount(part[new], minlength=1)
             if entered.max() > len(best):
@@ -348,11 +348,11 @@ def _several(profile: IntervalProfile) -> list[bool]:
 
 def _around(loops: CodeLoops, node: int) -> list[tuple[int, int]]:
     """Return the loops that a path node's address lies in, each with the next one inside, 0 for the innermost."""
-    found, inner, loop = [], 0, max(int(loops.at[node]), 0)
+    enclosing, inner, loop = [], 0, max(int(loops.at[node]), 0)
     while loop:
-        found.append((loop, inner))
+        enclosing.append((loop, inner))
         inner, loop = loop, int(loops.around[loop])
-    return found
+    return enclosing
 
 
 # Calls that recur with the iterations of a loop. n intervals, q call paths.
@@ -376,13 +376,13 @@ class Repeated:
     times: IntArray
 
 
-def calls_of(nodes: Sequence[int], ticks: FloatArray, known: Mapping[int, Repeated]) -> Repeated | None:
+def calls_of(nodes: Sequence[int], ticks: FloatArray, repeated: Mapping[int, Repeated]) -> Repeated | None:
     """Return the calls of some call paths together; None if those with known calls have too little of the time.
 
     ticks: (q,) inclusive ticks of each call path.
     """
-    parts = [known[node] for node in nodes if node in known]
-    covered = sum(float(ticks[node]) for node in nodes if node in known)
+    parts = [repeated[node] for node in nodes if node in repeated]
+    covered = sum(float(ticks[node]) for node in nodes if node in repeated)
     if not parts or covered < (1 - EXACT) * float(ticks[list(nodes)].sum()):
         return None
     return joined(parts)

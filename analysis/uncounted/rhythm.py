@@ -56,14 +56,14 @@ class Period:
 
 
 def period_of(
-    time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, shortest_s: float
+    time_s: FloatArray, state: IntArray, segment: IntArray, once: BoolArray, shortest_s: float
 ) -> Period | None:
     """Find the period of a sequence of states; None if there is none, or it is not significant.
 
     Args:
         time_s: (n,) moments, ascending within a stretch.
         state: (n,) state at each moment, from 0.
-        stretch: (n,) only moments of the same stretch are compared.
+        segment: (n,) only moments of the same stretch are compared.
         once: for each state, whether it comes at most once in a period, and then lasts for a while.
         shortest_s: shortest period to try.
     """
@@ -71,7 +71,7 @@ def period_of(
     chance = float((share**2).sum())
     if len(state) < FEWEST or chance > MOST_CHANCE:
         return None
-    correlation = _Autocorrelation.of(time_s, state, stretch, chance)
+    correlation = _Autocorrelation.of(time_s, state, segment, chance)
     longest_s = correlation.reach_s / 1.5
     if longest_s <= shortest_s:
         return None
@@ -85,31 +85,31 @@ def period_of(
         best += 1
     if not LEAST_WAVE <= wave[best] <= 1.0 + SURE * float(_error(without)[best]):
         return None
-    found, height = _crest(correlation, float(trials[best]), 1)
+    period, height = _crest(correlation, float(trials[best]), 1)
     for periods in FURTHER:
-        if (periods + 0.5) * found.seconds > correlation.reach_s:
+        if (periods + 0.5) * period.seconds > correlation.reach_s:
             break
-        further, at = _crest(correlation, found.seconds, periods)
+        further, at = _crest(correlation, period.seconds, periods)
         if at < STILL * height:
             break
-        found = further
-    return found if _comes_once(time_s, state, stretch, once, found.seconds) else None
+        period = further
+    return period if _comes_once(time_s, state, segment, once, period.seconds) else None
 
 
-def _comes_once(time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, period_s: float) -> bool:
+def _comes_once(time_s: FloatArray, state: IntArray, segment: IntArray, once: BoolArray, period_s: float) -> bool:
     """Return whether states that should come once in a period do not come more often.
 
     States that change all the time, and more so in one part of a longer rhythm than in another, have that rhythm as
     well. Of two neighbouring moments, the later one is the first in a state as often as a part of the period lies
     between them.
     """
-    gap, same = np.diff(time_s), np.diff(stretch) == 0
+    gap, same = np.diff(time_s), np.diff(segment) == 0
     for part in NEAR:
-        near = same & (gap <= part * period_s)
-        expected = float(gap[near].sum()) / period_s
-        share = np.bincount(state[1:][near], minlength=len(once)) / max(int(near.sum()), 1)
-        entered = np.bincount(state[1:][near & (np.diff(state) != 0)], minlength=len(once))
-        by_chance = float((share * (1 - share) * once).max()) * int(near.sum())
+        within_part = same & (gap <= part * period_s)
+        expected = float(gap[within_part].sum()) / period_s
+        share = np.bincount(state[1:][within_part], minlength=len(once)) / max(int(within_part.sum()), 1)
+        entered = np.bincount(state[1:][within_part & (np.diff(state) != 0)], minlength=len(once))
+        by_chance = float((share * (1 - share) * once).max()) * int(within_part.sum())
         most = expected + TWICE * expected**0.5
         if by_chance - TWICE * by_chance**0.5 > most:
             return bool((entered[once] <= most).all())
@@ -131,15 +131,15 @@ class _Autocorrelation:
     chance: float
 
     @classmethod
-    def of(cls, time_s: FloatArray, state: IntArray, stretch: IntArray, chance: float) -> _Autocorrelation:
+    def of(cls, time_s: FloatArray, state: IntArray, segment: IntArray, chance: float) -> _Autocorrelation:
         """Compare each moment with those after it."""
         block = np.arange(len(state)) * BLOCKS // len(state)
-        found = []
-        for ahead in range(1, min(AHEAD, len(state) - 1) + 1):
-            together = np.flatnonzero(stretch[ahead:] == stretch[:-ahead])
-            lag = ((time_s[together + ahead] - time_s[together]) / BIN_S).astype(np.int64)
-            found.append(np.stack([block[together], lag, state[together + ahead] == state[together]]))
-        rows, lags, alike = np.concatenate(found, axis=1)
+        columns = []
+        for offset in range(1, min(AHEAD, len(state) - 1) + 1):
+            together = np.flatnonzero(segment[offset:] == segment[:-offset])
+            lag = ((time_s[together + offset] - time_s[together]) / BIN_S).astype(np.int64)
+            columns.append(np.stack([block[together], lag, state[together + offset] == state[together]]))
+        rows, lags, alike = np.concatenate(columns, axis=1)
         size = int(lags.max(initial=0)) + 1
         place = rows * size + lags
         pairs, hits = (_upto(np.bincount(place, weights=w, minlength=BLOCKS * size)) for w in (None, alike))
@@ -164,9 +164,9 @@ class _Autocorrelation:
         alike = np.diff(self.alike[:, at], axis=2)
         square = _without_each(np.einsum("ia,ja,bga->gbij", basis, basis, pairs, optimize=True))
         across = _without_each(np.einsum("ia,bga->gbi", basis, alike, optimize=True))
-        known = (pairs.sum(axis=(0, 2)) >= FEWEST) & (np.linalg.cond(square).max(axis=1) < 1e3)
+        solvable = (pairs.sum(axis=(0, 2)) >= FEWEST) & (np.linalg.cond(square).max(axis=1) < 1e3)
         out = np.zeros(square.shape[:2])
-        out[known] = np.linalg.solve(square[known], across[known][..., None])[..., 2, 0] / (1 - self.chance)
+        out[solvable] = np.linalg.solve(square[solvable], across[solvable][..., None])[..., 2, 0] / (1 - self.chance)
         return out[:, 0], out[:, 1:]
 
 

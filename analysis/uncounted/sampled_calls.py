@@ -39,14 +39,14 @@ def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | N
 
 
 def calls_are_bounded(
-    profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
+    profile: IntervalProfile, chains: CallTree, pairs: tuple[IntArray, IntArray] | None = None
 ) -> BoolArray:
     """Return whether at most few calls of a call path can lie between two samples unnoticed, (q,).
 
     This holds if its caller, for which the same holds, calls it outside of loops, or if samples show it to recur while
     the loop continues. If the code is not available (code_is_known), all count as bounded, and samples alone decide.
 
-    looks: pairs of neighbouring dense samples, for the same test between these.
+    pairs: pairs of neighbouring dense samples, for the same test between these.
     """
     size = len(chains.parent)
     if not profile.metadata.ordered:
@@ -54,15 +54,15 @@ def calls_are_bounded(
     if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
     code = properties_of_code(profile, chains)
-    seen = seen_in_loops(profile, chains).again >= SEEN_AGAIN
-    if looks is not None:
-        seen |= seen_in_loops(profile, chains, looks).again >= SEEN_AGAIN
+    recurs = calls_in_loops(profile, chains).again >= SEEN_AGAIN
+    if pairs is not None:
+        recurs |= calls_in_loops(profile, chains, pairs).again >= SEEN_AGAIN
     out = np.zeros(size, dtype=np.bool_)
     above: list[frozenset[int]] = [frozenset()]
     for chain in range(1, size):
         parent, function = int(chains.parent[chain]), int(chains.function[chain])
         begins = parent == 0 and function >= 0 and is_entry(profile.functions[function].mangled)
-        out[chain] = begins or bool(seen[chain]) or bool(code.once[chain] and out[parent])
+        out[chain] = begins or bool(recurs[chain]) or bool(code.once[chain] and out[parent])
         out[chain] &= function not in above[parent]
         above.append(above[parent] | {function})
     return out
@@ -83,7 +83,7 @@ def code_is_known(profile: IntervalProfile) -> bool:
 
 
 @dataclass(frozen=True)
-class SeenInLoops:
+class CallsInLoops:
     """Calls of each call path that samples show.
 
     Attributes:
@@ -102,21 +102,21 @@ class SeenInLoops:
         return np.maximum(self.again, self.passes).astype(np.float64)
 
 
-def seen_in_loops(
-    profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
-) -> SeenInLoops:
+def calls_in_loops(
+    profile: IntervalProfile, chains: CallTree, sample_pairs: tuple[IntArray, IntArray] | None = None
+) -> CallsInLoops:
     """Count the calls within loops that samples show; none for code that is not available.
 
-    looks: pairs of neighbouring samples to use; by default, all samples that count for time.
+    sample_pairs: pairs of neighbouring samples to use; by default, all samples that count for time.
     """
     if profile.code_loops is None:
         nothing = np.zeros(len(chains.parent), dtype=np.int64)
-        return SeenInLoops(nothing, nothing, nothing)
-    first, second = neighbours(profile) if looks is None else looks
+        return CallsInLoops(nothing, nothing, nothing)
+    first, second = neighbours(profile) if sample_pairs is None else sample_pairs
     path = _Paths.of(profile, chains, profile.code_loops, second)
     pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
     again, passes = _again(path, pairs), _passes(path, pairs)
-    return SeenInLoops(again.surely(), passes.surely(), np.maximum(again.most(), passes.most()))
+    return CallsInLoops(again.surely(), passes.surely(), np.maximum(again.most(), passes.most()))
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,14 @@ class _Paths:
     chains: int
 
     @classmethod
-    def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, asked: IntArray) -> _Paths:
+    def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, samples_used: IntArray) -> _Paths:
         """Build the table of path nodes."""
         parent, function = profile.paths.parent.astype(np.int64), profile.paths.function.astype(np.int64)
         own, reached = frames_of(profile, chains)
         top = loops.outermost()
         address = profile.paths.address.astype(np.int64)
         part = numbered_parts(top, address)
-        samples = np.bincount(profile.samples.node[asked], minlength=len(parent))
+        samples = np.bincount(profile.samples.node[samples_used], minlength=len(parent))
         for node in range(len(parent) - 1, 0, -1):
             samples[parent[node]] += samples[node]
         return cls(parent, function, own, reached, part, samples, loops, len(chains.parent))
@@ -190,8 +190,8 @@ class _Pairs:
         one, other = both[:, 0].copy(), both[:, 1].copy()
         depth = _depth(path.parent)
         before, after, below = (np.full(len(one), -1, dtype=np.int64) for _ in range(3))
-        while (apart := one != other).any():
-            up, other_up = apart & (depth[one] >= depth[other]), apart & (depth[other] >= depth[one])
+        while (is_different := one != other).any():
+            up, other_up = is_different & (depth[one] >= depth[other]), is_different & (depth[other] >= depth[one])
             before[up], one[up] = one[up], path.parent[one[up]]
             below[other_up], after[other_up] = after[other_up], other[other_up]
             other[other_up] = path.parent[other[other_up]]
@@ -265,7 +265,7 @@ def _again(path: _Paths, pairs: _Pairs) -> _Recurring:
     # Another function is called from the same address, or the caller was elsewhere in the loop.
     went_on = (loop > 0) & (callee >= 0) & (~stayed | path.loops.lies_in(at[pairs.before], loop))
     chain = np.where(went_on, path.reached[callee], 0)
-    seen = _by_loop(chain[went_on], loop[went_on], pairs.times[went_on])
+    counts = _by_loop(chain[went_on], loop[went_on], pairs.times[went_on])
     nodes = np.flatnonzero((path.reached > 0) & (at[path.parent] > 0))
     inside = _by_loop(path.reached[nodes], at[path.parent[nodes]], path.samples[nodes])
     around: dict[tuple[int, int], int] = {}
@@ -281,7 +281,7 @@ def _again(path: _Paths, pairs: _Pairs) -> _Recurring:
         (int(path.reached[node]), int(at[path.parent[node]])): int(path.own[path.parent[node]])
         for node in nodes.tolist()
     }
-    return _Recurring(seen, inside, {key: around[owner[key], key[1]] for key in inside}, path.chains)
+    return _Recurring(counts, inside, {key: around[owner[key], key[1]] for key in inside}, path.chains)
 
 
 def _passes(path: _Paths, pairs: _Pairs) -> _Recurring:
@@ -296,19 +296,19 @@ def _passes(path: _Paths, pairs: _Pairs) -> _Recurring:
         node[new] = path.parent[node[new]]
         new &= node != pairs.shared
     nodes = np.flatnonzero((path.own > 0) & (path.part != -1))
-    seen = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
+    counts = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
     inside = _by_loop(path.own[nodes], path.part[nodes], path.samples[nodes])
     whole = np.bincount(path.own, weights=path.samples)
-    return _Recurring(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
+    return _Recurring(counts, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
 
 
 def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
     """Sum by call path and part of the code."""
-    found: dict[tuple[int, int], int] = {}
+    sums: dict[tuple[int, int], int] = {}
     for key_chain, key_part, number in zip(chain.tolist(), part.tolist(), times.tolist(), strict=True):
         if key_chain:
-            found[key_chain, key_part] = found.get((key_chain, key_part), 0) + number
-    return found
+            sums[key_chain, key_part] = sums.get((key_chain, key_part), 0) + number
+    return sums
 
 
 # Calls inferred from machine code where they were not counted: calls from loops, and functions that return quickly.
@@ -346,12 +346,12 @@ def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProper
     ticks = _inclusive(profile)
     parent, of_node = profile.paths.parent, chains.of_node
     looped, straight = np.zeros(size), np.zeros(size)
-    lasting = np.zeros(size, dtype=np.bool_)
+    is_long = np.zeros(size, dtype=np.bool_)
     for node in np.flatnonzero(ticks > 0).tolist():
         above = int(parent[node])
         chain = int(of_node[node])
         # A loop, unknown code, or a recursion: its duration is unknown.
-        lasting[chain] |= bool(where[node] != OUTSIDE_LOOPS) or (node > 0 and int(of_node[above]) == chain)
+        is_long[chain] |= bool(where[node] != OUTSIDE_LOOPS) or (node > 0 and int(of_node[above]) == chain)
         entered = _entered(chains, int(of_node[above]), chain)
         if node and entered and where[above] > OUTSIDE_LOOPS:
             looped[entered] += ticks[node]
@@ -360,10 +360,10 @@ def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProper
     # Functions of libraries may take long, but not mathematical ones.
     mathematics = [m.id for m in profile.metadata.modules if m.path.rpartition("/")[2].startswith(BRIEF_LIBRARIES)]
     in_library = (profile.samples.kind == LIBRARY) & ~np.isin(profile.samples.library, mathematics)
-    lasting[of_node[profile.samples.node[in_library]]] = True
+    is_long[of_node[profile.samples.node[in_library]]] = True
     for chain in range(size - 1, 0, -1):
-        lasting[chains.parent[chain]] |= lasting[chain]
-    return CodeProperties(looped > straight, straight > looped, ~lasting & (looped + straight > 0))
+        is_long[chains.parent[chain]] |= is_long[chain]
+    return CodeProperties(looped > straight, straight > looped, ~is_long & (looped + straight > 0))
 
 
 def called_again(profile: IntervalProfile) -> set[int]:

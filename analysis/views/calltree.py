@@ -158,14 +158,14 @@ def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, 
     part = total / np.maximum(total[:, :1], 1.0)
     run = total.sum(axis=0) / max(float(total[:, 0].sum()), 1.0)
     # Neither value grows from a node to its children.
-    worth = np.maximum(run / OF_RUN, part.max(axis=0) / OF_PHASE)
+    importance = np.maximum(run / OF_RUN, part.max(axis=0) / OF_PHASE)
     if whole:
         keep: BoolArray = run > 0
     else:
         # As many as are large, within the limits: callers are no smaller and come first.
-        number = min(max(int((worth >= 1).sum()), LEAST_NODES), MOST_NODES)
+        number = min(max(int((importance >= 1).sum()), LEAST_NODES), MOST_NODES)
         keep = np.zeros(size, dtype=np.bool_)
-        keep[np.lexsort((np.arange(size), -worth))[:number]] = True
+        keep[np.lexsort((np.arange(size), -importance))[:number]] = True
         keep &= run > 0
     keep[0] = True
     return keep

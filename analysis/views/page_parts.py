@@ -61,7 +61,7 @@ class RankMap:
     """All ranks.
 
     Attributes:
-        found: the comparison of ranks.
+        result: the comparison of ranks.
         groups: similar ranks, with their rows.
         agreement: for each rank, the share of its bins in the same phase as the reference.
         start_s: (b,) of the bins, seconds.
@@ -70,7 +70,7 @@ class RankMap:
         unread: ranks whose files could not be read.
     """
 
-    found: RanksResult
+    result: RanksResult
     groups: tuple[RowGroup, ...]
     agreement: Mapping[int, float | None]
     start_s: FloatArray
@@ -307,20 +307,20 @@ class RowGroup:
     rows: tuple[RankRow, ...]
 
 
-def rank_rows(found: RanksResult, reference: int, edges: FloatArray) -> list[RankRow]:
+def rank_rows(result: RanksResult, reference: int, edges: FloatArray) -> list[RankRow]:
     """Return a row for each rank.
 
     Args:
-        found: all ranks.
+        result: all ranks.
         reference: the rank whose start is time 0.
         edges: (b + 1,) of the bins, seconds.
     """
-    offset = found.offset_s - found.offset_s[found.ranks.index(reference)]
-    label = on_bins(found.labels, offset, found.rate, edges)
+    offset = result.offset_s - result.offset_s[result.ranks.index(reference)]
+    label = on_bins(result.labels, offset, result.rate, edges)
     middle = (edges[1:] + edges[:-1]) / 2.0
     rows = []
-    mpi = found.spent[:, :, MPI].sum(axis=1).tolist()
-    for own, there, start, rate, mpi_s in zip(found.labels, label, offset, found.rate, mpi, strict=True):
+    mpi = result.spent[:, :, MPI].sum(axis=1).tolist()
+    for own, there, start, rate, mpi_s in zip(result.labels, label, offset, result.rate, mpi, strict=True):
         busy = _busy(own, (middle - start) / rate)
         cpu_s = float((own.busy * np.diff(own.busy_end_s, prepend=own.start_s[0])).sum())
         wall_s = float(own.end_s[-1])
@@ -342,16 +342,16 @@ def agreement(row: RankRow, reference: RankRow) -> float | None:
     return float((row.label == reference.label)[both].mean()) if both.any() else None
 
 
-def groups_of_rows(found: RanksResult, rows: Sequence[RankRow], most: int | None = MOST_ROWS) -> list[RowGroup]:
+def groups_of_rows(result: RanksResult, rows: Sequence[RankRow], most: int | None = MOST_ROWS) -> list[RowGroup]:
     """Return the rows of similar ranks together, in the groups of the ranks.
 
     Args:
-        found: all ranks.
+        result: all ranks.
         rows: of each.
         most: most rows in all; None for no limit. Beyond it, neighbours in a group share one.
     """
     own = {row.ranks[0]: row for row in rows}
-    groups = found.groups or (Group(found.ranks, found.ranks[0]),)
+    groups = result.groups or (Group(result.ranks, result.ranks[0]),)
     out = []
     for group in groups:
         members = [own[rank] for rank in group.ranks]

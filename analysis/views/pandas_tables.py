@@ -251,9 +251,9 @@ def _steps(phase: Phase) -> list[dict[str, object]]:
     def row(step: Step, level: int) -> dict[str, object]:
         numbers = {"share": step.share, "calls": step.calls, "mean_s": step.mean_s, "period_s": step.period_s}
         driver = step.driver and step.driver.name
-        rest = {"order": step.order, "driver": driver, "file": step.file, "line": step.line}
+        other_columns = {"order": step.order, "driver": driver, "file": step.file, "line": step.line}
         inner = {"level": level, "per_iteration": step.per_iteration, "per_call": step.per_call}
-        return {**_named(step.function), "kind": step.kind, **numbers, **rest, **inner}
+        return {**_named(step.function), "kind": step.kind, **numbers, **other_columns, **inner}
 
     return list(rows(phase.steps, 1))
 

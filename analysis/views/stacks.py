@@ -127,7 +127,7 @@ class _Namer:
         self.inlined = {} if profile.inlined is None else profile.inlined.by_node()
         # Samples in a linkage stub of the program itself belong to its caller.
         self.library = {m.id: () if m.app else (Frame(module_label(m.name)),) for m in modules}
-        self.known: dict[int, Stack] = {0: ()}
+        self.stacks: dict[int, Stack] = {0: ()}
 
     def stack(self, node: int, kind: int, library: int) -> Stack:
         """Return the stack of a sample; a library is its innermost frame."""
@@ -142,13 +142,13 @@ class _Namer:
     def _path(self, node: int) -> Stack:
         """Return the frames from the root to a node."""
         missing = []
-        while node not in self.known:
+        while node not in self.stacks:
             missing.append(node)
             node = self.parent[node]
         for child in reversed(missing):
             inner = (self._frame(function) for function in self.inlined.get(child, ()))
-            self.known[child] = (*self.known[self.parent[child]], self._frame(self.function[child]), *inner)
-        return self.known[missing[0]] if missing else self.known[node]
+            self.stacks[child] = (*self.stacks[self.parent[child]], self._frame(self.function[child]), *inner)
+        return self.stacks[missing[0]] if missing else self.stacks[node]
 
     def _frame(self, function: int) -> Frame:
         """Return a function's frame, or that of a marker."""
@@ -235,13 +235,13 @@ def thread_slices(series: StackSeries, rate_hz: float, most: int) -> tuple[Threa
     threads = distinct(series.thread)
     share = max(most // max(len(threads), 1), 16)
     rank = _stack_order(series)
-    found = []
+    out = []
     for thread in threads.tolist():
-        mine = series.thread == thread
-        begin, end, cpu = placed(series.time_s[mine], series.weight[mine], rate_hz)
-        slices, span = _slices(series, begin, end, cpu, series.stack[mine], rank, round(1e6 / rate_hz), share)
-        found.append(ThreadSlices(thread, tuple(slices), span))
-    return tuple(found)
+        of_thread = series.thread == thread
+        begin, end, cpu = placed(series.time_s[of_thread], series.weight[of_thread], rate_hz)
+        slices, span = _slices(series, begin, end, cpu, series.stack[of_thread], rank, round(1e6 / rate_hz), share)
+        out.append(ThreadSlices(thread, tuple(slices), span))
+    return tuple(out)
 
 
 def placed(time_s: np.ndarray, weight: np.ndarray, rate_hz: float) -> tuple[IntArray, IntArray, IntArray]:
@@ -257,9 +257,9 @@ def placed(time_s: np.ndarray, weight: np.ndarray, rate_hz: float) -> tuple[IntA
     """
     done = np.round(np.cumsum(weight) * (1e6 / rate_hz)).astype(np.int64)
     cpu = np.diff(done, prepend=0)
-    wanted = np.maximum(np.round(time_s * 1e6).astype(np.int64) - cpu, 0)
+    nominal = np.maximum(np.round(time_s * 1e6).astype(np.int64) - cpu, 0)
     # Delay of each sample if there were no gaps between the samples before.
-    end = np.maximum.accumulate(wanted - (done - cpu)) + done if len(done) else done
+    end = np.maximum.accumulate(nominal - (done - cpu)) + done if len(done) else done
     return end - cpu, end, cpu
 
 
@@ -288,8 +288,8 @@ def _slices(
 
 def _joined(begin: IntArray, end: IntArray, cpu: IntArray, stack: IntArray, tick: int) -> _Groups:
     """Merge consecutive samples with the same stack."""
-    near = (stack[1:] == stack[:-1]) & (begin[1:] - end[:-1] <= tick * JOIN_TICKS)
-    first = np.flatnonzero(np.concatenate([[True], ~near]))
+    is_same = (stack[1:] == stack[:-1]) & (begin[1:] - end[:-1] <= tick * JOIN_TICKS)
+    first = np.flatnonzero(np.concatenate([[True], ~is_same]))
     last = np.concatenate([first[1:], [len(stack)]]) - 1
     return _Groups(begin[first], end[last], np.add.reduceat(cpu, first), stack[first])
 
@@ -317,12 +317,12 @@ def nested(series: StackSeries, groups: _Groups, join: int) -> list[Slice]:
     slices: list[Slice] = []
     stack: tuple[Frame, ...] = ()
     opened: list[tuple[int, int]] = []  # begin and CPU time before, of each frame of the stack
-    end = spent = 0
+    end = cpu_end = 0
 
     def close(depth: int) -> None:
         while len(opened) > depth:
             begin, before = opened.pop()
-            slices.append(Slice(begin, end, before, spent - before, len(opened), stack[len(opened)]))
+            slices.append(Slice(begin, end, before, cpu_end - before, len(opened), stack[len(opened)]))
 
     rows = zip(
         groups.begin.tolist(), groups.end.tolist(), groups.cpu.tolist(), groups.stack.tolist(), strict=True
@@ -330,8 +330,8 @@ def nested(series: StackSeries, groups: _Groups, join: int) -> list[Slice]:
     for begin, until, cpu, index in rows:
         now = series.stacks[index]
         close(_common(stack, now) if begin - end <= join else 0)
-        opened.extend((begin, spent) for _ in now[len(opened) :])
-        stack, end, spent = now, until, spent + cpu
+        opened.extend((begin, cpu_end) for _ in now[len(opened) :])
+        stack, end, cpu_end = now, until, cpu_end + cpu
     close(0)
     return slices
 
@@ -408,14 +408,14 @@ def stack_tree(
 
 def _nodes(series: StackSeries) -> tuple[list[Frame], list[int], dict[Stack, int]]:
     """Return the frame and the parent of each node, and the node of each stack. Equal stacks give equal order."""
-    known: dict[tuple[int, Frame], int] = {}
+    number_of: dict[tuple[int, Frame], int] = {}
     frames: list[Frame] = []
     parent: list[int] = []
     node_of: dict[Stack, int] = {}
     for stack in sorted(set(series.stacks), key=lambda stack: [(frame.name, frame.file or "") for frame in stack]):
         node = -1
         for frame in stack[:DEEPEST]:
-            above, node = node, known.setdefault((node, frame), len(frames))
+            above, node = node, number_of.setdefault((node, frame), len(frames))
             if node == len(frames):
                 frames.append(frame)
                 parent.append(above)

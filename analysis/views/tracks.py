@@ -47,10 +47,10 @@ def phase_segments(
         most: most bins, each with the phase of most of its intervals.
     """
     bins = time_bins(profile, labels, most)
-    return stretches(bins.start_s, bins.end_s, bins.label)
+    return label_spans(bins.start_s, bins.end_s, bins.label)
 
 
-def stretches(start_s: FloatArray, end_s: FloatArray, label: IntArray) -> list[tuple[float, float, int]]:
+def label_spans(start_s: FloatArray, end_s: FloatArray, label: IntArray) -> list[tuple[float, float, int]]:
     """Return (start_s, end_s, label) of neighbouring bins (b,) with the same label of 0 or more."""
     if not len(label):
         return []
@@ -100,10 +100,10 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
     end = series.end_s[np.append(edges[1:], m) - 1]
     sums = np.zeros(m)
     sums[series.at] = series.sums_s
-    made = (series.count + series.pulses) * series.factor
-    number, made, seconds = (np.add.reduceat(column, edges) for column in (series.count, made, sums))
+    beats_made = (series.count + series.pulses) * series.factor
+    number, beats_made, seconds = (np.add.reduceat(column, edges) for column in (series.count, beats_made, sums))
     name = f"heartbeat {beat.id} {beat.name or ''}".rstrip()
-    rate = made / np.maximum(end - begin, 1e-9)
+    rate = beats_made / np.maximum(end - begin, 1e-9)
     last = float(end[-1]) + offset_s
     curves = [Curve(f"{name} rate", "per s", begin + offset_s, rate, last)]
     if number.any():
@@ -293,17 +293,17 @@ def self_series(profile: IntervalProfile, labels: IntArray, bins: TimeBins, most
     """
     table = profile.self_s
     total = np.asarray(table.sum(axis=0)).ravel()
-    wanted = dict.fromkeys(_largest(total, 1))
+    candidates = dict.fromkeys(_largest(total, 1))
     for phase in range(int(labels.max(initial=-1)) + 1):
         own = np.asarray(table[np.flatnonzero(labels == phase)].sum(axis=0)).ravel()
-        wanted.update(dict.fromkeys(c for c in _largest(own, 2) if own[c] >= OF_PHASE * own.sum()))
-    wanted.update(dict.fromkeys(c for c in _largest(total, most) if total[c] >= OF_RUN * total.sum()))
-    chosen = np.array(list(wanted)[:most], dtype=np.int64)
-    chosen = chosen[np.lexsort((chosen, -np.round(total[chosen], 9)))]
+        candidates.update(dict.fromkeys(c for c in _largest(own, 2) if own[c] >= OF_PHASE * own.sum()))
+    candidates.update(dict.fromkeys(c for c in _largest(total, most) if total[c] >= OF_RUN * total.sum()))
+    selected = np.array(list(candidates)[:most], dtype=np.int64)
+    selected = selected[np.lexsort((selected, -np.round(total[selected], 9)))]
     binned = bins.summed(table)
-    shown = np.asarray(binned[:, chosen].todense(), dtype=np.float64).reshape(len(bins.end_s), len(chosen))
-    rest = np.asarray(binned.sum(axis=1)).ravel() - shown.sum(axis=1)
-    return SelfSeries(chosen, np.column_stack([shown, np.maximum(rest, 0.0)]))
+    shown = np.asarray(binned[:, selected].todense(), dtype=np.float64).reshape(len(bins.end_s), len(selected))
+    others_s = np.asarray(binned.sum(axis=1)).ravel() - shown.sum(axis=1)
+    return SelfSeries(selected, np.column_stack([shown, np.maximum(others_s, 0.0)]))
 
 
 def _largest(values: FloatArray, most: int) -> list[int]:
@@ -334,8 +334,8 @@ def cells(labels: IntArray, width: int) -> list[int]:
     out = []
     for low, high in pairwise(edges.tolist()):
         values, counts = np.unique(labels[low:high], return_counts=True)
-        found = zip(values.tolist(), counts.tolist(), strict=True)
-        out.append(min((-count, total[value], value) for value, count in found)[2])
+        frequencies = zip(values.tolist(), counts.tolist(), strict=True)
+        out.append(min((-count, total[value], value) for value, count in frequencies)[2])
     return out
 
 

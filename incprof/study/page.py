@@ -154,7 +154,7 @@ def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
     own = next(row for row in rows if row.ranks == (reference,))
     unread = study.shared.left_out if study.shared is not None else ()
     return RankMap(
-        found=ranks,
+        result=ranks,
         groups=tuple(groups_of_rows(ranks, rows, None if whole else MOST_ROWS)),
         agreement={row.ranks[0]: agreement(row, own) for row in rows},
         start_s=edges[:-1],

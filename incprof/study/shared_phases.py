@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import PhaseResult
-from incprof.analysis.ranks.all_ranks import said_of_ranks
+from incprof.analysis.ranks.all_ranks import compare_ranks
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts, waiting_part
 from incprof.analysis.ranks.ranks_result import Modes, Part, RanksResult, RankSummary
@@ -138,7 +138,7 @@ class Shared:
             if not more:
                 break
             parts += more
-        ranks = said_of_ranks(
+        ranks = compare_ranks(
             summaries, labels, parts, model.result.k, rate_hz=good[0].rate_hz, interval_s=good[0].interval_s
         )
         return self._with(model, ranks, tuple(problems))

@@ -252,13 +252,13 @@ class Study:
 
     def _here(self, model: PhaseResult) -> PhaseResult:
         """Return phases of `found_in` in the intervals of `profile`."""
-        from incprof.analysis.ranks.relabel import told_of
+        from incprof.analysis.ranks.relabel import relabelled_result
 
         shared = self.shared
         if shared is None or (len(shared.ranks.parts) == 1 and shared.ranks.parts[0].rank == self.rank):
             return model
         own = shared.ranks.of_rank(self.profile.metadata.rank)
-        return told_of(self.profile, own, shared.modes, model, self.options.k)
+        return relabelled_result(self.profile, own, shared.modes, model, self.options.k)
 
     def as_placed(self, result: PhaseResult, store: str) -> PhaseResult:
         """Return a result with the sites as placed in the source, if they were: see sites/store.py."""

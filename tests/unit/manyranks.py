@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.features import build_features
-from incprof.analysis.ranks.all_ranks import said_of_ranks
+from incprof.analysis.ranks.all_ranks import compare_ranks
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.ranks_result import Part, RanksResult, RankSummary
 from incprof.analysis.ranks.summary import modes_of, summarised
@@ -62,4 +62,4 @@ def in_phases_of_first(profiles: Sequence[IntervalProfile]) -> RanksResult:
     modes = modes_of(profiles[0], build_features(profiles[0], share=True), result, OPTIONS)
     told = [summary_of(profile, rank) for rank, profile in enumerate(profiles)]
     labels, _ = assigned(told, modes, OPTIONS.phases, (0, result.labels))
-    return said_of_ranks(told, labels, [Part(0)], result.k, rate_hz=100.0, interval_s=1.0)
+    return compare_ranks(told, labels, [Part(0)], result.k, rate_hz=100.0, interval_s=1.0)

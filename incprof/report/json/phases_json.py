@@ -260,7 +260,7 @@ def with_ranks(answer: dict[str, Any], ranks: RanksResult) -> dict[str, Any]:
                 "host": one.host,
                 "ahead_s": rounded(one.late_s),
                 "drift": rounded(one.drift * 1e6),
-                "borders": one.borders,
+                "borders": one.boundaries,
                 "before_s": rounded(one.before_s),
                 "after_s": rounded(one.after_s),
             }

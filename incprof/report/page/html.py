@@ -110,7 +110,7 @@ def _shown(parts: PageParts) -> list[Function | str]:
     out: list[Function | str] = [parts.functions[frame] for frame in set(frames) if frame >= 0]
     out += [row.function for row in parts.sites]
     if parts.ranks is not None:
-        out += [name for one in parts.ranks.found.stragglers for name, _ in one.why]
+        out += [name for one in parts.ranks.result.stragglers for name, _ in one.why]
     if parts.result.stages is not None:
         out += [one.function for one in all_stages(parts.result.stages) if one.function is not None]
     return out + [row.function for row in parts.refused]

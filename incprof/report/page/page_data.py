@@ -191,7 +191,7 @@ def ranks_data(rank_map: RankMap) -> dict[str, Any]:
         "end": numbers(rank_map.end_s, 4),
         "reference": rank_map.reference,
         "unread": list(rank_map.unread),
-        "number": len(rank_map.found.ranks),
+        "number": len(rank_map.result.ranks),
         "groups": [
             {
                 "typical": group.typical,

@@ -167,7 +167,7 @@ MOST = 24
 
 def rank_words(rank_map: RankMap, names: Names) -> dict[str, Any]:
     """Return the sentences and tables about all ranks."""
-    result = rank_map.found
+    result = rank_map.result
     return {
         "number": len(result.ranks),
         "reference": rank_map.reference,

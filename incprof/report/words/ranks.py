@@ -120,7 +120,7 @@ def _clock(clock: Clock) -> str:
     drift = f" and loses {duration(-clock.drift * 3600)} an hour" if clock.drift < 0 else drift
     return (
         f"the clock of {host} is {duration(abs(clock.late_s))} {fast_or_slow}{drift}, "
-        f"{count(clock.borders, 'border')} of phases "
+        f"{count(clock.boundaries, 'border')} of phases "
         f"show: corrected, {duration(clock.before_s)} off before and {duration(clock.after_s)} after"
     )
 

@@ -130,10 +130,10 @@ class Advice:
     not_measured: tuple[str, ...]
 
 
-def effects_of(baseline: Setting, setting: Setting, found: Comparison, tolerance: float) -> list[Effect]:
-    """Return the effect of a setting on the run and on each phase of both sides. found: setting against baseline."""
-    rows = [row for row in found.phases if row.verdict not in ("gone", "new")]
-    return [_effect(baseline, setting, row, tolerance) for row in (*rows, found.run)]
+def effects_of(baseline: Setting, setting: Setting, comparison: Comparison, tolerance: float) -> list[Effect]:
+    """Return the effect of a setting on the run and each phase of both sides. comparison: setting against baseline."""
+    rows = [row for row in comparison.phases if row.verdict not in ("gone", "new")]
+    return [_effect(baseline, setting, row, tolerance) for row in (*rows, comparison.run)]
 
 
 def _effect(baseline: Setting, setting: Setting, row: PhaseRow | Row, tolerance: float) -> Effect:
@@ -163,7 +163,7 @@ def _saving(baseline: Setting, setting: Setting, row: Row) -> Saving | None:
 
 def by_rule(
     result: PhaseResult, bounds: Mapping[int, Bound | None], busy: Mapping[int, tuple[float, float]],
-    what: Sequence[str], *, alone: bool,
+    what: Sequence[str], *, measured_alone: bool,
 ) -> list[Rule]:  # fmt: skip
     """Return the rules that apply to phases which were not run under other settings.
 
@@ -172,16 +172,16 @@ def by_rule(
         bounds: what each phase is bound by, from counters.
         busy: processors that each phase keeps busy, and the threads that it has.
         what: frequency, threads or both: what was not measured.
-        alone: whether no other process competed for the processors; else it may have used those that this run left
-            idle.
+        measured_alone: whether no other process competed for the processors; else it may have used those that were
+            idle here.
     """
     rules = []
     for phase in result.phases:
         bound, waits = bounds.get(phase.id), phase.off_cpu and not phase.outside
         by = bound.by if bound is not None else "waiting" if phase.mostly == "waiting" or waits else None
-        if "frequency" in what and by in NOT_BY_FREQUENCY and (alone or by != "waiting"):
+        if "frequency" in what and by in NOT_BY_FREQUENCY and (measured_alone or by != "waiting"):
             rules.append(Rule(phase.id, "frequency", {"io": "input and output"}.get(by, by)))
         used, threads = busy.get(phase.id, (0.0, 1.0))
-        if alone and "threads" in what and threads >= 1.5 and used <= SERIAL:
+        if measured_alone and "threads" in what and threads >= 1.5 and used <= SERIAL:
             rules.append(Rule(phase.id, "threads", f"{used:.2f} processors busy of {threads:.3g} threads"))
     return rules

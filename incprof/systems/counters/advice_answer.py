@@ -10,13 +10,13 @@ from incprof.report.words.formatting import SIMULATED, folded, signed
 from incprof.systems.counters.advice import Advice, Effect, Rule, Saving, Setting
 
 
-def write_text(found: Advice, out: TextIO, *, width: int) -> None:
+def write_text(advice: Advice, out: TextIO, *, width: int) -> None:
     """Write the effects of each setting, and the advice."""
-    if found.effects:
-        runs = f"{found.runs} run{'s' * (found.runs != 1)} of each"
-        out.write(f"measured against {found.baseline.name}, {runs}, 95 % intervals\n")
+    if advice.effects:
+        runs = f"{advice.runs} run{'s' * (advice.runs != 1)} of each"
+        out.write(f"measured against {advice.baseline.name}, {runs}, 95 % intervals\n")
     setting = None
-    for effect in found.effects:
+    for effect in advice.effects:
         if effect.setting != setting:
             setting = effect.setting
             out.write(f"\n{setting.name}\n")
@@ -25,14 +25,14 @@ def write_text(found: Advice, out: TextIO, *, width: int) -> None:
             out.write(line + "\n")
         for line in folded(f"saves {saving(effect.saving)}", width, "    ", "    ") if effect.saving else ():
             out.write(line + "\n")
-    if found.effects:
+    if advice.effects:
         out.write("\n")
-    lines = [advice_line(effect) for effect in found.effects if effect.advised]
-    lines += [rule_line(rule) for rule in found.rules]
-    for text in lines or [no_advice(found)]:
+    lines = [advice_line(effect) for effect in advice.effects if effect.advised]
+    lines += [rule_line(rule) for rule in advice.rules]
+    for text in lines or [no_advice(advice)]:
         for line in folded(text, width, "advice: ", "        "):
             out.write(line + "\n")
-    for text in found.not_measured:
+    for text in advice.not_measured:
         for line in folded(text, width, "note: ", "      "):
             out.write(line + "\n")
 
@@ -40,21 +40,21 @@ def write_text(found: Advice, out: TextIO, *, width: int) -> None:
 SCHEMA = "incprof.advice/1"
 
 
-def write_json(found: Advice, out: TextIO) -> None:
+def write_json(advice: Advice, out: TextIO) -> None:
     """Write one JSON object and a newline."""
     answer = {
         "schema": SCHEMA,
-        "baseline": _setting(found.baseline),
-        "runs": found.runs,
-        "tolerance_pct": significant(100 * found.tolerance, 6),
-        "effects": [_effect(effect) for effect in found.effects],
+        "baseline": _setting(advice.baseline),
+        "runs": advice.runs,
+        "tolerance_pct": significant(100 * advice.tolerance, 6),
+        "effects": [_effect(effect) for effect in advice.effects],
         "rules": [
             {"phase": rule.phase, "what": rule.what, "why": rule.why, "measured": False, "said": rule_line(rule)}
-            for rule in found.rules
+            for rule in advice.rules
         ],
-        "advice": [advice_line(effect) for effect in found.effects if effect.advised]
-        + [rule_line(rule) for rule in found.rules],
-        "not_measured": list(found.not_measured),
+        "advice": [advice_line(effect) for effect in advice.effects if effect.advised]
+        + [rule_line(rule) for rule in advice.rules],
+        "not_measured": list(advice.not_measured),
     }
     write(answer, out)
 
@@ -81,12 +81,12 @@ def _effect(effect: Effect) -> dict[str, object]:
     }
 
 
-def _saving(found: Saving) -> dict[str, object]:
+def _saving(saved: Saving) -> dict[str, object]:
     return {
-        "of": found.of,
-        "pct": significant(100 * found.share, 6),
-        "interval_pct": [significant(100 * value, 6) for value in (found.low, found.high)],
-        "simulated": found.simulated,
+        "of": saved.of,
+        "pct": significant(100 * saved.share, 6),
+        "interval_pct": [significant(100 * value, 6) for value in (saved.low, saved.high)],
+        "simulated": saved.simulated,
     }
 
 
@@ -104,12 +104,12 @@ def change(effect: Effect) -> str:
     return f"{signed(100 * (b / a - 1))} % of time ({low} to {high} %)"
 
 
-def saving(found: Saving | None) -> str:
+def saving(value: Saving | None) -> str:
     """Return the saving, with its interval; `-` where it is unknown."""
-    if found is None:
+    if value is None:
         return "-"
-    mark = f" ({SIMULATED})" if found.simulated else ""
-    return f"{100 * found.share:.3g} % of {found.of}{mark} ({100 * found.low:.3g} to {100 * found.high:.3g} %)"
+    mark = f" ({SIMULATED})" if value.simulated else ""
+    return f"{100 * value.share:.3g} % of {value.of}{mark} ({100 * value.low:.3g} to {100 * value.high:.3g} %)"
 
 
 def advice_line(effect: Effect) -> str:
@@ -126,11 +126,11 @@ def rule_line(rule: Rule) -> str:
     return f"by rule: more threads should not help phase {rule.phase}: {rule.why}; not measured"
 
 
-def no_advice(found: Advice) -> str:
+def no_advice(advice: Advice) -> str:
     """Return the reason why nothing is advised."""
-    if not found.effects:
+    if not advice.effects:
         return "no advice: no rule applies"
     return (
-        f"no advice from {found.runs} run{'s' * (found.runs != 1)} of each: no setting certainly saves and takes "
-        f"at most {100 * found.tolerance:g} % more time (--runs, --tolerance)"
+        f"no advice from {advice.runs} run{'s' * (advice.runs != 1)} of each: no setting certainly saves and takes "
+        f"at most {100 * advice.tolerance:g} % more time (--runs, --tolerance)"
     )

@@ -26,12 +26,12 @@ SHORT = 0.1
 
 def thread_counts() -> list[int]:
     """Return the thread counts to try: the current one, halved repeatedly down to one."""
-    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    count = int(given) if given.isdecimal() and int(given) > 0 else len(os.sched_getaffinity(0))
-    found = [count]
-    while found[-1] > 1:
-        found.append(found[-1] // 2)
-    return found
+    setting = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    count = int(setting) if setting.isdecimal() and int(setting) > 0 else len(os.sched_getaffinity(0))
+    counts = [count]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    return counts
 
 
 def advise(
@@ -134,15 +134,15 @@ def _rules(directory: str, counters: str | None, what: Sequence[str], listener: 
     study = Study(directory, listener=listener)
     bounds: dict[int, Bound | None] = {}
     busy = _busy(study)
-    alone = False
+    alone_on_machine = False
     if counters is not None:
         sampled = SampledCounters(study, counters)
         bounds = {phase.id: phase.bound for phase in read_by_phase(sampled).phases}
         there = busy_processors(sampled)
         most = max((threads for _, threads in busy.values()), default=1.0)
         here = study.profile.metadata.raw.get("host") == os.uname().nodename
-        alone = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT
-    return by_rule(study.phases(), bounds, busy, what, alone=alone)
+        alone_on_machine = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT
+    return by_rule(study.phases(), bounds, busy, what, measured_alone=alone_on_machine)
 
 
 def _busy(study: Study) -> dict[int, tuple[float, float]]:
@@ -151,11 +151,11 @@ def _busy(study: Study) -> dict[int, tuple[float, float]]:
     wall, cpu, thread_s = profile.end_s - profile.start_s, cpu_seconds(profile), profile.counters.thread_s
     if not len(wall):
         raise NoDataError(f"{study.run.directory}: nothing was recorded")
-    found = {}
+    busy = {}
     for phase in study.phases().phases:
         own = labels == phase.id
         whole = float(wall[own].sum())
         threads = float(np.sum(thread_s[own])) if len(thread_s) else whole
         if whole > 0:
-            found[phase.id] = (float(cpu[own].sum()) / whole, threads / whole)
-    return found
+            busy[phase.id] = (float(cpu[own].sum()) / whole, threads / whole)
+    return busy

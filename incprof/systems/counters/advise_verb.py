@@ -43,10 +43,10 @@ def limits(text: str) -> list[int]:
     """
     if text == "none":
         return []
-    found = [FREQUENCY.fullmatch(word.strip()) for word in text.split(",")]
-    if not all(found):
+    matches = [FREQUENCY.fullmatch(word.strip()) for word in text.split(",")]
+    if not all(matches):
         raise argparse.ArgumentTypeError(f"{text!r}: expected frequencies with commas, such as 2.4GHz,800MHz, or none")
-    return list(dict.fromkeys(round(float(each[1]) * KHZ[each[2]]) for each in found if each))
+    return list(dict.fromkeys(round(float(each[1]) * KHZ[each[2]]) for each in matches if each))
 
 
 def runs(text: str) -> int:
@@ -113,12 +113,12 @@ def run(args: argparse.Namespace) -> int:
     from incprof.systems.counters.advise import advise, advise_on, thread_counts
 
     if args.of is not None:
-        found = advise_on(args.of, args.counters, listener=STDERR)
+        advice = advise_on(args.of, args.counters, listener=STDERR)
     else:
         output = Path(args.output or f"advise-{os.path.basename(command[0])}")
         sample = ["--sysfs", args.sysfs]
         sample += [] if args.power_command is None else ["--power-command", args.power_command]
-        found = advise(
+        advice = advise(
             command, output, threads=args.threads or thread_counts(), khz=args.frequencies, rounds=args.runs,
             tolerance=args.tolerance / 100, interval=f"{args.interval:g}", sysfs=args.sysfs, sample=sample,
             listener=STDERR,
@@ -126,11 +126,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from incprof.systems.counters.advice_answer import write_json
 
-        write_json(found, sys.stdout)
+        write_json(advice, sys.stdout)
     else:
         from incprof.systems.counters.advice_answer import write_text
 
-        write_text(found, sys.stdout, width=text_width())
+        write_text(advice, sys.stdout, width=text_width())
     return 0
 
 

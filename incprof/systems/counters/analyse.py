@@ -145,13 +145,13 @@ def counters_by_phase(
     power = phase_power(series, profile, result, offset_s)
     phases = []
     for phase in result.present:
-        mine = events.within(rows == phase.id)
-        figures = figures_of(mine)
-        bound = bound_by(phase, figures, mine.wall_s)
+        own_events = events.select(rows == phase.id)
+        figures = figures_of(own_events)
+        bound = bound_by(phase, figures, own_events.wall_s)
         if power is not None:
             figures |= _energy_figures(phase, float(power.watts[phase.id]), float(power.measured_s[phase.id]))
         steps = _energy_of_steps(phase, figures["energy_j"]) if "energy_j" in figures else ()
-        phases.append(PhaseCounters(phase.id, mine.wall_s, figures, bound, steps))
+        phases.append(PhaseCounters(phase.id, own_events.wall_s, figures, bound, steps))
     sensors = () if series.power is None else series.power.sensors
     return CountersByPhase(
         path=path,
@@ -167,16 +167,16 @@ def counters_by_phase(
     )
 
 
-def _power_of_run(series: CounterSeries, found: PhasePower) -> RunPower:
+def _power_of_run(series: CounterSeries, power: PhasePower) -> RunPower:
     """Return the energy of the whole run, as far as it was measured."""
     assert series.power is not None
-    joules = np.where(found.measured_s > 0, found.watts * found.measured_s, 0.0)
+    joules = np.where(power.measured_s > 0, power.watts * power.measured_s, 0.0)
     return RunPower(
         series.power.name,
         series.power.simulated,
         float(joules.sum()),
         float(joules[-1]),
-        float(found.measured_s.sum()),
+        float(power.measured_s.sum()),
         series.power.notes,
     )
 
@@ -193,10 +193,10 @@ def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, 
     """
     inside = overlaps(start, end, profile.start_s, profile.end_s, labels, k)
     most = inside.argmax(axis=0)
-    held = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
-    found = np.where(held, most, MIXED)
+    in_one_phase = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
+    phase = np.where(in_one_phase, most, MIXED)
     outside = (end <= profile.start_s[0]) | (start >= profile.end_s[-1])
-    return np.where(outside, OUTSIDE, found).astype(np.int64)
+    return np.where(outside, OUTSIDE, phase).astype(np.int64)
 
 
 # Cost of a miss of the last-level cache and of a mispredicted branch, in cycles, and the share of all cycles from which
@@ -266,13 +266,13 @@ def _energy_figures(phase: Phase, watts: float, measured_s: float) -> dict[str, 
     """Return the mean power of a phase, its energy, and that of an iteration of its loop."""
     if not np.isfinite(watts):
         return {}
-    found = {"power_w": watts}
+    figures = {"power_w": watts}
     if measured_s >= MEASURED * phase.seconds:
-        found["energy_j"] = watts * phase.seconds
+        figures["energy_j"] = watts * phase.seconds
     timed = [step for step in phase.steps if step.period_s]
     if timed:
-        found["iteration_j"] = watts * float(max(timed, key=lambda step: step.share).period_s or 0.0)
-    return found
+        figures["iteration_j"] = watts * float(max(timed, key=lambda step: step.share).period_s or 0.0)
+    return figures
 
 
 def _energy_of_steps(phase: Phase, joules: float) -> tuple[StepEnergy, ...]:
@@ -299,16 +299,16 @@ def lanes_of(series: CounterSeries, offset_s: float, start_s: FloatArray, end_s:
     names, values = _with_power(series)
     whole = Events(names, values, row_s)
     there = [figure for figure in drawn_figures() if figure.of(whole) is not None]
-    found = {figure.key: np.full(len(end_s), np.nan) for figure in there}
+    by_key = {figure.key: np.full(len(end_s), np.nan) for figure in there}
     for one, (low, high) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         rows = order[low:high]
         if len(rows):
             events = Events(names, values[rows], row_s[rows])
             for figure in there:
                 value = figure.of(events)
-                found[figure.key][one] = np.nan if value is None else value
+                by_key[figure.key][one] = np.nan if value is None else value
     wide = _carried if len(order) < len(end_s) else np.asarray
-    some = [(key, wide(each)) for key, each in found.items() if np.nansum(each) > 0]
+    some = [(key, wide(each)) for key, each in by_key.items() if np.nansum(each) > 0]
     return dict(some[:MOST_LANES])
 
 
@@ -321,11 +321,11 @@ def _with_power(series: CounterSeries) -> tuple[tuple[str, ...], FloatArray]:
 
 def _carried(values: FloatArray) -> FloatArray:
     """Fill each bin between others with the value before it: rows are longer than bins."""
-    known = np.isfinite(values)
-    if not known.any():
+    measured = np.isfinite(values)
+    if not measured.any():
         return values
-    first, last = int(np.argmax(known)), len(values) - 1 - int(np.argmax(known[::-1]))
-    before = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
+    first, last = int(np.argmax(measured)), len(values) - 1 - int(np.argmax(measured[::-1]))
+    before = np.maximum.accumulate(np.where(measured, np.arange(len(values)), 0))
     out = values.copy()
     out[first : last + 1] = values[before[first : last + 1]]
     return out

@@ -35,13 +35,13 @@ def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPar
     The lanes of a file's counters are in its own section.
     """
     recorded = None if study.process.series else recorded_counters(study.process.path)
-    found = [] if recorded is None else [_by_phase(study, recorded)]
-    found += [] if path is None else [read_by_phase(SampledCounters(study, path))]
-    if not found:
+    by_phase = [] if recorded is None else [_by_phase(study, recorded)]
+    by_phase += [] if path is None else [read_by_phase(SampledCounters(study, path))]
+    if not by_phase:
         return []
     figures: dict[int, dict[str, object]] = {phase.id: {} for phase in study.phases().present}
     bounds = dict[int, str]()
-    for one in found:
+    for one in by_phase:
         for phase in one.phases:
             figures[phase.id] |= phase.figures
             if phase.bound is not None:
@@ -53,7 +53,7 @@ def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPar
     for number, bound in bounds.items():
         figures[number]["bound_by"] = bound
     metrics = {phase: each for phase, each in figures.items() if each}
-    lanes = () if bins is None else _lanes(found[0], recorded, bins)
+    lanes = () if bins is None else _lanes(by_phase[0], recorded, bins)
     amounts = () if recorded is None else _amounts(study, recorded)
     parts = [CardPart("metrics", metrics, _columns(metrics), lanes, amounts=amounts)]
     if energy:
@@ -97,9 +97,9 @@ def _amounts(study: Study, recorded: RecordedCounters) -> tuple[Amount, ...]:
     row_s = series.end_s - series.start_s
     out = []
     for metric, name, unit, columns in COMPARED:
-        mine = [series.names.index(column) for column in columns if column in series.names]
-        if mine:
-            counts = series.values[:, mine].sum(axis=1)
+        positions = [series.names.index(column) for column in columns if column in series.names]
+        if positions:
+            counts = series.values[:, positions].sum(axis=1)
             # Shares of processors become seconds.
             each = inside @ np.nan_to_num(counts if unit == "s" else counts / row_s)
             out.append(Amount(metric, name, unit, {phase.id: float(each[phase.id]) for phase in result.present}))
@@ -118,9 +118,9 @@ def _columns(metrics: Mapping[int, Mapping[str, object]]) -> tuple[Column, ...]:
     return tuple(column for column in shown if any(column.get(phase) is not None for phase in metrics))
 
 
-def _lanes(found: CountersByPhase, recorded: RecordedCounters | None, bins: TimeBins) -> tuple[Lane, ...]:
+def _lanes(by_phase: CountersByPhase, recorded: RecordedCounters | None, bins: TimeBins) -> tuple[Lane, ...]:
     """Return the recorded figures over time."""
     if recorded is None:
         return ()
     values = lanes_of(recorded.series, 0.0, bins.start_s, bins.end_s)
-    return tuple(lane(found, key, each, bins) for key, each in values.items())
+    return tuple(lane(by_phase, key, each, bins) for key, each in values.items())

@@ -42,18 +42,18 @@ class Events:
         """Time of all rows, seconds."""
         return float(self.row_s.sum())
 
-    def within(self, rows: BoolArray) -> Events:
+    def select(self, rows: BoolArray) -> Events:
         """Return the events of some rows, (r,)."""
         return Events(self.names, self.values[rows], self.row_s[rows])
 
     def column(self, name: str) -> FloatArray | None:
         """Return an event, (r,), summed over all kinds of cores; None if it is missing."""
-        mine = [at for at, each in enumerate(self.names) if plain(each) == name]
-        if not mine:
+        positions = [at for at, each in enumerate(self.names) if plain(each) == name]
+        if not positions:
             return None
-        found = self.values[:, mine]
+        values = self.values[:, positions]
         # A thread that runs on one kind of core is not counted on the other.
-        return np.where(np.isnan(found).all(axis=1), np.nan, np.nansum(found, axis=1))
+        return np.where(np.isnan(values).all(axis=1), np.nan, np.nansum(values, axis=1))
 
     def ratio(self, above: str, below: str) -> float | None:
         """Return the sum of one event over that of another, in the rows that have both; None if there are none."""
@@ -66,19 +66,19 @@ class Events:
 
     def per_second(self, name: str) -> float | None:
         """Return the count per second; None if not available."""
-        found = self.column(name)
-        return None if found is None else self._mean(found, self.row_s * 0 + 1)
+        column = self.column(name)
+        return None if column is None else self._mean(column, self.row_s * 0 + 1)
 
     def mean(self, name: str) -> float | None:
         """Return the mean over time of a level or a share; None if not available."""
-        found = self.column(name)
-        return None if found is None else self._mean(found, self.row_s)
+        column = self.column(name)
+        return None if column is None else self._mean(column, self.row_s)
 
     def _mean(self, values: FloatArray, weight: FloatArray) -> float | None:
         """Return the sum of weighted values over the time in which there are some."""
-        known = np.isfinite(values)
-        time = float(self.row_s[known].sum())
-        return float((values * weight)[known].sum()) / time if time > 0 else None
+        measured = np.isfinite(values)
+        time = float(self.row_s[measured].sum())
+        return float((values * weight)[measured].sum()) / time if time > 0 else None
 
 
 @dataclass(frozen=True)
@@ -173,12 +173,12 @@ def slots(intel: str, *amd: str) -> Formula:
 def _of_zen(events: tuple[str, ...]) -> Formula:
     """Return the first event less the others over the slots of Zen 4, which are cycles times six."""
 
-    def of(found: Events) -> float | None:
-        parts = [found.ratio(event, "cycles") for event in events]
+    def of(events_of_rows: Events) -> float | None:
+        parts = [events_of_rows.ratio(event, "cycles") for event in events]
         if any(part is None for part in parts):
             return None
-        head, *rest = (part or 0.0 for part in parts)
-        return max(head - sum(rest), 0.0) / ZEN_SLOTS
+        head, *others = (part or 0.0 for part in parts)
+        return max(head - sum(others), 0.0) / ZEN_SLOTS
 
     return Formula((*events, "cycles"), of)
 
@@ -301,5 +301,5 @@ def drawn_figures() -> list[Figure]:
 
 def figures_of(events: Events) -> dict[str, float]:
     """Return the figures that the events allow, in order."""
-    found = {figure.key: figure.of(events) for figure in FIGURES}
-    return {key: value for key, value in found.items() if value is not None}
+    figures = {figure.key: figure.of(events) for figure in FIGURES}
+    return {key: value for key, value in figures.items() if value is not None}

@@ -58,18 +58,18 @@ def record_all(
     Raises:
         IncprofError: the program does not exit with status 0, or a frequency cannot be set.
     """
-    found = [Recorded(setting) for setting in settings]
+    recorded = [Recorded(setting) for setting in settings]
     for number in range(1, rounds + 1):
-        for each in found:
+        for each in recorded:
             directory = output / f"{each.setting.slug}-{number}"
             words = [*OWN, "record", "-i", interval, "-o", str(directory), "--", *command]
             counters = output / f"{directory.name}.csv"
-            beside = [*OWN, "sample", "--system", "-i", interval, *sample, "-o", str(counters), "--", *words]
+            recorder_words = [*OWN, "sample", "--system", "-i", interval, *sample, "-o", str(counters), "--", *words]
             if limits is None:
-                status = _run(beside, words, each.setting, directory)
+                status = _run(recorder_words, words, each.setting, directory)
             else:
                 with limits.limited(each.setting.khz):
-                    status = _run(beside, words, each.setting, directory)
+                    status = _run(recorder_words, words, each.setting, directory)
             if status != 0:
                 raise IncprofError(
                     f"{command[0]} ended with status {status} under {each.setting.name}: no advice; "
@@ -78,12 +78,12 @@ def record_all(
             each.runs.append(str(directory))
             if counters.is_file():
                 each.counters.append(str(counters))
-    return found
+    return recorded
 
 
-def _run(beside: Sequence[str], words: Sequence[str], setting: Setting, directory: Path) -> int:
+def _run(recorder_words: Sequence[str], words: Sequence[str], setting: Setting, directory: Path) -> int:
     """Run with the machine's counters, or without if there are none; return the exit status."""
-    status = _wait(beside, setting)
+    status = _wait(recorder_words, setting)
     if status == NOTHING and not directory.exists():
         status = _wait(words, setting)
     return status
@@ -168,15 +168,15 @@ def frequencies(sysfs: str) -> Frequencies | str:
     return Frequencies(tuple(policies), lowest, min(highest, *now), now)
 
 
-def check_limits(found: Frequencies, wanted: list[int]) -> None:
+def check_limits(frequencies: Frequencies, limits: list[int]) -> None:
     """Reject limits that the processors do not support.
 
     Raises:
         UsageError: one of them is too low or too high.
     """
-    for khz in wanted:
-        if not found.lowest <= khz <= found.highest:
-            span = f"{found.lowest / 1e6:g} to {found.highest / 1e6:g} GHz"
+    for khz in limits:
+        if not frequencies.lowest <= khz <= frequencies.highest:
+            span = f"{frequencies.lowest / 1e6:g} to {frequencies.highest / 1e6:g} GHz"
             raise UsageError(f"--frequencies: {khz / 1e6:g} GHz: these processors support {span}")
 
 

@@ -52,20 +52,20 @@ def recorded_counters(path: str) -> RecordedCounters | None:
 
     Raises: NoDataError if it is not a stream or cannot be read.
     """
-    found = [row for image in interval_images(path, COUNTERS) for row in _rows(image)]
-    if not found:
+    rows = [row for image in interval_images(path, COUNTERS) for row in _rows(image)]
+    if not rows:
         return None
-    table = np.array([row.values for row in found])
-    start_s = np.array([row.start_ns for row in found]) / 1e9
-    end_s = np.array([row.end_ns for row in found]) / 1e9
+    table = np.array([row.values for row in rows])
+    start_s = np.array([row.start_ns for row in rows]) / 1e9
+    end_s = np.array([row.end_ns for row in rows]) / 1e9
     columns = {name: sum(table[:, at] for at in numbers) for name, numbers in COUNTS.items()}
     row_ns = (end_s - start_s) * 1e9
     columns |= {name: sum(table[:, at] for at in numbers) / row_ns for name, numbers in SHARES.items()}
     columns["rss-bytes"] = table[:, RESIDENT]
-    known = {name: np.asarray(values) for name, values in columns.items() if np.isfinite(values).any()}
-    if not known:
+    measured = {name: np.asarray(values) for name, values in columns.items() if np.isfinite(values).any()}
+    if not measured:
         return None
-    series = CounterSeries(tuple(known), np.column_stack([*known.values()]), start_s, end_s)
+    series = CounterSeries(tuple(measured), np.column_stack([*measured.values()]), start_s, end_s)
     return RecordedCounters(series, table[:, RESIDENT], _peaks(table[:, RESIDENT], table[:, PEAK]))
 
 
@@ -89,16 +89,16 @@ def _rows(image: IntervalImage) -> Iterator[Row]:
     """Yield the rows of an image, as far as they are whole and inside of the interval. The last one ends with it."""
     numbers, at, start_ns = _varints(image.payload), 0, image.start_ns
     while at + 2 <= len(numbers):
-        known = [number for number in range(64) if numbers[at + 1] >> number & 1]
-        values = numbers[at + 2 : at + 2 + len(known)]
+        counted = [number for number in range(64) if numbers[at + 1] >> number & 1]
+        values = numbers[at + 2 : at + 2 + len(counted)]
         end_ns = start_ns + 1000 * numbers[at]
-        at += 2 + len(known)
+        at += 2 + len(counted)
         if at >= len(numbers):
             end_ns = image.end_ns
-        if len(values) < len(known) or not start_ns <= end_ns <= image.end_ns:
+        if len(values) < len(counted) or not start_ns <= end_ns <= image.end_ns:
             return
         out = np.full(NUMBERS, np.nan)
-        for number, value in zip(known, values, strict=True):
+        for number, value in zip(counted, values, strict=True):
             if number < NUMBERS:
                 out[number] = value
         if end_ns > start_ns:

@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     events = "node" if args.system and args.events == "default" else args.events
     words = ["--events", events, "--power", args.power or ("auto" if args.system else "none"), "--sysfs", args.sysfs]
-    words += [word for given in args.power_command for word in ("--power-command", given)]
+    words += [word for command_given in args.power_command for word in ("--power-command", command_given)]
     if args.pid is not None:
         words += ["--pid", str(args.pid)]
     if args.system:
@@ -149,18 +149,18 @@ def run(args: argparse.Namespace) -> int:
     return become([*words, "--program", program, "--", *command] if command else words)
 
 
-def target(given: str | None, args: argparse.Namespace, command: list[str]) -> str:
+def target(path: str | None, args: argparse.Namespace, command: list[str]) -> str:
     """Return the file to write: the given one, or a new one named after the sampled target.
 
     Raises:
         UsageError: its format is not supported, or it would mix with the program's output.
     """
-    if given == "-" and command:
+    if path == "-" and command:
         raise UsageError("sample: -o - would mix with the program's output: give a file, or a named pipe")
-    if given is not None:
-        if Path(given).suffix in (".npy", ".parquet", ".pq"):
-            raise UsageError(f"{given}: sample writes CSV only: give a name that ends in .csv")
-        return given
+    if path is not None:
+        if Path(path).suffix in (".npy", ".parquet", ".pq"):
+            raise UsageError(f"{path}: sample writes CSV only: give a name that ends in .csv")
+        return path
     of_program = command and not args.system
     stem = f"sample-{Path(command[0]).name if of_program else args.pid or 'system'}"
     for number in range(MOST_FILES):

@@ -32,30 +32,30 @@ ENERGY = ("power_w", "energy_j", "iteration_j")
 def sections(study: Study, path: str) -> Callable[[TimeBins | None], list[Section]]:
     """Return a function that returns the section on a file of counters; given the bins of a page, with lanes."""
     sampled = SampledCounters(study, path)
-    found = read_by_phase(sampled)
+    by_phase = read_by_phase(sampled)
 
     def of(bins: TimeBins | None) -> list[Section]:
         if bins is None:
-            return [_section(found)]
+            return [_section(by_phase)]
         values = lanes_of(sampled.series, sampled.offset_s, bins.start_s, bins.end_s)
-        return [_section(found, values, bins)]
+        return [_section(by_phase, values, bins)]
 
     return of
 
 
 def _section(
-    found: CountersByPhase, values: Mapping[str, FloatArray] | None = None, bins: TimeBins | None = None
+    by_phase: CountersByPhase, values: Mapping[str, FloatArray] | None = None, bins: TimeBins | None = None
 ) -> Section:
     """Return counters by phase, and the values of figures over the bins of a page."""
-    drawn = () if bins is None else tuple(lane(found, key, each, bins) for key, each in (values or {}).items())
-    power = found.power
+    drawn = () if bins is None else tuple(lane(by_phase, key, each, bins) for key, each in (values or {}).items())
+    power = by_phase.power
     facts: dict[str, object] = {
-        "file": found.path,
-        "aligned": "clock" if found.by_clock else "start",
-        "offset_s": rounded(found.offset_s),
-        "row_s": rounded(found.row_s),
-        "rows_across_phases": found.left_out,
-        "rows_outside": found.outside,
+        "file": by_phase.path,
+        "aligned": "clock" if by_phase.by_clock else "start",
+        "offset_s": rounded(by_phase.offset_s),
+        "row_s": rounded(by_phase.row_s),
+        "rows_across_phases": by_phase.left_out,
+        "rows_outside": by_phase.outside,
     }
     if power is not None:
         facts["power"] = {
@@ -65,18 +65,20 @@ def _section(
             "between_j": _digits(power.between_j),
             "measured_s": rounded(power.measured_s),
         }
-    table = Table(_columns(found), found.phases, key="phases")
-    return Section("counters", "What bounds each phase", (table,), drawn, tuple(_notes(found)), facts)
+    table = Table(_columns(by_phase), by_phase.phases, key="phases")
+    return Section("counters", "What bounds each phase", (table,), drawn, tuple(_notes(by_phase)), facts)
 
 
-def _columns(found: CountersByPhase) -> tuple[Column, ...]:
+def _columns(by_phase: CountersByPhase) -> tuple[Column, ...]:
     """Return the columns: figures of some phase, the first of which are dropped last, and the bound of each phase."""
-    shown = [figure for figure in FIGURES if figure.head and any(figure.key in each.figures for each in found.phases)]
+    shown = [
+        figure for figure in FIGURES if figure.head and any(figure.key in each.figures for each in by_phase.phases)
+    ]
     figures = [
-        Column(figure.head + _mark(found, figure.key), _value(figure.key), figure.unit, drop=place)
+        Column(figure.head + _mark(by_phase, figure.key), _value(figure.key), figure.unit, drop=place)
         for place, figure in enumerate(shown, start=1)
     ]
-    steps = () if found.power is None else (Column(None, lambda phase: [*map(_step, phase.steps)], key="steps"),)
+    steps = () if by_phase.power is None else (Column(None, lambda phase: [*map(_step, phase.steps)], key="steps"),)
     return (
         Column("Phase", lambda phase: phase.id, "phase", key="id"),
         Column("Time", lambda phase: rounded(phase.seconds), "duration", key="seconds"),
@@ -85,7 +87,7 @@ def _columns(found: CountersByPhase) -> tuple[Column, ...]:
         Column(None, lambda phase: None if phase.bound is None else phase.bound.by, key="bound_by"),
         Column(None, lambda phase: None if phase.bound is None else rounded(phase.bound.share), key="share"),
         Column("Bound by", bound_line, key="said", sentence=True),
-        Column("Energy of steps", lambda phase: energy_line(found, phase), sentence=True),
+        Column("Energy of steps", lambda phase: energy_line(by_phase, phase), sentence=True),
         *steps,
     )
 
@@ -95,10 +97,10 @@ def _value(name: str) -> Callable[[PhaseCounters], float | None]:
     return lambda phase: phase.figures.get(name)
 
 
-def lane(found: CountersByPhase, key: str, values: FloatArray, bins: TimeBins) -> Lane:
+def lane(by_phase: CountersByPhase, key: str, values: FloatArray, bins: TimeBins) -> Lane:
     """Return a figure over the bins of a page."""
     figure = next(each for each in FIGURES if each.key == key)
-    mark = _mark(found, key)
+    mark = _mark(by_phase, key)
     edges, values = edges_of(bins.start_s, bins.end_s, values)
     return Lane(figure.head + mark, figure.unit, edges, values, figure.title + mark, figure.key)
 
@@ -113,9 +115,9 @@ def _digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _mark(found: CountersByPhase, name: str) -> str:
+def _mark(by_phase: CountersByPhase, name: str) -> str:
     """Return the mark of power that no sensor measured."""
-    simulated = found.power is not None and found.power.simulated is not None
+    simulated = by_phase.power is not None and by_phase.power.simulated is not None
     return f" ({SIMULATED})" if simulated and name in ENERGY else ""
 
 
@@ -145,9 +147,9 @@ def bound_line(phase: PhaseCounters) -> str | None:
     """Return the bound of a phase and the reason for it; None if it is unknown."""
     if phase.bound is None:
         return None
-    said = f"bound by {BOUND[phase.bound.by]}"
+    bound = f"bound by {BOUND[phase.bound.by]}"
     why = _why(phase)
-    return f"{said}: {why}" if why else said
+    return f"{bound}: {why}" if why else bound
 
 
 def _why(phase: PhaseCounters) -> str:
@@ -193,43 +195,43 @@ def _part(share: float) -> str:
     return f"{percent(share)} of the cycles" if share < 1 else "as much as all cycles, or more"
 
 
-def _notes(found: CountersByPhase) -> list[str]:
+def _notes(by_phase: CountersByPhase) -> list[str]:
     """Return how the counters overlap the run, and remarks on them."""
-    name = clean(os.path.basename(found.path), 60)
-    side = "after" if found.offset_s >= 0 else "before"
+    name = clean(os.path.basename(by_phase.path), 60)
+    side = "after" if by_phase.offset_s >= 0 else "before"
     where = (
-        f"began {duration(abs(found.offset_s))} {side} the recording, by the clock"
-        if found.by_clock
+        f"began {duration(abs(by_phase.offset_s))} {side} the recording, by the clock"
+        if by_phase.by_clock
         else "assumed to have begun with the recording: the file has no start time"
     )
-    out = [f"{name}: a row every {duration(found.row_s)}, {where}"]
-    if found.left_out:
-        out.append(f"{found.left_out} rows that span phases are left out")
-    if any(phase.seconds == 0 for phase in found.phases):
-        empty = ", ".join(str(phase.id) for phase in found.phases if phase.seconds == 0)
+    out = [f"{name}: a row every {duration(by_phase.row_s)}, {where}"]
+    if by_phase.left_out:
+        out.append(f"{by_phase.left_out} rows that span phases are left out")
+    if any(phase.seconds == 0 for phase in by_phase.phases):
+        empty = ", ".join(str(phase.id) for phase in by_phase.phases if phase.seconds == 0)
         out.append(f"no row lies in phase {empty}: shorter rows would (incprof sample -i)")
-    if any("memory_bytes_s" in phase.figures for phase in found.phases):
+    if any("memory_bytes_s" in phase.figures for phase in by_phase.phases):
         out.append("memory is misses of the last-level cache, 64 bytes each; written lines and prefetches come on top")
-    out += _power_lines(found)
-    out += [clean(line, 200) for line in found.notes]
-    if found.unknown:
-        out.append(f"columns not used here: {clean(', '.join(found.unknown), 120)}")
+    out += _power_lines(by_phase)
+    out += [clean(line, 200) for line in by_phase.notes]
+    if by_phase.unknown:
+        out.append(f"columns not used here: {clean(', '.join(by_phase.unknown), 120)}")
     return out
 
 
-def energy_line(found: CountersByPhase, phase: PhaseCounters, names: Names = SHORT) -> str | None:
+def energy_line(by_phase: CountersByPhase, phase: PhaseCounters, names: Names = SHORT) -> str | None:
     """Return the energy of the steps of a phase; None if no step has any."""
     if not phase.steps:
         return None
     each = [
         f"{names(step.function)} {joules(step.energy_j)} a call ({count(step.calls, 'call')})" for step in phase.steps
     ]
-    return f"energy of steps{_mark(found, 'energy_j')}: {', '.join(each)}"
+    return f"energy of steps{_mark(by_phase, 'energy_j')}: {', '.join(each)}"
 
 
-def _power_lines(found: CountersByPhase) -> list[str]:
+def _power_lines(by_phase: CountersByPhase) -> list[str]:
     """Return the domain of the power figures, and the energy of the whole run."""
-    power = found.power
+    power = by_phase.power
     if power is None:
         return []
     source = f"{SIMULATED} by {clean(power.simulated, 200)}" if power.simulated is not None else clean(power.name, 60)

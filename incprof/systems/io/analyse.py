@@ -130,18 +130,18 @@ def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, r
     """Return what each phase has read and written."""
     labels = np.where(result.labels < 0, result.k, result.labels)
     inside = overlaps(totals.start_s, totals.end_s, profile.start_s, profile.end_s, labels, result.k + 1)
-    seen = (
+    sampled_bytes = (
         None
         if calls is None
-        else bytes_seen(totals, calls, phase_at(calls.event_s, profile, labels, result.k), result.k)
+        else bytes_of_sampled_calls(totals, calls, phase_at(calls.event_s, profile, labels, result.k), result.k)
     )
-    amounts, shared = divided(totals.values, inside, seen)
+    amounts, shared = divided(totals.values, inside, sampled_bytes)
     each = {} if calls is None else calls_by_phase(calls, profile, labels, result.k)
-    found = []
+    out = []
     for phase in result.present:
         own, part = amounts[phase.id], shared[phase.id]
         both, both_shared = own[READ] + own[WRITTEN], part[READ] + part[WRITTEN]
-        found.append(
+        out.append(
             PhaseIo(
                 id=phase.id,
                 seconds=phase.seconds,
@@ -155,10 +155,12 @@ def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, r
                 calls=each.get(phase.id),
             )
         )
-    return found
+    return out
 
 
-def divided(amounts: FloatArray, inside: FloatArray, seen: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+def divided(
+    amounts: FloatArray, inside: FloatArray, sampled_weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Divide the totals of rows among phases; all of a row with some time in phases is assigned, and none twice.
 
     In a row of several phases, sampled calls decide where there are any. Else each phase has its time at the rate of
@@ -168,35 +170,35 @@ def divided(amounts: FloatArray, inside: FloatArray, seen: FloatArray | None = N
     Args:
         amounts: (r, VALUES) of a process.
         inside: (k, r) seconds of each row in each phase.
-        seen: (2, k, r) bytes of sampled calls that read, and that write.
+        sampled_weights: (2, k, r) bytes of sampled calls that read, and that write.
 
     Returns:
         The amounts of each phase (k, VALUES), and the part of these in rows of several phases that only time divides.
     """
     whole = np.maximum(inside.sum(axis=0), 1e-12)
-    alone = inside >= ALONE * whole
+    in_one_phase = inside >= ALONE * whole
     there = inside.sum(axis=0) > 0
-    found = np.zeros((len(inside), amounts.shape[1]))
-    shared = np.zeros_like(found)
+    out = np.zeros((len(inside), amounts.shape[1]))
+    shared = np.zeros_like(out)
     for at, columns in enumerate((READING, WRITING)):
-        sampled = np.zeros_like(inside) if seen is None else np.where(inside > 0, seen[at], 0.0)
-        is_sampled = (sampled.sum(axis=0) > 0) & ~alone.any(axis=0)
+        sampled = np.zeros_like(inside) if sampled_weights is None else np.where(inside > 0, sampled_weights[at], 0.0)
+        is_sampled = (sampled.sum(axis=0) > 0) & ~in_one_phase.any(axis=0)
         first = None
         for column in columns:
-            weight = _weights(amounts[:, column], whole, inside, alone)
+            weight = _weights(amounts[:, column], whole, inside, in_one_phase)
             if first is not None and column >= FROM_STORAGE:
                 weight = np.where(amounts[:, columns[0]] > 0, first, weight)
             weight = np.where(is_sampled, sampled / np.maximum(sampled.sum(axis=0), 1e-12), weight)
             first = weight if first is None else first
             part = weight * np.where(there, amounts[:, column], 0.0)
-            found[:, column] = part.sum(axis=1)
-            shared[:, column] = np.where(alone | is_sampled, 0.0, part).sum(axis=1)
-    return found, shared
+            out[:, column] = part.sum(axis=1)
+            shared[:, column] = np.where(in_one_phase | is_sampled, 0.0, part).sum(axis=1)
+    return out, shared
 
 
-def _weights(amounts: FloatArray, whole: FloatArray, inside: FloatArray, alone: BoolArray) -> FloatArray:
+def _weights(amounts: FloatArray, whole: FloatArray, inside: FloatArray, in_one_phase: BoolArray) -> FloatArray:
     """Return the share of each phase in each row, (k, r), by the rates of rows that lie in one phase."""
-    own = alone & (inside > 0)
+    own = in_one_phase & (inside > 0)
     seconds = np.where(own, inside, 0.0).sum(axis=1)
     usual = np.divide((own * amounts).sum(axis=1), seconds, out=np.full(len(inside), np.nan), where=seconds > 0)
     expected = inside * np.where(np.isfinite(usual)[:, None], usual[:, None], amounts / whole)
@@ -216,18 +218,18 @@ def phase_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray, k: 
     """
     at = np.searchsorted(profile.end_s, time_s, side="left")
     inside = (at < len(labels)) & (time_s >= profile.start_s[np.minimum(at, len(labels) - 1)])
-    found: IntArray = np.where(inside, labels[np.minimum(at, len(labels) - 1)], k).astype(np.int64)
-    return found
+    phase: IntArray = np.where(inside, labels[np.minimum(at, len(labels) - 1)], k).astype(np.int64)
+    return phase
 
 
-def bytes_seen(totals: Totals, calls: Calls, phase: IntArray, k: int) -> FloatArray:
+def bytes_of_sampled_calls(totals: Totals, calls: Calls, phase: IntArray, k: int) -> FloatArray:
     """Return the bytes that sampled calls stand for in each row, (2, k + 1, r): read, and written. phase: (e,)."""
-    found = np.zeros((2, k + 1, len(totals.end_s)))
+    out = np.zeros((2, k + 1, len(totals.end_s)))
     row = np.searchsorted(totals.end_s, calls.event_s, side="left")
     for at, operations in enumerate((OF_READING, OF_WRITING)):
         use = np.isin(calls.event_operation, operations) & (row < len(totals.end_s))
-        np.add.at(found[at], (phase[use], row[use]), (calls.weight * calls.event_bytes)[use])
-    return found
+        np.add.at(out[at], (phase[use], row[use]), (calls.weight * calls.event_bytes)[use])
+    return out
 
 
 def calls_by_phase(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int) -> dict[int, PhaseCalls]:
@@ -265,11 +267,11 @@ def _shares(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int, ph
     keys = interval.ravel() * size + calls.file * len(OPERATIONS) + calls.operation
     order, place = np.unique(keys, return_inverse=True)
     at = np.minimum(np.searchsorted(end_s, calls.event_s, side="left"), len(end_s) - 1)
-    wanted = at * size + calls.event_file * len(OPERATIONS) + calls.event_operation
-    found = np.minimum(np.searchsorted(order, wanted), len(order) - 1)
-    use = (order[found] == wanted) & (calls.event_file * len(OPERATIONS) < size)
+    wanted_keys = at * size + calls.event_file * len(OPERATIONS) + calls.event_operation
+    place_of = np.minimum(np.searchsorted(order, wanted_keys), len(order) - 1)
+    use = (order[place_of] == wanted_keys) & (calls.event_file * len(OPERATIONS) < size)
     amounts = (calls.weight, calls.weight * calls.event_bytes, calls.weight * calls.event_took_s)
-    tables = [_summed(found[use], phase[use], amount[use], (len(order), k + 1))[place.ravel()] for amount in amounts]
+    tables = [_summed(place_of[use], phase[use], amount[use], (len(order), k + 1))[place.ravel()] for amount in amounts]
     by_calls = _normalised(tables[0], by_time)
     by_value = {BYTES: _normalised(tables[1], by_calls), SECONDS: _normalised(tables[2], by_calls)}
     return np.stack([by_value.get(value, by_calls) for value in range(calls.values.shape[1])], axis=1)
@@ -285,8 +287,8 @@ def _summed(row: IntArray, column: IntArray, amount: FloatArray, shape: tuple[in
 def _normalised(table: FloatArray, otherwise: FloatArray) -> FloatArray:
     """Return the rows of a table with a sum of 1; those of another one where they are empty."""
     total = table.sum(axis=1, keepdims=True)
-    found: FloatArray = np.where(total > 0, table / np.where(total > 0, total, 1.0), otherwise)
-    return found
+    normalised: FloatArray = np.where(total > 0, table / np.where(total > 0, total, 1.0), otherwise)
+    return normalised
 
 
 def _phase_calls(
@@ -314,16 +316,16 @@ def _phase_calls(
     )
 
 
-def _file_io(names: dict[int, str], number: int, operation: IntArray, sums: FloatArray, mine: BoolArray) -> FileIo:
+def _file_io(names: dict[int, str], number: int, operation: IntArray, sums: FloatArray, of_file: BoolArray) -> FileIo:
     """Return what a phase does with a file."""
     reading, writing = np.isin(operation, (*OF_READING, RECEIVE)), np.isin(operation, (*OF_WRITING, SEND))
     name = None if number == OTHER_FILES else names.get(number, f"file {number}")
     return FileIo(
         name,
-        read_b=float(sums[mine & reading, BYTES].sum()),
-        written_b=float(sums[mine & writing, BYTES].sum()),
-        calls=float(sums[mine, CALLS].sum()),
-        seconds=float(sums[mine, SECONDS].sum()),
+        read_b=float(sums[of_file & reading, BYTES].sum()),
+        written_b=float(sums[of_file & writing, BYTES].sum()),
+        calls=float(sums[of_file, CALLS].sum()),
+        seconds=float(sums[of_file, SECONDS].sum()),
     )
 
 
@@ -348,16 +350,16 @@ def rates_over_time(totals: Totals, start_s: FloatArray, end_s: FloatArray) -> F
         start_s: (b,) seconds since the start of the run.
         end_s: (b,) likewise.
     """
-    found = np.full((2, len(start_s)), np.nan)
+    rates = np.full((2, len(start_s)), np.nan)
     if not len(totals.end_s):
-        return found
+        return rates
     edges = np.concatenate([totals.start_s[:1], totals.end_s])
-    known = (end_s > edges[0]) & (start_s < edges[-1])
+    recorded = (end_s > edges[0]) & (start_s < edges[-1])
     length = np.maximum(end_s - start_s, 1e-9)
     for at, column in enumerate((READ, WRITTEN)):
         so_far = np.concatenate([[0.0], np.cumsum(totals.values[:, column])])
-        found[at, known] = ((np.interp(end_s, edges, so_far) - np.interp(start_s, edges, so_far)) / length)[known]
-    return found
+        rates[at, recorded] = ((np.interp(end_s, edges, so_far) - np.interp(start_s, edges, so_far)) / length)[recorded]
+    return rates
 
 
 def weighted_shares(keys: Sequence[object], weights: FloatArray) -> list[tuple[object, float]]:

@@ -42,9 +42,9 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     totals, calls = recorded.totals, recorded.calls
     if totals is None:
         return None
-    found = [] if totals.refusal is not None else io_by_phase(totals, calls, study.profile, study.phases())
-    phases = {each.id: each for each in found}
-    sites = _sites(study, calls, found)
+    by_phase = [] if totals.refusal is not None else io_by_phase(totals, calls, study.profile, study.phases())
+    phases = {each.id: each for each in by_phase}
+    sites = _sites(study, calls, by_phase)
     columns = (
         Column("Read", lambda phase: _shown(phases, phase, "read_b"), "kB", drop=3, key="read_b"),
         Column("Written", lambda phase: _shown(phases, phase, "written_b"), "kB", drop=3, key="written_b"),
@@ -54,13 +54,13 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     )
     lanes = () if bins is None or not phases else _lanes(totals, bins)
     amounts = (
-        Amount("read", "bytes read", "B", {each.id: each.read_b for each in found}),
-        Amount("written", "bytes written", "B", {each.id: each.written_b for each in found}),
+        Amount("read", "bytes read", "B", {each.id: each.read_b for each in by_phase}),
+        Amount("written", "bytes written", "B", {each.id: each.written_b for each in by_phase}),
         Amount(
-            "operations", "calls that read and write", "count", {each.id: each.reads + each.writes for each in found}
+            "operations", "calls that read and write", "count", {each.id: each.reads + each.writes for each in by_phase}
         ),
     )
-    values = {each.id: value(each, sites.get(each.id)) for each in found}
+    values = {each.id: value(each, sites.get(each.id)) for each in by_phase}
     return CardPart("io", values, columns, lanes, tuple(notes(totals, calls)), amounts)
 
 
@@ -79,7 +79,7 @@ def _shown(phases: dict[int, PhaseIo], phase: int, name: str) -> int | None:
 
 def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object]:
     """Return the JSON value of a phase."""
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "read_b": round(one.read_b),
         "written_b": round(one.written_b),
         "operations": round(one.reads) + round(one.writes),
@@ -90,8 +90,8 @@ def value(one: PhaseIo, sites: Sequence[Site] | None = None) -> dict[str, object
         "divided": round(one.divided, 4),
     }
     if one.calls is None:
-        return found
-    return found | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
+        return fields
+    return fields | _calls_value(one.calls) | {"sites": [_site_value(each) for each in sites or ()]}
 
 
 def _site_value(site: Site) -> dict[str, object]:
@@ -137,19 +137,19 @@ def sentence(one: PhaseIo) -> str | None:
     clauses = [part for part in parts if part]
     if not clauses:
         return None
-    doubt = f"; {percent(one.divided)} of it divided among phases of the same interval" if one.divided >= WORTH else ""
-    return " and ".join(clauses) + doubt
+    remark = f"; {percent(one.divided)} of it divided among phases of the same interval" if one.divided >= WORTH else ""
+    return " and ".join(clauses) + remark
 
 
 def _part(verb: str, amount: float, calls: float, seconds: float, storage: float, where: str) -> str:
     """Return "reads 12 MB in 30 calls of 400 kB (3 MB/s), 1 MB from storage"; "" for nothing."""
-    made = round(calls)
-    if not made:
+    number = round(calls)
+    if not number:
         return f"{verb} {decimal_size(storage)} {where}, by mapped files" if storage >= MAPPED_B else ""
-    each = f" of {decimal_size(round(amount / calls))}" if made > 1 else ""
+    each = f" of {decimal_size(round(amount / calls))}" if number > 1 else ""
     speed = f" ({decimal_size(round(amount / seconds))}/s)" if seconds > 0 and amount >= seconds else ""
     stored = f", {decimal_size(storage)} {where}" if storage >= 1 else ""
-    return f"{verb} {decimal_size(round(amount))} in {count(made, 'call')}{each}{speed}{stored}"
+    return f"{verb} {decimal_size(round(amount))} in {count(number, 'call')}{each}{speed}{stored}"
 
 
 def of_calls(one: PhaseIo) -> str | None:
@@ -157,11 +157,11 @@ def of_calls(one: PhaseIo) -> str | None:
     calls = one.calls
     if calls is None:
         return None
-    found = []
+    sentences = []
     if calls.seconds >= MUCH_TIME * one.seconds:
         parts = [("synchronising", calls.sync_s), ("without moving data", calls.metadata_s)]
-        of_these = [f"{seconds(took)} {what}" for what, took in parts if took >= MUCH_TIME * one.seconds]
-        found.append(f"{seconds(calls.seconds)} in calls that read and write" + _listed(of_these, ", of this "))
+        of_these = [f"{seconds(time_s)} {what}" for what, time_s in parts if time_s >= MUCH_TIME * one.seconds]
+        sentences.append(f"{seconds(calls.seconds)} in calls that read and write" + _listed(of_these, ", of this "))
     least_b = max(WORTH * (one.read_b + one.written_b), 0.5)
     named = [
         each for each in calls.files
@@ -170,10 +170,10 @@ def of_calls(one: PhaseIo) -> str | None:
     files = [_file(each) for each in named[:MOST_NAMED]]
     if files:
         more = calls.file_count - len(files)
-        found.append("files: " + ", ".join(files) + (f" and {count(more, 'other')}" if more > 0 else ""))
+        sentences.append("files: " + ", ".join(files) + (f" and {count(more, 'other')}" if more > 0 else ""))
     if calls.transfers >= LEAST_TRANSFERS and calls.small >= MANY_SMALL * calls.transfers:
-        found.append(f"{percent(calls.small / calls.transfers)} of the transfers are below 4 KiB")
-    return "; ".join(found) or None
+        sentences.append(f"{percent(calls.small / calls.transfers)} of the transfers are below 4 KiB")
+    return "; ".join(sentences) or None
 
 
 def of_sites(sites: Sequence[Site]) -> str | None:
@@ -203,12 +203,12 @@ def _file(one: FileIo) -> str:
 def _lanes(totals: Totals, bins: TimeBins) -> tuple[Lane, ...]:
     """Return bytes read and written per second over the bins of a page, if there are any."""
     read, written = rates_over_time(totals, bins.start_s, bins.end_s)
-    found = []
+    lanes = []
     for name, values, column in (("read", read, READ), ("written", written, WRITTEN)):
         if totals.values[:, column].sum() > 0:
             edges, drawn = edges_of(bins.start_s, bins.end_s, values)
-            found.append(Lane(name, "kB/s", edges, drawn, f"bytes {name} by calls of the process", name))
-    return tuple(found)
+            lanes.append(Lane(name, "kB/s", edges, drawn, f"bytes {name} by calls of the process", name))
+    return tuple(lanes)
 
 
 def notes(totals: Totals, calls: Calls | None = None) -> list[str]:
@@ -217,18 +217,18 @@ def notes(totals: Totals, calls: Calls | None = None) -> list[str]:
         why = os.strerror(totals.refusal)
         return [f"What the process read and wrote is not available: /proc/self/io: {why}"]
     read, written = (decimal_size(float(totals.values[:, column].sum())) for column in (READ, WRITTEN))
-    made = count(round(float(totals.values[:, (READS, WRITES)].sum())), "call")
-    found = [f"The process read {read} and wrote {written} in {made}, as the kernel counted"]
+    calls_made = count(round(float(totals.values[:, (READS, WRITES)].sum())), "call")
+    sentences = [f"The process read {read} and wrote {written} in {calls_made}, as the kernel counted"]
     if calls is not None:
         share = explained(totals, calls)
-        found[0] += f"; files and calls are known of {'all' if share >= ALL else percent(share)} of these bytes"
+        sentences[0] += f"; files and calls are known of {'all' if share >= ALL else percent(share)} of these bytes"
         if len(calls.names) >= MOST_NAMES:
-            found.append(f"Names of {MOST_NAMES} files are kept: the rest are {OTHER}")
+            sentences.append(f"Names of {MOST_NAMES} files are kept: the rest are {OTHER}")
     if totals.with_children:
-        found.append("This includes what its child processes read and wrote: some of its threads had ended")
+        sentences.append("This includes what its child processes read and wrote: some of its threads had ended")
     elif totals.children[[READ, WRITTEN]].any():
         read, written = (decimal_size(float(totals.children[column])) for column in (READ, WRITTEN))
-        found.append(f"Child processes that it waited for read {read} and wrote {written} more, in no phase")
+        sentences.append(f"Child processes that it waited for read {read} and wrote {written} more, in no phase")
     if totals.damaged:
-        found.append(f"{count(totals.damaged, 'record')} of input and output could not be read")
-    return found
+        sentences.append(f"{count(totals.damaged, 'record')} of input and output could not be read")
+    return sentences

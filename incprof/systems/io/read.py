@@ -118,7 +118,7 @@ def read_io(path: str) -> Recorded:
 
 def decoded(images: Iterable[IntervalImage]) -> Recorded:
     """Decode images, in file order. A record that is damaged is left out, and counted."""
-    found, damaged = _Records({kind: [] for kind in range(PROCESS, PATHS + 1)}), 0
+    recorded, damaged = _Records({kind: [] for kind in range(PROCESS, PATHS + 1)}), 0
     for image in images:
         try:
             records = list(records_of(image.payload))
@@ -126,11 +126,11 @@ def decoded(images: Iterable[IntervalImage]) -> Recorded:
             damaged += 1
             continue
         for kind, text in records:
-            if kind in found.texts:
-                found.texts[kind].append((image, text))
-    calls = _calls(found)
-    totals = _totals(found)
-    damaged += found.damaged
+            if kind in recorded.texts:
+                recorded.texts[kind].append((image, text))
+    calls = _calls(recorded)
+    totals = _totals(recorded)
+    damaged += recorded.damaged
     return Recorded(None if totals is None else replace(totals, damaged=damaged), calls)
 
 
@@ -146,14 +146,14 @@ class _Records:
         payloads = [np.frombuffer(text, dtype=np.uint8) for _, text in self.texts[kind]]
         values, lengths, good = decode_rows(payloads)
         ends = np.cumsum(lengths)
-        found = []
+        out = []
         for (image, _), low, high, whole in zip(self.texts[kind], ends - lengths, ends, good, strict=True):
             numbers = values[low:high]
             if whole and not (numbers > MOST).any():
-                found.append((image, numbers.astype(np.int64)))
+                out.append((image, numbers.astype(np.int64)))
             else:
                 self.damaged += 1
-        return found
+        return out
 
     def rows(self, kind: int, columns: int, head: int = 0) -> tuple[list[IntervalImage], list[IntArray], IntArray]:
         """Return the rows of each record of a type (m, columns): their images, heads, and rows in one table.
@@ -172,15 +172,15 @@ class _Records:
         return images, heads, np.concatenate(tables)
 
 
-def _totals(found: _Records) -> Totals | None:
+def _totals(records: _Records) -> Totals | None:
     """Return the totals; None if there are none.
 
     Written are totals since the start, so that a lost interval costs a time, and no bytes.
     """
     ends, rows, with_children = list[float](), [np.zeros(VALUES, dtype=np.int64)], False
-    for image, numbers in found.numbers(PROCESS):
+    for image, numbers in records.numbers(PROCESS):
         if len(numbers) < VALUES:
-            found.damaged += 1
+            records.damaged += 1
             continue
         # They never decrease; one that does is damaged.
         total, end_s = np.maximum(rows[-1], numbers[:VALUES]), _end_s(image, numbers)
@@ -190,11 +190,11 @@ def _totals(found: _Records) -> Totals | None:
             rows.append(total)
             ends.append(end_s)
         with_children |= bool(numbers[VALUES : VALUES + 1].sum() & WITH_CHILDREN)
-    refusals = [int(numbers[0]) for _, numbers in found.numbers(REFUSED) if len(numbers)]
+    refusals = [int(numbers[0]) for _, numbers in records.numbers(REFUSED) if len(numbers)]
     if not ends and not refusals:
         return None
-    children = [numbers[:VALUES] for _, numbers in found.numbers(CHILDREN) if len(numbers) >= VALUES]
-    buffered = [(int(numbers[0]), int(numbers[1])) for _, numbers in found.numbers(BUFFERED) if len(numbers) >= 2]
+    children = [numbers[:VALUES] for _, numbers in records.numbers(CHILDREN) if len(numbers) >= VALUES]
+    buffered = [(int(numbers[0]), int(numbers[1])) for _, numbers in records.numbers(BUFFERED) if len(numbers) >= 2]
     edges = np.array(ends, dtype=np.float64)
     values = np.diff(np.array(rows, dtype=np.float64), axis=0)
     if len(values) and buffered:
@@ -216,21 +216,21 @@ def _end_s(image: IntervalImage, numbers: IntArray) -> float:
     return min(max(at_ns, image.start_ns), image.end_ns) * NS
 
 
-def _calls(found: _Records) -> Calls | None:
+def _calls(records: _Records) -> Calls | None:
     """Return what the library counted; None if there is nothing."""
-    images, _, counts = found.rows(COUNTS, COUNT)
+    images, _, counts = records.rows(COUNTS, COUNT)
     if not len(counts):
         return None
-    _, since, events = found.rows(PATHS, EVENT, head=1)
-    known = (counts[:, 0] < MOST_FILES) & (counts[:, 1] < len(OPERATIONS))
-    start_s, end_s = (np.array([each[at] for each in images], dtype=np.float64)[known] * NS for at in (1, 2))
-    counts = counts[known]
+    _, since, events = records.rows(PATHS, EVENT, head=1)
+    is_valid_count = (counts[:, 0] < MOST_FILES) & (counts[:, 1] < len(OPERATIONS))
+    start_s, end_s = (np.array([each[at] for each in images], dtype=np.float64)[is_valid_count] * NS for at in (1, 2))
+    counts = counts[is_valid_count]
     begun_us = np.array(since, dtype=np.int64).reshape(-1)
-    seen = (events[:, 1] < MOST_FILES) & (events[:, 2] < len(OPERATIONS))
-    event_s = (events[:, 0] + begun_us).astype(np.float64)[seen] * US
-    events = events[seen]
+    is_valid_event = (events[:, 1] < MOST_FILES) & (events[:, 2] < len(OPERATIONS))
+    event_s = (events[:, 0] + begun_us).astype(np.float64)[is_valid_event] * US
+    events = events[is_valid_event]
     return Calls(
-        names={number: name for _, text in found.texts[NAMES] for number, name in _names_of(text)},
+        names={number: name for _, text in records.texts[NAMES] for number, name in _names_of(text)},
         start_s=start_s,
         end_s=end_s,
         file=counts[:, 0],

@@ -29,12 +29,12 @@ class LivePhase:
     Attributes:
         id: Stable number.
         intervals: Number of its intervals in the lead, over the whole run.
-        found: Result of the last fit that contained it; its id and intervals are those of that fit.
+        description: Result of the last fit that contained it; its id and intervals are those of that fit.
     """
 
     id: int
     intervals: int
-    found: Phase
+    description: Phase
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ class PhaseModel:
             return BETWEEN if self.off_cpu is None else self.off_cpu
         if not len(self.ids):
             return NEW
-        known = mix.columns < self.centers.shape[1]
-        dots = self.centers[:, mix.columns[known]] @ mix.shares[known]
+        in_range = mix.columns < self.centers.shape[1]
+        dots = self.centers[:, mix.columns[in_range]] @ mix.shares[in_range]
         squares = np.einsum("kd,kd->k", self.centers, self.centers)
         distance = np.maximum(float(mix.shares @ mix.shares) - 2 * dots + squares, 0.0)
         limit = self._limit(mix.ticks)
@@ -164,10 +164,15 @@ class PhaseModel:
     def _mixed(self, a: int, distance: FloatArray, dots: FloatArray, limit: FloatArray) -> bool:
         """Return whether an interval is a mixture of its nearest phase and another one."""
         gram = self.centers @ self.centers[a]
-        apart = np.einsum("kd,kd->k", self.centers, self.centers) + gram[a] - 2 * gram
-        along = np.divide(dots - dots[a] - gram + gram[a], apart, out=np.zeros_like(apart), where=apart > 0)
-        off = distance[a] - along**2 * apart
-        return bool(((along >= MIXED) & (along <= 1 - MIXED) & (off <= limit[a])).any())
+        squared_distance = np.einsum("kd,kd->k", self.centers, self.centers) + gram[a] - 2 * gram
+        position = np.divide(
+            dots - dots[a] - gram + gram[a],
+            squared_distance,
+            out=np.zeros_like(squared_distance),
+            where=squared_distance > 0,
+        )
+        off = distance[a] - position**2 * squared_distance
+        return bool(((position >= MIXED) & (position <= 1 - MIXED) & (off <= limit[a])).any())
 
 
 NOTHING_KNOWN = PhaseModel(
@@ -197,20 +202,20 @@ def fit_model(
     return PhaseModel(ids, centers, reach, scatter, off_cpu, yardstick)
 
 
-def with_retired(model: PhaseModel, before: PhaseModel, alive: frozenset[int]) -> PhaseModel:
+def with_retired(model: PhaseModel, before: PhaseModel, recent: frozenset[int]) -> PhaseModel:
     """Return the model with the phases of an earlier one that did not occur recently, but may recur.
 
-    alive: ids that intervals still have.
+    recent: ids that intervals still have.
     """
-    gone = [i for i, number in enumerate(before.ids.tolist()) if number in alive and number not in model.ids]
+    retired = [i for i, number in enumerate(before.ids.tolist()) if number in recent and number not in model.ids]
     width = max(model.centers.shape[1], before.centers.shape[1])
-    centers = np.concatenate([_widened(model.centers, width), _widened(before.centers[gone], width)])
-    off_cpu = before.off_cpu if model.off_cpu is None and before.off_cpu in alive else model.off_cpu
+    centers = np.concatenate([_widened(model.centers, width), _widened(before.centers[retired], width)])
+    off_cpu = before.off_cpu if model.off_cpu is None and before.off_cpu in recent else model.off_cpu
     return PhaseModel(
-        np.concatenate([model.ids, before.ids[gone]]),
+        np.concatenate([model.ids, before.ids[retired]]),
         centers,
-        np.concatenate([model.reach, before.reach[gone]]),
-        np.concatenate([model.scatter, before.scatter[gone]]),
+        np.concatenate([model.reach, before.reach[retired]]),
+        np.concatenate([model.scatter, before.scatter[retired]]),
         off_cpu,
         model.yardstick,
     )
@@ -246,16 +251,16 @@ def inclusive_shares(profile: IntervalProfile) -> csr_array:
     ticks = np.bincount(place, weights=profile.samples.weight[use], minlength=len(distinct))
     total = np.bincount(distinct // p, weights=ticks, minlength=n)
     node, pair = distinct % p, np.arange(len(distinct))
-    found = [np.empty(0, dtype=np.int64)]
+    keys = [np.empty(0, dtype=np.int64)]
     while len(node):
         function = tree.function[node].astype(np.int64)
-        found.append((pair * f + function)[function >= 0])
+        keys.append((pair * f + function)[function >= 0])
         if profile.inlined is not None:
-            found.append(_inlined(profile.inlined, node, pair, f))
+            keys.append(_inlined(profile.inlined, node, pair, f))
         up = node > 0
         pair, node = pair[up], tree.parent[node[up]]
     # A recursive function counts once for each stack.
-    once = np.unique(np.concatenate(found))
+    once = np.unique(np.concatenate(keys))
     pair, function = (once // f, once % f) if f else (once, once)
     interval = distinct[pair] // p
     matrix = csr_array((ticks[pair] / total[interval], (interval, function)), shape=(n, f))
@@ -277,18 +282,18 @@ class FunctionNumbers:
 
     def __init__(self) -> None:
         self.functions: list[Function] = []
-        self._known: dict[tuple[str, str, int], int] = {}
+        self._numbers: dict[tuple[str, str, int], int] = {}
 
     def of(self, functions: Sequence[Function]) -> IntArray:
         """Return the number of each function, shape (f,); new ones get the next."""
-        found = []
+        numbers = []
         for function in functions:
             key = (function.module, function.mangled, function.address)
-            if key not in self._known:
-                self._known[key] = len(self.functions)
+            if key not in self._numbers:
+                self._numbers[key] = len(self.functions)
                 self.functions.append(function)
-            found.append(self._known[key])
-        return np.array(found, dtype=np.int64)
+            numbers.append(self._numbers[key])
+        return np.array(numbers, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -313,8 +318,8 @@ class Mix:
 
     def own(self) -> tuple[IntArray, FloatArray]:
         """Return functions and their self time in seconds, both (o,)."""
-        mine = self.columns % 2 == 1
-        return self.columns[mine] // 2, self.shares[mine] * self.self_s
+        is_self = self.columns % 2 == 1
+        return self.columns[is_self] // 2, self.shares[is_self] * self.self_s
 
     def inclusive(self, function: int) -> float:
         """Return the inclusive share of a function in the interval."""
@@ -330,29 +335,29 @@ def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
     seconds = np.add.reduceat(np.append(self_s.data, 0.0), self_s.indptr[:-1]) * (np.diff(self_s.indptr) > 0)
     out = []
     for i in range(profile.n_intervals):
-        mine = slice(own.indptr[i], own.indptr[i + 1])
-        under = slice(below.indptr[i], below.indptr[i + 1])
+        own_part = slice(own.indptr[i], own.indptr[i + 1])
+        inclusive_part = slice(below.indptr[i], below.indptr[i + 1])
         # Without call paths only the function that runs is known of the stack.
-        stack, part = (below, under) if under.stop > under.start else (own, mine)
-        columns = np.concatenate([2 * number[stack.indices[part]], 2 * number[own.indices[mine]] + 1])
-        parts = np.concatenate([stack.data[part], own.data[mine]])
+        stack, part = (below, inclusive_part) if inclusive_part.stop > inclusive_part.start else (own, own_part)
+        columns = np.concatenate([2 * number[stack.indices[part]], 2 * number[own.indices[own_part]] + 1])
+        parts = np.concatenate([stack.data[part], own.data[own_part]])
         ticks = float(seconds[i]) * profile.metadata.rate_hz
         out.append(Mix(float(profile.start_s[i]), float(profile.end_s[i]), ticks, float(seconds[i]), columns, parts))
     return out
 
 
 @dataclass(frozen=True)
-class MadeOf:
+class IntervalProfiles:
     """Interval profiles with function numbers of their own: positions in `functions`."""
 
     rows: Sequence[Mix]
     functions: Sequence[Function]
 
 
-def made_of(profile: IntervalProfile) -> MadeOf:
+def interval_profiles(profile: IntervalProfile) -> IntervalProfiles:
     """Return the profiles of a profile's intervals; independent of other state, so it may run in any thread."""
     numbers = FunctionNumbers()
-    return MadeOf(mixes(profile, numbers), numbers.functions)
+    return IntervalProfiles(mixes(profile, numbers), numbers.functions)
 
 
 def renumbered(rows: Sequence[Mix], number: IntArray) -> list[Mix]:

@@ -58,20 +58,20 @@ class Session:
         self.beats: list[BeatLine] = []
         self.view: LiveView | None = None
         self._beats = BeatsWatch(heartbeats, watch.rank) if heartbeats is not None else None
-        self._began, self._beside, self._warned = time.monotonic(), -BESIDE_EVERY_S, 0
+        self._began, self._last_search, self._warned = time.monotonic(), -BESIDE_EVERY_S, 0
         self.took_s = 0.0
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read new data.
 
         Raises:
             NoDataError: there is no data, and the wait is over.
         """
         begin = time.monotonic()
-        self.watch.look()
+        self.watch.poll()
         self.view = self.watch.view()
         if self.view is not None:
-            self._look_at_beats(self.view)
+            self._poll_beats(self.view)
         elif begin - self._began >= self.wait_s:
             waited = f" in {self.wait_s:g} s" if self.wait_s else ""
             raise NoDataError(f"{self.watch.directory}: {self.watch.missing}{waited}: --wait S waits longer")
@@ -82,21 +82,21 @@ class Session:
         """Seconds to wait for the next update."""
         return max(self._every_s - self.took_s, self.took_s * (1 / SHARE - 1), 0.01)
 
-    def _look_at_beats(self, view: LiveView) -> None:
+    def _poll_beats(self, view: LiveView) -> None:
         """Read new heartbeats."""
-        if self._beats is None and time.monotonic() - self._beside >= BESIDE_EVERY_S:
-            self._beside = time.monotonic()
+        if self._beats is None and time.monotonic() - self._last_search >= BESIDE_EVERY_S:
+            self._last_search = time.monotonic()
             folder = heartbeats_of_process(self.watch.directory, view.front.metadata)
             self._beats = BeatsWatch(folder, self.watch.rank) if folder is not None else None
-        self.beats = self._beats.look() if self._beats is not None else []
+        self.beats = self._beats.poll() if self._beats is not None else []
 
     def note(self) -> str:
         """Return the state of the job, empty if it runs."""
         if self.watch.ended:
             return "killed" if self.watch.killed else "ended"
-        silent = self.watch.silent_s
+        silent_s = self.watch.silent_s
         limit = SILENT * self.view.front.metadata.interval_s if self.view else 0.0
-        return f"nothing new for {duration(round(silent))}" if silent > max(limit, 2.0) else ""
+        return f"nothing new for {duration(round(silent_s))}" if silent_s > max(limit, 2.0) else ""
 
     def warn(self, *, last: bool = False) -> None:
         """Report new warnings. last: no more data will arrive."""
@@ -148,24 +148,26 @@ class _Tail:
     def take(self, raw: io.BufferedReader) -> None:
         """Read the complete intervals after the last position."""
         raw.seek(self.position)
-        rest = b""
+        remaining = b""
         while piece := raw.read(PIECE):
-            rest += piece
-            end = _whole(rest)
+            remaining += piece
+            end = _whole(remaining)
             if end:
                 self.position += end
-                self.file.read(io.BytesIO(rest[:end]), self.collector)
+                self.file.read(io.BytesIO(remaining[:end]), self.collector)
                 self._sort()
-                rest = rest[end:]
+                remaining = remaining[end:]
 
     def _sort(self) -> None:
         """Add the new rows to the counts and the recent intervals."""
         rows, intervals = self.collector.drained()
         cuts = np.searchsorted(rows["interval"], np.arange(len(intervals) + 1)).tolist()
         for place, (low, high) in enumerate(pairwise(cuts)):
-            mine, end = rows[low:high], int(intervals["end_ns"][place])
-            self.recent.append((end, end - int(intervals["start_ns"][place]), mine))
-            for number, many in zip(mine["id"].tolist(), (mine["count"] + mine["pulses"]).tolist(), strict=True):
+            own_rows, end = rows[low:high], int(intervals["end_ns"][place])
+            self.recent.append((end, end - int(intervals["start_ns"][place]), own_rows))
+            for number, many in zip(
+                own_rows["id"].tolist(), (own_rows["count"] + own_rows["pulses"]).tolist(), strict=True
+            ):
                 self.counts[number] = self.counts.get(number, 0) + many
         last = self.recent[-1][0] if self.recent else 0
         self.recent = [entry for entry in self.recent if entry[0] > last - NOW_NS]
@@ -191,7 +193,7 @@ class BeatsWatch:
         self._rank = rank
         self._tails: dict[str, _Tail] = {}
 
-    def look(self) -> list[BeatLine]:
+    def poll(self) -> list[BeatLine]:
         """Read what was appended to each file; return the recent heartbeats, those that take most time first."""
         try:
             names = sorted(name for name in os.listdir(self.directory) if name.endswith(".ekg"))
@@ -199,19 +201,19 @@ class BeatsWatch:
             return []
         for name in names:
             try:
-                self._look_at(Path(self.directory) / name)
+                self._read_appended(Path(self.directory) / name)
             except (AppekgError, OSError):  # missing, incomplete, or no heartbeat file (yet)
                 continue
         return self._lines()
 
-    def _look_at(self, path: Path) -> None:
+    def _read_appended(self, path: Path) -> None:
         """Read what was appended to a file; a replaced file is read from its beginning."""
-        found = os.stat(path)
-        identity, tail = (found.st_dev, found.st_ino), self._tails.get(path.name)
-        if tail is not None and tail.identity == identity and tail.position == found.st_size:
+        status = os.stat(path)
+        identity, tail = (status.st_dev, status.st_ino), self._tails.get(path.name)
+        if tail is not None and tail.identity == identity and tail.position == status.st_size:
             return
         with open_input(path, within=self.directory) as raw:
-            if tail is None or tail.identity != identity or found.st_size < tail.position:
+            if tail is None or tail.identity != identity or status.st_size < tail.position:
                 header = Header(path, raw)
                 if not header.missing or len(header.columns) > 3:
                     self._tails[path.name] = tail = _Tail(File(header), raw.tell(), identity)
@@ -265,10 +267,10 @@ def _is_of(path: Path, recorded: dict[str, Any]) -> bool:
     """Return whether a heartbeat file belongs to the recorded process."""
     try:
         with open_input(path, within=path.parent) as raw:
-            found = Header(path, raw).metadata
+            metadata = Header(path, raw).metadata
     except (AppekgError, OSError):
         return False
-    same = all(recorded.get(key) is not None and recorded.get(key) == found.get(key) for key in ("host", "pid"))
-    before, after = recorded.get("start_unix_ns"), found.get("start_unix_ns")
+    same = all(recorded.get(key) is not None and recorded.get(key) == metadata.get(key) for key in ("host", "pid"))
+    before, after = recorded.get("start_unix_ns"), metadata.get("start_unix_ns")
     # Process ids are reused: an old directory may contain the same one.
     return same and isinstance(before, int) and isinstance(after, int) and abs(after - before) < SAME_PROCESS_NS

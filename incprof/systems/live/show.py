@@ -97,10 +97,10 @@ FITTED_S = 0.25
 def once(session: Session, args: argparse.Namespace) -> int:
     """Print one frame."""
     with waiting(keys=False) as clock:
-        _look(session)
+        _poll(session)
         while session.view is None:
             clock.wait(session.pause_s)
-            _look(session)
+            _poll(session)
     if session.watch.fit_now():
         session.view = session.watch.view()
     session.warn(last=True)
@@ -111,7 +111,7 @@ def once(session: Session, args: argparse.Namespace) -> int:
 def plain(session: Session, args: argparse.Namespace) -> int:
     """Print a line for each update with new data, until the job has ended."""
     with waiting(keys=False) as clock:
-        _look(session)
+        _poll(session)
         if session.view is None:
             say(f"waiting for {session.watch.directory}")
         while True:
@@ -119,26 +119,26 @@ def plain(session: Session, args: argparse.Namespace) -> int:
             ended = session.watch.ended
             if session.watch.fit_now() if ended else session.watch.fit():
                 session.view = session.watch.view()
-            if session.view is not None and (session.watch.news or ended):
+            if session.view is not None and (session.watch.has_news or ended):
                 line = log_line(session.view, session.beats)
                 if args.json:
-                    found = as_dict(session.view, session.beats, ended=ended, killed=session.watch.killed)
-                    line = json.dumps(found, ensure_ascii=True, allow_nan=False)
+                    answer = as_dict(session.view, session.beats, ended=ended, killed=session.watch.killed)
+                    line = json.dumps(answer, ensure_ascii=True, allow_nan=False)
                 print(line, flush=True)
             if ended:
                 session.warn(last=True)
                 break
             clock.wait(session.pause_s)
-            _look(session)
+            _poll(session)
     say(session.hint())
     return 0
 
 
-def _look(session: Session) -> None:
+def _poll(session: Session) -> None:
     """Read new data of all processes; may block, since there is no screen to update."""
-    session.look()
+    session.poll()
     if session.watch.others_wait and session.watch.fit_now():
-        session.look()
+        session.poll()
 
 
 def screen(session: Session, args: argparse.Namespace) -> int:
@@ -162,7 +162,7 @@ def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
     following = 0.0
     while True:
         if time.monotonic() >= following:
-            session.look()
+            session.poll()
             following = time.monotonic() + session.pause_s
         ended = session.watch.ended
         if session.watch.fit_now() if ended else session.watch.fit():

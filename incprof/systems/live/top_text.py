@@ -187,25 +187,25 @@ def _processes(view: LiveView, width: int) -> list[Text]:
     if len(view.processes) < 2:
         return []
     for process in sorted(view.processes, key=lambda p: (p.ended, -p.cpus, p.rank, not p.primary)):
-        behind = f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
-        behind = "killed" if process.killed else "ended" if process.ended else behind
+        state = f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
+        state = "killed" if process.killed else "ended" if process.ended else state
         line = Text(f"{process.rank:>5} {'' if process.primary else process.pid or '':>8}   ")
         line.append(f" {label_sign(process.label)} ", style=label_style(process.label))
-        line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(behind, 8, right=True)}  ")
+        line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(state, 8, right=True)}  ")
         line.append_text(_strip(process.labels, width - line.cell_len))
         lines.append(line)
     return lines
 
 
-def _rooms(wanted: Sequence[int], room: int | None) -> list[int]:
+def _rooms(lengths: Sequence[int], room: int | None) -> list[int]:
     """Return the number of lines of each section: a few for each, and the rest for those that need more."""
-    if room is None or sum(wanted) <= room:
-        return list(wanted)
-    rooms = [0] * len(wanted)
-    for least in (FEWEST, max(wanted, default=0)):
+    if room is None or sum(lengths) <= room:
+        return list(lengths)
+    rooms = [0] * len(lengths)
+    for least in (FEWEST, max(lengths, default=0)):
         for _ in range(least):
-            for i, want in enumerate(wanted):
-                if rooms[i] < min(want, least) and sum(rooms) < room:
+            for i, length in enumerate(lengths):
+                if rooms[i] < min(length, least) and sum(rooms) < room:
                     rooms[i] += 1
     return rooms
 
@@ -249,17 +249,19 @@ class BeatLine:
 
 def main_site(phase: LivePhase) -> tuple[Function | None, str | None]:
     """Return the function that represents a phase, and the kind of its site; None if there is none."""
-    found = phase.found
-    if found.sites:
-        return found.sites[0].function, found.sites[0].kind
-    return (found.functions[0].function, None) if found.functions and not found.off_cpu else (None, None)
+    description = phase.description
+    if description.sites:
+        return description.sites[0].function, description.sites[0].kind
+    return (
+        (description.functions[0].function, None) if description.functions and not description.off_cpu else (None, None)
+    )
 
 
 def live_names(view: LiveView) -> Names:
     """Return display names for all functions shown of a job."""
     mains = [main_site(phase)[0] for phase in view.phases]
     steps = [view.front.step[0]] if view.front.step else []
-    largest = [phase.found.functions[0].function for phase in view.phases if phase.found.functions]
+    largest = [phase.description.functions[0].function for phase in view.phases if phase.description.functions]
     return Names([*filter(None, mains), *largest, *steps, *(f.function for f in view.front.functions)])
 
 
@@ -297,10 +299,12 @@ def site_words(phase: LivePhase, names: Names, room: int = ROOM) -> str:
     """Return a description of a phase in at most `room` columns."""
     function, kind = main_site(phase)
     if function is None:
-        return "outside the program" if phase.found.outside else "off the CPU" if phase.found.off_cpu else "-"
-    behind = f" ({kind})" if kind else ""
-    largest = phase.found.functions[:1]
-    if phase.found.mostly == "mpi" and largest and largest[0].function.is_library:
-        behind = f", in {names(function, room // 2)}{behind}"
+        return (
+            "outside the program" if phase.description.outside else "off the CPU" if phase.description.off_cpu else "-"
+        )
+    suffix = f" ({kind})" if kind else ""
+    largest = phase.description.functions[:1]
+    if phase.description.mostly == "mpi" and largest and largest[0].function.is_library:
+        suffix = f", in {names(function, room // 2)}{suffix}"
         function = largest[0].function
-    return names(function, max(room - cell_len(behind), 1)) + behind
+    return names(function, max(room - cell_len(suffix), 1)) + suffix

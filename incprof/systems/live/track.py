@@ -20,11 +20,11 @@ from incprof.systems.live.job_state import (
     NEW,
     NOTHING_KNOWN,
     FunctionNumbers,
+    IntervalProfiles,
     LiveFunction,
     LivePhase,
     LiveProcess,
     LiveView,
-    MadeOf,
     Mix,
     PhaseModel,
     fit_model,
@@ -121,7 +121,7 @@ class LiveRun:
         """Replace intervals of a process, from `first` on, now that more of their code is resolved."""
         self._tracks[process.path].again(first, profile, self.model)
 
-    def known(self, process: Process) -> int:
+    def intervals_of(self, process: Process) -> int:
         """Return the number of intervals of a process."""
         track = self._tracks.get(process.path)
         return track.n if track is not None else 0
@@ -150,37 +150,42 @@ class LiveRun:
         unknown = max(track.new_lately(min(grown, track.n)), unseen)
         return grown >= max(GROWTH * base, 1) or unknown >= max(UNKNOWN * base, FEWEST_UNKNOWN)
 
-    def behind(self, lead: Process) -> bool:
+    def has_new_intervals(self, lead: Process) -> bool:
         """Return whether there are intervals after the last fit."""
         track = self._tracks.get(lead.path)
         return track is not None and track.n > self.fitted
 
     def refit(
-        self, lead: Process, found: PhaseResult, end: int, expected_ticks: float, made_of: MadeOf | None = None
+        self,
+        lead: Process,
+        result: PhaseResult,
+        end: int,
+        expected_ticks: float,
+        profiles: IntervalProfiles | None = None,
     ) -> None:
-        """Adopt the phases found in the lead's intervals before `end`; `found` covers the last of these.
+        """Adopt the phases found in the lead's intervals before `end`; `result` covers the last of these.
 
         Later intervals are assigned to the nearest of these phases. expected_ticks: of an interval of one busy thread.
-        made_of: new profiles of those intervals, if more of their code is resolved.
+        profiles: new profiles of those intervals, if more of their code is resolved.
         """
         track = self._tracks[lead.path]
         later = track.n - end
-        if made_of is not None:
-            track.replace(end - len(made_of.rows), renumbered(made_of.rows, self.numbers.of(made_of.functions)))
+        if profiles is not None:
+            track.replace(end - len(profiles.rows), renumbered(profiles.rows, self.numbers.of(profiles.functions)))
         rows = list(track.rows)
-        rows, since = rows[: len(rows) - later][-len(found.labels) :], rows[len(rows) - later :]
-        after = found.labels[len(found.labels) - len(rows) :].astype(np.int64)
+        rows, since = rows[: len(rows) - later][-len(result.labels) :], rows[len(rows) - later :]
+        after = result.labels[len(result.labels) - len(rows) :].astype(np.int64)
         before = track.labels[end - len(rows) : end]
         ids = identities(before, after, rows, self.model, self._following)
         labels = np.append(ids, BETWEEN)[np.maximum(after, -1)]
         self._following = max(self._following, int(ids.max(initial=-1)) + 1)
-        off_cpu = next((int(ids[phase.id]) for phase in found.phases if phase.off_cpu and phase.id < len(ids)), None)
-        model = fit_model(rows, labels, off_cpu, expected_ticks, found.dispersion)
-        alive = frozenset([*track.labels[: end - len(rows)].tolist(), *labels.tolist()])
-        self.model = with_retired(model, self.model, alive)
+        off_cpu = next((int(ids[phase.id]) for phase in result.phases if phase.off_cpu and phase.id < len(ids)), None)
+        model = fit_model(rows, labels, off_cpu, expected_ticks, result.dispersion)
+        recent = frozenset([*track.labels[: end - len(rows)].tolist(), *labels.tolist()])
+        self.model = with_retired(model, self.model, recent)
         self.fitted = end
         track.relabel(np.concatenate([labels, self._labels(since)]))
-        self._describe(track.labels, found, ids, alive)
+        self._describe(track.labels, result, ids, recent)
         for other in self._tracks.values():
             if other is not track and other.rows:
                 other.relabel(self._labels(other.rows))
@@ -189,10 +194,10 @@ class LiveRun:
         """Return the phase of each interval according to the model."""
         return np.array([self.model.label(row) for row in rows], dtype=np.int64)
 
-    def _describe(self, labels: IntArray, found: PhaseResult, ids: IntArray, alive: frozenset[int]) -> None:
+    def _describe(self, labels: IntArray, result: PhaseResult, ids: IntArray, recent: frozenset[int]) -> None:
         """Store the phases found, and keep the last description of those that did not occur recently."""
-        current = {int(ids[phase.id]): phase for phase in found.phases if phase.id < len(ids)}
-        before = {number: phase.found for number, phase in self._phases.items() if number in alive}
+        current = {int(ids[phase.id]): phase for phase in result.phases if phase.id < len(ids)}
+        before = {number: phase.description for number, phase in self._phases.items() if number in recent}
         self._phases = {
             number: LivePhase(number, int(np.count_nonzero(labels == number)), phase)
             for number, phase in sorted((before | current).items())
@@ -205,7 +210,7 @@ class LiveRun:
             return None
         front_s = max(track.start_unix_s + track.end_s for track in tracks)
         counts = np.bincount(np.maximum(self._tracks[lead.path].labels, -1) + 1, minlength=self._following + 1)
-        phases = tuple(LivePhase(p.id, int(counts[p.id + 1]), p.found) for p in self._phases.values())
+        phases = tuple(LivePhase(p.id, int(counts[p.id + 1]), p.description) for p in self._phases.values())
         return LiveView(
             processes=tuple(
                 track.view(front_s, self._steps(track), full=track.process.path == lead.path) for track in tracks
@@ -218,7 +223,7 @@ class LiveRun:
     def _steps(self, track: Track) -> tuple[Function, ...]:
         """Return the steps of the phase that a process is in."""
         phase = self._phases.get(track.last_label)
-        return tuple(step.function for step in _in_turn(phase.found.steps)) if phase else ()
+        return tuple(step.function for step in _in_turn(phase.description.steps)) if phase else ()
 
 
 def _in_turn(steps: Iterable[Step]) -> Iterator[Step]:
@@ -384,12 +389,12 @@ class Track:
             begin = mix.start_s
         run, lately = max(float(self._total.sum()), 1e-12), max(float(recent.sum()), 1e-12)
         order = np.lexsort((np.arange(len(recent)), -self._total, -recent))[:TOP]
-        found = [
+        functions = [
             LiveFunction(self._numbers.functions[i], float(recent[i]) / lately, float(self._total[i]) / run)
             for i in order.tolist()
             if self._total[i] > LEAST_S
         ]
-        return tuple(found), self.end_s - begin
+        return tuple(functions), self.end_s - begin
 
     def _step(self, steps: tuple[Function, ...]) -> tuple[Function, float] | None:
         """Return the step with the greatest share of the last interval."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incprof.readers.stream import records
     from incprof.readers.stream.follow import Follower
     from incprof.study.options import Libs
-    from incprof.systems.live.job_state import LiveView, MadeOf
+    from incprof.systems.live.job_state import IntervalProfiles, LiveView
 
 
 # Number of last intervals that phases are fitted to.
@@ -58,13 +58,13 @@ class Watch:
     """Watches a run directory.
 
     Attributes:
-        news: Whether the last update found new intervals of the lead.
+        has_news: Whether the last update found new intervals of the lead.
         killed: Whether a rank left without an end record.
     """
 
     def __init__(self, directory: str, *, rank: int | None, libs: Libs, exe: str | None):
         self.directory = directory
-        self.news = self.killed = False
+        self.has_news = self.killed = False
         self.warnings: list[str] = []
         self.rank = rank
         self._run = RunFollower(directory, rank=rank, libs=libs, exe=exe)
@@ -76,7 +76,7 @@ class Watch:
         self._fit_again = 0.0
         self._looked_up = False
         # Number of recorded intervals and samples at the last decision on how many to pool.
-        self._judged = (1, 0.5)
+        self._counts_at_grouping = (1, 0.5)
         self._fitting: Fitting | None = None
 
     @property
@@ -96,8 +96,8 @@ class Watch:
     @property
     def silent_s(self) -> float:
         """Seconds since the last data from any process that has not ended."""
-        alive = [grew for path, grew in self._grew.items() if path not in self._over]
-        return time.monotonic() - max(alive) if alive else 0.0
+        running = [grew for path, grew in self._grew.items() if path not in self._over]
+        return time.monotonic() - max(running) if running else 0.0
 
     @property
     def ended(self) -> bool:
@@ -105,13 +105,13 @@ class Watch:
         usable = [process.path for process, _ in self._run.processes if process.path not in self._bad]
         return bool(usable) and all(path in self._over for path in usable)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read new data, of the lead first.
 
         Raises:
             NoDataError: the directory or the only stream in it cannot be used.
         """
-        self.news = False
+        self.has_news = False
         self._run.scan()
         lead = self.lead
         for process, follower in self._run.processes:
@@ -120,21 +120,21 @@ class Watch:
             if process.path not in self._bad and (process is lead or not self.others_wait):
                 self._follow(process, follower, lead=process is lead)
             if self.lead is not lead:  # it is unreadable: the next one becomes the lead, and is read from its beginning
-                self.look()
+                self.poll()
                 return
         if self._bad and self.lead is None:
             raise NoDataError(self.warnings[-1])
         if lead is not None and self._regrouped(lead):
-            self.look()
+            self.poll()
 
     def _regrouped(self, lead: Process) -> bool:
         """Change the number of recorded intervals pooled into one, if they hold too few samples, or enough by now."""
         ticks = np.array(self._follower(lead).ticks)
         n, total = len(ticks), float(ticks.sum())
-        grown = n >= 2 * self._judged[0] or total >= 2 * self._judged[1]
+        grown = n >= 2 * self._counts_at_grouping[0] or total >= 2 * self._counts_at_grouping[1]
         if lead.path not in self._over and (not grown or total < LEAST_SAMPLES):
             return False
-        self._judged = (max(n, 1), max(total, 1.0))
+        self._counts_at_grouping = (max(n, 1), max(total, 1.0))
         by = pooled_by_ticks(ticks) if n > 1 else 1
         if by == self._run.by:
             return False
@@ -159,24 +159,26 @@ class Watch:
         more = True
         while more:
             try:
-                look = follower.poll()
+                new_data = follower.poll()
             except NoDataError as error:
                 self._bad.add(process.path)
-                self._tell(str(error))
+                self._warn_once(str(error))
                 return
-            more = look.more
-            if look.restarted:
+            more = new_data.more
+            if new_data.restarted:
                 self._live.restart(process)
                 self._lookup.forget(process)
                 self._over.discard(process.path)
             if follower.holes:
-                self._tell(f"{process.path}: damaged places were skipped: see incprof phases")
-            if look.profile is not None:
-                profile = self._lookup.known(process, self._live.known(process), look.profile, lead=lead)
+                self._warn_once(f"{process.path}: damaged places were skipped: see incprof phases")
+            if new_data.profile is not None:
+                profile = self._lookup.with_inlined(
+                    process, self._live.intervals_of(process), new_data.profile, lead=lead
+                )
                 self._live.add(process, profile, lead=lead)
                 self._grew[process.path] = time.monotonic()
-                self.news = self.news or lead
-        if process.path not in self._over and (follower.ended or self._gone(process, follower)):
+                self.has_news = self.has_news or lead
+        if process.path not in self._over and (follower.ended or self._has_died(process, follower)):
             if not follower.ended and not follower.flush and follower.by > 1:
                 follower.flush = True
                 self._follow(process, follower, lead=lead)
@@ -186,23 +188,23 @@ class Watch:
             self.killed = self.killed or (process.primary and not follower.ended)
             self._live.end(process, killed=not follower.ended)
 
-    def _tell(self, line: str) -> None:
+    def _warn_once(self, line: str) -> None:
         """Add a warning, unless it was given before."""
         if line not in self.warnings:
             self.warnings.append(line)
 
-    def _gone(self, process: Process, follower: Follower) -> bool:
+    def _has_died(self, process: Process, follower: Follower) -> bool:
         """Return whether a process left without an end record: it is local, does not exist, and its file is silent."""
         if follower.metadata is None:
             return False
         raw = follower.metadata.raw
         # The age of the file reveals processes killed long before the first update.
         try:
-            silent = time.time() - os.stat(split(process.path)[0]).st_mtime
+            silent_s = time.time() - os.stat(split(process.path)[0]).st_mtime
         except OSError:
-            silent = 0.0
-        silent = max(silent, time.monotonic() - self._grew.setdefault(process.path, time.monotonic()))
-        if silent < SILENT_S + SILENT_INTERVALS * follower.metadata.interval_s:
+            silent_s = 0.0
+        silent_s = max(silent_s, time.monotonic() - self._grew.setdefault(process.path, time.monotonic()))
+        if silent_s < SILENT_S + SILENT_INTERVALS * follower.metadata.interval_s:
             return False
         pid = raw.get("pid")
         return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not _runs(pid)
@@ -230,7 +232,7 @@ class Watch:
         while self._fitting is not None and self._fitting.is_alive():
             self._fitting.join(0.1)
         lead, self._fitting = self.lead, None
-        if lead is None or not self._live.behind(lead):
+        if lead is None or not self._live.has_new_intervals(lead):
             return False
         fitting = self._started(lead, at_once=True)
         # Joined in short steps, so that signals are handled.
@@ -259,11 +261,11 @@ class Watch:
             raise done.problem
         self._looked_up = True
         follower = next((f for process, f in self._run.processes if process.path == done.lead.path), None)
-        if done.found is None or follower is None or follower.restarts != done.restarts:
+        if done.result is None or follower is None or follower.restarts != done.restarts:
             return False
         data = done.window.metadata
-        self._lookup.learn(done.known)
-        self._live.refit(done.lead, done.found, done.end, data.interval_s * done.by * data.rate_hz, done.made_of)
+        self._lookup.store(done.inlined)
+        self._live.refit(done.lead, done.result, done.end, data.interval_s * done.by * data.rate_hz, done.profiles)
         for process, _ in self._run.processes:
             for first, profile in self._lookup.early(process, done.end if process.path == done.lead.path else 0):
                 self._live.again(process, first, profile)
@@ -293,9 +295,9 @@ class Fitting(threading.Thread):
         end: Number of intervals up to the window's end.
         restarts: How often the file had been replaced at the start of the fit.
         by: Number of recorded intervals pooled into one.
-        found: The phases; None if there are no samples yet.
-        made_of: Profiles of the window's intervals, after resolving.
-        known: Resolved code.
+        result: The phases; None if there are no samples yet.
+        profiles: Profiles of the window's intervals, after resolving.
+        inlined: Resolved code.
         problem: The exception that ended the fit.
         took_s: Duration, in seconds.
 
@@ -309,9 +311,9 @@ class Fitting(threading.Thread):
         super().__init__(daemon=True)
         self.lead, self.window, self.end, self.restarts = lead, window, end, restarts
         self._finish, self.by = finish, by
-        self.found: PhaseResult | None = None
-        self.made_of: MadeOf | None = None
-        self.known: Known = {}
+        self.result: PhaseResult | None = None
+        self.profiles: IntervalProfiles | None = None
+        self.inlined: Known = {}
         self.problem: Exception | None = None
         self.took_s = 0.0
         self._nice = max(nice, os.nice(0))
@@ -326,18 +328,18 @@ class Fitting(threading.Thread):
             from incprof.model import pooled
             from incprof.readers.stream.inlined import inlined_by_address
             from incprof.study.sites.store import TYPICAL
-            from incprof.systems.live.job_state import made_of
+            from incprof.systems.live.job_state import interval_profiles
 
             begin = time.monotonic()  # excludes the imports, a second or two, which happen once
             window = self._finish(self.window)
             if self.by > 1:
                 window = pooled(window, self.by)
-            self.known, self.made_of = inlined_by_address(window), made_of(window)
+            self.inlined, self.profiles = inlined_by_address(window), interval_profiles(window)
             chooser = site_chooser(window, "robust")
-            found = find_phases(window, chooser=chooser)
-            self.found = within_budget(chooser, found, TYPICAL, StudyOptions().overhead_pct)
+            result = find_phases(window, chooser=chooser)
+            self.result = within_budget(chooser, result, TYPICAL, StudyOptions().overhead_pct)
         except NoDataError:
-            self.found = None
+            self.result = None
         except Exception as error:  # raised where the thread is joined
             self.problem = error
         self.took_s = time.monotonic() - begin
@@ -375,12 +377,12 @@ class Lookup:
 
     def __init__(self, libs: records.Libs) -> None:
         self.unseen, self._libs = 0, libs
-        self._known: Known = {}
+        self._inlined: Known = {}
         self._early: dict[str, list[_Early]] = {}
 
-    def known(self, process: Process, first: int, profile: IntervalProfile, *, lead: bool) -> IntervalProfile:
+    def with_inlined(self, process: Process, first: int, profile: IntervalProfile, *, lead: bool) -> IntervalProfile:
         """Return the profile with resolved inlined functions; keep it if code is unresolved. first: its index."""
-        found, share = with_known_inlined(profile, self._known, self._libs)
+        resolved, share = with_known_inlined(profile, self._inlined, self._libs)
         if (share >= LEAST_SHARE).any():
             early = self._early.setdefault(process.path, [])
             early.append(_Early(first, profile))
@@ -388,7 +390,7 @@ class Lookup:
                 del early[:-KEPT_BESIDE]
         if lead:
             self.unseen += int((share >= UNSEEN).sum())
-        return found
+        return resolved
 
     def forget(self, process: Process) -> None:
         """Discard the intervals of a process whose file was replaced."""
@@ -399,15 +401,15 @@ class Lookup:
         self._early.clear()
         self.unseen = 0
 
-    def learn(self, known: Known) -> None:
+    def store(self, inlined: Known) -> None:
         """Store newly resolved code."""
-        self._known, self.unseen = known, 0
+        self._inlined, self.unseen = inlined, 0
 
     def early(self, process: Process, since: int) -> list[tuple[int, IntervalProfile]]:
         """Return the intervals of a process from `since` on that arrived unresolved, now resolved if possible; once."""
         waiting, self._early[process.path] = self._early.get(process.path, []), []
         return [
-            (early.first, self.known(process, early.first, early.profile, lead=False))
+            (early.first, self.with_inlined(process, early.first, early.profile, lead=False))
             for early in waiting
             if early.first >= since
         ]

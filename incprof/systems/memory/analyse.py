@@ -98,12 +98,12 @@ class Curve:
         return np.concatenate([[0.0], self.values])[place]
 
 
-def curve_of(found: Allocations, use: BoolArray | None = None) -> Curve:
+def curve_of(allocations: Allocations, use: BoolArray | None = None) -> Curve:
     """Return the bytes alive of some of the allocations."""
-    chosen = np.ones(len(found), dtype=bool) if use is None else use
-    ends = chosen & np.isfinite(found.freed_s)
-    times = np.concatenate([found.freed_s[ends], found.time_s[chosen]])
-    change = np.concatenate([-found.weight[ends], found.weight[chosen]])
+    selected = np.ones(len(allocations), dtype=bool) if use is None else use
+    ends = selected & np.isfinite(allocations.freed_s)
+    times = np.concatenate([allocations.freed_s[ends], allocations.time_s[selected]])
+    change = np.concatenate([-allocations.weight[ends], allocations.weight[selected]])
     order = np.argsort(times, kind="stable")
     # Sums of floats leave a rest where nothing is alive.
     return Curve(times[order], np.maximum(np.cumsum(change[order]), 0.0).round(3))
@@ -114,32 +114,34 @@ def labels_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray) ->
     if not len(labels):
         return np.full(len(time_s), -1)
     place = np.searchsorted(profile.start_s, np.where(np.isfinite(time_s), time_s, 0.0), side="right") - 1
-    found: IntArray = np.where(np.isfinite(time_s), labels[np.maximum(place, 0)], -1)
-    return found
+    at_times: IntArray = np.where(np.isfinite(time_s), labels[np.maximum(place, 0)], -1)
+    return at_times
 
 
-def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseResult) -> list[PhaseMemory]:
+def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: PhaseResult) -> list[PhaseMemory]:
     """Return the memory of each phase."""
-    made_in = _allocated_in(found, profile, result.labels)
-    freed_in = labels_at(found.freed_s, profile, result.labels)
-    curve = curve_of(found)
+    made_in = _allocated_in(allocations, profile, result.labels)
+    freed_in = labels_at(allocations.freed_s, profile, result.labels)
+    curve = curve_of(allocations)
     curve_in = labels_at(curve.times, profile, result.labels)
-    last = int(labels_at(found.end_s[-1:], profile, result.labels)[0]) if len(found.end_s) else -1
+    last = int(labels_at(allocations.end_s[-1:], profile, result.labels)[0]) if len(allocations.end_s) else -1
     phases = []
     for phase in result.present:
         intervals = np.flatnonzero(result.labels == phase.id)
         if not len(intervals):
             continue
         here = made_in == phase.id
-        allocated = float(found.consumed[here].sum()) + (
-            float(found.outstanding[-1:].sum()) if last == phase.id else 0.0
+        allocated = float(allocations.consumed[here].sum()) + (
+            float(allocations.outstanding[-1:].sum()) if last == phase.id else 0.0
         )
-        freed = float(found.weight[freed_in == phase.id].sum() - found.weight[here & found.is_rest].sum())
+        freed = float(
+            allocations.weight[freed_in == phase.id].sum() - allocations.weight[here & allocations.is_rest].sum()
+        )
         starts, ends = profile.start_s[intervals], profile.end_s[intervals]
         times = np.concatenate([starts, curve.times[curve_in == phase.id]])
-        alive = curve.at(times)
-        peak_at = float(times[int(alive.argmax())])
-        at_peak = (found.time_s <= peak_at) & (found.freed_s > peak_at)
+        bytes_in_use = curve.at(times)
+        peak_at = float(times[int(bytes_in_use.argmax())])
+        at_peak = (allocations.time_s <= peak_at) & (allocations.freed_s > peak_at)
         phases.append(
             PhaseMemory(
                 id=phase.id,
@@ -148,11 +150,11 @@ def memory_by_phase(found: Allocations, profile: IntervalProfile, result: PhaseR
                 freed_b=max(freed, 0.0),
                 alive_begin_b=float(curve.at(starts[:1])[0]),
                 alive_end_b=float(curve.at(ends[-1:])[0]),
-                peak_b=float(alive.max()),
-                peak_error_b=_standard_error(found, at_peak),
-                growth=_growth_in(curve_of(found, here), starts, ends),
-                allocating=_by_node(found, here & ~found.is_rest),
-                at_peak=_by_node(found, at_peak),
+                peak_b=float(bytes_in_use.max()),
+                peak_error_b=_standard_error(allocations, at_peak),
+                growth=_growth_in(curve_of(allocations, here), starts, ends),
+                allocating=_by_node(allocations, here & ~allocations.is_rest),
+                at_peak=_by_node(allocations, at_peak),
             )
         )
     return with_verdicts(phases)
@@ -194,10 +196,10 @@ def _standard_error(found: Allocations, use: BoolArray) -> float:
     return float(np.sqrt((variance * (1 - share[found.group + 1]))[use].sum()))
 
 
-def _by_node(found: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:
+def _by_node(allocations: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:
     """Return the call paths with most bytes."""
-    nodes, which = np.unique(found.node[use], return_inverse=True)
-    sums = np.bincount(which, weights=found.weight[use], minlength=len(nodes))
+    nodes, which = np.unique(allocations.node[use], return_inverse=True)
+    sums = np.bincount(which, weights=allocations.weight[use], minlength=len(nodes))
     whole = float(sums.sum())
     order = np.argsort(-sums, kind="stable")[:MOST_PATHS]
     return tuple(NodeBytes(int(nodes[at]), float(sums[at]), float(sums[at]) / whole) for at in order if sums[at] > 0)
@@ -211,7 +213,7 @@ def _growth_in(curve: Curve, start_s: FloatArray, end_s: FloatArray) -> Growth |
     return growth_of(np.cumsum(end_s - start_s), curve.at(end_s), per_occurrence=False)
 
 
-def growth_of(place: FloatArray, alive: FloatArray, *, per_occurrence: bool) -> Growth | None:
+def growth_of(place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bool) -> Growth | None:
     """Return the growth of bytes alive; None for too few points.
 
     The growth of each of several blocks is one observation, so that points that depend on each other, as those of a
@@ -219,14 +221,14 @@ def growth_of(place: FloatArray, alive: FloatArray, *, per_occurrence: bool) -> 
 
     Args:
         place: (m,) ascending: seconds of the phase, or the number of the occurrence.
-        alive: (m,) bytes.
+        bytes_in_use: (m,) bytes.
         per_occurrence: what `place` is.
     """
     if len(place) < LEAST_POINTS:
         return None
     blocks = min(MOST_BLOCKS, len(place) - 1)
     edges = np.linspace(0, len(place) - 1, blocks + 1).round().astype(int)[1:]
-    grown, lengths = np.diff(alive[edges]), np.diff(place[edges])
+    grown, lengths = np.diff(bytes_in_use[edges]), np.diff(place[edges])
     rates = grown / np.maximum(lengths, 1e-9)
     value, error = float(np.average(rates)), float(rates.std(ddof=1)) / np.sqrt(len(rates))
     from scipy import special  # here: few recordings have memory

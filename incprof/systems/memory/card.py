@@ -27,11 +27,11 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     """Return what each phase allocates and keeps; None if it was not recorded."""
     if study.process.series:
         return None
-    found = read_allocations(study.process.path)
-    if found is None:
+    allocations = read_allocations(study.process.path)
+    if allocations is None:
         return None
-    recorded = not found.own_allocator and len(found.end_s) > 0
-    phases = {each.id: each for each in memory_by_phase(found, study.profile, study.phases())} if recorded else {}
+    recorded = not allocations.own_allocator and len(allocations.end_s) > 0
+    phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())} if recorded else {}
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
     columns = (
         Column("Allocated", lambda phase: _of(phases, phase, "allocated_b"), "kB", drop=3, key="allocated_b"),
@@ -42,9 +42,9 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Amount("allocated", "bytes allocated", "B", {each.id: each.allocated_b for each in phases.values()}),
         Amount("peak", "peak of allocated memory", "B", {each.id: each.peak_b for each in phases.values()}),
     )
-    lanes = () if bins is None or not phases else _lanes(found, bins)
+    lanes = () if bins is None or not phases else _lanes(allocations, bins)
     values = {each.id: value(each, paths) for each in phases.values()}
-    return CardPart("memory", values, columns, lanes, tuple(notes(found)), amounts if phases else ())
+    return CardPart("memory", values, columns, lanes, tuple(notes(allocations)), amounts if phases else ())
 
 
 def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
@@ -54,7 +54,7 @@ def _of(phases: dict[int, PhaseMemory], phase: int, name: str) -> int | None:
 
 def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
     """Return the JSON value of a phase."""
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "allocated_b": round(one.allocated_b),
         "freed_b": round(one.freed_b),
         "alive_begin_b": round(one.alive_begin_b),
@@ -66,8 +66,8 @@ def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
     }
     if one.growth is not None:
         key = "growth_per_iteration_b" if one.growth.per_occurrence else "growth_per_second_b"
-        found |= {key: [one.growth.low, one.growth.value, one.growth.high], "leak": one.growth.is_leak}
-    return found
+        fields |= {key: [one.growth.low, one.growth.value, one.growth.high], "leak": one.growth.is_leak}
+    return fields
 
 
 def _path_value(one: NodeBytes, paths: RecordedPaths | None) -> dict[str, object]:
@@ -88,13 +88,13 @@ def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
     if one.allocated_b < 0.5 and one.peak_b < 0.5:
         return None
     rate = f" ({decimal_size(round(one.allocated_b / one.seconds))}/s)" if one.seconds > 0 else ""
-    found = [f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"]
+    sentences = [f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"]
     error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
     peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
-    found.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
+    sentences.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))
     if one.growth is not None and one.growth.is_leak:
-        found.append(_growth(one.growth))
-    return "; ".join(found)
+        sentences.append(_growth(one.growth))
+    return "; ".join(sentences)
 
 
 def _growth(growth: Growth) -> str:
@@ -115,32 +115,32 @@ def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) 
     return f", {', '.join(named)}" if named else ""
 
 
-def _lanes(found: Allocations, bins: TimeBins) -> tuple[Lane, ...]:
+def _lanes(allocations: Allocations, bins: TimeBins) -> tuple[Lane, ...]:
     """Return the bytes alive at the ends of the bins of a page."""
-    alive = curve_of(found).at(bins.end_s)
-    known = bins.start_s < found.end_s[-1]
-    edges, values = edges_of(bins.start_s, bins.end_s, np.where(known, alive, np.nan))
+    bytes_in_use = curve_of(allocations).at(bins.end_s)
+    recorded = bins.start_s < allocations.end_s[-1]
+    edges, values = edges_of(bins.start_s, bins.end_s, np.where(recorded, bytes_in_use, np.nan))
     return (Lane("allocated memory", "kB", edges, values, "bytes allocated and not freed, estimated", "alive"),)
 
 
-def notes(found: Allocations) -> list[str]:
+def notes(allocations: Allocations) -> list[str]:
     """Return sentences about all phases."""
-    if found.own_allocator:
+    if allocations.own_allocator:
         return ["Allocations were not recorded: the program defines malloc itself"]
     lines = []
-    if len(found.end_s):
-        sampled = f"{count(len(found), 'allocation')} of the process sampled"
+    if len(allocations.end_s):
+        sampled = f"{count(len(allocations), 'allocation')} of the process sampled"
         lines.append(
-            f"Memory is an estimate from {sampled}; it allocated {decimal_size(round(found.allocated_b))} in all"
+            f"Memory is an estimate from {sampled}; it allocated {decimal_size(round(allocations.allocated_b))} in all"
         )
-        mean = float(found.usual_mean.max())
-        if mean > float(found.usual_mean.min()):
+        mean = float(allocations.usual_mean.max())
+        if mean > float(allocations.usual_mean.min()):
             lines.append(f"Samples were taken down to one per {decimal_size(round(mean))}, to limit their cost")
-    lost = float(found.lost[-1:].sum())
-    if lost > 0.01 * (len(found) + lost):
+    lost = float(allocations.lost[-1:].sum())
+    if lost > 0.01 * (len(allocations) + lost):
         lines.append(
             f"{count(round(lost), 'sampled allocation')} could not be recorded, so that paths and peaks are too low"
         )
-    if found.damaged:
-        lines.append(f"{count(found.damaged, 'image')} of allocations could not be read")
+    if allocations.damaged:
+        lines.append(f"{count(allocations.damaged, 'image')} of allocations could not be read")
     return lines

@@ -110,40 +110,40 @@ def allocations_of(images: Iterable[IntervalImage]) -> Allocations | None:
     if not decoded and not damaged:
         return None
     none = np.zeros((0, ALLOCATION_NUMBERS), dtype=np.int64)
-    made = np.concatenate([none, *(each.allocations for each in decoded)])
+    allocated = np.concatenate([none, *(each.allocations for each in decoded)])
     freed = np.concatenate([none[:, :RELEASE_NUMBERS], *(each.releases for each in decoded)])
     headers = np.array([each.header for each in decoded], dtype=np.float64).reshape(-1, HEADER_NUMBERS)
-    return _combine(made, freed, np.array(ends), headers, damaged)
+    return _combine(allocated, freed, np.array(ends), headers, damaged)
 
 
-def _combine(made: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray, damaged: int) -> Allocations:
-    made = made[np.argsort(made[:, 0], kind="stable")]
-    ids = made[:, 3]
+def _combine(allocated: Signed, freed: Signed, end_s: FloatArray, headers: FloatArray, damaged: int) -> Allocations:
+    allocated = allocated[np.argsort(allocated[:, 0], kind="stable")]
+    ids = allocated[:, 3]
     by_id = np.argsort(ids, kind="stable")
     place = np.minimum(np.searchsorted(ids[by_id], freed[:, 1]), max(len(ids) - 1, 0))
-    freed_s = np.full(len(made), np.inf)
-    if len(made):
+    freed_s = np.full(len(allocated), np.inf)
+    if len(allocated):
         where = by_id[place]
-        known = ids[where] == freed[:, 1]
-        freed_s[where[known]] = freed[known, 0] * NS
-    time_s = made[:, 0] * NS
-    size = made[:, 4].astype(np.float64)
-    flags = made[:, 5] & ((1 << FLAG_BITS) - 1)
+        is_match = ids[where] == freed[:, 1]
+        freed_s[where[is_match]] = freed[is_match, 0] * NS
+    time_s = allocated[:, 0] * NS
+    size = allocated[:, 4].astype(np.float64)
+    flags = allocated[:, 5] & ((1 << FLAG_BITS) - 1)
     is_rest = (flags & CONTINUED) != 0
-    mean = np.where((flags & (CERTAIN | CONTINUED)) != 0, 0, made[:, 5] >> FLAG_BITS).astype(np.float64)
-    node = made[:, 2].copy()
-    consumed = np.where(is_rest, 0, made[:, 6]).astype(np.float64)
-    weight, group = calibrated(weights(size, mean), consumed, mean, made[:, 1])
+    mean = np.where((flags & (CERTAIN | CONTINUED)) != 0, 0, allocated[:, 5] >> FLAG_BITS).astype(np.float64)
+    node = allocated[:, 2].copy()
+    consumed = np.where(is_rest, 0, allocated[:, 6]).astype(np.float64)
+    weight, group = calibrated(weights(size, mean), consumed, mean, allocated[:, 1])
     # What is left of a mapping was allocated where the mapping was, and stands for as much in proportion.
     for at in np.flatnonzero(is_rest).tolist():
-        before = by_id[min(int(np.searchsorted(ids[by_id], made[at, 6])), len(ids) - 1)]
-        if ids[before] == made[at, 6] and before < at:
+        before = by_id[min(int(np.searchsorted(ids[by_id], allocated[at, 6])), len(ids) - 1)]
+        if ids[before] == allocated[at, 6] and before < at:
             node[at] = node[before]
             weight[at] = size[at] * weight[before] / max(size[before], 1.0)
     return Allocations(
         time_s=time_s.astype(np.float64),
         freed_s=np.maximum(freed_s, time_s),
-        thread=made[:, 1],
+        thread=allocated[:, 1],
         node=node,
         size=size,
         weight=weight,
@@ -216,10 +216,10 @@ def _decode(image: IntervalImage) -> _Image:
     if len(numbers) < HEADER_NUMBERS:
         raise ValueError("the header is cut off")
     header = numbers[:HEADER_NUMBERS].tolist()
-    made, freed = header[5:]
-    if HEADER_NUMBERS + made * ALLOCATION_NUMBERS + freed * RELEASE_NUMBERS != len(numbers):
+    allocated, freed = header[5:]
+    if HEADER_NUMBERS + allocated * ALLOCATION_NUMBERS + freed * RELEASE_NUMBERS != len(numbers):
         raise ValueError("the records do not fill the image")
-    split = HEADER_NUMBERS + made * ALLOCATION_NUMBERS
+    split = HEADER_NUMBERS + allocated * ALLOCATION_NUMBERS
     rows = numbers[HEADER_NUMBERS:split].reshape(-1, ALLOCATION_NUMBERS)
     allocations = rows.astype(np.int64)
     allocations[:, 0] = image.start_ns + 1000 * np.cumsum(unzigzag(rows[:, 0]))

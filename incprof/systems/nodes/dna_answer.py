@@ -413,7 +413,7 @@ def letters_json(letters: PaperLetters) -> Json:
         "simulated": letters.simulated,
         "length_s": significant(options.length_s),
         "ranked": options.ranked,
-        "relevant": options.way,
+        "relevant": options.select,
         "idle_below": significant(options.beta),
         "counters": list(letters.counters),
         "alphabet": json_rows(_letters_table(letters)),
@@ -424,7 +424,7 @@ def letters_json(letters: PaperLetters) -> Json:
             {"node": each.node, "learnt_runs": each.learnt, "runs": each.runs, "letters": each.letters,
              "right": each.right, "accuracy": significant(each.right / each.letters if each.letters else None),
              "same_again": significant(each.same / each.letters if each.letters else None),
-             "right_ahead": significant(each.ahead), "ahead": significant(each.rest)}
+             "right_ahead": significant(each.correct_ahead), "ahead": significant(each.to_come)}
             for each in letters.next_letters
         ],
         "energy": json_rows(_energy_table(letters)),
@@ -435,8 +435,8 @@ def _run_json(run: Spelling, use: str) -> Json:
     """Return a run: its letters, and its cache misses per cycle while it was not idle."""
     rows = run.rows
     misses = None
-    if rows.misses is not None and (known := np.isfinite(rows.misses) & ~rows.idle).any():
-        misses = float(rows.misses[known].mean())
+    if rows.misses is not None and (measured := np.isfinite(rows.misses) & ~rows.idle).any():
+        misses = float(rows.misses[measured].mean())
     return {
         "application": run.application,
         "node": rows.node,
@@ -499,7 +499,7 @@ def _write_prediction(console: Console, letters: PaperLetters) -> None:
             console.print(
                 f"{each.node}: next letter right {100 * each.right / each.letters:.0f} % of {each.letters} "
                 f"(the same again: {100 * each.same / each.letters:.0f} %); from the second letter on "
-                f"{each.ahead:.1f} of {each.rest:.1f} letters right",
+                f"{each.correct_ahead:.1f} of {each.to_come:.1f} letters right",
                 soft_wrap=True,
             )
     if letters.energies:

@@ -66,30 +66,30 @@ def _ribbon(axes: Axes, alphabet: Alphabet, node: NodeStates, start: float, divi
     axes.set_title(node.node.replace("$", r"\$"), fontsize=8, loc="left")
 
 
-def write_graph(alphabet: Alphabet, found: Graph, out: BinaryIO, form: str) -> None:
+def write_graph(alphabet: Alphabet, states_graph: Graph, out: BinaryIO, form: str) -> None:
     """Write a picture of a system's states; their size is proportional to the time in them."""
-    save(lambda: graph(alphabet, found), out, form)
+    save(lambda: graph(alphabet, states_graph), out, form)
 
 
-def graph(alphabet: Alphabet, found: Graph) -> Figure:
+def graph(alphabet: Alphabet, states_graph: Graph) -> Figure:
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    shown = list(range(min(len(found.states), MOST_STATES)))
+    shown = list(range(min(len(states_graph.states), MOST_STATES)))
     angle = 2 * np.pi * np.arange(len(shown)) / max(len(shown), 1)
     where = np.column_stack([np.cos(angle), np.sin(angle)])
     picture = Figure(figsize=(WIDTH_IN, 0.8 * WIDTH_IN), layout="constrained")
     axes = picture.subplots()
-    for edge in found.edges:
+    for edge in states_graph.edges:
         if edge.source in shown and edge.target in shown:
             axes.annotate(
                 "", where[edge.target], where[edge.source],
                 arrowprops={"arrowstyle": "->", "connectionstyle": "arc3,rad=0.15", "lw": 0.4 + 2 * edge.probability,
                             "color": "#555555", "shrinkA": 12, "shrinkB": 12},
             )  # fmt: skip
-    total = sum(state.seconds for state in found.states)
+    total = sum(state.seconds for state in states_graph.states)
     for at in shown:
-        state = found.states[at]
+        state = states_graph.states[at]
         colour = _colour(-1 if state.idle else max(state.letters), alphabet)
         axes.scatter(*where[at], s=120 + 1800 * state.seconds / total, color=colour, edgecolor="black", zorder=3)
         words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:3])
@@ -101,8 +101,10 @@ def graph(alphabet: Alphabet, found: Graph) -> Figure:
     axes.set_xlim(-1.6, 1.6)
     axes.set_ylim(-1.4, 1.4)
     axes.axis("off")
-    more = f", {len(found.states) - len(shown)} more not shown" if len(found.states) > len(shown) else ""
-    picture.suptitle(f"{len(found.states)} states{more}{', ' + MARK if found.simulated else ''}", fontsize=9)
+    more = f", {len(states_graph.states) - len(shown)} more not shown" if len(states_graph.states) > len(shown) else ""
+    picture.suptitle(
+        f"{len(states_graph.states)} states{more}{', ' + MARK if states_graph.simulated else ''}", fontsize=9
+    )
     return picture
 
 
@@ -122,23 +124,23 @@ def _colour(state: int, alphabet: Alphabet) -> str:
 MARKS = "osD^vPX*"
 
 
-def write_misses(found: PaperLetters, out: BinaryIO, form: str) -> None:
+def write_misses(paper_letters: PaperLetters, out: BinaryIO, form: str) -> None:
     """Write the picture. form: `svg`, `png` or `pdf`.
 
     Raises:
         NoDataError: cache misses or cycles were not counted.
         ModuleNotFoundError: matplotlib is not installed.
     """
-    if not any(run.rows.misses is not None for run in (*found.runs, *found.tests)):
+    if not any(run.rows.misses is not None for run in (*paper_letters.runs, *paper_letters.tests)):
         raise NoDataError("no cache-misses and cycles in these files: there is nothing to draw; leave --plot out")
-    save(lambda: misses(found), out, form)
+    save(lambda: misses(paper_letters), out, form)
 
 
-def misses(found: PaperLetters) -> Figure:
+def misses(paper_letters: PaperLetters) -> Figure:
     """Return the picture, not yet drawn: a point for each row that is not idle, a colour for each application."""
     from matplotlib.figure import Figure
 
-    runs = [run for run in (*found.runs, *found.tests) if run.rows.misses is not None]
+    runs = [run for run in (*paper_letters.runs, *paper_letters.tests) if run.rows.misses is not None]
     picture = Figure(figsize=(WIDTH_IN, 0.6 * WIDTH_IN), layout="constrained")
     axes = picture.subplots()
     divisor, unit = time_unit(max(run.rows.seconds for run in runs))
@@ -150,13 +152,13 @@ def misses(found: PaperLetters) -> Figure:
             since, values, s=6, marker=MARKS[at // len(COLOURS) % len(MARKS)], color=COLOURS[at % len(COLOURS)],
             linewidth=0, alpha=0.6, label=application.replace("$", r"\$"),
         )  # fmt: skip
-    if found.options.beta is not None:
-        axes.axhline(found.options.beta, color="#555555", linewidth=0.8, linestyle="--", label="idle below")
+    if paper_letters.options.beta is not None:
+        axes.axhline(paper_letters.options.beta, color="#555555", linewidth=0.8, linestyle="--", label="idle below")
     axes.set_yscale("log", nonpositive="mask")
     axes.set_xlabel(f"Time since start of run ({unit})")
     axes.set_ylabel("Cache misses per cycle")
     picture.legend(loc="outside lower left", ncols=4, fontsize=7, frameon=False)
-    simulated = f", {MARK}" if found.simulated else ""
+    simulated = f", {MARK}" if paper_letters.simulated else ""
     picture.suptitle(f"{len(runs)} runs, cache misses per cycle{simulated}", fontsize=9)
     return picture
 
@@ -164,17 +166,17 @@ def misses(found: PaperLetters) -> Figure:
 # A system's states as a graph for Graphviz.
 
 
-def write_dot(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
+def write_dot(alphabet: Alphabet, states_graph: Graph, out: TextIO) -> None:
     """Write the graph; the idle state, where it begins and ends, has a double border."""
     out.write("digraph system {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n")
-    if found.simulated:
+    if states_graph.simulated:
         out.write(f'  label="{MARK}";\n')
-    for at, state in enumerate(found.states):
+    for at, state in enumerate(states_graph.states):
         words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:8])
         power = f"\\n{state.power_w:.0f} W" if state.power_w is not None else ""
         shape = ", shape=doublecircle" if state.idle else ""
         label = words.replace("\\", "\\\\").replace('"', '\\"')
         out.write(f'  s{at} [label="{label}\\n{state.seconds:.0f} s{power}"{shape}];\n')
-    for edge in found.edges:
+    for edge in states_graph.edges:
         out.write(f'  s{edge.source} -> s{edge.target} [label="{edge.probability:.2f}"];\n')
     out.write("}\n")

@@ -122,8 +122,8 @@ def _begun_with(group: Sequence[_Source], source: _Source) -> _Source:
         return source
     start = min(float(other.series.times[0]) - other.series.period_s for other in others)
     shift = start - (float(source.series.times[0]) - source.series.period_s)
-    said = "has no start time: assumed to have begun with the others"
-    series = replace(source.series, times=source.series.times + shift, notes=(*source.series.notes, said))
+    remark = "has no start time: assumed to have begun with the others"
+    series = replace(source.series, times=source.series.times + shift, notes=(*source.series.notes, remark))
     return replace(source, series=series)
 
 
@@ -145,8 +145,8 @@ def _with_lags(run: list[_Source]) -> list[_Source]:
 
 def _same_clock(runs: list[list[_Source]]) -> list[list[_Source]]:
     """Correct the clocks of meters by their nodes, and those of nodes by a meter that covers several of them."""
-    ahead = _nodes_ahead(runs)
-    return [[_shifted(source, seconds) for source in run] for run, seconds in zip(runs, ahead, strict=True)]
+    offsets_s = _nodes_ahead(runs)
+    return [[_shifted(source, seconds) for source in run] for run, seconds in zip(runs, offsets_s, strict=True)]
 
 
 def _nodes_ahead(runs: Sequence[Sequence[_Source]]) -> list[float]:
@@ -156,14 +156,14 @@ def _nodes_ahead(runs: Sequence[Sequence[_Source]]) -> list[float]:
         for source in run:
             if source.lag is not None and source.lag.is_sure:
                 lags.setdefault(source.where, {})[at] = source.lag.seconds if source.lag.is_shift else 0.0
-    ahead = [0.0] * len(runs)
+    offsets_s = [0.0] * len(runs)
     for of_nodes in lags.values():
         if len(of_nodes) > 2:
             usual = float(np.median(list(of_nodes.values())))
             for at, seconds in of_nodes.items():
-                apart = seconds - usual
-                ahead[at] = apart if abs(apart) > _base(runs[at]).series.period_s else 0.0
-    return ahead
+                difference = seconds - usual
+                offsets_s[at] = difference if abs(difference) > _base(runs[at]).series.period_s else 0.0
+    return offsets_s
 
 
 def _shifted(source: _Source, node_ahead: float) -> _Source:
@@ -171,7 +171,7 @@ def _shifted(source: _Source, node_ahead: float) -> _Source:
     notes, shift = list(source.series.notes), 0.0
     if source.lag is not None:
         shift = source.lag.seconds if source.lag.is_shift else 0.0
-        notes.append(_said(source.lag))
+        notes.append(_lag_note(source.lag))
     elif not source.is_meter and node_ahead:
         notes.append(
             f"its clock is {abs(node_ahead):.2f} s {'ahead' if node_ahead > 0 else 'behind'} of the other nodes': set"
@@ -180,7 +180,7 @@ def _shifted(source: _Source, node_ahead: float) -> _Source:
     return replace(source, series=replace(source.series, times=times, notes=tuple(notes)))
 
 
-def _said(lag: Lag) -> str:
+def _lag_note(lag: Lag) -> str:
     """Return a note on a meter's clock."""
     if not lag.is_sure:
         return f"counters explain {lag.explained:.0%} of the changes of its power, too little to set its clock by"
@@ -212,20 +212,20 @@ def mean_over(times: FloatArray, values: FloatArray, first_s: float, ends: Float
     of the wanted rows; the first is as long as the second. Returns (q, m), NaN where less than half is known.
     """
     edges = np.concatenate([[times[0] - first_s], times])
-    wanted = np.concatenate([[ends[0] - (ends[1] - ends[0] if len(ends) > 1 else first_s)], ends])
+    new_edges = np.concatenate([[ends[0] - (ends[1] - ends[0] if len(ends) > 1 else first_s)], ends])
     lengths = np.diff(edges)[:, None]
-    known = np.isfinite(values)
+    measured = np.isfinite(values)
     return np.stack([
-        _mean(edges, np.where(known, values, 0)[:, at] * lengths[:, 0], known[:, at] * lengths[:, 0], wanted)
+        _mean(edges, np.where(measured, values, 0)[:, at] * lengths[:, 0], measured[:, at] * lengths[:, 0], new_edges)
         for at in range(values.shape[1])
     ], axis=1) if values.shape[1] else np.zeros((len(ends), 0))  # fmt: skip
 
 
-def _mean(edges: FloatArray, amounts: FloatArray, spans: FloatArray, wanted: FloatArray) -> FloatArray:
+def _mean(edges: FloatArray, amounts: FloatArray, spans: FloatArray, new_edges: FloatArray) -> FloatArray:
     """Return amounts per known time, between the wanted edges."""
-    amount = np.diff(np.interp(wanted, edges, np.concatenate([[0.0], np.cumsum(amounts)])))
-    span = np.diff(np.interp(wanted, edges, np.concatenate([[0.0], np.cumsum(spans)])))
-    enough = span >= LEAST_KNOWN * np.diff(wanted) * (1 - 1e-9)
+    amount = np.diff(np.interp(new_edges, edges, np.concatenate([[0.0], np.cumsum(amounts)])))
+    span = np.diff(np.interp(new_edges, edges, np.concatenate([[0.0], np.cumsum(spans)])))
+    enough = span >= LEAST_KNOWN * np.diff(new_edges) * (1 - 1e-9)
     means: FloatArray = np.full(len(amount), np.nan)
     np.divide(amount, span, out=means, where=enough & (span > 0))
     return means
@@ -334,8 +334,8 @@ def _changes(values: FloatArray, width: int) -> FloatArray:
     Columns that never change are omitted.
     """
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.nan_to_num(values), axis=0)])
-    gone = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.isnan(values), axis=0)])
-    mean, lacks = (sums[width:] - sums[:-width]) / width, gone[width:] - gone[:-width] > 0
+    missing = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.isnan(values), axis=0)])
+    mean, lacks = (sums[width:] - sums[:-width]) / width, missing[width:] - missing[:-width] > 0
     changes = np.where(lacks[width:] | lacks[:-width], 0.0, mean[width:] - mean[:-width])
     changes -= changes.mean(axis=0)
     spread = changes.std(axis=0)
@@ -354,16 +354,16 @@ def _correlations(one: FloatArray, other: FloatArray, most: int) -> FloatArray:
 def _explained(counters: FloatArray, power: FloatArray, most: int) -> FloatArray:
     """Return the share of power's variance that a combination of counters explains, for each lag."""
     crossed = np.stack([_correlations(column, power, most) for column in counters.T])
-    within = counters.T @ counters / len(counters) + RIDGE * np.eye(counters.shape[1])
-    explained: FloatArray = np.einsum("kl,kl->l", crossed, np.linalg.solve(within, crossed))
+    covariance = counters.T @ counters / len(counters) + RIDGE * np.eye(counters.shape[1])
+    explained: FloatArray = np.einsum("kl,kl->l", crossed, np.linalg.solve(covariance, crossed))
     return explained
 
 
 def _best(explained: FloatArray, step: float, most: int, rows: int) -> Lag:
     """Return the lag that explains most; of several nearly as good, as for periodic series, the smallest."""
     lags = np.arange(-most, most + 1)
-    beside = np.pad(explained, 1)
-    is_peak = (explained >= beside[:-2]) & (explained >= beside[2:])
+    padded = np.pad(explained, 1)
+    is_peak = (explained >= padded[:-2]) & (explained >= padded[2:])
     good = np.flatnonzero(is_peak & (explained >= explained.max() - LEAST_BETTER))
     at = int(good[np.argmin(np.abs(lags[good]))])
     part = 0.0

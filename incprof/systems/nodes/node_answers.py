@@ -22,7 +22,15 @@ from incprof.study.rank_engines import Work, mapped
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.comparable_rates import Emissions, Scale
 from incprof.systems.nodes.analyse.learn import decoded, learn
-from incprof.systems.nodes.analyse.node_states import Alphabet, KnownRun, NodeStates, PhaseOnNode, Segment, State, under
+from incprof.systems.nodes.analyse.node_states import (
+    Alphabet,
+    KnownRun,
+    NodeStates,
+    PhaseOnNode,
+    Segment,
+    State,
+    overlay,
+)
 from incprof.systems.nodes.analyse.power import PowerModel
 from incprof.systems.nodes.read import read_nodes
 
@@ -103,8 +111,8 @@ def alphabet_of(sources: Sequence[Source], listener: Listener) -> Alphabet:
     series: list[NodeSeries] = []
     applications: list[str] = []
     for source in _spread(sources):
-        found, names = series_of([source], listener)
-        series += found
+        read, names = series_of([source], listener)
+        series += read
         applications += names
         if sum(len(each.times) for each in series) >= 8 * MOST_ROWS:
             break
@@ -157,9 +165,9 @@ def states_of(
             progress,
             listener.warn,
         )
-        found = mapped(work, options)
-    problems = [each.problem for each in found if each.problem]
-    nodes = [node for each in found for node in each.nodes]
+        results = mapped(work, options)
+    problems = [each.problem for each in results if each.problem]
+    nodes = [node for each in results for node in each.nodes]
     if not nodes:
         raise NoDataError(problems[0] if problems else "no node in these files")
     listener.warn(problems)
@@ -232,37 +240,37 @@ def read_alphabet(path: str) -> Alphabet:
         IncprofError: it cannot be read.
     """
     try:
-        found = parse_json(read_input(path, MOST_BYTES))
+        document = parse_json(read_input(path, MOST_BYTES))
     except OSError as error:
         raise IncprofError(
             f"{path}: {error.strerror or error}: expected a file that incprof dna learn -o wrote"
         ) from None
     except ValueError:
         raise NoDataError(f"{path}: not an alphabet: expected a file that incprof dna learn -o wrote") from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise NoDataError(f"{path}: not an alphabet of this release ({SCHEMA}): learn it again")
     try:
-        return _understood(found)
+        return _understood(document)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise NoDataError(f"{path}: a damaged alphabet ({str(error)[:80]}): learn it again") from None
 
 
-def _understood(found: dict[str, Any]) -> Alphabet:
+def _understood(document: dict[str, Any]) -> Alphabet:
     """Convert a JSON object to an alphabet, assuming that it is valid.
 
     Raises: KeyError, TypeError, ValueError, IndexError if it is not.
     """
-    names = tuple(str(each["name"]) for each in found["counters"])
-    scale = Scale(names, _array([each["matters_from"] for each in found["counters"]], (len(names),)))
-    states = found["states"]
+    names = tuple(str(each["name"]) for each in document["counters"])
+    scale = Scale(names, _array([each["matters_from"] for each in document["counters"]], (len(names),)))
+    states = document["states"]
     shape = (len(states), len(names))
     emissions = Emissions(
-        _array(found["whitening"], (len(names), len(names))), _array([s["mean"] for s in states], shape),
-        _array([s["scatter"] for s in states], shape), float(found["stay"]), float(found["strange"]),
+        _array(document["whitening"], (len(names), len(names))), _array([s["mean"] for s in states], shape),
+        _array([s["scatter"] for s in states], shape), float(document["stay"]), float(document["strange"]),
     )  # fmt: skip
     if not states or np.any(scale.floor <= 0) or np.any(emissions.scatters <= 0):
         raise ValueError("impossible numbers")
-    made = tuple(
+    power_models = tuple(
         State(
             at,
             str(s["name"]),
@@ -275,13 +283,13 @@ def _understood(found: dict[str, Any]) -> Alphabet:
     )
     runs = tuple(
         KnownRun(str(run["application"]), str(run["node"]), tuple(_segment(s, len(states)) for s in run["stretches"]))
-        for run in found["runs"]
+        for run in document["runs"]
     )
-    return Alphabet(scale, emissions, made, runs, bool(found["simulated"]))
+    return Alphabet(scale, emissions, power_models, runs, bool(document["simulated"]))
 
 
-def _segment(found: list[Any], states: int) -> Segment:
-    state, begins, ends, joules = found
+def _segment(values: list[Any], states: int) -> Segment:
+    state, begins, ends, joules = values
     if not -1 <= int(state) < states or not float(begins) < float(ends):
         raise ValueError("an impossible segment")
     return Segment(int(state), float(begins), float(ends), None if joules is None else float(joules))
@@ -303,12 +311,12 @@ def _state(state: State, mean: FloatArray, scatter: FloatArray) -> dict[str, obj
     }  # fmt: skip
 
 
-def _power(found: dict[str, Any] | None, counters: int) -> PowerModel | None:
-    if found is None:
+def _power(fields: dict[str, Any] | None, counters: int) -> PowerModel | None:
+    if fields is None:
         return None
-    watts_per = _array(found["watts_per"], (counters,))
+    watts_per = _array(fields["watts_per"], (counters,))
     return PowerModel(
-        float(found["base_w"]), watts_per, float(found["mean_w"]), float(found["low_w"]), float(found["high_w"])
+        float(fields["base_w"]), watts_per, float(fields["mean_w"]), float(fields["low_w"]), float(fields["high_w"])
     )
 
 
@@ -316,11 +324,11 @@ def _scale(scale: Scale) -> tuple[tuple[str, ...], list[float]]:
     return scale.names, scale.floor.tolist()
 
 
-def _array(found: object, shape: tuple[int, ...]) -> FloatArray:
-    made = np.array(found, dtype=np.float64)
-    if made.shape != shape or not np.isfinite(made).all():
-        raise ValueError(f"{made.shape} numbers, {shape} expected")
-    return made
+def _array(values: object, shape: tuple[int, ...]) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{array.shape} numbers, {shape} expected")
+    return array
 
 
 def _table(values: FloatArray) -> list[Any]:
@@ -362,7 +370,7 @@ class NodeBeside:
     @property
     def phases(self) -> tuple[PhaseOnNode, ...]:
         """Power, energy and states of each phase."""
-        return under(self.node, self._ends, self._study.phases().labels)
+        return overlay(self.node, self._ends, self._study.phases().labels)
 
 
 def _node(study: Study, text: str) -> NodeSeries:

@@ -73,8 +73,8 @@ def _series(result: Any, path: str) -> tuple[str | None, str, FloatArray, FloatA
     table = table[np.isfinite(table[:, 0]) & (np.abs(table[:, 0]) < LARGEST)]
     table[~(np.abs(table[:, 1]) <= LARGEST), 1] = np.nan
     node = next((PORT.sub("", printable(str(labels[key]))) for key in NODES if labels.get(key)), None)
-    told = {key: value for key, value in labels.items() if key not in (*NODES, "__name__", "job")}
-    inside = ",".join(f"{key}={value}" for key, value in sorted(told.items()))
+    shown = {key: value for key, value in labels.items() if key not in (*NODES, "__name__", "job")}
+    inside = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
     name = f"{labels.get('__name__', 'value')}{{{inside}}}" if inside else str(labels.get("__name__", "value"))
     return node, printable(name)[:LONGEST_NAME], table[:, 0], table[:, 1]
 
@@ -127,8 +127,10 @@ def read_parquet(path: str) -> list[Table]:
             table = file.read(columns=used)
             columns = {name: _array(table.column(name)) for name in used}
     except (ValueError, MemoryError, OverflowError, pyarrow.ArrowException) as error:
-        said = str(error).splitlines()
-        raise NoDataError(f"{path}: not a Parquet file: {printable(said[0])[:120] if said else 'damaged'}") from None
+        messages = str(error).splitlines()
+        raise NoDataError(
+            f"{path}: not a Parquet file: {printable(messages[0])[:120] if messages else 'damaged'}"
+        ) from None
     return tables_of(path, columns)
 
 
@@ -150,8 +152,8 @@ def _array(column: Any) -> npt.NDArray[Any]:
         column = column.cast(column.type.value_type)
     if types.is_decimal(column.type) or types.is_boolean(column.type):
         column = column.cast("float64")
-    found: npt.NDArray[Any] = np.asarray(column.to_numpy())
-    return found
+    array: npt.NDArray[Any] = np.asarray(column.to_numpy())
+    return array
 
 
 READERS: dict[str, Callable[[str], list[Table]]] = {
@@ -172,8 +174,8 @@ def read_nodes(paths: Iterable[str | os.PathLike[str]]) -> list[NodeSeries]:
         UsageError: no column holds times, or the node of a meter is unknown.
         IncprofError: pyarrow is needed and not installed.
     """
-    found = put_together(_continued(_tables(paths)))
-    return sorted(found, key=lambda series: (series.node, series.times[0]))
+    series_of_nodes = put_together(_continued(_tables(paths)))
+    return sorted(series_of_nodes, key=lambda series: (series.node, series.times[0]))
 
 
 def _tables(paths: Iterable[str | os.PathLike[str]]) -> list[Table]:
@@ -197,8 +199,8 @@ def first_line(error: Exception) -> str:
 def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files; those of directories by name, without LDMS's header files."""
     files: list[str] = []
-    for given in paths:
-        path = Path(given)
+    for entry in paths:
+        path = Path(entry)
         if path.is_dir():
             files += [str(each) for each in sorted(path.iterdir()) if each.is_file() and ".HEADER" not in each.name]
         elif not path.exists():
@@ -210,28 +212,28 @@ def _files(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 def _continued(tables: list[Table]) -> list[Table]:
     """Join consecutive tables of one node with the same columns: a log that was rotated."""
-    found: list[Table] = []
+    joined: list[Table] = []
     named = [table for table in tables if table.node is not None and table.first_s is None]
     for table in sorted(named, key=lambda table: (str(table.node), _names(table), float(np.nanmin(table.times)))):
-        last = found[-1] if found else None
-        if last is not None and _goes_on(last, table):
-            found[-1] = _one_table(last, table)
+        last = joined[-1] if joined else None
+        if last is not None and _continues(last, table):
+            joined[-1] = _one_table(last, table)
         else:
-            found.append(table)
-    return found + [table for table in tables if table.node is None or table.first_s is not None]
+            joined.append(table)
+    return joined + [table for table in tables if table.node is None or table.first_s is not None]
 
 
 def _names(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in table.columns)
 
 
-def _goes_on(last: Table, table: Table) -> bool:
+def _continues(last: Table, table: Table) -> bool:
     """Return whether a table begins where the last one ended."""
     if (last.node, _names(last), last.by_clock) != (table.node, _names(table), table.by_clock):
         return False
     steps = np.diff(np.sort(last.times[np.isfinite(last.times)]))
-    apart = float(np.nanmin(table.times)) - float(np.nanmax(last.times))
-    return len(steps) > 0 and 0 < apart <= GAP * float(np.median(steps))
+    gap = float(np.nanmin(table.times)) - float(np.nanmax(last.times))
+    return len(steps) > 0 and 0 < gap <= GAP * float(np.median(steps))
 
 
 def _one_table(last: Table, table: Table) -> Table:
@@ -295,8 +297,8 @@ class _Meter:
         time_s = _number(cells[self._time])
         time_s *= next((unit for limit, unit in UNITS if time_s > limit), 1.0)
         values = np.array([_number(cells[at]) for at in self._columns])
-        before, known = self._before, time_s == time_s
-        if not known or (before is not None and time_s <= before[0]):
+        before, has_time = self._before, time_s == time_s
+        if not has_time or (before is not None and time_s <= before[0]):
             return None
         self._before = (time_s, values)
         if before is None:

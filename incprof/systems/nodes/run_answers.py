@@ -37,7 +37,7 @@ def idle_threshold(source: Source, listener: Listener) -> float:
     return idle_below(share)
 
 
-def paper_states(series: NodeSeries, *, ranked: bool, way: str, beta: float | None = None) -> PaperStates:
+def paper_states(series: NodeSeries, *, ranked: bool, select: str, beta: float | None = None) -> PaperStates:
     """Apply Algorithm 1 to a node.
 
     beta: cache misses per cycle below which a row is idle; None: all rates are small for 10 s.
@@ -47,10 +47,10 @@ def paper_states(series: NodeSeries, *, ranked: bool, way: str, beta: float | No
     """
     names = common_counters([series])
     rows = rows_of(series, names, np.quantile(counters_of(series, names), 0.995, axis=0), beta)
-    found = phases_but_idle(rows.rates, rows.watts, names, rows.idle, ranked=ranked, way=way)
+    phases = phases_but_idle(rows.rates, rows.watts, names, rows.idle, ranked=ranked, select=select)
     first: dict[int, int] = {}
-    letters = tuple(each.letter if ranked else one_of_set(each.letter, first) for each in found)
-    return PaperStates(series.node, tuple(found), letters, rows.ends_s, rows.watts, rows.lag_s, series.simulated)
+    letters = tuple(each.letter if ranked else one_of_set(each.letter, first) for each in phases)
+    return PaperStates(series.node, tuple(phases), letters, rows.ends_s, rows.watts, rows.lag_s, series.simulated)
 
 
 def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[Match, ...]:
@@ -119,13 +119,13 @@ def letters_of(
 
 def _recordings(sources: Sequence[Source], listener: Listener) -> list[Recording]:
     """Read files one after the other. Each file is a run, even if several have the same node and time."""
-    found = []
+    recordings = []
     for source in sources:
         series, _ = series_of([source], listener)
         for each in series:
             own = each if each.named or len(series) > 1 else replace(each, node=ONE_NODE)
-            found.append(Recording(own, source.application, "+".join(source.paths)))
-    return found
+            recordings.append(Recording(own, source.application, "+".join(source.paths)))
+    return recordings
 
 
 # A node that is still being sampled: its state after every new row.

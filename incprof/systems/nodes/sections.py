@@ -19,11 +19,12 @@ def sections(study: Study, text: str) -> list[Section]:
 
     text: FILE or FILE+METER.
     """
-    found = NodeBeside(study, text)
+    overlaid = NodeBeside(study, text)
 
     def states(row: PhaseOnNode) -> list[str]:
         return [
-            f"{name_of(found.alphabet, state)}: {decimal_percent(share)}" for state, share in row.states[:MOST_STATES]
+            f"{name_of(overlaid.alphabet, state)}: {decimal_percent(share)}"
+            for state, share in row.states[:MOST_STATES]
         ]
 
     columns = (
@@ -35,10 +36,10 @@ def sections(study: Study, text: str) -> list[Section]:
         Column(None, lambda row: row.power_w, key="power_w"),
         Column(None, lambda row: row.energy_j, key="energy_j"),
     )
-    notes = [f"Node {found.node.node}."]
-    if found.node.simulated:
+    notes = [f"Node {overlaid.node.node}."]
+    if overlaid.node.simulated:
         notes.append("Power is simulated: no sensor measured it.")
-    if found.node.watts is None:
+    if overlaid.node.watts is None:
         notes.append("No power was measured.")
-    rows = [row for row in found.phases if row.seconds and row.phase >= 0]
+    rows = [row for row in overlaid.phases if row.seconds and row.phase >= 0]
     return [Section("node", "What the node did", (Table(columns, rows, key="phases"),), notes=tuple(notes))]

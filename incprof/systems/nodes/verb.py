@@ -84,9 +84,9 @@ def _paper(args: argparse.Namespace) -> int:
     from incprof.systems.nodes.run_answers import idle_threshold, paper_states
 
     series, _ = series_of(_sources(args), STDERR)
-    way = "regression" if args.regression else "correlation"
+    select = "regression" if args.regression else "correlation"
     beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
-    nodes = [paper_states(each, ranked=bool(args.ranked), way=way, beta=beta) for each in series]
+    nodes = [paper_states(each, ranked=bool(args.ranked), select=select, beta=beta) for each in series]
     if args.json:
         write(dna_answer.paper_json(nodes), sys.stdout)
     else:
@@ -103,8 +103,8 @@ def letters(args: argparse.Namespace) -> int:
     from incprof.systems.nodes.run_answers import idle_threshold, letters_of
 
     beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
-    way = "regression" if args.regression else "correlation"
-    options = LetterOptions(args.length or LETTER_S, bool(args.ranked), way, beta)
+    select = "regression" if args.regression else "correlation"
+    options = LetterOptions(args.length or LETTER_S, bool(args.ranked), select, beta)
     answer = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
     if args.plot is not None:
         from incprof.systems.nodes.dna_plot import write_misses

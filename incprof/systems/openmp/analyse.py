@@ -34,11 +34,11 @@ def counted_loop(loops: Iterable[Loop], iterations: int, run: LoopRun, baseline:
     if run.ended and len(exact) == 1:
         return exact[0], True
     possible = [loop for loop in rows if loop.iterations <= iterations] or rows
-    named = {loop.identity for known in (run, baseline) if known and known.ended for loop in _named(known)}
-    meant = [loop for loop in possible if loop.identity in named]
-    if len(meant) == 1:
-        return meant[0], True
-    return LoopRun.longest(meant or possible) or main, len(possible) == 1
+    named = {loop.identity for each_run in (run, baseline) if each_run and each_run.ended for loop in _named(each_run)}
+    indicated = [loop for loop in possible if loop.identity in named]
+    if len(indicated) == 1:
+        return indicated[0], True
+    return LoopRun.longest(indicated or possible) or main, len(possible) == 1
 
 
 def _named(run: LoopRun) -> list[Loop]:

@@ -66,7 +66,7 @@ class Analyst:
     def __init__(self, baseline: LoopRun | None, iterations: int | None, loop: str | None = None):
         self._baseline = baseline
         self._iterations = iterations
-        self._wanted = loop
+        self._loop_name = loop
         self._names: dict[int, list[str]] = {}
 
     def answer(self, run: LoopRun, directory: str, status: int | None, *, final: bool = True) -> Answer:
@@ -80,10 +80,10 @@ class Analyst:
 
     def _main(self, run: LoopRun, names: list[str]) -> tuple[Loop | None, tuple[str, ...]]:
         """Return the loop whose iterations are counted, and notes on the choice."""
-        if not run.loops or (self._iterations is None and self._wanted is None):
+        if not run.loops or (self._iterations is None and self._loop_name is None):
             return run.main_loop(), ()
-        if self._wanted is not None:
-            called = [loop for loop in run.loops if self._wanted in _names_of(loop, names)]
+        if self._loop_name is not None:
+            called = [loop for loop in run.loops if self._loop_name in _names_of(loop, names)]
             if called:
                 return LoopRun.longest(called), ()
         if self._iterations is None:
@@ -92,8 +92,8 @@ class Analyst:
             main, certain = counted_loop(run.loops, self._iterations, run, self._baseline)
         assert main is not None
         taken = f"{_name_of(main, names)}, {main.iterations} so far"
-        if self._wanted is not None:
-            return main, (f"--loop {self._wanted}: no loop has that name; iterations are those of {taken}",)
+        if self._loop_name is not None:
+            return main, (f"--loop {self._loop_name}: no loop has that name; iterations are those of {taken}",)
         note = f"--iterations {self._iterations} are those of {taken}: --loop NAME takes another row of the table"
         return main, () if certain and main is run.main_loop() else (note,)
 
@@ -104,8 +104,8 @@ class Analyst:
         return LoopAnswer(loop, name, members, self._speedup(loop, run), self._estimate(loop, main, end_s))
 
     def _of_baseline(self, loop: Loop) -> Loop | None:
-        known = self._baseline.loops if self._baseline is not None else ()
-        return next((other for other in known if other.identity == loop.identity), None)
+        loops = self._baseline.loops if self._baseline is not None else ()
+        return next((other for other in loops if other.identity == loop.identity), None)
 
     def _speedup(self, loop: Loop, run: LoopRun) -> Speedup | None:
         before = self._of_baseline(loop)
@@ -180,7 +180,7 @@ class Progress:
         self._analyst = analyst
         self._readers: dict[Path, LoopReader] = {}
 
-    def look(self) -> Answer | None:
+    def poll(self) -> Answer | None:
         """Return the answer for the process with the most parallel regions; None if there is none yet."""
         runs = []
         for new in loop_readers(Path(self._directory)):
@@ -214,16 +214,16 @@ def _plain(code: RegionCode) -> str:
 
 def _named(path: str, build_id: str | None, addresses: list[int]) -> list[str]:
     try:
-        found = find_symbols(Module(1, path, build_id, 0, 0, True), str(Path(path).parent))
+        symbols = find_symbols(Module(1, path, build_id, 0, 0, True), str(Path(path).parent))
     except (NoDataError, OSError):
         return [""] * len(addresses)
-    if found.path is None:
+    if symbols.path is None:
         return [""] * len(addresses)
-    owners = found.table.find(np.array(addresses, dtype=np.uint64)).tolist()
-    mangled = [found.table.name(owner) if owner >= 0 else "" for owner in owners]
+    owners = symbols.table.find(np.array(addresses, dtype=np.uint64)).tolist()
+    mangled = [symbols.table.name(owner) if owner >= 0 else "" for owner in owners]
     starters = [name if (starter := region_of(name)) is None else starter for name in mangled]
-    shown = map(without_marks, display_names(starters, fortran=found.table.fortran))
-    places = look_up(found.path, addresses)
+    shown = map(without_marks, display_names(starters, fortran=symbols.table.fortran))
+    places = look_up(symbols.path, addresses)
     return [_with_place(name, place) for name, place in zip(shown, places, strict=True)]
 
 

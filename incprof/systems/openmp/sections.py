@@ -17,20 +17,20 @@ from incprof.systems.openmp.loop_types import Loop, Times
 SCHEMA = "incprof.selfanalyze/1"
 
 
-def speedup_words(found: Speedup) -> str:
+def speedup_words(speedup: Speedup) -> str:
     """Format a speedup: `1.87x (1.82-1.92) of 1 thread`."""
-    against = "1 thread" if found.base_threads == 1 else f"{found.base_threads} threads"
-    text = f"{found.relative:.3g}x ({found.low:.3g}-{found.high:.3g}) of {against}"
-    if found.base_threads != 1 and found.speedup is not None:
-        text += f", {found.speedup:.3g}x of 1 thread by Amdahl's law"
+    against = "1 thread" if speedup.base_threads == 1 else f"{speedup.base_threads} threads"
+    text = f"{speedup.relative:.3g}x ({speedup.low:.3g}-{speedup.high:.3g}) of {against}"
+    if speedup.base_threads != 1 and speedup.speedup is not None:
+        text += f", {speedup.speedup:.3g}x of 1 thread by Amdahl's law"
     return text
 
 
-def estimate_words(found: Estimate) -> str:
+def estimate_words(estimate: Estimate) -> str:
     """Format an estimate: `about 41.2 s in all (40.8 s - 41.6 s)`."""
-    if found.low_s == found.high_s:
-        return f"{seconds(found.total_s)} in all"
-    return f"about {seconds(found.total_s)} in all ({seconds(found.low_s)} - {seconds(found.high_s)})"
+    if estimate.low_s == estimate.high_s:
+        return f"{seconds(estimate.total_s)} in all"
+    return f"about {seconds(estimate.total_s)} in all ({seconds(estimate.low_s)} - {seconds(estimate.high_s)})"
 
 
 def progress_words(answer: LoopAnswer) -> str:
@@ -53,9 +53,9 @@ def write_text(answer: Answer, out: TextIO) -> None:
     if answer.loops:
         out.write("\n")
         write_plain(_regions(sorted(answer.loops, key=lambda one: one.loop.depth)), out)
-    said = [line for loop in answer.loops for line in _lines(loop)]
-    if said:
-        out.write("\n" + "".join(f"{line}\n" for line in said))
+    lines = [line for loop in answer.loops for line in _lines(loop)]
+    if lines:
+        out.write("\n" + "".join(f"{line}\n" for line in lines))
 
 
 def _regions(loops: Sequence[LoopAnswer]) -> Table:
@@ -151,30 +151,30 @@ def _region(answer: LoopAnswer) -> dict[str, object]:
 
 
 def _speedup(answer: LoopAnswer) -> dict[str, object] | None:
-    found = answer.speedup
-    if found is None:
+    speedup = answer.speedup
+    if speedup is None:
         return None
     return {
-        "baseline_threads": found.base_threads,
-        "baseline_mean_s": round(found.base_s, 9),
-        "baseline_timed": found.base_count,
-        "relative": found.relative,
-        "low": found.low,
-        "high": found.high,
-        "one_thread_s": found.one_thread_s,
-        "serial_s": found.serial_s,
-        "speedup": found.speedup,
+        "baseline_threads": speedup.base_threads,
+        "baseline_mean_s": round(speedup.base_s, 9),
+        "baseline_timed": speedup.base_count,
+        "relative": speedup.relative,
+        "low": speedup.low,
+        "high": speedup.high,
+        "one_thread_s": speedup.one_thread_s,
+        "serial_s": speedup.serial_s,
+        "speedup": speedup.speedup,
     }
 
 
 def _estimate(answer: LoopAnswer) -> dict[str, object] | None:
-    found = answer.estimate
-    if found is None:
+    estimate = answer.estimate
+    if estimate is None:
         return None
     return {
-        "iterations": found.done,
-        "expected": found.expected,
-        "total_s": found.total_s,
-        "low_s": found.low_s,
-        "high_s": found.high_s,
+        "iterations": estimate.done,
+        "expected": estimate.expected,
+        "total_s": estimate.total_s,
+        "low_s": estimate.low_s,
+        "high_s": estimate.high_s,
     }

@@ -145,9 +145,9 @@ def write(args: argparse.Namespace, analyst: Analyst, runs: list[LoopRun], direc
         say(note)
 
 
-def new_directory(given: str | None, program: str) -> str:
+def new_directory(name_given: str | None, program: str) -> str:
     """Create the run's directory: the given name, with .1, .2, ... appended if it exists."""
-    stem = given or f"selfanalyze-{Path(program).name}"
+    stem = name_given or f"selfanalyze-{Path(program).name}"
     for number in range(MOST_DIRECTORIES):
         path = Path(f"{stem}.{number}" if number else stem)
         try:
@@ -232,6 +232,6 @@ def show(progress: Progress) -> None:
     """Print the program's progress once it has loops."""
     from incprof.systems.openmp.sections import progress_words
 
-    answer = progress.look()
+    answer = progress.poll()
     if answer is not None and answer.loops:
         say(f"{answer.run.end_s:.1f} s: {progress_words(answer.loops[0])}")

@@ -146,13 +146,13 @@ def kinds_of(waits: Waits) -> Kinds:
     reasons, nodes, called = list[Reason](), list[int](), list[str]()
     modules = {number: module.name for number, module in waits.paths.modules.items()}
     for site, call, kind in rows.tolist():
-        found = waits.sites[site] if site >= 0 else None
-        names = [waits.paths.functions[frame].mangled for frame in found.frames] if found else []
-        files = [modules.get(module, "") for module in found.modules] if found else []
+        place = waits.sites[site] if site >= 0 else None
+        names = [waits.paths.functions[frame].mangled for frame in place.frames] if place else []
+        files = [modules.get(module, "") for module in place.modules] if place else []
         is_seen = not waits.refused or call >= 0 or site >= 0
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_seen=is_seen))
-        nodes.append(found.node if found else 0)
-        called.append(_called([waits.paths.functions[frame].name for frame in found.frames]) if found else "")
+        nodes.append(place.node if place else 0)
+        called.append(_called([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
     return Kinds(
         of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
     )
@@ -225,17 +225,17 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
     shape = (len(threads), len(kinds.reason) + 1)
     last, first, waited = kinds.of_span[use], kinds.before[use], waits.waited_s[use] * part
     first = np.where(waits.state[use] == ONE_WAIT, last, first)
-    seconds, found = np.zeros(shape), np.zeros(shape)
+    seconds, measured = np.zeros(shape), np.zeros(shape)
     share = np.where(last < 0, 1.0, np.where(first < 0, 0.0, 0.5))
     for what, weight in ((first, share), (last, 1.0 - share)):
         there = what >= 0
         np.add.at(seconds, (row[there], what[there]), (waited * weight)[there])
         one_end = there & ((first < 0) != (last < 0))
-        np.add.at(found, (row[one_end], what[one_end]), inside[use][one_end])
+        np.add.at(measured, (row[one_end], what[one_end]), inside[use][one_end])
     between = (first < 0) & (last < 0)
-    rest = np.bincount(row[between], weights=waited[between], minlength=len(threads))
-    found[found.sum(axis=1) == 0, -1] = 1.0
-    seconds += found * (rest / found.sum(axis=1))[:, None]
+    between_s = np.bincount(row[between], weights=waited[between], minlength=len(threads))
+    measured[measured.sum(axis=1) == 0, -1] = 1.0
+    seconds += measured * (between_s / measured.sum(axis=1))[:, None]
     delayed, wall = np.zeros(len(threads)), np.zeros(len(threads))
     np.add.at(delayed, row, waits.delayed_s[use] * part)
     np.add.at(wall, row, inside[use])
@@ -252,15 +252,15 @@ def _of_phase(
     whole = max(float(table.wall[busy].sum()), 1e-9)
     causes = []
     for cause in CAUSES:
-        mine = np.array([reason.cause == cause for reason in kinds.reason] + [cause == "unknown"], dtype=np.bool_)
-        by_thread = table.delayed if cause == "run-queue" else table.seconds[:, mine].sum(axis=1)
+        of_cause = np.array([reason.cause == cause for reason in kinds.reason] + [cause == "unknown"], dtype=np.bool_)
+        by_thread = table.delayed if cause == "run-queue" else table.seconds[:, of_cause].sum(axis=1)
         spun = spinning.get(cause, 0.0)
         total = suspended_s if cause == "suspended" else float(by_thread.sum())
         if total <= 0 and spun <= 0:
             continue
         order = np.argsort(-by_thread, kind="stable")
         longest = table.threads[order[by_thread[order] > 0]]
-        paths = _paths(waits, kinds, table, np.flatnonzero(mine[:-1]), inside, profile)
+        paths = _paths(waits, kinds, table, np.flatnonzero(of_cause[:-1]), inside, profile)
         share = float(by_thread[busy].sum()) / whole
         causes.append(CauseWaits(cause, total, share, spun, tuple(longest.tolist()), paths))
     causes.sort(key=lambda each: (-each.share, -each.seconds))
@@ -280,13 +280,13 @@ def _paths(
             key = (functions_to(waits, int(kinds.node[one])), kinds.called[one], kinds.reason[one].kind)
             groups.setdefault(key, []).append(one)
     total = {key: float(table.seconds[:, each].sum()) for key, each in groups.items()}
-    found = []
+    paths = []
     for key in sorted(groups, key=lambda each: -total[each])[:MOST_PATHS]:
         same = groups[key]
         by_thread = table.seconds[:, same].sum(axis=1)
         order = np.argsort(-by_thread, kind="stable")
         longest = max(same, key=lambda one: float(table.seconds[:, one].sum()))
-        found.append(
+        paths.append(
             WaitPath(
                 seconds=total[key],
                 kind=key[2],
@@ -296,7 +296,7 @@ def _paths(
                 holder=_holder(waits, kinds, same, inside, profile),
             )
         )
-    return tuple(found)
+    return tuple(paths)
 
 
 def functions_to(waits: Waits, node: int) -> tuple[int, ...]:
@@ -313,20 +313,20 @@ def _holder(
 ) -> Holder | None:
     """Return the holder of the lock that some waits of a phase are for; None if no memory showed it."""
     here = np.flatnonzero(np.isin(kinds.of_span, same) & (inside > 0))
-    known = here[waits.holder[here] >= 0]
-    if not len(known):
+    with_holder = here[waits.holder[here] >= 0]
+    if not len(with_holder):
         return None
-    holders, row = np.unique(waits.holder[known], return_inverse=True)
-    seconds = np.bincount(row, weights=inside[known])
+    holders, row = np.unique(waits.holder[with_holder], return_inverse=True)
+    seconds = np.bincount(row, weights=inside[with_holder])
     thread = int(holders[seconds.argmax()])
-    mine = known[waits.holder[known] == thread]
-    share = float(inside[mine].sum() / inside[here].sum())
-    low, high = _union(waits.begin_s[mine], waits.end_s[mine])
+    held_by_it = with_holder[waits.holder[with_holder] == thread]
+    share = float(inside[held_by_it].sum() / inside[here].sum())
+    low, high = _union(waits.begin_s[held_by_it], waits.end_s[held_by_it])
     own = np.flatnonzero((waits.thread == thread) & (kinds.of_span >= 0))
     together = _covered(low, high, waits.end_s[own]) - _covered(low, high, waits.begin_s[own])
     waiting = np.bincount(kinds.of_span[own], weights=together, minlength=len(kinds.reason))
     samples = profile.samples
-    sample = np.flatnonzero((samples.thread == thread) & _within(low, high, samples.time_s))
+    sample = np.flatnonzero((samples.thread == thread) & _in_spans(low, high, samples.time_s))
     ran_s = float(samples.weight[sample].sum()) / profile.metadata.rate_hz
     if not len(waiting) or waiting.sum() <= ran_s:
         return Holder(thread, share)
@@ -350,7 +350,7 @@ def _covered(low: FloatArray, high: FloatArray, time_s: FloatArray) -> FloatArra
     return covered
 
 
-def _within(low: FloatArray, high: FloatArray, time_s: FloatArray) -> BoolArray:
+def _in_spans(low: FloatArray, high: FloatArray, time_s: FloatArray) -> BoolArray:
     """Mark the times that lie in one of disjoint stretches, same shape."""
     place = np.searchsorted(low, time_s, side="right") - 1
     inside: BoolArray = (place >= 0) & (time_s <= high[np.maximum(place, 0)])
@@ -364,43 +364,43 @@ def _spinning(profile: IntervalProfile, result: PhaseResult) -> dict[int, dict[C
         return {}
     kind, phase = kind_of_time(profile), result.labels[profile.interval_of_samples()]
     seconds = samples.weight / profile.metadata.rate_hz
-    found: dict[int, dict[Cause, float]] = {}
+    seconds_of: dict[int, dict[Cause, float]] = {}
     for name, cause in SPINNING.items():
         use = (kind == SPENT.index(name)) & (phase >= 0) if name in SPENT else np.zeros(len(kind), dtype=np.bool_)
         total = np.bincount(phase[use], weights=seconds[use], minlength=result.k)
         for number in np.flatnonzero(total > 0).tolist():
-            found.setdefault(number, {})[cause] = float(total[number])
-    return found
+            seconds_of.setdefault(number, {})[cause] = float(total[number])
+    return seconds_of
 
 
 def _suspended(profile: IntervalProfile, result: PhaseResult) -> dict[int, float]:
     """Return the seconds in which the process was stopped, by the phase before it, else the one after it."""
-    found: dict[int, float] = {}
+    seconds_of: dict[int, float] = {}
     for start, end in suspensions(profile).tolist():
         after = int(np.searchsorted(profile.start_s, end - 1e-6))
         around = [int(result.labels[i]) for i in (after - 1, after) if 0 <= i < len(result.labels)]
         phase = next((label for label in around if label >= 0), None)
         if phase is not None:
-            found[phase] = found.get(phase, 0.0) + end - start
-    return found
+            seconds_of[phase] = seconds_of.get(phase, 0.0) + end - start
+    return seconds_of
 
 
 def waiting_over_time(
     waits: Waits, kinds: Kinds, threads: Sequence[int], start_s: FloatArray, end_s: FloatArray
 ) -> dict[Cause, FloatArray]:
     """Return the share of their time that threads wait for each cause, over bins, (b,) from 0 to 1."""
-    mine = np.isin(waits.thread, list(threads))
-    wall = _integral(waits, mine, waits.end_s - waits.begin_s, start_s, end_s)
+    of_threads = np.isin(waits.thread, list(threads))
+    wall = _integral(waits, of_threads, waits.end_s - waits.begin_s, start_s, end_s)
     cause = np.array([CAUSES.index(reason.cause) for reason in kinds.reason] + [-1], dtype=np.int64)[kinds.of_span]
-    found: dict[Cause, FloatArray] = {}
+    shares: dict[Cause, FloatArray] = {}
     for number, name in enumerate(CAUSES):
-        own = mine & (cause == number)
+        own = of_threads & (cause == number)
         seconds = waits.delayed_s if name == "run-queue" else waits.waited_s
-        values = _integral(waits, mine if name == "run-queue" else own, seconds, start_s, end_s)
+        values = _integral(waits, of_threads if name == "run-queue" else own, seconds, start_s, end_s)
         if values.sum() > 0:
             share = np.divide(values, wall, out=np.full(len(wall), np.nan), where=wall > 0)
-            found[name] = np.minimum(share, 1.0)
-    return found
+            shares[name] = np.minimum(share, 1.0)
+    return shares
 
 
 def _integral(waits: Waits, use: BoolArray, seconds: FloatArray, start_s: FloatArray, end_s: FloatArray) -> FloatArray:

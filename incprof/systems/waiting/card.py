@@ -77,18 +77,18 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     if waits is None:
         return None
     kinds = kinds_of(waits)
-    found = waits_by_phase(waits, kinds, study.profile, study.phases())
-    phases = {each.id: each for each in found}
-    places = _places(study, waits, found)
+    by_phase = waits_by_phase(waits, kinds, study.profile, study.phases())
+    phases = {each.id: each for each in by_phase}
+    places = _places(study, waits, by_phase)
     columns = (
         Column("Waiting", lambda phase: _shown(phases.get(phase)), "", drop=1, key="waiting"),
         Column("Waits", lambda phase: _sentence(phases[phase], waits, places) if phase in phases else None,
                sentence=True),
         Column("Other threads", lambda phase: _others(phases[phase]) if phase in phases else None, sentence=True),
     )  # fmt: skip
-    values = {each.id: _value(each, waits, places) for each in found}
-    lanes = () if bins is None else _lanes(waits, kinds, found, bins)
-    return CardPart("waiting", values, columns, lanes, tuple(_notes(waits)), _amounts(found))
+    values = {each.id: _value(each, waits, places) for each in by_phase}
+    lanes = () if bins is None else _lanes(waits, kinds, by_phase, bins)
+    return CardPart("waiting", values, columns, lanes, tuple(_notes(waits)), _amounts(by_phase))
 
 
 def _shown(phase: PhaseWaits | None) -> str | None:
@@ -116,7 +116,7 @@ def _value(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> dict[st
 def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[str, object]:
     """Return the JSON value of a path."""
     names, place = _names(waits, path.node, places), places.get(path.node)
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "seconds": path.seconds,
         "kind": path.kind or None,
         "called": path.called or None,
@@ -127,14 +127,14 @@ def _path_value(path: WaitPath, waits: Waits, places: dict[int, Place]) -> dict[
         "threads": list(path.threads),
     }
     if path.holder is not None:
-        held = _names(waits, path.holder.node, places)
-        found["holder"] = {
+        holder_path = _names(waits, path.holder.node, places)
+        fields["holder"] = {
             "thread": path.holder.thread,
             "share": path.holder.share,
-            "function": held[-1] if held else None,
+            "function": holder_path[-1] if holder_path else None,
             "called": path.holder.called or None,
         }
-    return found
+    return fields
 
 
 def _names(waits: Waits, node: int, places: dict[int, Place]) -> list[str]:
@@ -148,20 +148,22 @@ def _places(study: Study, waits: Waits, phases: list[PhaseWaits]) -> dict[int, P
     """Return file and line at which the nodes of the phases' paths wait, as far as the program has them."""
     paths = [path for phase in phases for cause in phase.causes for path in cause.paths]
     nodes = {path.node for path in paths} | {path.holder.node for path in paths if path.holder is not None}
-    modules, tree, found = waits.paths.modules, waits.paths.tree, dict[int, Place]()
+    modules, tree, place_of = waits.paths.modules, waits.paths.tree, dict[int, Place]()
     by_module: dict[str, list[int]] = defaultdict(list)
     for node in sorted(nodes - {0}):
         module = modules.get(int(waits.paths.module[node]))
         if module is None:
             continue
         if module.code is not None:
-            found[node] = Place(module.path, line_at(module.code, int(tree.address[node])))
+            place_of[node] = Place(module.path, line_at(module.code, int(tree.address[node])))
         else:
             by_module[module.name].append(node)
-    for name, mine in by_module.items():
-        chains = chains_of(study.run, study.recorded, name, [int(tree.address[node]) for node in mine], exe=study.exe)
-        found |= {node: place for node, chain in zip(mine, chains, strict=True) if (place := _place(chain))}
-    return found
+    for name, own_nodes in by_module.items():
+        chains = chains_of(
+            study.run, study.recorded, name, [int(tree.address[node]) for node in own_nodes], exe=study.exe
+        )
+        place_of |= {node: place for node, chain in zip(own_nodes, chains, strict=True) if (place := _place(chain))}
+    return place_of
 
 
 def _place(chain: Chain) -> Place | None:
@@ -173,17 +175,17 @@ def _place(chain: Chain) -> Place | None:
 
 def _sentence(phase: PhaseWaits, waits: Waits, places: dict[int, Place]) -> str | None:
     """Return "waits 61 % of its time: for locks 40 % (pthread_mutex_lock in ..., sleep 21 %"; None if it does not."""
-    worth = [each for each in phase.causes if each.share >= WORTH]
+    causes_shown = [each for each in phase.causes if each.share >= WORTH]
     spins = [each for each in phase.causes if each.spinning_s >= WORTH * phase.seconds]
     clauses = []
-    if phase.share >= WORTH and worth:
-        causes = ", ".join(_cause(each, waits, places) for each in worth[:MOST_NAMED])
-        clauses.append(f"waits {percent(phase.share)} of {_whose(phase)}: {causes}")
+    if phase.share >= WORTH and causes_shown:
+        causes = ", ".join(_cause(each, waits, places) for each in causes_shown[:MOST_NAMED])
+        clauses.append(f"waits {percent(phase.share)} of {_time_owner(phase)}: {causes}")
     clauses += [f"spins for {each.spinning_s:.3g} s of CPU time, waiting for {NAMES[each.cause]}" for each in spins]
     return "; ".join(clauses) or None
 
 
-def _whose(phase: PhaseWaits) -> str:
+def _time_owner(phase: PhaseWaits) -> str:
     """Return whose time the shares are of."""
     if phase.threads <= 1:
         return "its time"
@@ -194,11 +196,11 @@ def _whose(phase: PhaseWaits) -> str:
 
 def _cause(cause: CauseWaits, waits: Waits, places: dict[int, Place]) -> str:
     """Return "locks 40 % (pthread_mutex_lock in step (step.c:20) < main; held by thread 1 in usleep < holder)"."""
-    said = f"{NAMES[cause.cause]} {percent(cause.share)}"
+    text = f"{NAMES[cause.cause]} {percent(cause.share)}"
     total = sum(path.seconds for path in cause.paths)
     paths = [path for path in cause.paths if path.seconds >= WORTH_PATH * total]
     clauses = [words for path in paths[:MOST_NAMED] if (words := _path(path, waits, places))]
-    return said + (f" ({'; '.join(clauses)})" if clauses else "")
+    return text + (f" ({'; '.join(clauses)})" if clauses else "")
 
 
 def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
@@ -208,11 +210,11 @@ def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
     chain = " < ".join(names[: 1 + MOST_CALLERS])
     if place and names:
         chain = " < ".join([f"{names[0]} ({where(place.file, place.line)})", *names[1 : 1 + MOST_CALLERS]])
-    said = " in ".join(part for part in (short(path.called) if path.called else path.kind, chain) if part)
-    return said + (_held(path.holder, waits, places) if path.holder is not None else "")
+    text = " in ".join(part for part in (short(path.called) if path.called else path.kind, chain) if part)
+    return text + (_holder_text(path.holder, waits, places) if path.holder is not None else "")
 
 
-def _held(holder: Holder, waits: Waits, places: dict[int, Place]) -> str:
+def _holder_text(holder: Holder, waits: Waits, places: dict[int, Place]) -> str:
     """Return ", held by thread 1 in usleep < holder"."""
     names = _names(waits, holder.node, places)
     place = " in " + " < ".join([short(holder.called), *(short(name) for name in names[-1:])]) if holder.called else ""
@@ -237,34 +239,34 @@ def _lanes(waits: Waits, kinds: Kinds, phases: list[PhaseWaits], bins: TimeBins)
     threads = sorted({thread for phase in phases for thread in phase.busy})
     shares = waiting_over_time(waits, kinds, threads, bins.start_s, bins.end_s)
     largest = sorted(shares, key=lambda cause: -float(np.nansum(shares[cause])))[:MOST_LANES]
-    found = []
+    out = []
     for cause in largest:
         edges, values = edges_of(bins.start_s, bins.end_s, shares[cause])
         title = f"share of the time of busy threads, waiting for {NAMES[cause]}"
-        found.append(Lane(f"waiting: {NAMES[cause]}", "%", edges, values, title, f"wait_{cause}"))
-    return tuple(found)
+        out.append(Lane(f"waiting: {NAMES[cause]}", "%", edges, values, title, f"wait_{cause}"))
+    return tuple(out)
 
 
 def _notes(waits: Waits) -> list[str]:
     """Return sentences about all phases."""
-    found = []
+    out = []
     if waits.refused:
-        found.append("The kernel denies what threads are blocked in (/proc/self/task/TID/syscall): no causes of waits")
+        out.append("The kernel denies what threads are blocked in (/proc/self/task/TID/syscall): no causes of waits")
     all_samples = waits.taken + waits.left_out
     if waits.left_out >= THINNED * max(all_samples, 1):
         part = percent(waits.left_out / all_samples)
-        found.append(f"{part} of the samples of waiting threads were left out, to keep their cost below 0.3 %")
+        out.append(f"{part} of the samples of waiting threads were left out, to keep their cost below 0.3 %")
     if waits.damaged:
-        found.append(f"{count(waits.damaged, 'damaged image')} of waits left out")
-    return found
+        out.append(f"{count(waits.damaged, 'damaged image')} of waits left out")
+    return out
 
 
 def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
     """Return the seconds that each phase's busy threads wait, on average, in all and by cause."""
     whole = {each.id: each.share * each.seconds for each in phases}
-    found = [Amount("wait", "waiting", "s", whole)]
+    out = [Amount("wait", "waiting", "s", whole)]
     for cause in CAUSES:
         values = {each.id: sum(c.share for c in each.causes if c.cause == cause) * each.seconds for each in phases}
         if any(values.values()):
-            found.append(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values))
-    return tuple(found)
+            out.append(Amount(f"wait.{cause}", f"waiting for {NAMES[cause]}", "s", values))
+    return tuple(out)

@@ -160,12 +160,12 @@ def read_waits(path: str, directory: str, *, arch: str = "x86_64", exe: str | No
     return decoded.waits(_named(decoded.sites, paths), paths, arch)
 
 
-def _named(known: Sequence[tuple[int, Frames]], paths: RecordedPaths) -> tuple[Site, ...]:
+def _named(sites: Sequence[tuple[int, Frames]], paths: RecordedPaths) -> tuple[Site, ...]:
     """Return the sites with the functions of their frames."""
     code, nodes = iter(paths.code.tolist()), len(paths.tree.parent)
     return tuple(
         Site(node if node < nodes else 0, tuple(next(code) for _ in frames), tuple(module for module, _ in frames))
-        for node, frames in known
+        for node, frames in sites
     )
 
 
@@ -176,10 +176,10 @@ def decode(images: Sequence[IntervalImage]) -> Decoded:
     ends = np.cumsum(lengths)
     sites, heads, tables = _Sites({}), list[tuple[int, ...]](), [np.zeros((0, COLUMNS), dtype=np.int64)]
     for image, low, high, whole in zip(images, (ends - lengths).tolist(), ends.tolist(), good.tolist(), strict=True):
-        found = _image(values[low:high], image.start_ns // 1000, sites) if whole else None
-        if found is not None:
-            heads.append(tuple(found[0]))
-            tables.append(found[1])
+        decoded_image = _image(values[low:high], image.start_ns // 1000, sites) if whole else None
+        if decoded_image is not None:
+            heads.append(tuple(decoded_image[0]))
+            tables.append(decoded_image[1])
     return Decoded(tuple(sites.numbers), tuple(heads), np.concatenate(tables), len(images) - len(heads))
 
 
@@ -190,14 +190,14 @@ def _image(
     if len(values) < HEAD or int(values[:HEAD].max()) > MOST_US:
         return None
     head = values[:HEAD].tolist()
-    found = _sites(values, head[-1])
-    if found is None:
+    sites_read = _sites(values, head[-1])
+    if sites_read is None:
         return None
-    here, at = found
-    rest = values[at:]
-    if len(rest) % COLUMNS:
+    here, at = sites_read
+    remaining = values[at:]
+    if len(remaining) % COLUMNS:
         return None
-    table = rest.reshape(-1, COLUMNS)
+    table = remaining.reshape(-1, COLUMNS)
     begin = unzigzag(table[:, 0])
     if _is_wrong(table, begin, len(here)).any():
         return None
@@ -219,7 +219,7 @@ def _is_wrong(table: npt.NDArray[np.uint64], begin: IntArray, sites: int) -> Boo
 def _sites(values: npt.NDArray[np.uint64], count: int) -> tuple[list[tuple[int, Frames]], int] | None:
     """Return the sites of an image, and where its spans begin; None if they are damaged."""
     numbers, at = values.tolist(), HEAD
-    found: list[tuple[int, Frames]] = []
+    sites: list[tuple[int, Frames]] = []
     for _ in range(count):
         if at + 2 > len(numbers) or numbers[at] > MOST_NUMBER or numbers[at + 1] > MOST_FRAMES:
             return None
@@ -231,6 +231,6 @@ def _sites(values: npt.NDArray[np.uint64], count: int) -> tuple[list[tuple[int, 
             step = numbers[place + 1]
             address = (address + (step >> 1 ^ -(step & 1))) & 2**64 - 1
             frames.append((min(numbers[place], MOST_NUMBER), address))
-        found.append((node, tuple(frames)))
+        sites.append((node, tuple(frames)))
         at = last
-    return found, at
+    return sites, at

@@ -104,10 +104,10 @@ def filled(table: FloatArray) -> FloatArray:
         return table
     table = table.copy()
     for column in np.flatnonzero(holes.any(axis=0)):
-        known = np.flatnonzero(~holes[:, column])
-        if len(known):
-            before = np.searchsorted(known, np.arange(len(table)), side="right") - 1
-            table[:, column] = table[known[np.maximum(before, 0)], column]
+        measured = np.flatnonzero(~holes[:, column])
+        if len(measured):
+            before = np.searchsorted(measured, np.arange(len(table)), side="right") - 1
+            table[:, column] = table[measured[np.maximum(before, 0)], column]
     return table
 
 
@@ -160,16 +160,16 @@ def emissions_of(levels: Sequence[FloatArray], labels: Sequence[IntArray], least
         least: Least scatter of each counter.
     """
     label = np.concatenate(labels)
-    chosen = _some(label, np.concatenate([_inside(each) for each in labels]))
-    count, label = np.bincount(label), label[chosen]
-    rows = np.concatenate(levels)[chosen].astype(np.float64)
+    selected = _rows_to_learn(label, np.concatenate([_inside(each) for each in labels]))
+    count, label = np.bincount(label), label[selected]
+    rows = np.concatenate(levels)[selected].astype(np.float64)
     means, scatters = _moments(rows, label)
     counters, states = rows.shape[1], len(means)
     pooled = np.sqrt(np.average(scatters**2, axis=0, weights=count)) + 1e-9
     # The noise level of each state is its own, but the directions of the noise are common to all.
     loud = np.median(scatters / pooled, axis=1) + 1e-9
-    apart = (rows - means[label]) / np.maximum(loud, 0.2)[label][:, None]
-    whitening = whitening_of(np.clip(apart, -FAR * pooled, FAR * pooled), least)
+    deviations = (rows - means[label]) / np.maximum(loud, 0.2)[label][:, None]
+    whitening = whitening_of(np.clip(deviations, -FAR * pooled, FAR * pooled), least)
     means, scatters = _moments(rows @ whitening, label)
     scatters = np.maximum(np.sqrt((1 - POOLED) * scatters**2 + POOLED), 0.8)
     change = sum(int(np.count_nonzero(np.diff(each))) for each in labels)
@@ -177,18 +177,18 @@ def emissions_of(levels: Sequence[FloatArray], labels: Sequence[IntArray], least
     return Emissions(whitening, means, scatters, stay, STRANGE * counters)
 
 
-def whitening_of(apart: FloatArray, least: float) -> FloatArray:
+def whitening_of(deviations: FloatArray, least: float) -> FloatArray:
     """Return coordinates (counters, counters) that are independent within a state, from the deviations of rows."""
-    counters = apart.shape[1]
+    counters = deviations.shape[1]
     floor = least**2 * np.eye(counters) + TOGETHER**2 * np.ones((counters, counters))
-    value, vector = np.linalg.eigh(apart.T @ apart / max(len(apart), 1) + floor)
+    value, vector = np.linalg.eigh(deviations.T @ deviations / max(len(deviations), 1) + floor)
     return np.asarray((vector / np.sqrt(value)) @ vector.T)
 
 
-def distances(found: Emissions) -> FloatArray:
+def distances(emissions: Emissions) -> FloatArray:
     """Return the distances between states (states, states): mean squares, in units of their rows' scatter."""
-    square = (found.scatters[:, None] ** 2 + found.scatters**2) / 2
-    return np.asarray(((found.means[:, None] - found.means) ** 2 / square).mean(axis=2))
+    square = (emissions.scatters[:, None] ** 2 + emissions.scatters**2) / 2
+    return np.asarray(((emissions.means[:, None] - emissions.means) ** 2 / square).mean(axis=2))
 
 
 def _moments(rows: FloatArray, label: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -202,15 +202,15 @@ def _moments(rows: FloatArray, label: IntArray) -> tuple[FloatArray, FloatArray]
     return means, scatters
 
 
-def _some(label: IntArray, inside: BoolArray) -> IntArray:
+def _rows_to_learn(label: IntArray, inside: BoolArray) -> IntArray:
     """Select rows to learn from: a limited number per state, rows next to a change only if a state has no others."""
-    chosen = []
+    selected = []
     for state in range(int(label.max()) + 1):
         own = np.flatnonzero(label == state)
         good = own[inside[own]]
         good = good if len(good) else own
-        chosen.append(good[:: max(1, len(good) // MOST_ROWS)])
-    return np.concatenate(chosen)
+        selected.append(good[:: max(1, len(good) // MOST_ROWS)])
+    return np.concatenate(selected)
 
 
 def _inside(labels: IntArray) -> BoolArray:
@@ -307,5 +307,5 @@ def crowded(series: NodeSeries) -> float | None:
     if OF_PROCESSOR.union(OF_PROGRAM).intersection(series.names) or not {"run-queue", "cpu"} <= set(series.names):
         return None
     waiting = series.column("run-queue") - series.column("cpu")
-    known = np.isfinite(waiting)
-    return float(np.mean(waiting[known] >= 1)) if known.any() else None
+    measured = np.isfinite(waiting)
+    return float(np.mean(waiting[measured] >= 1)) if measured.any() else None

@@ -90,16 +90,16 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
     """
     if series.watts is None or not np.isfinite(series.watts).any():
         raise NoDataError(f"{series.node}: no power was measured: energy cannot be estimated")
-    known = [run for run in alphabet.runs if application in (None, run.application)]
-    known = [run for run in known if all(segment.energy_j is not None for segment in run.segments)]
-    if not known:
+    candidates = [run for run in alphabet.runs if application in (None, run.application)]
+    candidates = [run for run in candidates if all(segment.energy_j is not None for segment in run.segments)]
+    if not candidates:
         raise NoDataError(f"the alphabet has no run of {application or 'any application'} with power")
     pieces = _begun(_pieces(series, alphabet), alphabet)
     centres = np.array([np.arcsinh(state.rates / alphabet.scale.floor) for state in alphabet.states])
-    found = [(run, _aligned(pieces, run, centres)) for run in known]
+    alignments = [(run, _aligned(pieces, run, centres)) for run in candidates]
     if application is None:
-        application = max(found, key=lambda each: each[1].similarity)[0].application
-    own = [each for each in found if each[0].application == application]
+        application = max(alignments, key=lambda each: each[1].similarity)[0].application
+    own = [each for each in alignments if each[0].application == application]
     wholes = [_whole(pieces, run, alignment) for run, alignment in own]
     energies = np.array([whole[0] for whole in wholes])
     middle = float(np.median(energies))
@@ -159,32 +159,32 @@ def _mean(part: FloatArray, whole: FloatArray) -> float:
 
 def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
     """Align with a known run, on a machine with other counts and another speed."""
-    known = np.array([segment.seconds for segment in run.segments])
+    known_s = np.array([segment.seconds for segment in run.segments])
     levels = np.array([centres[segment.state] for segment in run.segments])
     gain, pace, best = np.zeros(levels.shape[1]), 1.0, Alignment((), 0, 0.0)
     for _ in range(ROUNDS):
-        apart = np.sqrt(((pieces.levels[:, None] - gain - levels) ** 2).mean(axis=2))
-        found = align(pieces.seconds, known * pace, np.minimum(apart / UNLIKE, 1.0))
-        if found.similarity > best.similarity:
-            best = found
-        good = [(i, j) for i, j in found.pairs if apart[i, j] < UNLIKE]
+        distance = np.sqrt(((pieces.levels[:, None] - gain - levels) ** 2).mean(axis=2))
+        alignment = align(pieces.seconds, known_s * pace, np.minimum(distance / UNLIKE, 1.0))
+        if alignment.similarity > best.similarity:
+            best = alignment
+        good = [(i, j) for i, j in alignment.pairs if distance[i, j] < UNLIKE]
         if not good:
             break
         i, j = np.array(good).T
         gain = 0.8 * np.average(pieces.levels[i] - levels[j], axis=0, weights=pieces.seconds[i])
         closed = i < len(pieces.seconds) - 1
         if closed.any():
-            pace = float(np.exp(np.median(np.log(pieces.seconds[i] / known[j])[closed])))
+            pace = float(np.exp(np.median(np.log(pieces.seconds[i] / known_s[j])[closed])))
     return best
 
 
-def _whole(pieces: _Pieces, run: KnownRun, found: Alignment) -> tuple[float, float, float, float]:
+def _whole(pieces: _Pieces, run: KnownRun, alignment: Alignment) -> tuple[float, float, float, float]:
     """Return joules of the whole run, their standard deviation, seconds, and the paper's joules, from one known run."""
     state = np.array([segment.state for segment in run.segments])
     known_s = np.array([segment.seconds for segment in run.segments])
     known_w = np.array([segment.energy_j or 0.0 for segment in run.segments]) / known_s
-    here = {j: i for i, j in found.pairs}
-    last = found.end - 1
+    here = {j: i for i, j in alignment.pairs}
+    last = alignment.end - 1
     length, power = _ratios(pieces, known_s, known_w, state, here)
     open_s = pieces.seconds[here[last]] if last in here else 0.0
     rest_s = known_s[last:] * np.exp(length.mean[state[last:]])
@@ -236,19 +236,21 @@ def _ratios(
     return _shrunk(lengths, kinds), _shrunk(powers, kinds)
 
 
-def _shrunk(seen: dict[int, list[tuple[float, float]]], kinds: int) -> _Ratios:
+def _shrunk(ratios_of: dict[int, list[tuple[float, float]]], kinds: int) -> _Ratios:
     """Return the ratios of kinds, shrunk towards the mean of all: more with few segments, or with similar kinds."""
-    if not seen:
+    if not ratios_of:
         return _Ratios(np.zeros(kinds), np.full(kinds, KINDS**2), (3 * KINDS) ** 2, np.ones(kinds, dtype=bool))
-    means = {kind: float(np.average([r for r, _ in each], weights=[w for _, w in each])) for kind, each in seen.items()}
-    within = [(r - means[kind]) ** 2 for kind, each in seen.items() for r, _ in each if len(each) > 1]
-    freedom = max(len(within) - sum(len(each) > 1 for each in seen.values()), 0)
-    noise = (SEEN * LENGTHS**2 + sum(within)) / (SEEN + freedom)
+    means = {
+        kind: float(np.average([r for r, _ in each], weights=[w for _, w in each])) for kind, each in ratios_of.items()
+    }
+    squares_within = [(r - means[kind]) ** 2 for kind, each in ratios_of.items() for r, _ in each if len(each) > 1]
+    freedom = max(len(squares_within) - sum(len(each) > 1 for each in ratios_of.values()), 0)
+    noise = (SEEN * LENGTHS**2 + sum(squares_within)) / (SEEN + freedom)
     centre = float(np.mean(list(means.values())))
     between = (SEEN * KINDS**2 + sum((m - centre) ** 2 for m in means.values())) / (SEEN + len(means) - 1)
     out, own = np.full(kinds, centre), np.full(kinds, between)
     for kind, mean in means.items():
-        error = noise / len(seen[kind])
+        error = noise / len(ratios_of[kind])
         trust = between / (between + error)
         out[kind] = trust * mean + (1 - trust) * centre
         own[kind] = trust * error
@@ -290,30 +292,32 @@ def match(segments: Sequence[Segment], runs: Sequence[KnownRun]) -> tuple[Match,
     """Compare the beginning of a run with all known runs; the best of each application, the most similar first."""
     best: dict[str, Match] = {}
     for run in runs:
-        found = _against(segments, run)
-        if run.application not in best or found.similarity > best[run.application].similarity:
-            best[run.application] = found
+        matched = _against(segments, run)
+        if run.application not in best or matched.similarity > best[run.application].similarity:
+            best[run.application] = matched
     return tuple(sorted(best.values(), key=lambda each: (-each.similarity, each.application)))
 
 
 def _against(segments: Sequence[Segment], run: KnownRun) -> Match:
     """Align with one run, at the pace estimated from the alignment itself."""
     seconds = np.array([segment.seconds for segment in segments])
-    known = np.array([segment.seconds for segment in run.segments])
+    known_s = np.array([segment.seconds for segment in run.segments])
     state, of = (np.array([each.state for each in part]) for part in (segments, run.segments))
     unlike = (state[:, None] != of).astype(np.float64)
-    pace, found = 1.0, Alignment((), 0, 0.0)
+    pace, alignment = 1.0, Alignment((), 0, 0.0)
     for _ in range(PACES):
-        aligned = align(seconds, known * pace, unlike)
-        if aligned.similarity <= found.similarity:
+        aligned = align(seconds, known_s * pace, unlike)
+        if aligned.similarity <= alignment.similarity:
             break
-        found = aligned
-        closed = [np.log(seconds[i] / known[j]) for i, j in found.pairs if not unlike[i, j] and i < len(seconds) - 1]
+        alignment = aligned
+        closed = [
+            np.log(seconds[i] / known_s[j]) for i, j in alignment.pairs if not unlike[i, j] and i < len(seconds) - 1
+        ]
         last_pace, pace = pace, float(np.exp(np.median(closed))) if closed else pace
         if pace == last_pace:
             break
-    done = float(known[: found.end].sum() / known.sum()) if len(known) else 0.0
-    return Match(run.application, found.similarity, pace, done)
+    done = float(known_s[: alignment.end].sum() / known_s.sum()) if len(known_s) else 0.0
+    return Match(run.application, alignment.similarity, pace, done)
 
 
 # Align the segments of a run with those of a known run: the alignment of least cost in disagreeing seconds.
@@ -350,13 +354,13 @@ def align(seconds: FloatArray, known_s: FloatArray, unlike: FloatArray) -> Align
     if not n or not m:
         return Alignment((), 0, 0.0)
     total = seconds[:, None] + known_s
-    beside = (1 - unlike) * np.abs(seconds[:, None] - known_s) + unlike * total
+    pair_cost = (1 - unlike) * np.abs(seconds[:, None] - known_s) + unlike * total
     # The last segment is incomplete: it may be shorter than the known one, whose rest is not used.
     open_end = (1 - unlike[-1]) * np.maximum(seconds[-1] - known_s, 0) + unlike[-1] * 2 * seconds[-1]
     cost = np.zeros((n + 1, m + 1))
     cost[1:, 0], cost[0, 1:] = np.cumsum(seconds), np.cumsum(known_s)
     for i in range(1, n + 1):
-        step = open_end if i == n else beside[i - 1]
+        step = open_end if i == n else pair_cost[i - 1]
         best = np.minimum(cost[i - 1, :-1] + step, cost[i - 1, 1:] + seconds[i - 1])
         row, left = cost[i], float(cost[i, 0])
         for j, (value, length) in enumerate(zip(best.tolist(), known_s.tolist(), strict=True), 1):
@@ -367,16 +371,16 @@ def align(seconds: FloatArray, known_s: FloatArray, unlike: FloatArray) -> Align
     last_used = used[:-1] + np.minimum(seconds[-1], known_s)
     agreement = 1 - cost[n, 1:] / (seconds.sum() + last_used)
     end = int(agreement.argmax()) + 1
-    return Alignment(_traced(cost, beside, open_end, seconds, end), end, max(float(agreement[end - 1]), 0.0))
+    return Alignment(_traced(cost, pair_cost, open_end, seconds, end), end, max(float(agreement[end - 1]), 0.0))
 
 
 def _traced(
-    cost: FloatArray, beside: FloatArray, open_end: FloatArray, seconds: FloatArray, end: int
+    cost: FloatArray, pair_cost: FloatArray, open_end: FloatArray, seconds: FloatArray, end: int
 ) -> tuple[tuple[int, int], ...]:
     """Return the pairs of the path of least cost to `end`."""
     i, j, pairs = len(seconds), end, []
     while i and j:
-        step = open_end[j - 1] if i == len(seconds) else beside[i - 1, j - 1]
+        step = open_end[j - 1] if i == len(seconds) else pair_cost[i - 1, j - 1]
         if np.isclose(cost[i, j], cost[i - 1, j - 1] + step):
             pairs.append((i - 1, j - 1))
             i, j = i - 1, j - 1

@@ -66,10 +66,10 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     # Cut at heights: before SciPy 1.15 "maxclust" finds one group in a few points, whatever the number requested.
     heights = [0.0, *tree[:, 2]][::-1]
     for height in heights[:MOST_STATES]:
-        found = fcluster(tree, height, "distance") - 1
-        cost = _bic(points, own, found, weight)
+        grouping = fcluster(tree, height, "distance") - 1
+        cost = _bic(points, own, grouping, weight)
         if cost < least:
-            best, least = found, cost
+            best, least = grouping, cost
     centres = np.array(
         [np.average(points[best == g], axis=0, weights=weight[best == g]) for g in range(best.max() + 1)]
     )
@@ -77,19 +77,19 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     return np.asarray(distance.argmin(axis=1))
 
 
-def _bic(points: FloatArray, own: FloatArray, found: IntArray, weight: FloatArray) -> float:
+def _bic(points: FloatArray, own: FloatArray, grouping: IntArray, weight: FloatArray) -> float:
     """Return the BIC of a grouping: its misfit plus the penalty for its number of parameters.
 
     own: variance of each segment's mean due to noise (segments, counters).
     """
-    number, counters = int(found.max()) + 1, points.shape[1]
+    number, counters = int(grouping.max()) + 1, points.shape[1]
     sums = np.zeros((number, counters))
-    np.add.at(sums, found, points * weight[:, None])
-    centre = sums / np.bincount(found, weight)[:, None]
-    apart = (points - centre[found]) ** 2
-    scatter = np.maximum(1.0, (apart.sum(axis=0)) / max(len(points) - number, 1))
+    np.add.at(sums, grouping, points * weight[:, None])
+    centre = sums / np.bincount(grouping, weight)[:, None]
+    squares = (points - centre[grouping]) ** 2
+    scatter = np.maximum(1.0, (squares.sum(axis=0)) / max(len(points) - number, 1))
     variance = scatter + own
-    fit = float((apart / variance + np.log(variance)).sum())
+    fit = float((squares / variance + np.log(variance)).sum())
     return fit + float(number * (counters + 1) * np.log(len(points)))
 
 
@@ -152,13 +152,13 @@ def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
     # The amount of memory in use reflects earlier activity of programs, not their current activity.
     shared = [name for name in everywhere if units[name] != "B" or (name in HELD and not counted)]
     tables = [counters_of(each, shared) for each in series]
-    known = [
+    common = [
         at for at, name in enumerate(shared)
         if all(np.isfinite(table[:, at]).all() for table in tables)
         and (name not in HELD or is_stepwise([table[:, at] for table in tables]))
     ]  # fmt: skip
     spread = {}
-    for at in known:
+    for at in common:
         column = np.concatenate([table[:: max(1, len(table) // 2000), at] for table in tables])
         spread[shared[at]] = float(np.std(np.arcsinh(column / max(0.02 * float(np.abs(column).max()), 1e-12))))
     varying = sorted((name for name in spread if spread[name] > 0), key=lambda name: -spread[name])[:MOST_COUNTERS]
@@ -201,9 +201,9 @@ def _first_labels(levels: Sequence[FloatArray], least: float) -> list[IntArray]:
     means = [
         np.add.reduceat(table, edge[:-1]) / np.diff(edge)[:, None] for table, edge in zip(tables, edges, strict=True)
     ]
-    found, out, at = group(np.concatenate(means), rows), [], 0
+    groups, out, at = group(np.concatenate(means), rows), [], 0
     for each in edges:
-        out.append(np.repeat(found[at : at + len(each) - 1], np.diff(each)))
+        out.append(np.repeat(groups[at : at + len(each) - 1], np.diff(each)))
         at += len(each) - 1
     return out
 
@@ -217,18 +217,18 @@ def _numbered(labels: Sequence[IntArray]) -> list[IntArray]:
 def _joined(levels: Sequence[FloatArray], labels: Sequence[IntArray], least: float) -> list[IntArray]:
     """Join states that rows do not distinguish, the closest first, and remove those with few rows."""
     while True:
-        found = emissions_of(levels, labels, least)
-        count = np.bincount(np.concatenate(labels), minlength=len(found.means))
-        apart = distances(found)
-        np.fill_diagonal(apart, np.inf)
+        emissions = emissions_of(levels, labels, least)
+        count = np.bincount(np.concatenate(labels), minlength=len(emissions.means))
+        distance = distances(emissions)
+        np.fill_diagonal(distance, np.inf)
         few = int(count.argmin())
         if len(count) > 1 and count[few] < LEAST_OF_A_STATE:
-            gone, into = few, int(apart[few].argmin())
-        elif apart.min(initial=np.inf) < ONE_STATE:
-            gone, into = (int(at) for at in np.unravel_index(apart.argmin(), apart.shape))
+            removed, into = few, int(distance[few].argmin())
+        elif distance.min(initial=np.inf) < ONE_STATE:
+            removed, into = (int(at) for at in np.unravel_index(distance.argmin(), distance.shape))
         else:
             return list(labels)
-        labels = _numbered([np.where(each == gone, into, each) for each in labels])
+        labels = _numbered([np.where(each == removed, into, each) for each in labels])
 
 
 def _described(
@@ -301,7 +301,7 @@ def _splits(sums: FloatArray, length: int, least: float, taken: np.ndarray) -> l
     starts = np.unique(np.append(np.arange(0, rows - length + 1, max(1, length // 4)), rows - length))
     before = np.concatenate([[0], np.cumsum(taken)])
     starts = starts[before[starts + length] == before[starts + 1]]
-    found: list[tuple[float, int, int]] = []
+    candidates: list[tuple[float, int, int]] = []
     offsets = np.arange(SIDE, length - SIDE + 1)
     for part in np.array_split(starts, max(1, len(starts) * length // 200_000)):
         if not len(part):
@@ -312,14 +312,14 @@ def _splits(sums: FloatArray, length: int, least: float, taken: np.ndarray) -> l
         gain = ((left / n - right / m) ** 2 / (1 / n + 1 / m + 2 * AGAIN**2)).sum(axis=2)
         best = gain.argmax(axis=1)
         strength = gain[np.arange(len(part)), best]
-        found += [(-s, a + SIDE + b, a) for s, a, b in zip(strength, part, best, strict=True) if s > least]
-    chosen: list[tuple[int, float]] = []
+        candidates += [(-s, a + SIDE + b, a) for s, a, b in zip(strength, part, best, strict=True) if s > least]
+    selected: list[tuple[int, float]] = []
     used = np.zeros(rows + 1, dtype=bool)
-    for strength, at, start in sorted(found):
+    for strength, at, start in sorted(candidates):
         if not used[start + 1 : start + length].any():
             used[at] = True
-            chosen.append((at, -strength))
-    return chosen
+            selected.append((at, -strength))
+    return selected
 
 
 # Readable names for states, by rules on their rates.
@@ -344,10 +344,10 @@ def name_by_rates(names: Sequence[str], rates: FloatArray, most: FloatArray) -> 
     """
     if is_idle(names, rates, most):
         return "idle"
-    known = dict(zip(names, (float(rate) for rate in rates), strict=True))
-    parts = [*_disk(known), *_network(known)]
+    rate_of = dict(zip(names, (float(rate) for rate in rates), strict=True))
+    parts = [*_disk(rate_of), *_network(rate_of)]
     if not parts:
-        parts = _processor(known)
+        parts = _processor(rate_of)
     if not parts:
         at = int(np.argmax(np.where(most > 0, rates / np.where(most > 0, most, 1), 0)))
         parts = [f"{names[at]} {_short(float(rates[at]))}/s"]
@@ -374,43 +374,43 @@ def made_unique(called: Sequence[str], names: Sequence[str], rates: FloatArray, 
     return out
 
 
-def _disk(known: dict[str, float]) -> list[str]:
+def _disk(rate_of: dict[str, float]) -> list[str]:
     """Describe disk traffic."""
-    written, read = known.get("disk-write-bytes", 0), known.get("disk-read-bytes", 0)
+    written, read = rate_of.get("disk-write-bytes", 0), rate_of.get("disk-read-bytes", 0)
     parts = [f"disk write {_short(written)}B/s"] if written > DISK else []
     return parts + ([f"disk read {_short(read)}B/s"] if read > DISK else [])
 
 
-def _network(known: dict[str, float]) -> list[str]:
+def _network(rate_of: dict[str, float]) -> list[str]:
     """Describe network traffic."""
-    moved = _sum(known, "net-", "-bytes")
+    moved = _sum(rate_of, "net-", "-bytes")
     return [f"network {_short(moved)}B/s"] if moved > NETWORK else []
 
 
-def _processor(known: dict[str, float]) -> list[str]:
+def _processor(rate_of: dict[str, float]) -> list[str]:
     """Describe the activity of the processors."""
-    done, misses, cycles = (known.get(name, 0) for name in ("instructions", "cache-misses", "cycles"))
+    done, misses, cycles = (rate_of.get(name, 0) for name in ("instructions", "cache-misses", "cycles"))
     parts = []
     if misses * LINE > MEMORY and done < MISS_EACH * misses:
         parts.append(f"memory bound, {_short(misses * LINE)}B/s")
-    elif known.get("branch-misses", 0) * WRONG_EACH > done > 0:
+    elif rate_of.get("branch-misses", 0) * WRONG_EACH > done > 0:
         parts.append(
-            f"branches, {100 * known['branch-misses'] / max(known.get('branches', 0), 1):.0f} % guessed wrongly"
+            f"branches, {100 * rate_of['branch-misses'] / max(rate_of.get('branches', 0), 1):.0f} % guessed wrongly"
         )
     elif done and cycles:
         parts.append(f"compute, {done / cycles:.1f} instructions per cycle")
-    if not parts and (cpus := known.get("cpu", 0)) > 0:
+    if not parts and (cpus := rate_of.get("cpu", 0)) > 0:
         parts.append(
-            f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
+            f"{'system calls' if rate_of.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
         )
-    parts += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
-    if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
+    parts += [f"{_short(rate_of[name])}B held" for name in HELD if rate_of.get(name, 0) > 0][:1]
+    if rate_of.get("iowait", 0) > max(WAITS, rate_of.get("cpu", 0)):
         parts.insert(0, "waits for disks")
     return parts
 
 
-def _sum(known: dict[str, float], begins: str, ends: str = "") -> float:
-    return sum(rate for name, rate in known.items() if name.startswith(begins) and name.endswith(ends))
+def _sum(rate_of: dict[str, float], begins: str, ends: str = "") -> float:
+    return sum(rate for name, rate in rate_of.items() if name.startswith(begins) and name.endswith(ends))
 
 
 def _short(value: float) -> str:

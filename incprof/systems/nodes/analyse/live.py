@@ -157,9 +157,9 @@ class Places:
         if len(best):
             self._paces.append(float(np.median(ratio[best])))
         before = self._fits - np.minimum(np.abs(ratio - self._log_pace), OTHER_LENGTH)
-        came = np.maximum(_later(before, 1, self._first), _later(before, 2, self._first) - SKIPPED)
-        came = np.maximum(came, before - SKIPPED)
-        self._fits = np.where(self._state == state, 1.0, -1.0) + np.maximum(came, 0.0)
+        scores = np.maximum(_later(before, 1, self._first), _later(before, 2, self._first) - SKIPPED)
+        scores = np.maximum(scores, before - SKIPPED)
+        self._fits = np.where(self._state == state, 1.0, -1.0) + np.maximum(scores, 0.0)
         self._now = state
 
     @property
@@ -183,14 +183,14 @@ class Places:
         after = np.where(self._last[here], ENDED, np.append(self._state, ENDED)[here + 1])
         still = vote * (seconds > elapsed_s)
         vote = still if still.sum() > 0.05 * vote.sum() else vote
-        found = []
+        following = []
         for state in np.unique(after):
             own = after == state
             if vote[own].sum() > 1e-6 * vote.sum():
                 low, middle, high = weighted_quantiles(seconds[own], vote[own], (0.1, 0.5, 0.9)) - elapsed_s
                 share = float(vote[own].sum() / vote.sum())
-                found.append(Next(int(state), share, max(middle, 0.0), max(low, 0.0), max(high, 0.0)))
-        return tuple(sorted(found, key=lambda each: (-each.probability, each.state)))
+                following.append(Next(int(state), share, max(middle, 0.0), max(low, 0.0), max(high, 0.0)))
+        return tuple(sorted(following, key=lambda each: (-each.probability, each.state)))
 
 
 def weighted_quantiles(values: FloatArray, weights: FloatArray, at: Sequence[float]) -> FloatArray:

@@ -200,7 +200,7 @@ class PhaseOnNode:
         return None if self.power_w is None else self.power_w * self.seconds
 
 
-def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseOnNode, ...]:
+def overlay(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseOnNode, ...]:
     """Overlay a node's states and power on the phases of a run. Energy is divided as by `power_by_phase`.
 
     Args:
@@ -215,14 +215,14 @@ def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseO
     power = None
     if node.watts is not None:
         power = power_by_phase(Power(node.node, node.watts, ()), node.times - begins, inside)
-    found = []
+    overlaid = []
     for at, phase in enumerate(phases.tolist()):
         seconds = float(inside[at].sum())
         shares = {state: float(inside[at, node.labels == state].sum()) for state in np.unique(node.labels).tolist()}
         states = sorted(((s, own_s / seconds) for s, own_s in shares.items() if own_s > 0), key=lambda each: -each[1])
         watts = None if power is None or not np.isfinite(power.watts[at]) else float(power.watts[at])
-        found.append(PhaseOnNode(phase, seconds, watts, tuple(states)))
-    return tuple(found)
+        overlaid.append(PhaseOnNode(phase, seconds, watts, tuple(states)))
+    return tuple(overlaid)
 
 
 # The states of a whole system and the transitions between them: it begins and ends idle.
@@ -304,8 +304,8 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
         place = np.clip(np.searchsorted(begins_s, at, side="right") - 1, 0, len(begins_s) - 1)
         letters[:, number] = np.array([segment.state for segment in node.segments])[place]
         watts += np.array([_power(segment) for segment in node.segments])[place]
-    quiet = np.asarray(np.isin(letters, list(idle)).all(axis=1))
-    letters[quiet] = UNKNOWN
+    all_idle = np.asarray(np.isin(letters, list(idle)).all(axis=1))
+    letters[all_idle] = UNKNOWN
     vectors, label = np.unique(letters, axis=0, return_inverse=True)
     label = _without_short(label.ravel(), max(1, round(SHORTEST_S / step)))
     first = np.concatenate([[0], np.flatnonzero(np.diff(label)) + 1])
@@ -316,7 +316,7 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
     rank = {each: place for place, each in enumerate(order)}
     states = tuple(
         SystemState(
-            tuple(vectors[each].tolist()), bool(np.all(vectors[each] == UNKNOWN) and quiet[label == each].any()),
+            tuple(vectors[each].tolist()), bool(np.all(vectors[each] == UNKNOWN) and all_idle[label == each].any()),
             float(total[each]), int((visited == each).sum()),
             None if np.isnan(watts).any() else float(watts[label == each].mean()),
         )

@@ -57,13 +57,13 @@ def letter_of(names: Sequence[str], rates: FloatArray, watts: FloatArray, *, ran
         watts: (rows,), NaN where power was not measured.
         ranked: Whether the order of the four counters matters.
     """
-    found = by_correlation(rates, watts, COUNTERS)
+    order = by_correlation(rates, watts, COUNTERS)
     numbers = number_of(names)
-    code = [numbers[at] for at in found if numbers[at] is not None]
-    known = [each for each in code if each is not None]
-    if len(known) < COUNTERS:
+    code = [numbers[at] for at in order if numbers[at] is not None]
+    numbered = [each for each in code if each is not None]
+    if len(numbered) < COUNTERS:
         return None
-    return encode(known) if ranked else encode(sorted(known))
+    return encode(numbered) if ranked else encode(sorted(numbered))
 
 
 # Select the counters that correlate with power over some rows: the paper's two methods.
@@ -150,7 +150,7 @@ def number_of(names: Sequence[str]) -> list[int | None]:
 
 # (rows, counters), (rows,) -> the columns that correlate with power, the highest-ranked first.
 Relevant = Callable[[FloatArray, FloatArray], tuple[int, ...]]
-WAYS: dict[str, Relevant] = {"correlation": partial(by_correlation, count=COUNTERS), "regression": by_regression}
+SELECTORS: dict[str, Relevant] = {"correlation": partial(by_correlation, count=COUNTERS), "regression": by_regression}
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def phases(
     names: Sequence[str] = TABLE1,
     *,
     ranked: bool = False,
-    way: str = "correlation",
+    select: str = "correlation",
     step: int | None = None,
 ) -> list[Phase]:
     """Run Algorithm 1: a phase ends where the set of counters that correlate with power changes.
@@ -222,20 +222,20 @@ def phases(
         watts: (rows,).
         names: (p,) names of the counters, which determine their numbers.
         ranked: Whether the order of the counters matters.
-        way: "correlation" or "regression".
+        select: "correlation" or "regression".
         step: n; default: the least possible.
     """
     least, numbers = rates.shape[1] + 2, number_of(names)
     n = max(step or least, least)
 
     def of(first: int, last: int) -> tuple[int, ...]:
-        found = (numbers[at] for at in WAYS[way](rates[first:last], watts[first:last]))
-        return tuple(number for number in found if number is not None)
+        phases_found = (numbers[at] for at in SELECTORS[select](rates[first:last], watts[first:last]))
+        return tuple(number for number in phases_found if number is not None)
 
     def same(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
         return a == b if ranked else set(a) == set(b)
 
-    found, start, rows = [], 0, len(rates)
+    phases_found, start, rows = [], 0, len(rates)
     while start < rows:
         end = min(start + n, rows)
         before = of(start, end)
@@ -251,25 +251,25 @@ def phases(
                 end = low
                 break
             end, before = grown, now
-        found.append(Phase(start, end, before))
+        phases_found.append(Phase(start, end, before))
         start = end
-    return found
+    return phases_found
 
 
 def phases_but_idle(
     rates: FloatArray, watts: FloatArray, names: Sequence[str], idle: BoolArray, *, ranked: bool = False,
-    way: str = "correlation",
+    select: str = "correlation",
 ) -> list[Phase]:  # fmt: skip
     """Run Algorithm 1 between the idle rows (rows,), which are phases of their own with the letter XXX."""
     first = [0, *(np.flatnonzero(np.diff(idle)) + 1).tolist(), len(idle)]
-    found: list[Phase] = []
+    out: list[Phase] = []
     for start, end in pairwise(first):
         if idle[start]:
-            found.append(Phase(start, end, ()))
+            out.append(Phase(start, end, ()))
             continue
-        for phase in phases(rates[start:end], watts[start:end], names, ranked=ranked, way=way):
-            found.append(Phase(start + phase.first, start + phase.last, phase.relevant))
-    return found
+        for phase in phases(rates[start:end], watts[start:end], names, ranked=ranked, select=select):
+            out.append(Phase(start + phase.first, start + phase.last, phase.relevant))
+    return out
 
 
 def relative_energy(target_j: float, reference_j: float) -> float:

@@ -48,13 +48,13 @@ class LetterOptions:
     Attributes:
         length_s: Duration of a letter, in seconds.
         ranked: Whether the order of the counters matters.
-        way: Selection of relevant counters, a key of `paper.WAYS`.
+        select: Selection of relevant counters, a key of `paper.WAYS`.
         beta: Cache misses per cycle below which a row is idle; None: a row is idle if all rates are small.
     """
 
     length_s: float
     ranked: bool
-    way: str
+    select: str
     beta: float | None
 
 
@@ -145,8 +145,10 @@ def _spelling(recording: Recording, names: Sequence[str], most: FloatArray, opti
     rows: NodeRows = whole[whole.busy]
     if not len(rows.ends_s) or not np.isfinite(rows.watts).any():
         return None
-    found = phases_but_idle(rows.rates, rows.watts, names, rows.idle, ranked=options.ranked, way=options.way)
-    return spell(recording.application, recording.source, rows, found, options.length_s)
+    phases_found = phases_but_idle(
+        rows.rates, rows.watts, names, rows.idle, ranked=options.ranked, select=options.select
+    )
+    return spell(recording.application, recording.source, rows, phases_found, options.length_s)
 
 
 def _alphabet(runs: Sequence[Spelling], names: Sequence[str]) -> tuple[LetterOfAlphabet, ...]:
@@ -157,16 +159,16 @@ def _alphabet(runs: Sequence[Spelling], names: Sequence[str]) -> tuple[LetterOfA
         for run in runs
         for letter, s, j in zip(run.letters, run.seconds, run.joules, strict=True)
     ]
-    found = []
+    letters = []
     for letter in dict.fromkeys(each[0] for each in every):
         own = [each for each in every if each[0] == letter]
         seconds = sum(each[1] for each in own)
         counters = () if letter is None else tuple(called[number] for number in decode(letter))
         watts = sum(each[2] for each in own) / seconds
-        found.append(
+        letters.append(
             LetterOfAlphabet(letter, counters, len(own), seconds, watts, tuple(sorted({each[3] for each in own})))
         )
-    return tuple(sorted(found, key=lambda each: (-each.seconds, -1 if each.letter is None else each.letter)))
+    return tuple(sorted(letters, key=lambda each: (-each.seconds, -1 if each.letter is None else each.letter)))
 
 
 # Accuracy of the paper's predictions: next letters by its transition matrix, energy by its ratio (section 4, Table
@@ -193,8 +195,8 @@ class NextLetters:
         letters: Number of letters whose next letter was predicted.
         right: Correct predictions.
         same: Correct predictions by repeating the letter.
-        ahead: Mean number of correct letters, from the second letter of a run until the first wrong one.
-        rest: Mean number of letters to predict so.
+        correct_ahead: Mean number of correct letters, from the second letter of a run until the first wrong one.
+        to_come: Mean number of letters to predict so.
     """
 
     node: str
@@ -203,8 +205,8 @@ class NextLetters:
     letters: int
     right: int
     same: int
-    ahead: float
-    rest: float
+    correct_ahead: float
+    to_come: float
 
 
 @dataclass(frozen=True)
@@ -257,18 +259,18 @@ def next_letters(every: Sequence[Fold]) -> list[NextLetters]:
 
     Runs of nodes without another run are omitted.
     """
-    found: dict[str, list[tuple[int, int, int, int, int, int]]] = {}
+    by_node: dict[str, list[tuple[int, int, int, int, int, int]]] = {}
     for fold in every:
         own = [run for run in fold.learnt if run.rows.node == fold.run.rows.node]
         if own:
             matrix = transitions(run.sequence for run in own)
-            found.setdefault(fold.run.rows.node, []).append((len(own), *_predict(matrix, fold.run.letters)))
+            by_node.setdefault(fold.run.rows.node, []).append((len(own), *_predict(matrix, fold.run.letters)))
     return [
         NextLetters(
             node, each[0][0], len(each), sum(r[1] for r in each), sum(r[2] for r in each), sum(r[3] for r in each),
             float(np.mean([r[4] for r in each])), float(np.mean([r[5] for r in each])),
         )
-        for node, each in sorted(found.items())
+        for node, each in sorted(by_node.items())
     ]  # fmt: skip
 
 
@@ -277,17 +279,17 @@ def _predict(matrix: Transitions, letters: Sequence[Letter]) -> tuple[int, int, 
     pairs = list(pairwise(letters))
     right = sum(predicted(matrix, a, 1) == [b] for a, b in pairs)
     same = sum(a == b for a, b in pairs)
-    rest = letters[GIVEN:]
-    guessed = predicted(matrix, letters[GIVEN - 1], len(rest)) if rest else []
-    ahead = 0
-    while ahead < len(guessed) and guessed[ahead] == rest[ahead]:
-        ahead += 1
-    return len(pairs), right, same, ahead, len(rest)
+    following = letters[GIVEN:]
+    guessed = predicted(matrix, letters[GIVEN - 1], len(following)) if following else []
+    correct_ahead = 0
+    while correct_ahead < len(guessed) and guessed[correct_ahead] == following[correct_ahead]:
+        correct_ahead += 1
+    return len(pairs), right, same, correct_ahead, len(following)
 
 
 def energies(every: Sequence[Fold]) -> list[RunEnergy]:
     """Estimate the energy of runs with other known runs of the application, by application and node."""
-    found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    errors_of: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for fold in every:
         run = fold.run
         like = [each for each in fold.learnt if each.application == run.application]
@@ -297,9 +299,9 @@ def energies(every: Sequence[Fold]) -> list[RunEnergy]:
             measured, estimated = run.rows.energy_j(0, 1), _estimate(run, reference)
             if measured > 0 and estimated is not None:
                 row = (estimated, measured, _by_letters(run, own))
-                found.setdefault((run.application, run.rows.node), []).append(row)
+                errors_of.setdefault((run.application, run.rows.node), []).append(row)
     out = []
-    for (application, node), rows in sorted(found.items()):
+    for (application, node), rows in sorted(errors_of.items()):
         estimated, measured, by_letters = np.array(rows).T
         error = float(np.mean(np.abs(estimated / measured - 1)))
         out.append(

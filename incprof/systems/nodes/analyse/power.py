@@ -71,14 +71,14 @@ def _solve(x: FloatArray, y: FloatArray, towards: PowerModel | None) -> tuple[fl
 
     size = np.maximum(np.abs(x).mean(axis=0), 1e-12)
     weight = np.sqrt(DRAWN if towards else 1e-3 * len(y))
-    wanted = np.array([towards.base_w, *(towards.watts_per * size)]) if towards else np.zeros(x.shape[1] + 1)
+    target = np.array([towards.base_w, *(towards.watts_per * size)]) if towards else np.zeros(x.shape[1] + 1)
     table = np.column_stack([np.ones(len(y)), x / size])
     # The base of the machine's model is not shrunk: an idle machine takes power.
-    drawn = weight * np.eye(len(wanted))
+    drawn = weight * np.eye(len(target))
     if towards is None:
         drawn[0, 0] = 0
-    found, _ = nnls(np.vstack([table, drawn]), np.concatenate([y, weight * wanted]))
-    return float(found[0]), found[1:] / size
+    factors, _ = nnls(np.vstack([table, drawn]), np.concatenate([y, weight * target]))
+    return float(factors[0]), factors[1:] / size
 
 
 def lag_of(rates: FloatArray, watts: FloatArray, latest: int = LATEST_S) -> int:
@@ -136,13 +136,13 @@ def idle_rows(names: Sequence[str], rates: FloatArray, most: FloatArray) -> Bool
         small = {
             name: small[name] | (rates[:, counted[name]] < PROCESSOR.get(name, QUIET)) for name in (*working, *moved)
         }
-    found: BoolArray = np.ones(len(rates), dtype=np.bool_)
+    idle: BoolArray = np.ones(len(rates), dtype=np.bool_)
     for each in small.values():
-        found &= each
-    return found
+        idle &= each
+    return idle
 
 
-def lasting(idle: BoolArray, least: int) -> BoolArray:
+def long_idle(idle: BoolArray, least: int) -> BoolArray:
     """Return the idle rows (rows,) in runs of at least `least` rows, or in runs at the start or the end."""
     first = np.concatenate([[0], np.flatnonzero(np.diff(idle)) + 1, [len(idle)]])
     length = np.diff(first)

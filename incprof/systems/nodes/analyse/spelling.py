@@ -16,7 +16,7 @@ from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.node_states import PAUSE_S
 from incprof.systems.nodes.analyse.paper import Letter, Phase, as_set
-from incprof.systems.nodes.analyse.power import idle_rows, lag_of, lasting, misses_per_cycle, moved
+from incprof.systems.nodes.analyse.power import idle_rows, lag_of, long_idle, misses_per_cycle, moved
 
 # A last piece of a run that is shorter than this share of a letter is dropped.
 LEAST = 0.5
@@ -152,8 +152,8 @@ class NodeRows:
 
     def energy_j(self, begin: float, end: float) -> float:
         """Return the energy between two shares of the duration, from 0 to 1. Unknown power counts as the mean."""
-        known = np.isfinite(self.watts)
-        watts = np.where(known, self.watts, self.watts[known].mean())
+        measured = np.isfinite(self.watts)
+        watts = np.where(measured, self.watts, self.watts[measured].mean())
         edges = np.concatenate([[self.begins_s], self.ends_s])
         total = np.concatenate([[0.0], np.cumsum(watts * np.diff(edges))])
         low, high = np.interp(self.begins_s + np.array([begin, end]) * self.seconds, edges, total)
@@ -182,7 +182,7 @@ def rows_of(series: NodeSeries, names: Sequence[str], most: FloatArray, beta: fl
     if beta is not None and misses is not None:
         idle: BoolArray = misses < beta
     else:
-        idle = lasting(idle_rows(names, rates, most), max(1, round(PAUSE_S / series.period_s)))
+        idle = long_idle(idle_rows(names, rates, most), max(1, round(PAUSE_S / series.period_s)))
     return NodeRows(
         series.node, tuple(names), series.times, rates, moved(series.watts, lag), misses, idle, series.period_s,
         lag * series.period_s, series.simulated,

@@ -286,7 +286,7 @@ def test_clocks_of_nodes_are_put_right():
     offset, rate, clocks = aligned(told, found.labels, 1.0)
     assert offset == pytest.approx(np.zeros(8))
     assert rate.tolist() == [1.0] * 8
-    assert [(clock.host, clock.late_s, clock.borders) for clock in clocks] == [("node2", pytest.approx(7.0), 3)]
+    assert [(clock.host, clock.late_s, clock.boundaries) for clock in clocks] == [("node2", pytest.approx(7.0), 3)]
     # A rank that starts later and comes to the same borders has a clock that is right.
     late = rows(*["a=90"] * 13, *["b=90"] * 20, *["a=90"] * 20, *["b=90"] * 20)
     found = in_phases_of_first([story] * 6 + [late] * 2)

@@ -10,8 +10,8 @@ import pytest
 
 from incprof.analysis.sites.times import chain_times
 from incprof.analysis.steps import find_steps
-from incprof.analysis.uncounted.call_estimates import CallsSeen
-from incprof.analysis.uncounted.sampled_calls import SeenInLoops, calls_are_bounded, seen_in_loops
+from incprof.analysis.uncounted.call_estimates import SampledCalls
+from incprof.analysis.uncounted.sampled_calls import CallsInLoops, calls_are_bounded, calls_in_loops
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.calltree import innermost, nested
 from incprof.symbols.control_flow import ANYWHERE, Blocks, Control, always_run, loop_nest, with_code
@@ -48,11 +48,11 @@ def played(story: Sequence[tuple[Path, int]]) -> IntervalProfile:
     )
 
 
-def seen(profile: IntervalProfile) -> tuple[SeenInLoops, dict[str, int]]:
+def seen(profile: IntervalProfile) -> tuple[CallsInLoops, dict[str, int]]:
     """What is seen, and the chain of each function."""
     chains, _ = profile.own_tree.without_recursion()
     at = {profile.functions[f].name: chain for chain, f in enumerate(chains.function.tolist()) if f >= 0}
-    return seen_in_loops(profile, chains), at
+    return calls_in_loops(profile, chains), at
 
 
 def test_a_loop_that_is_begun_anew_says_nothing_of_its_calls() -> None:
@@ -80,9 +80,9 @@ def test_calls_have_no_upper_bound_where_nobody_could_look_at_the_code() -> None
     profile = played([(("main", "a"), 20), (("main",), 20)] * 2)
     begun = [f.name for f in profile.functions].index("a")
     everything = np.arange(profile.n_intervals)
-    assert CallsSeen(replace(profile, code_loops=None)).of(everything)(begun).high is None
+    assert SampledCalls(replace(profile, code_loops=None)).of(everything)(begun).high is None
     outside = CodeLoops(np.full(len(profile.paths.function), OUTSIDE_LOOPS), AROUND, profile.code_loops.always)
-    assert CallsSeen(replace(profile, code_loops=outside)).of(everything)(begun).high is not None
+    assert SampledCalls(replace(profile, code_loops=outside)).of(everything)(begun).high is not None
 
 
 def test_what_a_loop_calls_lasts_as_far_as_anybody_sees_if_a_loop_in_it_goes_on() -> None:
@@ -154,14 +154,14 @@ def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
     samples = profile.samples
     members = np.arange(profile.n_intervals)
     index = [f.name for f in profile.functions].index("a")
-    found = CallsSeen(profile).of(members)(index)
+    found = SampledCalls(profile).of(members)(index)
     assert found.likely is not None
     assert found.high is not None
     assert found.low <= 7500 <= found.high
     assert found.calls == pytest.approx(7500, rel=0.5)
     # Without looks, it may be any number.
     ticked = Samples(*(getattr(samples, f.name)[samples.weight > 0] for f in fields(Samples)))
-    assert CallsSeen(replace(profile, samples=ticked)).of(members)(index).high is None
+    assert SampledCalls(replace(profile, samples=ticked)).of(members)(index).high is None
 
 
 def control(address: int, target: int | None = None, *, goes_on: bool = False) -> Control:

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.views.stacks import DEEPEST, Frame, StackSeries, placed, stack_tree, thread_slices
-from incprof.analysis.views.tracks import stretches
+from incprof.analysis.views.tracks import label_spans
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
 from incprof.report.render.csv import cell
@@ -227,9 +227,9 @@ def test_deep_stacks_are_cut_for_readers_that_recurse(tmp_path):
 
 def test_stretches():
     start, end = np.arange(6.0), np.arange(1.0, 7.0)
-    found = stretches(start, end, np.array([0, 0, -1, 1, 1, 0]))
+    found = label_spans(start, end, np.array([0, 0, -1, 1, 1, 0]))
     assert found == [(0, 2, 0), (3, 5, 1), (5, 6, 0)]
-    assert stretches(start[:0], end[:0], np.zeros(0, dtype=np.int64)) == []
+    assert label_spans(start[:0], end[:0], np.zeros(0, dtype=np.int64)) == []
 
 
 def test_parquet_has_what_the_tables_have(tmp_path):

@@ -167,7 +167,7 @@ def test_on_a_node_that_others_use_nothing_is_certain(tmp_path, monkeypatch, bus
 def test_rules_on_what_was_not_used_need_to_know_that_others_did_not_have_it(tmp_path):
     result = Study(str(two_phase_run(tmp_path / "run"))).phases()
     for alone in (True, False):
-        waits = by_rule(result, {0: Bound("waiting", 0.9)}, {}, ["frequency"], alone=alone)
-        serial = by_rule(result, {}, {0: (1.02, 4.0), 1: (3.5, 4.0)}, ["threads"], alone=alone)
+        waits = by_rule(result, {0: Bound("waiting", 0.9)}, {}, ["frequency"], measured_alone=alone)
+        serial = by_rule(result, {}, {0: (1.02, 4.0), 1: (3.5, 4.0)}, ["threads"], measured_alone=alone)
         assert [(rule.phase, rule.what) for rule in (*waits, *serial)] == [(0, "frequency"), (0, "threads")] * alone
-    assert by_rule(result, {}, {0: (1.02, 4.0)}, ["frequency"], alone=True) == []
+    assert by_rule(result, {}, {0: (1.02, 4.0)}, ["frequency"], measured_alone=True) == []

@@ -45,7 +45,7 @@ def test_cut_anywhere_it_ends_as_the_whole_file(tmp_path_factory, cuts):
     watch = BeatsWatch(str(path.parent), None)
     for cut in [*sorted(cuts), len(FILE.data)]:
         path.write_bytes(FILE.data[:cut])
-        shown = watch.look()
+        shown = watch.poll()
         complete = sum(end <= cut for _, end in FILE.spans)
         assert sum(beat.count for beat in shown if beat.id == 1) == 10 * complete
     assert numbers(shown) == WHOLE
@@ -54,27 +54,27 @@ def test_cut_anywhere_it_ends_as_the_whole_file(tmp_path_factory, cuts):
 def test_another_file_is_read_from_its_beginning(tmp_path):
     path = FILE.save(tmp_path / "rank-00000.ekg")
     watch = BeatsWatch(str(tmp_path), None)
-    assert numbers(watch.look()) == WHOLE
+    assert numbers(watch.poll()) == WHOLE
     written(2).save(path)
-    assert [beat.count for beat in watch.look()] == [0, 20, 7]
+    assert [beat.count for beat in watch.poll()] == [0, 20, 7]
 
 
 def test_ranks_are_added_up_and_one_can_be_chosen(tmp_path):
     for rank in (0, 1):
         written(5, rank).save(tmp_path / f"rank-0000{rank}.ekg")
     (tmp_path / "rank-00002.ekg").write_bytes(b"nothing of the kind\n")
-    both = {beat.id: beat for beat in BeatsWatch(str(tmp_path), None).look()}
+    both = {beat.id: beat for beat in BeatsWatch(str(tmp_path), None).poll()}
     assert (both[1].rate_hz, both[1].count) == (pytest.approx(20), 100)
     assert both[1].busy_pct == pytest.approx(20)
-    one = {beat.id: beat for beat in BeatsWatch(str(tmp_path), 1).look()}
+    one = {beat.id: beat for beat in BeatsWatch(str(tmp_path), 1).poll()}
     assert (one[1].rate_hz, one[1].count) == (pytest.approx(10), 50)
 
 
 def test_what_is_not_there_yet_has_no_heartbeats(tmp_path):
     watch = BeatsWatch(str(tmp_path / "later"), None)
-    assert watch.look() == []
+    assert watch.poll() == []
     FILE.save(tmp_path / "later" / "rank-00000.ekg")
-    assert numbers(watch.look()) == WHOLE
+    assert numbers(watch.poll()) == WHOLE
 
 
 def test_the_heartbeats_of_the_process_are_found_beside_its_run(tmp_path):
@@ -104,5 +104,5 @@ def test_what_was_skipped_counts_as_well(tmp_path):
     for length in (1, 80):
         file.interval(beats(0, 1, [length * MS]) | {"executions": 100})
     file.save(tmp_path / "rank-00000.ekg")
-    (line,) = BeatsWatch(str(tmp_path), None).look()
+    (line,) = BeatsWatch(str(tmp_path), None).poll()
     assert (line.rate_hz, line.busy_pct) == pytest.approx((100, (10 + 100) / 2))

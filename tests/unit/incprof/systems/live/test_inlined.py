@@ -102,7 +102,7 @@ def test_on_a_run_that_is_over_it_says_what_the_others_say(job, tmp_path):
     writer.end()
     directory = writer.save(tmp_path / "run")
     watch = Watch(str(directory), rank=None, libs="named", exe=None)
-    watch.look()
+    watch.poll()
     watch.fit_now()
     view = watch.view()
     assert not list(directory.rglob("*.json"))
@@ -113,7 +113,7 @@ def test_on_a_run_that_is_over_it_says_what_the_others_say(job, tmp_path):
     assert {f.function.name: f.run_share for f in view.front.functions} == pytest.approx(expected)
     assert view.front.labels.tolist() == study.phases(confidence=False).labels.tolist()
     sites = [(phase.sites[0].function, phase.sites[0].kind) for phase in study.phases(confidence=False).phases]
-    assert [(phase.found.sites[0].function, phase.found.sites[0].kind) for phase in view.phases] == sites
+    assert [(phase.description.sites[0].function, phase.description.sites[0].kind) for phase in view.phases] == sites
     assert [function.name for function, _ in sites] == ["smooth", "reduce", "norm"]
 
 
@@ -136,7 +136,7 @@ class Growing:
             for rank, writer in self.writers.items():
                 writer.interval(mixed(self.places, share))
                 (self.directory / f"rank-{rank:05d}.gmon").write_bytes(writer.data)
-            self.watch.look()
+            self.watch.poll()
             if not self.watch.fit() and self.watch.fitting:
                 self.watch._fitting.join()
             self.fits += self.watch.fit()

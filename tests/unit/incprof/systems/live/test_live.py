@@ -72,7 +72,7 @@ def test_phases_are_named_as_they_come_and_keep_their_numbers(tmp_path):
     assert job.labels() == "0" * 10 + "1" * 10 + "0" * 10 + "2" * 20
     front = job.view().front
     assert (front.label, front.since_s, front.elapsed_s) == (2, pytest.approx(20.0), pytest.approx(50.0))
-    named = {phase.id: phase.found.sites[0].function.name for phase in job.view().phases}
+    named = {phase.id: phase.description.sites[0].function.name for phase in job.view().phases}
     assert named == {0: "read", 1: "kernel", 2: "write"}
     assert {phase.id: phase.intervals for phase in job.view().phases} == {0: 20, 1: 10, 2: 20}
 
@@ -117,7 +117,7 @@ def test_waiting_is_no_new_mix(tmp_path):
     job.goes_on("." * 10)
     job.fit()
     waits = job.view().front.label
-    assert next(phase for phase in job.view().phases if phase.id == waits).found.off_cpu
+    assert next(phase for phase in job.view().phases if phase.id == waits).description.off_cpu
     job.goes_on("r.", fit=False)
     assert job.view().front.labels.tolist()[-2:] == [0, waits]
 

@@ -27,7 +27,7 @@ def written(root, every, end=True):
 def test_a_run_that_is_over(tmp_path, every):
     directory = written(tmp_path / "run", every)
     watch = Watch(str(directory), rank=None, libs="named", exe=None)
-    watch.look()
+    watch.poll()
     watch.fit_now()
     study, front = Study(directory), watch.view().front
     assert (front.metadata.pooled, front.intervals) == (study.profile.metadata.pooled, study.profile.n_intervals)
@@ -44,7 +44,7 @@ def test_a_job_that_begins_with_waiting(tmp_path):
     for number in range(60):
         writer.interval([Sample("main;solve", weight=100)] if number >= 40 else [Sample("main;read")])
         path.write_bytes(writer.data)
-        watch.look()
+        watch.poll()
         seen.append(watch.view().front.elapsed_s)
     assert watch.view().front.metadata.pooled == 1
     assert watch.view().front.intervals == 60
@@ -53,9 +53,9 @@ def test_a_job_that_begins_with_waiting(tmp_path):
 
 
 def test_a_killed_job_shows_all_it_recorded(tmp_path, monkeypatch):
-    monkeypatch.setattr(Watch, "_gone", lambda *_: True)
+    monkeypatch.setattr(Watch, "_has_died", lambda *_: True)
     watch = Watch(str(written(tmp_path / "run", 1, end=False)), rank=None, libs="named", exe=None)
-    watch.look()
+    watch.poll()
     assert (watch.ended, watch.killed) == (True, True)
     assert watch.view().front.metadata.pooled > 1
     assert watch.view().front.elapsed_s == pytest.approx(12.03)

@@ -30,9 +30,9 @@ def views(tmp_path_factory):
                 writer.end()
             writer.save(root)
         watch = Watch(str(root), rank=None, libs="caller", exe=None)
-        watch.look()
+        watch.poll()
         watch.fit_now()
-        watch.look()
+        watch.poll()
         return watch.view()
 
     return made
@@ -99,7 +99,7 @@ def test_a_line_for_a_log_has_no_endless_names(tmp_path):
     for _ in range(10):
         writer.interval([Sample("main;" + writer.functions[1], weight=90)])
     watch = Watch(str(writer.save(tmp_path)), rank=None, libs="caller", exe=None)
-    watch.look()
+    watch.poll()
     watch.fit_now()
     assert 80 < len(log_line(watch.view(), [])) < 400
 
@@ -109,6 +109,6 @@ def test_a_run_without_samples_says_so(tmp_path):
     for _ in range(3):
         writer.interval([])
     watch = Watch(str(writer.save(tmp_path)), rank=None, libs="caller", exe=None)
-    watch.look()
+    watch.poll()
     watch.fit_now()
     assert "no samples" in log_line(watch.view(), [])

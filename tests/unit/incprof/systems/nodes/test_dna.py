@@ -29,7 +29,7 @@ from incprof.systems.nodes.analyse.learn import (
     name_by_rates,
 )
 from incprof.systems.nodes.analyse.live import ENDED, Live, Places
-from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Segment, graph, under
+from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Segment, graph, overlay
 from incprof.systems.nodes.analyse.power import fit, lag_of, moved
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
@@ -268,7 +268,7 @@ def test_graph_begins_and_ends_idle():
 
 def test_power_and_states_under_phases():
     watts = {0: 50.0, 1: 100.0}
-    found = under(node("a", (0, 10), (1, 20), watts=watts), np.array([0.0, 5, 15, 30, 35]), np.array([0, 0, 1, -1]))
+    found = overlay(node("a", (0, 10), (1, 20), watts=watts), np.array([0.0, 5, 15, 30, 35]), np.array([0, 0, 1, -1]))
     outside, first, second = found
     assert [(each.phase, each.seconds) for each in found] == [(-1, 0), (0, 15), (1, 15)]
     assert (outside.energy_j, outside.power_w, second.power_w) == (None, None, pytest.approx(100))

@@ -94,17 +94,17 @@ def test_prediction_by_hand():
     test = run([A, B, A, A], 100)
     (found,) = next_letters(folds(learnt, [test]))
     # A->B is right, B->A is not, A->A is not; "the same again" is right once. From B on: XXX, which is wrong.
-    assert (found.letters, found.right, found.same, found.ahead, found.rest) == (3, 1, 1, 0.0, 2.0)
+    assert (found.letters, found.right, found.same, found.correct_ahead, found.to_come) == (3, 1, 1, 0.0, 2.0)
     assert (found.learnt, found.runs) == (2, 1)
 
 
 def test_letters_ahead_are_counted_until_the_first_wrong_one():
     learnt = [run([A, B, C, A, B, C, A], 1)]
     (found,) = next_letters(folds(learnt, [run([A, B, C, A, B, B, C], 1)]))
-    assert (found.ahead, found.rest) == (3, 5)
+    assert (found.correct_ahead, found.to_come) == (3, 5)
     # A letter that was never there has no next one.
     (found,) = next_letters(folds(learnt, [run([7, 7, 7], 1)]))
-    assert (found.right, found.same, found.ahead) == (0, 2, 0)
+    assert (found.right, found.same, found.correct_ahead) == (0, 2, 0)
 
 
 def test_each_run_is_predicted_by_the_others_of_its_node():
@@ -182,7 +182,7 @@ def literal(learnt, test):
 def test_prediction_is_that_of_a_literal_matrix(learnt, test):
     (found,) = next_letters(folds([run(each, 1) for each in learnt], [run(test, 1)]))
     right, ahead = literal(learnt, test)
-    assert (found.right, found.ahead) == (right, ahead)
+    assert (found.right, found.correct_ahead) == (right, ahead)
     assert found.letters == len(test) - 1
 
 

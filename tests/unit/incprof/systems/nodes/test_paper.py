@@ -139,5 +139,5 @@ def test_rows_are_idle_where_all_rates_are_small_and_for_long():
     found = power.idle_rows(names, rates, most)
     assert found.tolist() == [True, False, False, True, True, False, True]
     # In the middle of a run only what lasts is idle; at its ends it may be cut off.
-    assert power.lasting(found, 3).tolist() == [True, False, False, False, False, False, True]
-    assert power.lasting(found, 2).tolist() == found.tolist()
+    assert power.long_idle(found, 3).tolist() == [True, False, False, False, False, False, True]
+    assert power.long_idle(found, 2).tolist() == found.tolist()
