@@ -8,24 +8,27 @@ The number is a limit for the change from A to B: `%` of A, or without `%` in th
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from incprof.errors import UsageError
 
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-UNITS: dict[str, dict[str, float]] = {
-    **dict.fromkeys(("mean", "min", "max", "std", "p95"), TIMES),
-    "count": {"": 1.0},
-    "rate": {"/s": 1.0, "Hz": 1.0},
-    "busy": {"": 1.0, "points": 1.0},
-}
 SHAPE = re.compile(
     r"\s*(?:(?P<selector>.+):)?\s*(?P<metric>[A-Za-z0-9]+(?:\.[A-Za-z0-9-]+)*)\s*(?P<operator>[<>])\s*"
     r"(?P<number>[+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})(?:e[+-]?[0-9]{1,2})?)\s*(?P<unit>[^\s0-9]*)\s*",
     re.DOTALL,
 )
+
+
+# A change that equals the limit up to rounding does not exceed it: of the limit, and of what is compared.
+ROUNDING, ROUNDING_OF_VALUES = 1e-9, 1e-14
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -49,23 +52,21 @@ class Condition:
     relative: bool
 
 
-def parse(
-    text: str, units: Mapping[str, Mapping[str, float]] = UNITS, what: str = "HEARTBEAT", such: str = "mean>10%"
-) -> Condition:
+def parse(text: str, units: Mapping[str, Mapping[str, float]], noun: str, example: str) -> Condition:
     """Parse a condition.
 
     Args:
         text: as above.
         units: by metric, the units of a limit without `%`, and their size in the metric's own unit.
-        what: what a selector selects, for messages.
-        such: an example, for messages.
+        noun: what a selector selects, for messages.
+        example: a condition, for messages.
 
     Raises:
         UsageError: the text is no condition.
     """
     found = SHAPE.fullmatch(text)
     if found is None:
-        raise UsageError(f"--fail-on {text!r}: expected [{what}:]METRIC>LIMIT or <LIMIT, such as {such!r}")
+        raise UsageError(f"--fail-on {text!r}: expected [{noun}:]METRIC>LIMIT or <LIMIT, such as {example!r}")
     metric, unit = found["metric"], found["unit"]
     if metric not in units:
         raise UsageError(f"--fail-on {text!r}: no metric {metric!r}; there are {', '.join(units)}")
@@ -75,3 +76,39 @@ def parse(
         raise UsageError(f"--fail-on {text!r}: the limit of {metric} is a number with one of these: {there}")
     limit = float(found["number"]) * scale
     return Condition(text, found["selector"], metric, found["operator"] == ">", limit, unit == "%")
+
+
+def selects(selector: str, names: Iterable[str]) -> bool:
+    """Return whether a selector is one of the names, or a pattern that one of them matches."""
+    return any(name == selector or fnmatchcase(name, selector) for name in names)
+
+
+def selected(
+    condition: Condition, rows: Sequence[Row], is_meant: Callable[[str, Row], bool], noun: str
+) -> Sequence[Row]:
+    """Return the rows that a condition applies to: those that its selector means, without one all.
+
+    Raises:
+        UsageError: its selector means none of them, so it could never fail.
+    """
+    selector = condition.selector
+    if selector is None:
+        return rows
+    meant = [row for row in rows if is_meant(selector, row)]
+    if not meant:
+        raise UsageError(f"--fail-on {condition.text!r}: neither run has a {noun} {selector!r}")
+    return meant
+
+
+def change_pct(a: float, b: float) -> float:
+    """Return the change from a to b in percent of a; infinite from 0 to more."""
+    if a == 0:
+        return math.inf if b > 0 else 0.0
+    return 100 * (b - a) / a
+
+
+def exceeds(condition: Condition, a: float, b: float) -> bool:
+    """Return whether the change from a to b is beyond the limit, by more than rounding."""
+    change, size = (change_pct(a, b), 100.0) if condition.relative else (b - a, max(abs(a), abs(b)))
+    slack = ROUNDING * abs(condition.limit) + ROUNDING_OF_VALUES * size
+    return change > condition.limit + slack if condition.more else change < condition.limit - slack

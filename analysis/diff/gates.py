@@ -1,4 +1,4 @@
-"""Conditions on how a run may differ from its baseline: the grammar of beats_gates, for phases, steps and functions.
+"""Conditions on how a run may differ from its baseline: the grammar of compare/gate, for phases, steps and functions.
 
     condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
 
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
-from incprof.analysis.compare.gate import TIMES, Condition
+from incprof.analysis.compare.gate import TIMES, Condition, exceeds, selected, selects
 from incprof.analysis.compare.gate import parse as parse_with
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row
 from incprof.errors import UsageError
@@ -32,12 +31,12 @@ UNITS: dict[str, dict[str, float]] = {
 # Of an amount on a card: its name begins so.
 AMOUNT = "phase."
 AMOUNT_UNITS = {**TIMES, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+# What a selector of a metric names, if not its own first word.
+NOUNS = {"share": "phase", "waiting": "phase", "energy": "phase", "calls": "function"}
 # For a share: the normal quantile of the interval at LEVEL.
 NORMAL = 1.959964
 # Conditions on a duration or an energy.
 ON_TIME = ("run", "phase", "step", "function", "waiting", "energy")
-# A change that equals the limit up to rounding does not exceed it.
-ROUNDING = 1e-9
 
 
 def parse(text: str) -> Condition:
@@ -94,16 +93,12 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
     out = []
     for condition in conditions:
         rows = _rows(condition, found)
-        meant = [row for row in rows if condition.selector is None or _means(condition.selector, row)]
         if not rows and condition.metric.startswith(AMOUNT):
             there = sorted({f"{AMOUNT}{row.metric}" for phase in found.phases for row in phase.reasons})
             which = f"there are {', '.join(there)}" if there else "record both again to have some"
             raise UsageError(f"--fail-on {condition.text!r}: not recorded in all runs; {which}")
-        if not meant and condition.selector is not None:
-            what = {"share": "phase", "waiting": "phase", "energy": "phase", "calls": "function"}.get(
-                condition.metric, condition.metric.partition(".")[0]
-            )
-            raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
+        noun = NOUNS.get(condition.metric, condition.metric.partition(".")[0])
+        meant = selected(condition, rows, _is_meant, noun)
         if condition.metric == "waiting" and any(row.off_cpu_s is None for row in meant):
             raise UsageError(f"--fail-on {condition.text!r}: CPU time does not include waiting: leave out --time cpu")
         if condition.metric == "energy" and any(row.energy is None for row in meant):
@@ -126,10 +121,10 @@ def _rows(condition: Condition, found: Comparison) -> list[Row]:
     return list(found.functions) if metric in ("function", "calls") else list(found.phases)
 
 
-def _means(selector: str, row: Row) -> bool:
+def _is_meant(selector: str, row: Row) -> bool:
     """Return whether a name, a pattern, or a name without parameters and qualification selects a row."""
     plain = row.name.removesuffix(row.behind)
-    if any(name == selector or fnmatchcase(name, selector) for name in (row.name, plain)):
+    if selects(selector, (row.name, plain)):
         return True
     one, other = taken_apart(selector).components, taken_apart(plain).components
     return bool(one) and one == other[-len(one) :]
@@ -164,11 +159,8 @@ def _by_clock(condition: Condition, row: Row) -> bool:
         return False
     if isinstance(row, PhaseRow) and row.verdict == "gone" and condition.metric == "phase" and condition.more:
         return not row.waits  # nothing is left to compare with the limit; the loss of a phase of waiting is no failure
-    value = change(condition, row)
-    if value is None:
-        return False
-    slack = ROUNDING * max(abs(condition.limit), 1.0 if condition.relative else 1e-3)
-    if not (value > condition.limit + slack if condition.more else value < condition.limit - slack):
+    sides = _sides(condition, row)
+    if sides is None or not exceeds(condition, *sides):
         return False
     if condition.metric == "calls":
         return True
@@ -177,8 +169,8 @@ def _by_clock(condition: Condition, row: Row) -> bool:
     return row.verdict in (("slower", "new") if condition.more else ("faster", "gone"))
 
 
-def change(condition: Condition, row: Row) -> float | None:
-    """Return by how much a row changed, in the unit of a condition; None where it has no baseline."""
+def _sides(condition: Condition, row: Row) -> tuple[float, float] | None:
+    """Return the values that a condition compares, in its unit; None for a share of nothing."""
     if condition.metric == "share":
         a, b = 100 * row.a.share, 100 * row.b.share
     elif condition.metric == "calls":
@@ -191,6 +183,4 @@ def change(condition: Condition, row: Row) -> float | None:
         a, b = row.phase_s, row.phase_s + row.change_s
     else:
         a, b = row.a.seconds, row.b.seconds
-    if not condition.relative:
-        return b - a
-    return 100 * (b - a) / a if a > 0 else None
+    return None if condition.relative and a <= 0 else (a, b)

@@ -5,26 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
-from incprof.analysis.compare.gate import Condition, parse
+from incprof.analysis.compare.gate import TIMES, Condition, change_pct, exceeds, parse, selected, selects
 from incprof.analysis.compare.noise import Change, Estimate, adjusted, change, series_mean, verdict
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.errors import UsageError
 from incprof.study.heartbeat_files import Filters, load, matches, run_of, summaries
 
+UNITS: dict[str, dict[str, float]] = {
+    **dict.fromkeys(("mean", "min", "max", "std", "p95"), TIMES),
+    "count": {"": 1.0},
+    "rate": {"/s": 1.0, "Hz": 1.0},
+    "busy": {"": 1.0, "points": 1.0},
+}
+METRICS = tuple(UNITS)
 
-def means(condition: Condition, diff: BeatDiff) -> bool:
-    """Return whether the condition applies to a heartbeat."""
-    if condition.selector is None:
-        return True
+
+def condition_of(text: str) -> Condition:
+    """Parse a condition.
+
+    Raises:
+        UsageError: the text is no condition.
+    """
+    return parse(text, UNITS, "HEARTBEAT", "mean>10%")
+
+
+def is_meant(selector: str, diff: BeatDiff) -> bool:
+    """Return whether a selector means a heartbeat: its id, its name, or a pattern of its name."""
     beats = [beat for beat in (diff.pair.a, diff.pair.b) if beat is not None]
-    if any(str(beat.id) == condition.selector for beat in beats):
-        return True
-    names = {beat.name for beat in beats if beat.name is not None}
-    return any(name == condition.selector or fnmatchcase(name, condition.selector) for name in names)
+    by_id = any(str(beat.id) == selector for beat in beats)
+    return by_id or selects(selector, {beat.name for beat in beats if beat.name is not None})
 
 
 def is_broken(condition: Condition, diff: BeatDiff) -> bool:
@@ -34,28 +46,21 @@ def is_broken(condition: Condition, diff: BeatDiff) -> bool:
         return True
     if diff.verdict == "new" or delta.a is None:
         return False  # there is no baseline
-    if delta.b is None:
-        return True
-    value = delta.pct if condition.relative else delta.change
-    assert value is not None
-    # A change that equals the limit up to rounding does not exceed it.
-    slack = 1e-9 * max(abs(condition.limit), 1e-9 if condition.relative else 0.0)
-    return value > condition.limit + slack if condition.more else value < condition.limit - slack
+    return delta.b is None or exceeds(condition, delta.a, delta.b)
 
 
 def broken(conditions: Sequence[Condition], diffs: Sequence[BeatDiff]) -> list[tuple[Condition, BeatDiff]]:
     """Return each failed condition, with the heartbeat that fails it.
 
     Raises:
-        UsageError: a condition applies to a heartbeat that neither run has: it could never fail.
+        UsageError: a condition applies to a heartbeat that neither run has.
     """
-    found = []
-    for condition in conditions:
-        meant = [diff for diff in diffs if means(condition, diff)]
-        if not meant and condition.selector is not None:
-            raise UsageError(f"--fail-on {condition.text!r}: neither run has a heartbeat {condition.selector!r}")
-        found += [(condition, diff) for diff in meant if is_broken(condition, diff)]
-    return found
+    return [
+        (condition, diff)
+        for condition in conditions
+        for diff in selected(condition, diffs, is_meant, "heartbeat")
+        if is_broken(condition, diff)
+    ]
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def compare_beats(a: str, b: str, wanted: Filters, conditions: Sequence[str]) ->
         UsageError: a condition is invalid, or an id matches nothing in either run.
         NoDataError: one of the runs has nothing to compare.
     """
-    parsed = [parse(text) for text in conditions]
+    parsed = [condition_of(text) for text in conditions]
     whole = replace(wanted, ids=None)  # a heartbeat may be in one run only
     found = load(a, whole), load(b, whole)
     warnings = tuple(f"{letter}: {line}" for letter, run in zip("AB", found, strict=True) for line in run.warnings)
@@ -120,9 +125,6 @@ def _selected(pairs: list[Pair], ids: Sequence[frozenset[int] | str], where: str
 # Compare the heartbeats of two runs: changes, and whether they exceed the noise within the runs.
 
 
-METRICS = ("mean", "min", "max", "std", "p95", "count", "rate", "busy")
-
-
 @dataclass(frozen=True)
 class Delta:
     """A metric in both runs; None in a run without it. Seconds, beats, Hz, or percent of wall time."""
@@ -138,11 +140,7 @@ class Delta:
     @property
     def pct(self) -> float | None:
         """Difference in percent of A; infinite if A is 0 and B is not; None unless both runs have it."""
-        if self.a is None or self.b is None:
-            return None
-        if self.a == 0:
-            return math.inf if self.b > 0 else 0.0
-        return 100 * (self.b - self.a) / self.a
+        return None if self.a is None or self.b is None else change_pct(self.a, self.b)
 
 
 @dataclass(frozen=True)

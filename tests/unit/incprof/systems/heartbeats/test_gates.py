@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.compare.gate import UNITS, parse
 from incprof.errors import UsageError
-from incprof.systems.heartbeats.compare import METRICS, broken, compare, match
+from incprof.systems.heartbeats.compare import METRICS, UNITS, broken, compare, condition_of, match
 from tests.unit.beatmaker import beat
 
 
@@ -33,7 +32,7 @@ from tests.unit.beatmaker import beat
     ],
 )
 def test_grammar(text, selector, metric, more, limit, relative):
-    found = parse(text)
+    found = condition_of(text)
     assert (found.selector, found.metric, found.more, found.relative) == (selector, metric, more, relative)
     assert found.limit == pytest.approx(limit)
 
@@ -46,14 +45,14 @@ def test_grammar(text, selector, metric, more, limit, relative):
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_one_line(text):
     with pytest.raises(UsageError) as problem:
-        parse(text)
+        condition_of(text)
     assert "\n" not in str(problem.value)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_condition_or_refused(text):
     with contextlib.suppress(UsageError):
-        assert parse(text).metric in METRICS
+        assert condition_of(text).metric in METRICS
 
 
 @given(
@@ -65,13 +64,13 @@ def test_any_text_is_a_condition_or_refused(text):
 )
 def test_whatever_a_name_holds_the_condition_is_at_the_right(name, metric, operator, limit, data):
     unit = data.draw(st.sampled_from(["%", *UNITS[metric]]))
-    found = parse(f"{name}:{metric}{operator}{limit}{unit}")
+    found = condition_of(f"{name}:{metric}{operator}{limit}{unit}")
     assert (found.selector, found.metric, found.more) == (name, metric, operator == ">")
     assert found.limit == pytest.approx(float(limit) * UNITS[metric].get(unit, 1.0))
 
 
 def judged(text, a, b):
-    return [diff.pair.id for _, diff in broken([parse(text)], compare(match(a, b)))]
+    return [diff.pair.id for _, diff in broken([condition_of(text)], compare(match(a, b)))]
 
 
 A = [beat(1, "solve:body", [10] * 9, 1.0e-3), beat(2, "io", [4] * 9, 1.0e-3)]
