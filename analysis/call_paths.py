@@ -148,11 +148,11 @@ class _Chains:
             some = slice(self._ticks.indptr[function], self._ticks.indptr[function + 1])
             order = np.argsort(self._ticks.indices[some], kind="stable")
             interval, ticks = self._ticks.indices[some][order], self._ticks.data[some][order]
-            left, block = _whole(np.cumsum(ticks)), self._block[interval]
+            left, block = _rounded(np.cumsum(ticks)), self._block[interval]
             shares = sorted((float(self.chains[number].part[block] @ ticks), -number) for number in numbers)
             for _, negative in shares:
                 part = self.chains[-negative].part[block]
-                own_ticks = left if negative == shares[-1][1] else np.minimum(_whole(np.cumsum(ticks * part)), left)
+                own_ticks = left if negative == shares[-1][1] else np.minimum(_rounded(np.cumsum(ticks * part)), left)
                 # The remainder must not shrink from one interval to the next.
                 left = np.minimum.accumulate((left - own_ticks)[::-1])[::-1]
                 rows.append(interval)
@@ -177,7 +177,7 @@ class _Chains:
         )
 
 
-def _whole(ticks: FloatArray) -> IntArray:
+def _rounded(ticks: FloatArray) -> IntArray:
     """Round ascending ticks to whole numbers, whose differences are whole too and keep the total."""
     return np.rint(ticks).astype(np.int64)
 

@@ -41,7 +41,7 @@ def thread_roles(profile: IntervalProfile, result: PhaseResult) -> ThreadRoles |
     threads = np.flatnonzero(ticks >= FEWEST).tolist()
     # Without the main thread: it is alone in its work before and after the others.
     own = [t for t in threads if t != 0]
-    groups = [[own[i] for i in group] for group in alike(_on_stack(profile, own))]
+    groups = [[own[i] for i in group] for group in similar_rows(_on_stack(profile, own))]
     named = [("main", [0])] if 0 in threads else []
     named += [(_name(profile, group), group) for group in groups]
     named += [
@@ -280,13 +280,13 @@ ALWAYS = 0.95
 MOST_COMPARED = 256
 
 
-def alike(shares: FloatArray) -> list[list[int]]:
+def similar_rows(shares: FloatArray) -> list[list[int]]:
     """Return the rows of each group, the largest group first. shares: (t, f) of each row's samples with a function."""
     t = len(shares)
     if t < 2:
         return [[i] for i in range(t)]
     if t > MOST_COMPARED:
-        return _grown(alike(shares[:MOST_COMPARED]), shares)
+        return _grown(similar_rows(shares[:MOST_COMPARED]), shares)
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 

@@ -11,7 +11,7 @@ from appekg.collect import Collector
 from appekg.header import Header
 from appekg.model import INTERVAL, Beat, Process
 from appekg.pieces import pieces
-from appekg.records import IntervalLine, beat_of, whole
+from appekg.records import IntervalLine, beat_of, unsigned
 
 NAMED = 3  # problems of a file reported individually
 LOST_INTERVALS = (INTERVAL.names or ()).index("lost_intervals")
@@ -117,7 +117,7 @@ class File:
             if beat is not None:
                 self._name(beat, self.beats if sure else self._from_damaged)
             elif word == "thread":
-                thread, tid = whole(fields.get("thread")), whole(fields.get("tid"))
+                thread, tid = unsigned(fields.get("thread")), unsigned(fields.get("tid"))
                 if thread is not None and tid is not None:
                     self._tids[thread] = tid
             elif word == "end":

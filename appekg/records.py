@@ -49,7 +49,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def whole(value: object, default: int | None = None) -> int | None:
+def unsigned(value: object, default: int | None = None) -> int | None:
     """Return a value that is an integer from 0 to 2**63 - 1, else the default."""
     return value if type(value) is int and 0 <= value <= LARGEST else default
 
@@ -61,7 +61,7 @@ def text_of(value: object) -> str | None:
 
 def beat_of(fields: dict[str, Any]) -> Beat | None:
     """Parse a `#beat` line; None if it is invalid."""
-    number, factor = whole(fields.get("id")), whole(fields.get("rate_factor", 1))
+    number, factor = unsigned(fields.get("id")), unsigned(fields.get("rate_factor", 1))
     if number is None or factor is None or not 1 <= factor < 2**32:
         return None
     return Beat(number, text_of(fields.get("name")) or None, factor)
@@ -77,7 +77,7 @@ def metadata_of(line: bytes, where: str) -> dict[str, Any]:
     word, fields = parse(line)
     if word != "appekg" or fields is None or fields.get("format") != "appekg":
         raise AppekgError(f"{where}: not a heartbeat file (the first line is not an #appekg line)")
-    version = whole(fields.get("version"))
+    version = unsigned(fields.get("version"))
     if version is None or version < 1:
         raise AppekgError(f"{where}: format version {fields.get('version')!r:.40} makes no sense")
     if version > VERSION:
@@ -87,11 +87,11 @@ def metadata_of(line: bytes, where: str) -> dict[str, Any]:
         interval = 1.0
     return fields | {
         "app": text_of(fields.get("app")) or "?",
-        "rank": whole(fields.get("rank")),
-        "ranks": whole(fields.get("ranks")),
+        "rank": unsigned(fields.get("rank")),
+        "ranks": unsigned(fields.get("ranks")),
         "interval_s": float(interval),
-        "start_unix_ns": whole(fields.get("start_unix_ns"), 0),
-        "start_mono_ns": whole(fields.get("start_mono_ns")),
+        "start_unix_ns": unsigned(fields.get("start_unix_ns"), 0),
+        "start_mono_ns": unsigned(fields.get("start_mono_ns")),
         "pair_ns": _cost(fields.get("pair_ns")),
         "skipped_ns": _cost(fields.get("skipped_ns")),
     }
@@ -123,9 +123,9 @@ class IntervalLine:
 
 def interval_of(fields: dict[str, Any]) -> IntervalLine | None:
     """Parse an `#interval` line; None if it is invalid."""
-    number, rows = whole(fields.get("interval")), whole(fields.get("rows"))
-    start, end = whole(fields.get("start_ns")), whole(fields.get("end_ns"))
-    counters = [whole(fields.get(name, 0)) for name in COUNTERS]
+    number, rows = unsigned(fields.get("interval")), unsigned(fields.get("rows"))
+    start, end = unsigned(fields.get("start_ns")), unsigned(fields.get("end_ns"))
+    counters = [unsigned(fields.get(name, 0)) for name in COUNTERS]
     crc32 = _hexadecimal(fields.get("crc32"))
     if number is None or rows is None or start is None or end is None or end < start or crc32 is None:
         return None

@@ -31,7 +31,7 @@ def generated(methods: Sequence[str], *, quick: bool, split: str | None = None) 
     out = []
     for i, (family, number) in enumerate(names):
         case = make_case(family, number)
-        _say(f"{case.name} ({i + 1} of {len(names)})")
+        _progress(f"{case.name} ({i + 1} of {len(names)})")
         for method in methods:
             out.append(evaluate(case.name, family, case.split, case.profile, case.labels, case.truth, method))
     return out
@@ -41,7 +41,7 @@ def programs(methods: Sequence[str], notes: list[str], split: str | None = None)
     """Run methods on the programs with known phases; a program that cannot be built or run here becomes a note."""
     out = []
     for program in all_programs(split):
-        _say(program.name)
+        _progress(program.name)
         try:
             profile, labels = recorded(program)
         except NotRecorded as error:
@@ -56,7 +56,7 @@ def real(methods: Sequence[str], notes: list[str], split: str | None = None) -> 
     """Run methods on the recordings of real programs."""
     out = []
     for run in all_real(split):
-        _say(run.name)
+        _progress(run.name)
         try:
             profile = recording_of(run)
         except NotRecorded as error:
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _say(what: str) -> None:
+def _progress(what: str) -> None:
     """Print progress."""
     if sys.stderr.isatty():
         print(f"truth: {what}", file=sys.stderr)

@@ -98,7 +98,7 @@ def change_points(profile: IntervalProfile) -> IntArray:
     return labels
 
 
-def _quiet(method: Callable[[IntervalProfile], IntArray]) -> Callable[[IntervalProfile], IntArray]:
+def _without_warnings(method: Callable[[IntervalProfile], IntArray]) -> Callable[[IntervalProfile], IntArray]:
     """Suppress a library's warnings."""
 
     def run(profile: IntervalProfile) -> IntArray:
@@ -110,16 +110,16 @@ def _quiet(method: Callable[[IntervalProfile], IntArray]) -> Callable[[IntervalP
 
 
 ALTERNATIVES: dict[str, Callable[[IntervalProfile], IntArray]] = {
-    "silhouette": _quiet(kmeans_silhouette),
-    "BIC": _quiet(kmeans_bic),
-    "HDBSCAN": _quiet(hdbscan),
-    "change points": _quiet(change_points),
+    "silhouette": _without_warnings(kmeans_silhouette),
+    "BIC": _without_warnings(kmeans_bic),
+    "HDBSCAN": _without_warnings(hdbscan),
+    "change points": _without_warnings(change_points),
 }
 
 
 def described(profile: IntervalProfile, labels: IntArray) -> tuple[frozenset[tuple[int, str]], frozenset[int]]:
     """Return sites (function index, kind) and steps (function indices) of phases, chosen as `robust` chooses them."""
     chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
-    chosen = chooser.of_all(np.unique(labels, return_inverse=True)[1] - int((labels < 0).any()))
+    sites = chooser.of_all(np.unique(labels, return_inverse=True)[1] - int((labels < 0).any()))
     steps = {step.index for phase in find_steps(profile, labels) for step in all_steps(phase)}
-    return frozenset((site.function, site.kind) for phase in chosen for site in phase), frozenset(steps)
+    return frozenset((site.function, site.kind) for phase in sites for site in phase), frozenset(steps)

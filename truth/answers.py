@@ -61,8 +61,8 @@ def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -
     """Run incprof itself, as `incprof phases` does; an answer without a result has no phases."""
     try:
         chooser = site_chooser(profile, method, options)
-        found = find_phases(profile, method=method, options=options, chooser=chooser)
-        result = within_budget(chooser, found, COST, BUDGET_PCT, move=method == "robust")
+        unpriced = find_phases(profile, method=method, options=options, chooser=chooser)
+        result = within_budget(chooser, unpriced, COST, BUDGET_PCT, move=method == "robust")
     except IncprofError:
         return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
     sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)

@@ -71,8 +71,8 @@ def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) ->
     """Find the phases of a run, and count the right intervals of each."""
     try:
         chooser = site_chooser(profile, method)
-        found = find_phases(profile, method=method, chooser=chooser)
-        result = with_confidence(chooser.profile, chooser.features, found)
+        unrated = find_phases(profile, method=method, chooser=chooser)
+        result = with_confidence(chooser.profile, chooser.features, unrated)
     except IncprofError:
         return []
     counts = confusion(result.labels, truth, result.k)
@@ -84,11 +84,11 @@ def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) ->
     ]
 
 
-def confusion(found: IntArray, truth: IntArray, k: int) -> FloatArray:
+def confusion(labels: IntArray, truth: IntArray, k: int) -> FloatArray:
     """Count the intervals of each found phase in each true one, (k, true phases)."""
     counts = np.zeros((k, int(truth.max(initial=0)) + 1))
-    both = (found >= 0) & (truth >= 0)
-    np.add.at(counts, (found[both], truth[both]), 1.0)
+    both = (labels >= 0) & (truth >= 0)
+    np.add.at(counts, (labels[both], truth[both]), 1.0)
     return counts
 
 
@@ -112,16 +112,16 @@ def calibration(phases: Sequence[Judged]) -> list[str]:
     return table(["confidence", "phases", "of them at least 90 % right", "intervals", "right"], rows)
 
 
-def _row(name: str, chosen: Sequence[Judged]) -> list[str]:
+def _row(name: str, judgements: Sequence[Judged]) -> list[str]:
     """Return a row of the table."""
-    total = sum(p.intervals for p in chosen)
-    good = sum(p.right >= 0.9 * p.intervals for p in chosen)
+    total = sum(p.intervals for p in judgements)
+    good = sum(p.right >= 0.9 * p.intervals for p in judgements)
     return [
         name,
-        str(len(chosen)),
-        percent(good / len(chosen) if chosen else None),
+        str(len(judgements)),
+        percent(good / len(judgements) if judgements else None),
         str(total),
-        percent(sum(p.right for p in chosen) / total if total else None),
+        percent(sum(p.right for p in judgements) / total if total else None),
     ]
 
 

@@ -80,16 +80,16 @@ def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[Sit
     """Score sites and steps under the names of the truth."""
     places = [site.places for phase in truth.phases for site in phase.sites]
     accepted = frozenset(place for phase in truth.phases for place in phase.accepted)
-    wanted = {name for group in (*places, accepted) for name, _ in group}
+    true_names = {name for group in (*places, accepted) for name, _ in group}
     true_steps = {step for phase in truth.phases for step in phase.steps}
     also = {step for phase in truth.phases for step in phase.accepted_steps}
-    known = frozenset(wanted | true_steps | also)
-    names = [as_in_truth(function.name, known) for function in profile.functions]
-    found = {(names[index], kind) for index, kind in answer.sites}
-    sites = score_sites(places, found, call_graph(profile, names), accepted)
+    names_of_truth = frozenset(true_names | true_steps | also)
+    names = [as_in_truth(function.name, names_of_truth) for function in profile.functions]
+    sites_found = {(names[index], kind) for index, kind in answer.sites}
+    sites = score_sites(places, sites_found, call_graph(profile, names), accepted)
     # A site is relevant, whether or not it alternates with others.
     also |= {name for group in places for name, _ in group}
-    steps = score_steps(true_steps, {names[i] for i in answer.steps}, {name for name, _ in found}, also)
+    steps = score_steps(true_steps, {names[i] for i in answer.steps}, {name for name, _ in sites_found}, also)
     return sites, steps
 
 
@@ -99,23 +99,23 @@ def _periods(profile: IntervalProfile, truth: Truth, answer: Answer) -> Iterator
     These are the steps with a count or a period in the truth. The change points of the answer are not those of the
     truth, so the actual calls in a phase are those counted by the collector.
     """
-    known = frozenset(step for phase in truth.phases for step in phase.timed)
+    timed_steps = frozenset(step for phase in truth.phases for step in phase.timed)
     for one in answer.recurring:
-        if as_in_truth(profile.functions[one.function].name, known) in known:
+        if as_in_truth(profile.functions[one.function].name, timed_steps) in timed_steps:
             yield one.implied, one.calls
 
 
-def as_in_truth(name: str, wanted: frozenset[str]) -> str:
+def as_in_truth(name: str, true_names: frozenset[str]) -> str:
     """Return the name of a function in a truth: as in the source, perhaps without outer namespaces or the module.
 
     Of inlined functions, debug data may lack the namespaces: a name that ends a single one of the truth is that one.
     """
     written = "::".join(parse(name).components) or name
-    if written in wanted:
+    if written in true_names:
         return written
     if written.endswith("_") and written[:-1].islower():
         written = written[:-1]  # a Fortran procedure outside of modules
     parts = written.split("::")
     inner = ("::".join(parts[at:]) for at in range(len(parts)))
-    outer = [name for name in wanted if name.endswith(f"::{written}")]
-    return next((name for name in inner if name in wanted), outer[0] if len(outer) == 1 else written)
+    outer = [name for name in true_names if name.endswith(f"::{written}")]
+    return next((name for name in inner if name in true_names), outer[0] if len(outer) == 1 else written)

@@ -11,7 +11,7 @@ import numpy as np
 
 from truth.families_hard import HARD
 from truth.schedules import Make, Rng, count_of, in_turn, lengths, shares_of, some_scatter, works
-from truth.story import Story, Stretch, in_order
+from truth.story import Episode, Story, in_order
 from truth.work import any_work, called, lasting, stepped, with_drift
 from truth.work import step_seconds as steps
 
@@ -19,7 +19,7 @@ from truth.work import step_seconds as steps
 def drift_slow(rng: Rng) -> Story:
     """Draw one phase whose composition changes slowly, without a change point."""
     work = with_drift(stepped(rng, 0, steps(rng, 4, 0.1)), float(rng.uniform(0.4, 0.9)))
-    return Story((work,), (Stretch(0, float(rng.uniform(150, 300))),))
+    return Story((work,), (Episode(0, float(rng.uniform(150, 300))),))
 
 
 def drift_within(rng: Rng) -> Story:
@@ -30,9 +30,9 @@ def drift_within(rng: Rng) -> Story:
 
 def ramps(rng: Rng) -> Story:
     """Draw phases with gradual transitions over several intervals."""
-    stretches = [Stretch(i, s, float(rng.uniform(3, 12))) for i, s in enumerate(lengths(rng, 4, 30, 80))]
-    stretches[-1] = replace(stretches[-1], fade_s=0.0)
-    return Story(works(rng, 4), tuple(stretches), dispersion=some_scatter(rng))
+    episodes = [Episode(i, s, float(rng.uniform(3, 12))) for i, s in enumerate(lengths(rng, 4, 30, 80))]
+    episodes[-1] = replace(episodes[-1], fade_s=0.0)
+    return Story(works(rng, 4), tuple(episodes), dispersion=some_scatter(rng))
 
 
 def interleaved(rng: Rng) -> Story:
@@ -40,13 +40,13 @@ def interleaved(rng: Rng) -> Story:
     count = int(rng.integers(2, 7))
     period = float(np.exp(rng.uniform(np.log(0.03), np.log(0.6))))
     work = stepped(rng, 0, steps(rng, count, period))
-    return Story((work,), (Stretch(0, float(rng.uniform(60, 250))),), dispersion=some_scatter(rng), stray=0.001)
+    return Story((work,), (Episode(0, float(rng.uniform(60, 250))),), dispersion=some_scatter(rng), stray=0.001)
 
 
 def interleaved_slow(rng: Rng) -> Story:
     """Draw one phase whose iteration is about as long as an interval: intervals differ, but are one phase."""
     work = stepped(rng, 0, steps(rng, int(rng.integers(2, 5)), float(rng.uniform(0.5, 1.5))))
-    return Story((work,), (Stretch(0, float(rng.uniform(100, 250))),))
+    return Story((work,), (Episode(0, float(rng.uniform(100, 250))),))
 
 
 def interleaved_phases(rng: Rng) -> Story:
@@ -55,8 +55,8 @@ def interleaved_phases(rng: Rng) -> Story:
     parts = tuple(
         stepped(rng, i, steps(rng, int(rng.integers(2, 6)), float(rng.uniform(0.02, 0.4)))) for i in range(count)
     )
-    visits = tuple(Stretch(i, s) for _ in range(2) for i, s in enumerate(lengths(rng, count, 20, 60)))
-    return Story(parts, visits, dispersion=some_scatter(rng), stray=0.002)
+    episodes = tuple(Episode(i, s) for _ in range(2) for i, s in enumerate(lengths(rng, count, 20, 60)))
+    return Story(parts, episodes, dispersion=some_scatter(rng), stray=0.002)
 
 
 def same_leaves(rng: Rng) -> Story:
@@ -94,8 +94,8 @@ def off_cpu(rng: Rng) -> Story:
     """Draw three phases in turn, of which one mostly waits."""
     parts = list(works(rng, 3))
     parts[1] = replace(called(rng, 1), load=float(rng.uniform(0.05, 0.3)))
-    visits = tuple(Stretch(p, s) for p, s in zip((0, 1, 2) * 4, lengths(rng, 12, 6, 20), strict=True))
-    return Story(tuple(parts), visits)
+    episodes = tuple(Episode(p, s) for p, s in zip((0, 1, 2) * 4, lengths(rng, 12, 6, 20), strict=True))
+    return Story(tuple(parts), episodes)
 
 
 def waiting(rng: Rng) -> Story:
@@ -104,8 +104,8 @@ def waiting(rng: Rng) -> Story:
     truth = replace(asleep.truth, sites=(), steps=(), accepted=tuple(asleep.truth.sites[0].places))
     truth = replace(truth, accepted_steps=asleep.truth.steps)
     parts = (any_work(rng, 0), replace(asleep, truth=truth, load=0.002), any_work(rng, 2))
-    visits = tuple(Stretch(p, s) for p, s in zip((0, 1, 2) * 3, lengths(rng, 9, 8, 30), strict=True))
-    return Story(parts, visits)
+    episodes = tuple(Episode(p, s) for p, s in zip((0, 1, 2) * 3, lengths(rng, 9, 8, 30), strict=True))
+    return Story(parts, episodes)
 
 
 def background(rng: Rng) -> Story:
@@ -123,7 +123,7 @@ def noise(rng: Rng) -> Story:
     nothing = replace(work.truth, sites=(), accepted=tuple(work.truth.sites[0].places), accepted_steps=work.truth.steps)
     work = replace(work, truth=replace(nothing, steps=()), pieces=(replace(work.pieces[0], leaves=leaves),))
     scatter = float(rng.uniform(5.0, 20.0))
-    return Story((work,), (Stretch(0, float(rng.uniform(100, 300))),), dispersion=scatter, distinct=False)
+    return Story((work,), (Episode(0, float(rng.uniform(100, 300))),), dispersion=scatter, distinct=False)
 
 
 FAMILIES: dict[str, Make] = {

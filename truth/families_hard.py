@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from truth.schedules import Make, Rng, in_turn, lengths, some_scatter, works
-from truth.story import Story, Stretch, in_order
+from truth.story import Episode, Story, in_order
 from truth.truths import BODY, TrueSite
 from truth.work import Leaf, Piece, Work, called, hot_leaves, spread_leaves, step_seconds, stepped
 
@@ -48,7 +48,7 @@ def noise_walk(rng: Rng) -> Story:
     )
     work = replace(work, truth=truth, pieces=(replace(work.pieces[0], leaves=leaves),))
     return Story(
-        (work,), (Stretch(0, float(rng.uniform(150, 300))),), wander=float(rng.uniform(0.8, 1.5)), distinct=False
+        (work,), (Episode(0, float(rng.uniform(150, 300))),), wander=float(rng.uniform(0.8, 1.5)), distinct=False
     )
 
 
@@ -56,14 +56,14 @@ def with_rare_step(rng: Rng, i: int) -> Work:
     """Draw a phase of quick steps, with a rare one that takes long, like regridding."""
     work = stepped(rng, i, step_seconds(rng, int(rng.integers(2, 4)), float(rng.uniform(0.05, 0.2))))
     name = f"step{i}_rare"
-    rare = Piece(name, float(rng.uniform(0.2, 0.8)), hot_leaves(rng, name), every=int(rng.integers(20, 60)))
+    rare_step = Piece(name, float(rng.uniform(0.2, 0.8)), hot_leaves(rng, name), every=int(rng.integers(20, 60)))
     truth = replace(work.truth, sites=(*work.truth.sites, TrueSite(name, BODY)), steps=(*work.truth.steps, name))
-    return replace(work, truth=truth, pieces=(*work.pieces, rare))
+    return replace(work, truth=truth, pieces=(*work.pieces, rare_step))
 
 
 def rare_step(rng: Rng) -> Story:
     """Draw one phase with a rare step: its intervals are not a phase of their own."""
-    return Story((with_rare_step(rng, 0),), (Stretch(0, float(rng.uniform(150, 300))),), stray=0.001)
+    return Story((with_rare_step(rng, 0),), (Episode(0, float(rng.uniform(150, 300))),), stray=0.001)
 
 
 def rare_step_phases(rng: Rng) -> Story:
@@ -117,10 +117,10 @@ def recursive(rng: Rng) -> Story:
 def all_at_once(rng: Rng) -> Story:
     """Draw a run that combines all difficulties."""
     base = in_turn((0, 1, 2, 0, 3, 1), 15, 60)(rng)
-    stretches = tuple(replace(stretch, fade_s=float(rng.choice([0.0, 0.0, 3.0]))) for stretch in base.stretches[:-1])
+    episodes = tuple(replace(episode, fade_s=float(rng.choice([0.0, 0.0, 3.0]))) for episode in base.episodes[:-1])
     return replace(
         base,
-        stretches=(*stretches, base.stretches[-1]),
+        episodes=(*episodes, base.episodes[-1]),
         dispersion=1.0,
         wander=0.1,
         background=float(rng.uniform(0.02, 0.15)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from truth.families_hard import with_core
 from truth.schedules import Make, Rng, lengths, some_scatter, works
-from truth.story import Story, Stretch, in_order
+from truth.story import Episode, Story, in_order
 from truth.trees import real_steps
 from truth.truths import BODY, LOOP, TruePhase, TrueSite
 from truth.work import Piece, Work, log_uniform, step_seconds
@@ -31,10 +31,10 @@ def loop(rng: Rng, i: int, period: float | None = None, steps: int | None = None
     leaves = real_steps(rng, f"loop{i}_", count)
     seconds = step_seconds(rng, count, period)
     pieces = tuple(Piece(f"loop{i}_step{j}", s, part) for j, (s, part) in enumerate(zip(seconds, leaves, strict=True)))
-    return told(Work(TruePhase(f"phase{i}", ()), ("main", f"loop{i}"), pieces))
+    return with_truth(Work(TruePhase(f"phase{i}", ()), ("main", f"loop{i}"), pieces))
 
 
-def told(work: Work, name: str | None = None) -> Work:
+def with_truth(work: Work, name: str | None = None) -> Work:
     """Return the work with sites and steps derived from its pieces."""
     names = [str(p.function) for p in work.pieces if p.mean_seconds >= LEAST_STEP * work.period]
     small = tuple(str(p.function) for p in work.pieces if str(p.function) not in names)
@@ -55,10 +55,10 @@ def shifted(rng: Rng, work: Work, by: float, i: int) -> Work:
     new[givers] -= by * share[givers] / share[givers].sum()
     new[gains] += by
     pieces = tuple(replace(p, seconds=float(s) * work.period) for p, s in zip(work.pieces, new, strict=True))
-    return told(replace(work, pieces=pieces), f"phase{i}")
+    return with_truth(replace(work, pieces=pieces), f"phase{i}")
 
 
-def apart(one: Work, other: Work) -> float:
+def share_difference(one: Work, other: Work) -> float:
     """Return the largest difference of a step's share between two regimes of a loop."""
     shares = [np.array([piece.mean_seconds for piece in work.pieces]) / work.period for work in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max()) + 1e-9
@@ -68,7 +68,7 @@ def with_new_step(rng: Rng, work: Work, share: float, i: int) -> Work:
     """Return the same loop with an additional step, which takes `share` of its time."""
     name = f"{work.stack[-1]}_new{i}"
     piece = Piece(name, work.period * share / (1.0 - share), real_steps(rng, f"{name}_", 1)[0])
-    return told(replace(work, pieces=(*work.pieces, piece)), f"phase{i}")
+    return with_truth(replace(work, pieces=(*work.pieces, piece)), f"phase{i}")
 
 
 def regimes(low: float, high: float, **circumstances: float) -> Make:
@@ -81,22 +81,22 @@ def regimes(low: float, high: float, **circumstances: float) -> Make:
         for _ in range(TRIES):
             other = shifted(rng, parts[-1], float(rng.uniform(low, high)), len(parts))
             # Regimes that return to an earlier composition are not new ones.
-            if len(parts) < count and all(apart(other, part) >= low for part in parts):
+            if len(parts) < count and all(share_difference(other, part) >= low for part in parts):
                 parts.append(other)
         count = len(parts)
         order = [*range(count), *rng.permutation(count).tolist()][: int(rng.integers(count, 2 * count + 1))]
         order = [p for at, p in enumerate(order) if at == 0 or order[at - 1] != p]
-        return visits(rng, parts, order, 20.0, 70.0, **circumstances)
+        return phases_in_order(rng, parts, order, 20.0, 70.0, **circumstances)
 
     return make
 
 
-def visits(
+def phases_in_order(
     rng: Rng, parts: Sequence[Work], order: Sequence[int], low: float, high: float, **circumstances: float
 ) -> Story:
     """Return a story of episodes of phases in an order."""
-    stretches = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
-    story = Story(tuple(parts), stretches, dispersion=some_scatter(rng) / 2.0, stray=0.001)
+    episodes = tuple(Episode(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
+    story = Story(tuple(parts), episodes, dispersion=some_scatter(rng) / 2.0, stray=0.001)
     return replace(story, **circumstances)  # type: ignore[arg-type]
 
 
@@ -104,7 +104,7 @@ def new_steps(rng: Rng) -> Story:
     """Draw a loop that gets an additional step when a feature is switched on."""
     base = loop(rng, 0)
     parts = [base, with_new_step(rng, base, float(rng.uniform(0.15, 0.35)), 1)]
-    return visits(rng, parts, [0, 1, 0, 1][: int(rng.integers(2, 5))], 20.0, 60.0)
+    return phases_in_order(rng, parts, [0, 1, 0, 1][: int(rng.integers(2, 5))], 20.0, 60.0)
 
 
 def overlapping(rng: Rng) -> Story:
@@ -112,7 +112,7 @@ def overlapping(rng: Rng) -> Story:
     count = int(rng.integers(2, 6))
     share = float(rng.uniform(0.2, 0.8))
     parts = [with_core(loop(rng, i), share) for i in range(count)]
-    return visits(rng, parts, range(count), 15.0, 60.0)
+    return phases_in_order(rng, parts, range(count), 15.0, 60.0)
 
 
 def mixed(rng: Rng) -> Story:
@@ -120,17 +120,17 @@ def mixed(rng: Rng) -> Story:
     base = loop(rng, 0, steps=4)
     other = shifted(rng, with_new_step(rng, base, float(rng.uniform(0.2, 0.5)), 1), float(rng.uniform(0.2, 0.5)), 1)
     third = shifted(rng, with_new_step(rng, base, float(rng.uniform(0.3, 0.6)), 2), float(rng.uniform(0.2, 0.5)), 2)
-    return visits(rng, [base, other, third], [0, 1, 2, 1, 0], 15.0, 50.0)
+    return phases_in_order(rng, [base, other, third], [0, 1, 2, 1, 0], 15.0, 50.0)
 
 
 def bursts(rng: Rng) -> Story:
     """Draw a phase interrupted a few times for 3 to 7 intervals by other work, called by main."""
-    base, burst = loop(rng, 0), loop(rng, 1)
+    base, interruption = loop(rng, 0), loop(rng, 1)
     times = int(rng.integers(2, 6))
-    stretches = [Stretch(0, float(rng.uniform(25, 60)))]
+    episodes = [Episode(0, float(rng.uniform(25, 60)))]
     for _ in range(times):
-        stretches += [Stretch(1, float(rng.uniform(3.0, 7.0))), Stretch(0, float(rng.uniform(25, 60)))]
-    return Story((base, burst), tuple(stretches), dispersion=some_scatter(rng) / 2.0, stray=0.001)
+        episodes += [Episode(1, float(rng.uniform(3.0, 7.0))), Episode(0, float(rng.uniform(25, 60)))]
+    return Story((base, interruption), tuple(episodes), dispersion=some_scatter(rng) / 2.0, stray=0.001)
 
 
 def warm_up(rng: Rng) -> Story:
@@ -138,8 +138,8 @@ def warm_up(rng: Rng) -> Story:
     base = loop(rng, 0)
     cold = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     ramp = float(rng.uniform(8, 25))
-    stretches = (Stretch(1, ramp, ramp), Stretch(0, float(rng.uniform(120, 250))))
-    return Story((base, cold), stretches, dispersion=some_scatter(rng) / 2.0, part_of=(0, -1))
+    episodes = (Episode(1, ramp, ramp), Episode(0, float(rng.uniform(120, 250))))
+    return Story((base, cold), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, -1))
 
 
 def wave(rng: Rng) -> Story:
@@ -147,8 +147,8 @@ def wave(rng: Rng) -> Story:
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.1, 0.3)), 1)
     half = float(rng.uniform(8, 30))
-    stretches = tuple(Stretch(j % 2, half, half) for j in range(int(np.ceil(240 / half))))
-    return Story((base, other), stretches, dispersion=some_scatter(rng) / 2.0, part_of=(0, 0))
+    episodes = tuple(Episode(j % 2, half, half) for j in range(int(np.ceil(240 / half))))
+    return Story((base, other), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, 0))
 
 
 def drifting_loop(rng: Rng) -> Story:
@@ -156,13 +156,13 @@ def drifting_loop(rng: Rng) -> Story:
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     total = float(rng.uniform(150, 300))
-    return Story((base, other), (Stretch(0, total, total), Stretch(1, 1.0)), part_of=(0, 0))
+    return Story((base, other), (Episode(0, total, total), Episode(1, 1.0)), part_of=(0, 0))
 
 
 def slow_iterations(rng: Rng) -> Story:
     """Draw one loop whose iterations last 0.5 to 10 intervals: the alternating functions below it are steps."""
     base = loop(rng, 0, period=log_uniform(rng, 0.5, 10.0), steps=int(rng.integers(2, 6)))
-    return Story((replace(base, jitter=float(rng.uniform(0.02, 0.2))),), (Stretch(0, float(rng.uniform(150, 300))),))
+    return Story((replace(base, jitter=float(rng.uniform(0.02, 0.2))),), (Episode(0, float(rng.uniform(150, 300))),))
 
 
 def slow_iterations_phases(rng: Rng) -> Story:
@@ -187,23 +187,23 @@ def checkpoints(rng: Rng) -> Story:
     base = loop(rng, 0)
     name = "loop0_write"
     every = max(2, round(float(rng.uniform(15, 50)) / base.period))
-    rare = Piece(name, float(rng.uniform(0.8, 2.5)), real_steps(rng, f"{name}_", 1)[0], every=every)
-    work = told(replace(base, pieces=(*base.pieces, rare)))
+    rare_step = Piece(name, float(rng.uniform(0.8, 2.5)), real_steps(rng, f"{name}_", 1)[0], every=every)
+    work = with_truth(replace(base, pieces=(*base.pieces, rare_step)))
     truth = replace(work.truth, accepted=(*work.truth.accepted, (name, BODY)), accepted_steps=(name,))
-    return Story((replace(work, truth=truth),), (Stretch(0, float(rng.uniform(180, 300))),), stray=0.001)
+    return Story((replace(work, truth=truth),), (Episode(0, float(rng.uniform(180, 300))),), stray=0.001)
 
 
 def contended(rng: Rng) -> Story:
     """Draw phases of a program that gets only a share of its processor, more in some segments than in others."""
     parts = [replace(loop(rng, i), load=float(rng.uniform(0.3, 1.0))) for i in range(3)]
-    return visits(rng, parts, [0, 1, 2, 0, 1], 15.0, 50.0, interval_jitter=0.05)
+    return phases_in_order(rng, parts, [0, 1, 2, 0, 1], 15.0, 50.0, interval_jitter=0.05)
 
 
 def nothing_changes(rng: Rng) -> Story:
     """Draw one loop that scatters more than sampling noise, and never changes."""
     return Story(
         (replace(loop(rng, 0), jitter=float(rng.uniform(0.1, 0.4))),),
-        (Stretch(0, float(rng.uniform(100, 400))),),
+        (Episode(0, float(rng.uniform(100, 400))),),
         dispersion=float(rng.choice([0.0, 1.0, 3.0, 6.0])),
     )
 

@@ -53,10 +53,10 @@ def _real(outcomes: Sequence[Outcome], cases: bool) -> list[str]:
         "",
     ]
     for split in SPLITS:
-        chosen = [outcome for outcome in outcomes if outcome.split == split]
-        if chosen:
+        selected = [outcome for outcome in outcomes if outcome.split == split]
+        if selected:
             name = "held out" if split == HELD else split
-            lines += [f"### Real programs: {name}", "", *by_method(chosen, (*PHASES[:2], *SITES)), ""]
+            lines += [f"### Real programs: {name}", "", *by_method(selected, (*PHASES[:2], *SITES)), ""]
     tune = [outcome for outcome in outcomes if outcome.split == TUNE]
     return (
         [*lines, "### Real programs: one by one, tune only", "", *by_run(tune, TOOL), ""] if tune and cases else lines
@@ -69,11 +69,11 @@ def _part(title: str, outcomes: Sequence[Outcome], about: str, cases: bool) -> l
         return []
     lines = [f"## {title}", "", about, ""]
     for split in SPLITS:
-        chosen = [outcome for outcome in outcomes if outcome.split == split]
-        if chosen:
+        selected = [outcome for outcome in outcomes if outcome.split == split]
+        if selected:
             name = "held out" if split == HELD else split
-            tool = [outcome for outcome in chosen if outcome.method in TOOL]
-            lines += [f"### {title}: {name}", "", *by_method(chosen, PHASES), "", *by_method(tool, SITES), ""]
+            tool = [outcome for outcome in selected if outcome.method in TOOL]
+            lines += [f"### {title}: {name}", "", *by_method(selected, PHASES), "", *by_method(tool, SITES), ""]
     tune = [outcome for outcome in outcomes if outcome.split == TUNE]
     if tune and cases:
         lines += [f"### {title}: one by one, tune only", "", *by_family(tune, TOOL), ""]

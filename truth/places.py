@@ -12,9 +12,9 @@ REAL = HERE / "real"
 
 def _scratch(default: str) -> Path:
     """Return $INCPROF_SCRATCH, else a folder of that name in the user's cache."""
-    given = os.environ.get("INCPROF_SCRATCH")
-    if given:
-        return Path(given)
+    directory = os.environ.get("INCPROF_SCRATCH")
+    if directory:
+        return Path(directory)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / default
 
 

@@ -26,7 +26,7 @@ WIDEST = 0.5
 
 
 @dataclass(frozen=True)
-class _Visit:
+class _Layout:
     """The layout of one episode of a phase.
 
     Attributes:
@@ -45,8 +45,8 @@ def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
     ticks = ticks[ticks < edges[-1]]
     chance = phase_shares(story, ticks)
     phase = (rng.random(len(ticks))[:, None] > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
-    stretch = np.minimum(np.searchsorted(story.ends, ticks, side="right"), len(story.stretches) - 1)
-    piece = _pieces(story, ticks, phase, stretch, out, rng)
+    episode = np.minimum(np.searchsorted(story.ends, ticks, side="right"), len(story.episodes) - 1)
+    piece = _pieces(story, ticks, phase, episode, out, rng)
     load = np.array([work.load for work in story.works])
     on_cpu = rng.random(len(ticks)) < load[phase]
     kind = rng.random(len(ticks))
@@ -54,10 +54,10 @@ def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
     back = on_cpu & ~stray & (kind < story.stray + story.background)
     out.ticks(("main",), ticks[stray])
     for p, work in enumerate(story.works):
-        mine = phase == p
-        out.ticks((*work.stack, BACKGROUND), ticks[back & mine])
+        in_phase = phase == p
+        out.ticks((*work.stack, BACKGROUND), ticks[back & in_phase])
         for j, part in enumerate(work.pieces):
-            _leaves(story, work, part, ticks[on_cpu & ~stray & ~back & mine & (piece == j)], out, rng)
+            _leaves(story, work, part, ticks[on_cpu & ~stray & ~back & in_phase & (piece == j)], out, rng)
     if story.background:
         out.calls(story.works[0].stack[0], BACKGROUND, rng.poisson(BACKGROUND_HZ * np.diff(edges)))
     _entries(story, out)
@@ -65,27 +65,27 @@ def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
 
 
 def _pieces(
-    story: Story, ticks: FloatArray, phase: IntArray, stretch: IntArray, out: Recorder, rng: np.random.Generator
+    story: Story, ticks: FloatArray, phase: IntArray, episode: IntArray, out: Recorder, rng: np.random.Generator
 ) -> IntArray:
     """Lay out every episode, count its calls, and return the piece of its phase at each tick, shape (ticks,)."""
-    found = np.zeros(len(ticks), dtype=np.int64)
-    for s, part in enumerate(story.stretches):
+    pieces = np.zeros(len(ticks), dtype=np.int64)
+    for s, part in enumerate(story.episodes):
         work = story.works[part.phase]
         end = float(story.ends[s])
-        visit = _lay_out(story, work, end - part.seconds, end, rng)
-        inside = stretch == s
+        layout = _lay_out(story, work, end - part.seconds, end, rng)
+        inside = episode == s
         own = inside & (phase == part.phase)
-        place = np.maximum(np.searchsorted(visit.begin, ticks[own], side="right") - 1, 0)
-        found[own] = visit.piece[place]
-        stays = phase_shares(story, visit.begin)[:, part.phase]
-        kept = rng.random(len(visit.begin)) < stays
+        place = np.maximum(np.searchsorted(layout.begin, ticks[own], side="right") - 1, 0)
+        pieces[own] = layout.piece[place]
+        stays = phase_shares(story, layout.begin)[:, part.phase]
+        kept = rng.random(len(layout.begin)) < stays
         for j, piece in enumerate(work.pieces):
-            executions = out.per_interval(visit.begin[kept & (visit.piece == j)])
+            executions = out.per_interval(layout.begin[kept & (layout.piece == j)])
             _calls(work, piece, executions, out, rng)
         early = inside & (phase != part.phase)
         if early.any():
-            found[early] = _early(story, story.works[int(phase[early][0])], ticks[early], out, rng)
-    return found
+            pieces[early] = _early(story, story.works[int(phase[early][0])], ticks[early], out, rng)
+    return pieces
 
 
 def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
@@ -97,7 +97,7 @@ def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.r
     return rng.choice(len(chance), size=len(ticks), p=chance).astype(np.int64)
 
 
-def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Visit:
+def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Layout:
     """Draw the starts of the pieces of one episode."""
     seconds = np.array([piece.seconds for piece in work.pieces])
     rounds = int(np.ceil((end - begin) / work.period * 1.2)) + 8
@@ -111,11 +111,11 @@ def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.
     if story.wander:
         durations = durations * _wander(rng, story.wander, (int(slot[-1]) + 1, len(seconds)))[slot]
     every = np.array([piece.every for piece in work.pieces])
-    comes = np.arange(rounds)[:, None] % every == every - 1
-    durations = np.where(comes, durations, 0.0)
+    executes = np.arange(rounds)[:, None] % every == every - 1
+    durations = np.where(executes, durations, 0.0)
     starts = begin + np.concatenate([[0.0], np.cumsum(durations.ravel())[:-1]])
-    use = (starts < end) & comes.ravel()
-    return _Visit(starts[use], np.tile(np.arange(len(seconds)), rounds)[use])
+    use = (starts < end) & executes.ravel()
+    return _Layout(starts[use], np.tile(np.arange(len(seconds)), rounds)[use])
 
 
 def _around_one(rng: np.random.Generator, spread: FloatArray, shape: tuple[int, ...]) -> FloatArray:
@@ -179,14 +179,14 @@ def _entries(story: Story, out: Recorder) -> None:
     """Count the calls that begin each episode: the functions of its stack that were not running already."""
     before: tuple[str, ...] = ()
     begin = 0.0
-    for s, stretch in enumerate(story.stretches):
-        stack = story.works[stretch.phase].stack
+    for s, episode in enumerate(story.episodes):
+        stack = story.works[episode.phase].stack
         shared = 0
         while shared < min(len(stack), len(before)) and stack[shared] == before[shared]:
             shared += 1
-        fade = story.stretches[s - 1].fade_s if s else 0.0
+        fade = story.episodes[s - 1].fade_s if s else 0.0
         once = out.per_interval(np.array([max(begin - fade, 0.0)]))
         for depth in range(shared, len(stack)):
             out.calls(stack[depth - 1] if depth else None, stack[depth], once)
         before = stack
-        begin += stretch.seconds
+        begin += episode.seconds

@@ -40,8 +40,8 @@ class Recorder:
 
     def per_interval(self, times: FloatArray) -> IntArray:
         """Count times per interval, shape (n,); times after the last boundary are ignored."""
-        seen = times[times < self.edges[-1]]
-        return np.bincount(self.interval_of(seen), minlength=self.n).astype(np.int64)
+        recorded = times[times < self.edges[-1]]
+        return np.bincount(self.interval_of(recorded), minlength=self.n).astype(np.int64)
 
     def ticks(self, path: Path, times: FloatArray) -> None:
         """Record samples of a call path, outermost function first."""
@@ -51,8 +51,8 @@ class Recorder:
     def calls(self, caller: str | None, callee: str, counts: IntArray) -> None:
         """Record calls per interval (n,)."""
         key = (caller, callee)
-        known = self._calls.get(key)
-        self._calls[key] = counts.astype(np.int64) if known is None else known + counts
+        earlier = self._calls.get(key)
+        self._calls[key] = counts.astype(np.int64) if earlier is None else earlier + counts
 
     def profile(
         self, interval_s: float, rate_hz: float, lost: IntArray, empty: IntArray, rng: np.random.Generator
@@ -67,14 +67,14 @@ class Recorder:
         index = {name: i for i, name in enumerate(names)}
         keep = np.ones(self.n, dtype=np.bool_)
         keep[lost] = False
-        silent = ~keep
-        silent[empty] = True
+        without_samples = ~keep
+        without_samples[empty] = True
         new = np.cumsum(keep) - 1
-        paths, samples, row, leaf = self._samples(index, silent)
+        paths, samples, row, leaf = self._samples(index, without_samples)
         n, f = int(keep.sum()), len(names)
         own = csr_array((np.full(len(row), 1.0 / rate_hz), (new[row], leaf)), shape=(n, f))
         own.sum_duplicates()
-        arcs, calls = self._arcs(index, silent, new, (n, f))
+        arcs, calls = self._arcs(index, without_samples, new, (n, f))
         width = np.diff(self.edges)[keep]
         count = np.bincount(new[row], minlength=n).astype(np.int64)
         zero, none = np.zeros(n), np.zeros(n, dtype=np.int64)
@@ -93,7 +93,7 @@ class Recorder:
         )
 
     def _samples(
-        self, index: dict[str, int], silent: np.ndarray[tuple[int], np.dtype[np.bool_]]
+        self, index: dict[str, int], without_samples: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> tuple[PathTree, Samples, IntArray, IntArray]:
         """Return the trie, the samples in time order, and the interval and function of each."""
         nodes: dict[Path, int] = {(): 0}
@@ -114,8 +114,8 @@ class Recorder:
         order = np.argsort(time, kind="stable")
         time, node = time[order], node[order]
         row = self.interval_of(time)
-        heard = ~silent[row]
-        time, node, row = time[heard], node[heard], row[heard]
+        with_samples = ~without_samples[row]
+        time, node, row = time[with_samples], node[with_samples], row[with_samples]
         zero = np.zeros(len(time), dtype=np.int64)
         tree = PathTree(np.array(parents), np.array(functions), np.array(addresses))
         samples = Samples(time, zero, node, zero + OWN, zero + 1, zero - 1)
@@ -124,16 +124,18 @@ class Recorder:
     def _arcs(
         self,
         index: dict[str, int],
-        silent: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        without_samples: np.ndarray[tuple[int], np.dtype[np.bool_]],
         new: IntArray,
         shape: tuple[int, int],
     ) -> tuple[Arcs, csr_array]:
         """Return the calls as a table of arcs, and per function."""
         rows = []
         for (caller, callee), counts in self._calls.items():
-            at = np.flatnonzero((counts > 0) & ~silent)
-            who = -1 if caller is None else index[caller]
-            rows.append(np.stack([new[at], np.full(len(at), who), np.full(len(at), index[callee]), counts[at]]))
+            at = np.flatnonzero((counts > 0) & ~without_samples)
+            caller_index = -1 if caller is None else index[caller]
+            rows.append(
+                np.stack([new[at], np.full(len(at), caller_index), np.full(len(at), index[callee]), counts[at]])
+            )
         table = np.concatenate([np.zeros((4, 0), dtype=np.int64), *rows], axis=1)
         table = table[:, np.lexsort((table[2], table[1], table[0]))]
         calls = csr_array((table[3], (table[0], table[2])), shape=shape)

@@ -83,13 +83,13 @@ def recorded(program: Program, *, pg: bool = True) -> tuple[IntervalProfile, Int
         NotRecorded: its compiler or launcher is missing, or it failed.
     """
     folder = folder_of(program, pg=pg)
-    made_of = folder / "made-of"
-    if not made_of.exists() or made_of.read_text() != _fingerprint(program):
+    fingerprint = folder / "made-of"
+    if not fingerprint.exists() or fingerprint.read_text() != _fingerprint(program):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         binary = _build(program, folder, pg)
         _record(program, binary, folder)
-        made_of.write_text(_fingerprint(program))
+        fingerprint.write_text(_fingerprint(program))
     profile = read_profile(open_run(folder / "run"), libs="named", inlined=True)
     return profile, label(profile, log_of(program, pg=pg), [phase.name for phase in program.truth.phases])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from truth.story import Story, Stretch, in_order
+from truth.story import Episode, Story, in_order
 from truth.work import Work, any_work
 
 Rng = np.random.Generator
@@ -53,9 +53,9 @@ def in_turn(order: Sequence[int], low: float, high: float, **circumstances: floa
     """Return a family of episodes of phases in a given order, each with a duration of its own."""
 
     def make(rng: Rng) -> Story:
-        visits = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
+        episodes = tuple(Episode(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
         scatter = some_scatter(rng)
-        story = Story(works(rng, max(order) + 1), visits, dispersion=scatter)
+        story = Story(works(rng, max(order) + 1), episodes, dispersion=scatter)
         return replace(story, **circumstances)  # type: ignore[arg-type]
 
     return make

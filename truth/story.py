@@ -17,7 +17,7 @@ GRID = 100
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Episode:
     """An episode of a phase (index of the story's works), which fades into the next in its last `fade_s` seconds."""
 
     phase: int
@@ -31,7 +31,7 @@ class Story:
 
     Attributes:
         works: the kinds of work.
-        stretches: the episodes, in order.
+        episodes: the episodes, in order.
         interval_s: length of an interval, seconds.
         rate_hz: sampling rate.
         dispersion: 0 for pure sampling noise; d adds scatter of the shares with variance d * p(1-p)/N per interval.
@@ -46,7 +46,7 @@ class Story:
     """
 
     works: tuple[Work, ...]
-    stretches: tuple[Stretch, ...]
+    episodes: tuple[Episode, ...]
     interval_s: float = 1.0
     rate_hz: float = 100.0
     dispersion: float = 0.0
@@ -61,15 +61,15 @@ class Story:
 
     @property
     def ends(self) -> FloatArray:
-        """Return the end of each episode, shape (stretches,), seconds."""
-        ends: FloatArray = np.cumsum(np.array([stretch.seconds for stretch in self.stretches], dtype=np.float64))
+        """Return the end of each episode, shape (episodes,), seconds."""
+        ends: FloatArray = np.cumsum(np.array([episode.seconds for episode in self.episodes], dtype=np.float64))
         return ends
 
     @property
     def truth(self) -> Truth:
         """Return the truth about the phases; for a run without phases, one phase and none are both right."""
         of = self.part_of or tuple(range(len(self.works)))
-        used = sorted({of[stretch.phase] for stretch in self.stretches} - {-1})
+        used = sorted({of[episode.phase] for episode in self.episodes} - {-1})
         phases = tuple(self.works[i].truth for i in used)
         return Truth(phases, (len(phases),) if self.distinct else (0, 1), self.distinct)
 
@@ -78,9 +78,9 @@ def phase_shares(story: Story, times: FloatArray) -> FloatArray:
     """Return the probability of each phase at some times, shape (len(times), phases): 0 or 1 except in fades."""
     ends = story.ends
     which = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
-    own = np.array([stretch.phase for stretch in story.stretches])
+    own = np.array([episode.phase for episode in story.episodes])
     following = np.append(own[1:], own[-1])
-    fade = np.array([stretch.fade_s for stretch in story.stretches])
+    fade = np.array([episode.fade_s for episode in story.episodes])
     left = ends[which] - times
     inside = (fade[which] > 0) & (left < fade[which])
     turned = np.where(inside, 1.0 - left / np.where(fade[which] > 0, fade[which], 1.0), 0.0).clip(0.0, 1.0)
@@ -130,6 +130,6 @@ def edges_of(story: Story, rng: np.random.Generator) -> FloatArray:
     return edges
 
 
-def in_order(lengths: Sequence[float], fade_s: float = 0.0) -> tuple[Stretch, ...]:
+def in_order(lengths: Sequence[float], fade_s: float = 0.0) -> tuple[Episode, ...]:
     """Return one episode of each phase, in order."""
-    return tuple(Stretch(i, float(seconds), fade_s) for i, seconds in enumerate(lengths))
+    return tuple(Episode(i, float(seconds), fade_s) for i, seconds in enumerate(lengths))

@@ -73,7 +73,7 @@ def summarise(outcomes: Sequence[Outcome]) -> Summary:
     """Combine outcomes of one method."""
     labels = [outcome.labels for outcome in outcomes if outcome.labels is not None]
     hops = [hop for outcome in outcomes for hop in outcome.sites.hops]
-    known = [hop for hop in hops if hop is not None]
+    reachable = [hop for hop in hops if hop is not None]
     return Summary(
         runs=len(outcomes),
         k_right=_mean(outcome.k_right for outcome in outcomes) or 0.0,
@@ -91,7 +91,7 @@ def summarise(outcomes: Sequence[Outcome]) -> Summary:
         functions=reduce(add, (outcome.sites.functions for outcome in outcomes), NOTHING),
         places=reduce(add, (outcome.sites.places for outcome in outcomes), NOTHING),
         near=sum(outcome.sites.near for outcome in outcomes) / len(hops) if hops else None,
-        hops=sum(known) / len(known) if known else None,
+        hops=sum(reachable) / len(reachable) if reachable else None,
         steps=reduce(add, (outcome.steps for outcome in outcomes), NOTHING),
         periods=reduce(add, (outcome.periods for outcome in outcomes), NOTHING),
     )

@@ -88,8 +88,8 @@ def by_family(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
     for family in _in_order(outcome.family for outcome in outcomes):
         cells = [family, f"{np.median([o.ticks for o in outcomes if o.family == family]):.0f}"]
         for method in methods:
-            chosen = [o for o in outcomes if o.family == family and o.method == method]
-            cells += [show(summarise(chosen)) for _, show in FAMILY] if chosen else ["-"] * len(FAMILY)
+            selected = [o for o in outcomes if o.family == family and o.method == method]
+            cells += [show(summarise(selected)) for _, show in FAMILY] if selected else ["-"] * len(FAMILY)
         rows.append(cells)
     heads = [f"{method}: {name}" if i == 0 else name for method in methods for i, (name, _) in enumerate(FAMILY)]
     return table(["", "samples per interval", *heads], rows)
@@ -99,11 +99,16 @@ def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
     """Return a table of runs whose labels are unknown: the number of phases, and the sites."""
     rows = []
     for run in _in_order(outcome.run for outcome in outcomes):
-        chosen = [o for o in outcomes if o.run == run and o.method in methods]
-        cells = [run, expected_k(chosen[0].truth)]
-        for outcome in chosen:
-            near = outcome.sites.near_recall
-            cells += [str(outcome.k), number(outcome.sites.functions.f1), number(outcome.sites.places.f1), number(near)]
+        selected = [o for o in outcomes if o.run == run and o.method in methods]
+        cells = [run, expected_k(selected[0].truth)]
+        for outcome in selected:
+            near_recall = outcome.sites.near_recall
+            cells += [
+                str(outcome.k),
+                number(outcome.sites.functions.f1),
+                number(outcome.sites.places.f1),
+                number(near_recall),
+            ]
         rows.append(cells)
     heads = [f"{method}: {name}" for method in methods for name in ("k", "site F1", "with kind", "within one call")]
     return table(["", "k expected", *heads], rows)

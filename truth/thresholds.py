@@ -46,33 +46,33 @@ def score(settings: tuple[str, ...]) -> dict[str, dict[str, float]]:
     return {"generated": _sums(generated), "programs": _sums(programs)}
 
 
-def _sums(found: list[Outcome]) -> dict[str, float]:
+def _sums(outcomes: list[Outcome]) -> dict[str, float]:
     """Sum up outcomes."""
     none = Matches(0, 0, 0, 0)
     return {
-        "runs": len(found),
-        "right": sum(one.k_right for one in found),
-        "sites": round(sum((one.sites.functions for one in found), none).f1, 4),
-        "steps": round(sum((one.steps for one in found), none).f1, 4),
+        "runs": len(outcomes),
+        "right": sum(one.k_right for one in outcomes),
+        "sites": round(sum((one.sites.functions for one in outcomes), none).f1, 4),
+        "steps": round(sum((one.steps for one in outcomes), none).f1, 4),
     }
 
 
 def measure() -> Measured:
     """Score the method as it is, under "", and without each of the optional thresholds."""
-    asked = [""] + [f"{room}.{t.name}={t.without!r}" for room, t in OPTIONS.listed() if t.without is not None]
+    settings = [""] + [f"{room}.{t.name}={t.without!r}" for room, t in OPTIONS.listed() if t.without is not None]
     out = {}
     with ProcessPoolExecutor() as pool:
-        for setting, found in zip(asked, pool.map(score, [(one,) if one else () for one in asked]), strict=True):
-            print(f"{setting or 'as it is'}: {found}", file=sys.stderr, flush=True)
-            out[setting.partition("=")[0]] = found
+        for setting, sums in zip(settings, pool.map(score, [(one,) if one else () for one in settings]), strict=True):
+            print(f"{setting or 'as it is'}: {sums}", file=sys.stderr, flush=True)
+            out[setting.partition("=")[0]] = sums
     return out
 
 
 def page(measured: Measured) -> str:
     """Return docs/reference/thresholds.md."""
     usual = measured[""]
-    told = {f"{part}_{key}": n for part, scores in usual.items() for key, n in scores.items()}
-    lines = [(HERE / "thresholds.md").read_text().format(**told)]
+    values = {f"{part}_{key}": n for part, scores in usual.items() for key, n in scores.items()}
+    lines = [(HERE / "thresholds.md").read_text().format(**values)]
     for room, title in ROOMS.items():
         lines += ["", f"## {title}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
         for one in (one for of, one in OPTIONS.listed() if of == room):
@@ -84,15 +84,15 @@ def page(measured: Measured) -> str:
 
 def _lost(without: Scores, usual: Scores) -> str:
     """Return the change without a threshold, in each part."""
-    said = []
+    parts = []
     for part, scores in without.items():
         changes = [
             f"{key} {scores[key] - usual[part][key]:+{'g' if key == 'right' else '.3f'}}"
             for key in ("right", "sites", "steps")
             if scores[key] != usual[part][key]
         ]
-        said += [f"{part}: {', '.join(changes)}"] if changes else []
-    return "; ".join(said) or "nothing"
+        parts += [f"{part}: {', '.join(changes)}"] if changes else []
+    return "; ".join(parts) or "nothing"
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from incprof.model import FloatArray, IntArray, IntervalProfile, pooled
 from truth.play import play
 from truth.schedules import Rng
 from truth.split import HELD, SPLITS, half_of, seed_of
-from truth.story import Story, Stretch, edges_of
+from truth.story import Episode, Story, edges_of
 from truth.work import Work, called, lasting, log_uniform, step_seconds, stepped
 
 FAMILY, NUMBER = "timescales", 60
@@ -64,12 +64,12 @@ def draw(rng: Rng) -> Story:
     before, after = (
         [log_uniform(rng, 0.003, 0.2) for _ in range(int(rng.integers(low, high)))] for low, high in ((1, 5), (0, 3))
     )
-    rest = max(1.0 - sum(before) - sum(after), 0.3)
+    middle = max(1.0 - sum(before) - sum(after), 0.3)
     cut = float(rng.uniform(0.3, 0.7))
-    main = [rest] if rng.random() < 0.6 else [cut * rest, (1.0 - cut) * rest]
-    shares = np.array([*before, *main, *after]) / (sum(before) + rest + sum(after))
+    main = [middle] if rng.random() < 0.6 else [cut * middle, (1.0 - cut) * middle]
+    shares = np.array([*before, *main, *after]) / (sum(before) + middle + sum(after))
     works = tuple(_work(rng, i, float(share) * seconds) for i, share in enumerate(shares))
-    parts = tuple(Stretch(i, float(share) * seconds) for i, share in enumerate(shares))
+    parts = tuple(Episode(i, float(share) * seconds) for i, share in enumerate(shares))
     return Story(works, parts, interval_s=INTERVALS[0], rate_hz=float(rng.choice([100.0, 250.0])))
 
 
@@ -105,7 +105,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 def _of_run(run: int, split: str, story: Story, profile: IntervalProfile) -> Iterator[Answer]:
     time_s = profile.samples.time_s
-    true = np.minimum(np.searchsorted(story.ends, time_s, side="right"), len(story.stretches) - 1)
+    true = np.minimum(np.searchsorted(story.ends, time_s, side="right"), len(story.episodes) - 1)
     first: tuple[IntArray, frozenset[tuple[int, str]]] | None = None
     for interval_s in INTERVALS:
         whole = pooled(profile, round(interval_s / INTERVALS[0]))
@@ -133,7 +133,7 @@ def _at(result: PhaseResult, time_s: FloatArray) -> IntArray:
 
 
 def _shares(story: Story) -> FloatArray:
-    seconds = np.array([part.seconds for part in story.stretches])
+    seconds = np.array([part.seconds for part in story.episodes])
     shares: FloatArray = seconds / seconds.sum()
     return shares
 
@@ -147,12 +147,14 @@ def _small(story: Story, result: PhaseResult) -> tuple[int, int]:
     """Return how many boundaries of small parts are found, and how many there are."""
     share, ends = _shares(story), story.ends
     small = np.flatnonzero((share >= SMALL[0]) & (share < SMALL[1]))
-    wanted = np.unique(np.concatenate([small - 1, small]))
-    wanted = wanted[(wanted >= 0) & (wanted < len(ends) - 1)]
-    found = result.end_s[:-1][np.diff(result.labels) != 0]
-    near = max(NEAR_S, NEAR_SAMPLES / story.rate_hz)
-    hits = sum(bool(len(found)) and float(np.abs(found - ends[at]).min()) <= near for at in wanted.tolist())
-    return hits, len(wanted)
+    true_changes = np.unique(np.concatenate([small - 1, small]))
+    true_changes = true_changes[(true_changes >= 0) & (true_changes < len(ends) - 1)]
+    changes = result.end_s[:-1][np.diff(result.labels) != 0]
+    tolerance_s = max(NEAR_S, NEAR_SAMPLES / story.rate_hz)
+    hits = sum(
+        bool(len(changes)) and float(np.abs(changes - ends[at]).min()) <= tolerance_s for at in true_changes.tolist()
+    )
+    return hits, len(true_changes)
 
 
 def section(runs: Sequence[Sequence[Answer]]) -> list[str]:
@@ -179,7 +181,7 @@ def section(runs: Sequence[Sequence[Answer]]) -> list[str]:
 
 
 def _row(answers: Sequence[Answer]) -> str:
-    hits, wanted = (sum(answer.small[at] for answer in answers) for at in range(2))
+    hits, total = (sum(answer.small[at] for answer in answers) for at in range(2))
     truth, same = ([getattr(answer, name) for answer in answers] for name in ("truth", "same"))
     cells = [
         f"{answers[0].interval_s:g} s",
@@ -187,7 +189,7 @@ def _row(answers: Sequence[Answer]) -> str:
         f"{np.mean([answer.k_right for answer in answers]):.0%}",
         f"{np.mean(truth):.3f}",
         f"{min(truth):.2f}",
-        f"{hits} of {wanted}",
+        f"{hits} of {total}",
         f"{np.mean(same):.3f}",
         f"{min(same):.2f}",
         f"{np.mean([answer.same_sites for answer in answers]):.0%}",

@@ -21,7 +21,7 @@ from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 IN_ALL, FEWEST, MOST = 160_000, 4, 12
 
 
-def drawn_again(
+def resampled_labels(
     labels: IntArray, segment: IntArray, find: Callable[[IntArray], IntArray], random_state: int, row: int
 ) -> IntArray:
     """Resample the run and find the phases of each resampled run, (r, m).
@@ -86,8 +86,8 @@ def _recovered(resampled: IntArray, labels: IntArray, k: int, *, whole: bool) ->
     """Return which samples are in a group whose majority is of their own phase, (m,)."""
     table = np.zeros((int(resampled.max(initial=-1)) + 2, k))
     np.add.at(table, (resampled, labels), 1.0)
-    same: BoolArray = (resampled >= 0) & (np.argmax(table, axis=1)[resampled] == labels)
-    return same & (np.argmax(table, axis=0)[labels] == resampled) if whole else same
+    is_recovered: BoolArray = (resampled >= 0) & (np.argmax(table, axis=1)[resampled] == labels)
+    return is_recovered & (np.argmax(table, axis=0)[labels] == resampled) if whole else is_recovered
 
 
 # Size of a resampled run: intervals for the paper's method, whose k-means is slow; samples for the other method.
@@ -130,7 +130,7 @@ def with_confidence(
         labels, row = result.labels[at], BLOCK
         segment = np.cumsum(np.diff(labels, prepend=labels[:1]) != 0)
         find = _by_samples(sequence, result)
-    drawn = drawn_again(labels, segment, find, random_state, row)
+    drawn = resampled_labels(labels, segment, find, random_state, row)
     sure = np.zeros(max(result.k, 1))
     present = np.unique(labels[labels >= 0])
     sure[present] = recovery_rates(labels, drawn, whole=result.rule != "level")[present] if len(present) else 0.0

@@ -121,7 +121,7 @@ def find_phases(
         features=len(features.columns),
         scatter=clustering.scatter,
         warnings=tuple(warnings_of(profile, k, len(phases), clustering.labels, options, by_samples=by_samples)),
-        few=_are_few(profile, options, by_samples=by_samples),
+        few=_is_too_short(profile, options, by_samples=by_samples),
         options=options,
         borders=clustering.borders,
         levels=clustering.levels,
@@ -132,7 +132,7 @@ def find_phases(
     )
 
 
-def _are_few(profile: IntervalProfile, options: Options, *, by_samples: bool) -> bool:
+def _is_too_short(profile: IntervalProfile, options: Options, *, by_samples: bool) -> bool:
     """Return whether a run is too short to show more than one phase."""
     if by_samples:
         return float(profile.self_s.sum()) * profile.metadata.rate_hz < ENOUGH * options.phases.samples

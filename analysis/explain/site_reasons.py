@@ -58,7 +58,7 @@ class _Explainer:
         profile, times, chains = self._chooser.profile, self._times, choice.chains
         share = float(self._shares.share[phase.id, chains].sum())
         members = np.flatnonzero(self._labels == phase.id)
-        called = _some(csr_array(profile.calls)[members], [site.index])
+        called = _rows_with_any(csr_array(profile.calls)[members], [site.index])
         of_all = self._shares.share[:, chains].sum()
         calls = float(times.calls[chains].sum())
         return SiteEvidence(
@@ -70,7 +70,7 @@ class _Explainer:
             at_least=at_least(share, float(self._shares.inclusive[phase.id, 0])),
             specific=share / float(of_all) if of_all > 0 else 0.0,
             intervals=len(members),
-            present=int((called | _some(times.inclusive[members], chains)).sum()),
+            present=int((called | _rows_with_any(times.inclusive[members], chains)).sum()),
             called=int(called.sum()),
             calls=calls,
             counted=bool(csr_array(profile.calls)[:, [site.index]].sum() > 0),
@@ -148,7 +148,7 @@ class _Explainer:
         return None
 
 
-def _some(matrix: csr_array, columns: Sequence[int] | IntArray) -> np.ndarray:
+def _rows_with_any(matrix: csr_array, columns: Sequence[int] | IntArray) -> np.ndarray:
     """Return which rows of a sparse matrix have a nonzero sum in some columns, (rows,)."""
     return np.asarray(matrix[:, list(columns)].sum(axis=1)).ravel() > 0
 

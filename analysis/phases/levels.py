@@ -156,13 +156,13 @@ def _is_split(node: Node, sequence: Sequence, options: PhaseOptions) -> bool:
             return _is_split(large[0], sequence, options)
         # A part that is nearly the whole run is not a stage of it.
         more = [child for child in node.children if len(child.samples) >= options.least * n]
-        large = more if _are_apart(more, sequence) else large
+        large = more if _differ(more, sequence) else large
     is_driven = bool(node.shared) and node.shared[-1] not in sequence.begins
     is_most = sum(len(child.samples) for child in large) >= COVERED * len(node.samples)
-    return len(large) > 1 and is_most and (not is_driven or _are_apart(large, sequence))
+    return len(large) > 1 and is_most and (not is_driven or _differ(large, sequence))
 
 
-def _are_apart(nodes: list[Node], sequence: Sequence) -> bool:
+def _differ(nodes: list[Node], sequence: Sequence) -> bool:
     """Return whether two of some nodes have most of their time in different functions."""
     kinds, kind = np.unique(sequence.innermost, return_inverse=True)
     part = [np.bincount(kind[sequence.path[node.samples]], minlength=len(kinds)) / len(node.samples) for node in nodes]

@@ -207,8 +207,8 @@ def _flickers(evidence: Evidence, segments: list[Segment], groups: list[Group]) 
     usual = float(np.median([end - first for first, end in segments]))
     if len(segments) < FLICKERS or usual >= min(EPISODE * n, SHORT):
         return False
-    again = sum(len(group.segments) for group in groups if len(group.segments) > 1)
-    if len(segments) >= OFTEN * max(large, 1) and 2 * again >= len(segments):
+    recurring = sum(len(group.segments) for group in groups if len(group.segments) > 1)
+    if len(segments) >= OFTEN * max(large, 1) and 2 * recurring >= len(segments):
         return True
     part = [evidence.counts.between(first, end) / (end - first) for first, end in segments]
     common = [float(np.minimum(one, other).sum()) for one, other in itertools.pairwise(part)]

@@ -135,12 +135,12 @@ def _as_found(summary: RankSummary, modes: Modes, labels: IntArray) -> RankLabel
     spans = list(zip(summary.pieces.first.tolist(), summary.pieces.end.tolist(), strict=True))
     return _labels(
         summary,
-        np.array([_most(labels[first:end]) for first, end in spans], dtype=np.int64),
-        np.array([_most(modes.of_interval[first:end]) for first, end in spans], dtype=np.int64),
+        np.array([_most_frequent(labels[first:end]) for first, end in spans], dtype=np.int64),
+        np.array([_most_frequent(modes.of_interval[first:end]) for first, end in spans], dtype=np.int64),
     )
 
 
-def _most(values: IntArray) -> int:
+def _most_frequent(values: IntArray) -> int:
     """Return the most frequent value, from -1 on."""
     return int(np.bincount(values + 1).argmax()) - 1
 

@@ -135,7 +135,7 @@ def limits(times: ChainTimes, wall_s: float, options: SiteOptions = SITES) -> Li
     """Determine which calls are not observed. wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
     last_on = ~(times.seconds <= longest_s(wall_s, options) * ROUNDED)
-    return Limits(last_on & ~times.again, short, tiny)
+    return Limits(last_on & ~times.in_uncounted_loop, short, tiny)
 
 
 def longest_s(wall_s: float, options: SiteOptions = SITES) -> float:

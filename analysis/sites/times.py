@@ -34,8 +34,8 @@ class ChainTimes:
         seconds: (q,) mean duration of a call, infinite if unknown.
         cpu_s: (q,) mean CPU time of a call, infinite if unknown.
         unsure: (q,) whether there may be far more calls than known: they were not counted, and samples are too rare.
-        again: (q,) whether it is called within a loop, and the number of calls is unknown, as they were not counted. If
-            a loop below it is seen to iterate, calls are estimated from the recurrence of its parts instead.
+        in_uncounted_loop: (q,) whether it is called within a loop, and the number of calls is unknown, as they were not
+            counted. If a loop below it is seen to iterate, calls are estimated from the recurrence of its parts instead.
         own: (q,) whether its function is the program's own; if none is, all count as such.
     """
 
@@ -45,7 +45,7 @@ class ChainTimes:
     seconds: FloatArray
     cpu_s: FloatArray
     unsure: BoolArray
-    again: BoolArray
+    in_uncounted_loop: BoolArray
     own: BoolArray
 
     @cached_property
@@ -56,7 +56,7 @@ class ChainTimes:
     @cached_property
     def total(self) -> FloatArray:
         """Inclusive ticks of each call path, in the whole run, (q,)."""
-        return _whole(self.chains, self.ticks)
+        return _inclusive_ticks(self.chains, self.ticks)
 
 
 def chain_times(profile: IntervalProfile) -> ChainTimes | None:
@@ -65,16 +65,16 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
         return None
     chains, _ = profile.own_tree.without_recursion()
     ticks = tree_ticks(profile, chains)
-    used = _whole(chains, ticks)
+    used = _inclusive_ticks(chains, ticks)
     calls, unsure = _calls(profile, chains, used)
-    again = np.zeros(len(calls), dtype=np.bool_)
+    in_uncounted_loop = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
-        calls, unsure, again = _estimate_calls(profile, chains, calls, unsure)
+        calls, unsure, in_uncounted_loop = _estimate_calls(profile, chains, calls, unsure)
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
-    passed = _whole(chains, _with_waiting(profile, ticks))
+    passed = _inclusive_ticks(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
     seconds = np.maximum(seconds, _thread_lifetimes(profile, chains))
-    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again, _own(profile, chains))
+    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, in_uncounted_loop, _own(profile, chains))
 
 
 def _own(profile: IntervalProfile, chains: CallTree) -> BoolArray:
@@ -98,12 +98,12 @@ def _estimate_calls(
     for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
         most[chain] = max(most[chain], float(each.estimate.calls))
     calls = at_least_as_often(chains, code, np.maximum(calls, most), unsure)
-    unsure = (unsure & ~code.again & ~_starts_threads(profile, chains)) | code.brief
-    again = code.again & (at_least_as_often(chains, code, most, unsure) < SEEN_AGAIN) & ~unsure
-    iterates = again & _iterates_below(
-        chains, np.maximum(from_loops.again, np.where(unsure | again, 0, from_loops.least))
+    unsure = (unsure & ~code.in_loop & ~_starts_threads(profile, chains)) | code.brief
+    in_uncounted_loop = code.in_loop & (at_least_as_often(chains, code, most, unsure) < SEEN_AGAIN) & ~unsure
+    iterates = in_uncounted_loop & _iterates_below(
+        chains, np.maximum(from_loops.repeats, np.where(unsure | in_uncounted_loop, 0, from_loops.least))
     )
-    return np.where(iterates, np.maximum(calls, least), calls), unsure, again & ~iterates
+    return np.where(iterates, np.maximum(calls, least), calls), unsure, in_uncounted_loop & ~iterates
 
 
 def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
@@ -144,7 +144,7 @@ def _iterates_below(chains: CallTree, lower_bound: IntArray) -> BoolArray:
     return inside
 
 
-def _whole(chains: CallTree, ticks: csr_array) -> FloatArray:
+def _inclusive_ticks(chains: CallTree, ticks: csr_array) -> FloatArray:
     """Return the inclusive ticks of each call path, (q,)."""
     return chains.inclusive(np.asarray(ticks.sum(axis=0), dtype=np.float64).ravel())
 

@@ -148,8 +148,8 @@ class PhaseCalls(PhaseSamples):
         if split is None:
             below = self._called_by(caller)
             recurs = [self._recurs(caller, called) for called in below]
-            again = [called for called, often in zip(below, recurs, strict=True) if often]
-            split = again, [called for called, often in zip(below, recurs, strict=True) if not often]
+            recurring = [called for called, often in zip(below, recurs, strict=True) if often]
+            split = recurring, [called for called, often in zip(below, recurs, strict=True) if not often]
             self._split[caller.nodes] = split
         return split
 

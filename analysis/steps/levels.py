@@ -57,8 +57,8 @@ def loops_of(phase: PhaseCalls) -> tuple[Loop, ...]:
 
 def _below(phase: PhaseCalls, driver: Called, above: tuple[int, int]) -> list[Loop]:
     """Return the loop of a driver, and those of the drivers that it calls. above: number of levels, and full ones."""
-    again, once = phase.recurring_and_single(driver)
-    steps = tuple(_branch(phase, driver, called, above) for called in again[:MAX_STEPS])
+    recurring, once = phase.recurring_and_single(driver)
+    steps = tuple(_branch(phase, driver, called, above) for called in recurring[:MAX_STEPS])
     loops = [Loop(driver, steps)] if steps else []
     for called in once:
         loops += _below(phase, called, above)
@@ -74,7 +74,7 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
     levels = above[0] + 1, above[1] + (not full)
     if levels[0] > MAX_LEVELS - 1 or levels[1] > MAX_LEVELS - 2 or _tiny(phase, called) or not called.calls:
         return Branch(called)
-    if above[0] == 0 and (only := _only(phase, called)) is not None:
+    if above[0] == 0 and (only := _only_callee(phase, called)) is not None:
         # A function that only calls the next one is no level of its own. Of several in a row, the first is kept, and
         # the last that has steps.
         inner = _branch(phase, driver, only, above)
@@ -85,10 +85,10 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
     return Branch(called, _kept(phase, called, _below(phase, called, levels)))
 
 
-def _only(phase: PhaseCalls, called: Called) -> Called | None:
+def _only_callee(phase: PhaseCalls, called: Called) -> Called | None:
     """Return the single function that a function passes on to; None if it does anything else."""
-    again, _ = phase.recurring_and_single(called)
-    return again[0] if len(again) == 1 and _passes_on(called, again[0], phase.options) else None
+    recurring, _ = phase.recurring_and_single(called)
+    return recurring[0] if len(recurring) == 1 and _passes_on(called, recurring[0], phase.options) else None
 
 
 def _is_chain(branch: Branch, options: StepOptions) -> bool:

@@ -54,7 +54,7 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     if above is not None:
         return timed
     has_period = np.array([step.period_s is not None for step in timed])
-    remainder = rest_of(phase, lanes, here.covered, period, has_period)
+    remainder = remainder_of(phase, lanes, here.covered, period, has_period)
     return [replace(step, rest=remainder) if step.period_s is not None else step for step in timed]
 
 
@@ -69,7 +69,7 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
     return Step(
         index=called.function,
         function=function,
-        kind="loop" if 2 * active <= len(phase.members) and not _comes_again(phase, called) else "body",
+        kind="loop" if 2 * active <= len(phase.members) and not _is_in_loop(phase, called) else "body",
         share=called.ticks / phase.root.ticks,
         calls=called.calls,
         mean_s=mean,
@@ -98,10 +98,10 @@ def _above(parent: IntArray, node: int) -> list[int]:
     return out
 
 
-def _comes_again(phase: PhaseCalls, called: Called) -> bool:
+def _is_in_loop(phase: PhaseCalls, called: Called) -> bool:
     """Return whether a function is called from a loop, an unknown number of times."""
     code = phase.counts.uncounted
-    return code is not None and bool((code.again & ~code.bounded)[list(called.nodes)].any())
+    return code is not None and bool((code.in_loop & ~code.bounded)[list(called.nodes)].any())
 
 
 def _is_known(called: Called) -> bool:
@@ -173,7 +173,7 @@ def _with_recurrence(
 MOST = 3
 
 
-def rest_of(phase: PhaseCalls, lanes: Lanes, covered: BoolArray, period_s: float, timed: BoolArray) -> Rest | None:
+def remainder_of(phase: PhaseCalls, lanes: Lanes, covered: BoolArray, period_s: float, timed: BoolArray) -> Rest | None:
     """Return the time outside of the steps of a loop; None without samples.
 
     Args:

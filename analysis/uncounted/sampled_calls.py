@@ -21,12 +21,12 @@ class Uncounted:
 
     Attributes:
         bounded: (q,) at most few calls lie between samples.
-        again: (q,) it is called from within a loop.
+        in_loop: (q,) it is called from within a loop.
         brief: (q,) it runs no loop.
     """
 
     bounded: BoolArray
-    again: BoolArray
+    in_loop: BoolArray
     brief: BoolArray
 
 
@@ -35,7 +35,7 @@ def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | N
     if profile.counted or not len(profile.samples.time_s):
         return None
     code = properties_of_code(profile, chains)
-    return Uncounted(calls_are_bounded(profile, chains), code.again, code.brief)
+    return Uncounted(calls_are_bounded(profile, chains), code.in_loop, code.brief)
 
 
 def calls_are_bounded(
@@ -54,9 +54,9 @@ def calls_are_bounded(
     if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
     code = properties_of_code(profile, chains)
-    recurs = calls_in_loops(profile, chains).again >= SEEN_AGAIN
+    recurs = calls_in_loops(profile, chains).repeats >= SEEN_AGAIN
     if pairs is not None:
-        recurs |= calls_in_loops(profile, chains, pairs).again >= SEEN_AGAIN
+        recurs |= calls_in_loops(profile, chains, pairs).repeats >= SEEN_AGAIN
     out = np.zeros(size, dtype=np.bool_)
     above: list[frozenset[int]] = [frozenset()]
     for chain in range(1, size):
@@ -87,19 +87,19 @@ class CallsInLoops:
     """Calls of each call path that samples show.
 
     Attributes:
-        again: (q,) calls while the loop that makes them continues; 0 where they may be a small part of all.
+        repeats: (q,) calls while the loop that makes them continues; 0 where they may be a small part of all.
         passes: (q,) occurrences of its most frequent part; 0 likewise.
         least: (q,) lower bound of the calls, however many samples missed.
     """
 
-    again: IntArray
+    repeats: IntArray
     passes: IntArray
     least: IntArray
 
     @property
     def most(self) -> FloatArray:
         """The larger of both, (q,)."""
-        return np.maximum(self.again, self.passes).astype(np.float64)
+        return np.maximum(self.repeats, self.passes).astype(np.float64)
 
 
 def calls_in_loops(
@@ -115,8 +115,8 @@ def calls_in_loops(
     first, second = neighbours(profile) if sample_pairs is None else sample_pairs
     path = _Paths.of(profile, chains, profile.code_loops, second)
     pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
-    again, passes = _again(path, pairs), _passes(path, pairs)
-    return CallsInLoops(again.surely(), passes.surely(), np.maximum(again.most(), passes.most()))
+    repeats, passes = _repeats_in_loops(path, pairs), _passes(path, pairs)
+    return CallsInLoops(repeats.surely(), passes.surely(), np.maximum(repeats.most(), passes.most()))
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class _Recurring:
         return out
 
 
-def _again(path: _Paths, pairs: _Pairs) -> _Recurring:
+def _repeats_in_loops(path: _Paths, pairs: _Pairs) -> _Recurring:
     """Return the calls of each call path from a loop that continued."""
     stayed, at = _stayed(path, pairs), path.loops.at
     caller = np.where(stayed, pairs.after, pairs.shared)
@@ -326,12 +326,12 @@ class CodeProperties:
     """Properties of each call path.
 
     Attributes:
-        again: (q,) its caller calls it from within a loop.
+        in_loop: (q,) its caller calls it from within a loop.
         once: (q,) its caller calls it outside of loops, at most once per call.
         brief: (q,) it runs no loop.
     """
 
-    again: BoolArray
+    in_loop: BoolArray
     once: BoolArray
     brief: BoolArray
 
@@ -366,14 +366,14 @@ def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProper
     return CodeProperties(looped > straight, straight > looped, ~is_long & (looped + straight > 0))
 
 
-def called_again(profile: IntervalProfile) -> set[int]:
+def repeatedly_called(profile: IntervalProfile) -> set[int]:
     """Return the functions that are called repeatedly by the code: from a loop, or by a function called from one."""
     chains, _ = profile.own_tree.without_recursion()
     code = properties_of_code(profile, chains)
-    again = code.again.copy()
-    for chain in range(1, len(again)):
-        again[chain] |= code.once[chain] & again[chains.parent[chain]]
-    return set(chains.function[again].tolist())
+    in_loop = code.in_loop.copy()
+    for chain in range(1, len(in_loop)):
+        in_loop[chain] |= code.once[chain] & in_loop[chains.parent[chain]]
+    return set(chains.function[in_loop].tolist())
 
 
 def at_least_as_often(chains: CallTree, code: CodeProperties, calls: FloatArray, unsure: BoolArray) -> FloatArray:

@@ -27,7 +27,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, number in PROGRAMS.items():
-        known = known_program(number, elsewhere=True)
+        known = known_program(number, other_machine=True)
         for at, run in enumerate(known.runs[:RUNS]):
             write(run.series, folder / f"{name}-{at}.csv")
         rows = int(known.begins_s + BEGINNING * (known.ends_s - known.begins_s))

@@ -59,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
     return status
 
 
-def escape_what_stdout_cannot_hold() -> None:
+def escape_unencodable() -> None:
     """Escape characters of names that the encoding of the terminal lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper) and (sys.stdout.errors == "strict" or sys.stdout.encoding != "utf-8"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -73,7 +73,7 @@ def discard_stdout() -> None:
         return
 
 
-def stand_in_for_what_is_closed() -> None:
+def replace_closed_streams() -> None:
     """Replace a stdout or stderr that the user has closed, for which Python has no object, by a sink.
 
     The descriptor stays closed for the programs that incprof becomes.
@@ -83,8 +83,8 @@ def stand_in_for_what_is_closed() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    stand_in_for_what_is_closed()
-    escape_what_stdout_cannot_hold()
+    replace_closed_streams()
+    escape_unencodable()
     with printable_output():
         return answer(list(sys.argv[1:] if argv is None else argv))
 

@@ -106,12 +106,12 @@ class CallTree:
         above: list[dict[int, int]] = [{}]
         for parent, function in self._edges():
             caller = place[parent]
-            again = above[caller].get(function)
-            if again is None:
-                again = grown.node(caller, function)
-                if again == len(above):
-                    above.append(above[caller] | {function: again} if function >= 0 else above[caller])
-            place.append(again)
+            outermost = above[caller].get(function)
+            if outermost is None:
+                outermost = grown.node(caller, function)
+                if outermost == len(above):
+                    above.append(above[caller] | {function: outermost} if function >= 0 else above[caller])
+            place.append(outermost)
         old = np.array(place, dtype=np.int64)
         tree = grown.tree(old[self.of_node])
         move = csr_array((np.ones(len(old)), (np.arange(len(old)), old)), shape=(len(old), len(tree.parent)))

@@ -120,7 +120,7 @@ def _ended_by_exit() -> dict[int, Handler]:
 def _remove(directory: Path) -> None:
     """Remove the directory, even if a command in it made directories unwritable."""
 
-    def again(function: object, path: str, error: object) -> None:
+    def retry_writable(function: object, path: str, error: object) -> None:
         try:
             os.chmod(os.path.dirname(path), 0o700)
             os.chmod(path, 0o700, follow_symlinks=False) if os.path.islink(path) else os.chmod(path, 0o700)
@@ -128,4 +128,4 @@ def _remove(directory: Path) -> None:
         except OSError:
             pass
 
-    shutil.rmtree(directory, onerror=again)
+    shutil.rmtree(directory, onerror=retry_writable)

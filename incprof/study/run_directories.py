@@ -21,7 +21,7 @@ from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.stream_files import NODE, WINDOW, Source, split
 from incprof.safe.inputs import inside, open_input, read_input
 from incprof.safe.jsonstore import temporary_prefix
-from incprof.symbols.symbol_files import copy_of, same_elsewhere
+from incprof.symbols.symbol_files import copy_of, is_original_unchanged
 
 DEFAULT_INTERVAL_S = 1.0
 GMON = "gmon-dir"
@@ -337,14 +337,14 @@ def _link_symbols(source: Path, target: Path, root: Path) -> None:
     target.parent.mkdir(exist_ok=True)
     if not target.exists():
         _link_or_copy(source, target, root)
-    elif target.name.startswith("path-") and not _same(source, target, root):
+    elif target.name.startswith("path-") and not _same_contents(source, target, root):
         raise IncprofError(
             f"{source}: another program than in the directories before it, and none has a build-id: "
             f"link it with -Wl,--build-id and record again"
         )
 
 
-def _same(one: Path, other: Path, root: Path) -> bool:
+def _same_contents(one: Path, other: Path, root: Path) -> bool:
     with open_input(one, within=root) as a, other.open("rb") as b:
         while True:
             x, y = a.read(WINDOW), b.read(WINDOW)
@@ -418,7 +418,7 @@ def _reproducible_files(directory: str) -> Iterator[Path]:
             modules.update({module.build_id: module for module in modules_of(process) if module.build_id})
     for module in modules.values():
         copy = copy_of(module, directory)
-        if same_elsewhere(module, directory):
+        if is_original_unchanged(module, directory):
             paths = (copy, *(copy.with_suffix(suffix) for suffix in LOOKED_UP))
             yield from filter(_is_file, paths)
 

@@ -55,11 +55,11 @@ class Trace:
         with self.study.listener.progress("ranks") as report:
             for done, rank in enumerate(self._ranks):
                 report(done, len(self._ranks))
-                tracks = self._first if rank == self._own else self._other(rank)
+                tracks = self._first if rank == self._own else self._tracks_of(rank)
                 if tracks is not None:
                     yield tracks
 
-    def _other(self, rank: int) -> RankTracks | None:
+    def _tracks_of(self, rank: int) -> RankTracks | None:
         """Read another rank; None and a warning if it is unreadable."""
         study = self.study
         try:

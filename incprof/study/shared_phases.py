@@ -158,7 +158,7 @@ class Shared:
     def _model(self, parts: Sequence[Part]) -> _Model:
         """Find the phases of parts of ranks."""
         options, thresholds = self._request.options, self._options
-        first = self._whole(parts[0].rank)
+        first = self._profile_of(parts[0].rank)
         pieces = [self._piece(part) for part in parts[1:]]
         profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
         if first.code_loops is not None and profile is not first:
@@ -176,7 +176,7 @@ class Shared:
         result = replace(result, options=self._options)
         return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, self._options))
 
-    def _whole(self, rank: int) -> IntervalProfile:
+    def _profile_of(self, rank: int) -> IntervalProfile:
         """Read a rank in the intervals of its own answer, once."""
         if rank not in self._read:
             self._read[rank] = binned_profile(self._jobs[rank])

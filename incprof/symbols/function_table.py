@@ -85,7 +85,7 @@ def table_of(
     return SymbolTable(address, size, names, name_end, start, end, owner, fortran)
 
 
-def whole(name: str) -> SymbolTable:
+def single_symbol_table(name: str) -> SymbolTable:
     """Return a table with one symbol that covers all addresses."""
     start, size = np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64)
     return build_table(start, size, size, [name.encode("utf-8", "surrogateescape")])

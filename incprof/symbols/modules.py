@@ -19,7 +19,7 @@ from incprof.symbols.control_flow import Control, Range, flows
 from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
 from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
-from incprof.symbols.function_table import NO_CODE, GeneratedCode, Piece, SymbolTable, made_code, whole
+from incprof.symbols.function_table import NO_CODE, GeneratedCode, Piece, SymbolTable, made_code, single_symbol_table
 from incprof.symbols.python_code import mangled_name
 from incprof.symbols.symbol_files import binary_with_code, find_symbols
 
@@ -104,7 +104,7 @@ class SymbolLoader:
         Raises: NoDataError if the program has none, or the binary given by hand does not match.
         """
         if module.code is not None:
-            return whole(mangled_name(module.path, module.code))
+            return single_symbol_table(mangled_name(module.path, module.code))
         if module.map is not None:
             return map_table(self._directory, module.map)
         symbols = find_symbols(module, self._directory, self._exe if module.id == 0 else None)

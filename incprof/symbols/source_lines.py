@@ -67,7 +67,7 @@ def chains_of(
         return [()] * len(addresses)
     store = stores(run.directory, f"symbols/{module_key(described)}.json", VERSION)
     cached = store.load(_chains) or {}
-    cached |= said_lines(run.directory, described).load(_chains) or {}
+    cached |= imported_lines(run.directory, described).load(_chains) or {}
     missing = sorted({address for address in addresses if address not in cached})
     if missing:
         answers = _look_up(described, run.directory, exe if described.id == 0 else None, missing)
@@ -79,7 +79,7 @@ def chains_of(
     return [cached.get(address, ()) for address in addresses]
 
 
-def said_lines(directory: str, module: Module) -> JsonStore:
+def imported_lines(directory: str, module: Module) -> JsonStore:
     """Return where an imported profile stores its own lines, which exist nowhere else."""
     return JsonStore(directory, f"symbols/{module_key(module)}.lines.json", SAID_VERSION)
 

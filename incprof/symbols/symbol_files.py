@@ -55,7 +55,7 @@ def copy_of(module: Module, directory: str) -> Path:
     return Path(directory) / "symbols" / f"{module_key(module)}.elf"
 
 
-def same_elsewhere(module: Module, directory: str) -> bool:
+def is_original_unchanged(module: Module, directory: str) -> bool:
     """Return whether a module's file is where it was recorded, of the same build, and as complete as the run's copy."""
     copy = _opened(copy_of(module, directory), module.build_id, within=directory, or_none=True)
     original = _opened(Path(module.path), module.build_id)

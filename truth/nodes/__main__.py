@@ -33,7 +33,7 @@ def states(split: str) -> Iterable[str]:
         cells = []
         for method in METHODS:
             own = [s for case, s in zip(cases, scores[method], strict=True) if family in (None, case[0])]
-            right = sum(s.found == s.true for s in own)
+            right = sum(s.states_found == s.true for s in own)
             cells.append(
                 f"{np.mean([s.ari for s in own]):.2f} | {np.mean([s.f1 for s in own]):.2f} | {right} of {len(own)}"
             )
@@ -42,23 +42,23 @@ def states(split: str) -> Iterable[str]:
 
 def following(split: str) -> Iterable[str]:
     """Return the lines about predicted states."""
-    scores = np.array(_each(next_score, [(number,) for number in known_numbers(split, elsewhere=False)]))
-    asked, right, timely = scores.sum(axis=0)
-    yield f"{len(scores)} programs, {asked} changes: next state right {100 * right / asked:.1f} %, "
-    yield f"and its time within 10 % of the state's length {100 * timely / asked:.1f} %"
+    scores = np.array(_each(next_score, [(number,) for number in known_numbers(split, other_machine=False)]))
+    questions, right, timely = scores.sum(axis=0)
+    yield f"{len(scores)} programs, {questions} changes: next state right {100 * right / questions:.1f} %, "
+    yield f"and its time within 10 % of the state's length {100 * timely / questions:.1f} %"
 
 
 def energy(split: str) -> Iterable[str]:
     """Return the lines about energy."""
-    found = _each(energy_score, [(number,) for number in known_numbers(split, elsewhere=True)])
-    ours = np.array([abs(e.energy_j / true - 1) for true, e in found])
-    paper = np.array([abs(e.paper_j / true - 1) for true, e in found])
-    inside = np.mean([e.low_j <= true <= e.high_j for true, e in found])
-    half = np.median([(e.high_j - e.low_j) / 2 / e.energy_j for _, e in found])
-    for name, errors in (("ours", ours), ("the paper's", paper)):
+    estimates = _each(energy_score, [(number,) for number in known_numbers(split, other_machine=True)])
+    own_errors = np.array([abs(e.energy_j / true - 1) for true, e in estimates])
+    paper = np.array([abs(e.paper_j / true - 1) for true, e in estimates])
+    inside = np.mean([e.low_j <= true <= e.high_j for true, e in estimates])
+    half = np.median([(e.high_j - e.low_j) / 2 / e.energy_j for _, e in estimates])
+    for name, errors in (("ours", own_errors), ("the paper's", paper)):
         most = 100 * np.quantile(errors, 0.9)
         middle = 100 * np.median(errors)
-        yield f"{len(found)} runs, {name}: median error {middle:.2f} %, nine of ten below {most:.1f} %; "
+        yield f"{len(estimates)} runs, {name}: median error {middle:.2f} %, nine of ten below {most:.1f} %; "
     yield f"our 90 % interval holds {100 * inside:.1f} %, its half width is {100 * half:.1f} % (median)"
 
 

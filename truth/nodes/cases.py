@@ -97,11 +97,11 @@ def _program(rng: Rng, *, states: int = 0, seconds: tuple[float, float] = (12, 8
 def _days(rng: Rng, programs: list[Program], weather: Weather) -> Played:
     """Run programs on a node, two runs of each, with idle time between."""
     machine = reference(rng)
-    stretches = idle(float(rng.uniform(20, 60)))
+    segments = idle(float(rng.uniform(20, 60)))
     for _ in range(2):
         for number, program in enumerate(programs):
-            stretches += run_of(program, machine, weather, rng, 8 * number) + idle(float(rng.uniform(20, 60)))
-    return play([stretches], machine, weather, rng)
+            segments += run_of(program, machine, weather, rng, 8 * number) + idle(float(rng.uniform(20, 60)))
+    return play([segments], machine, weather, rng)
 
 
 def names(split: str | None = None) -> Iterator[tuple[str, int]]:
@@ -118,7 +118,7 @@ def node_case(family: str, number: int) -> Played:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownProgram:
     """Known runs of a program, each alone on a node, and a further run, on the same machine or another.
 
     Attributes:
@@ -134,24 +134,24 @@ class Known:
     ends_s: float
 
 
-def known_program(number: int, *, elsewhere: bool) -> Known:
-    """Draw a program, its known runs and a further run. elsewhere: on another machine."""
-    rng = np.random.default_rng(seed_of("node-energy" if elsewhere else "node-next", number))
+def known_program(number: int, *, other_machine: bool) -> KnownProgram:
+    """Draw a program, its known runs and a further run. other_machine: on another machine."""
+    rng = np.random.default_rng(seed_of("node-energy" if other_machine else "node-next", number))
     program = any_program(rng, int(rng.integers(2, 6)), (15, 60), scatter=0.05, rounds=int(rng.integers(6, 12)))
     machine, weather = reference(rng), Weather(odd=0.001)
-    runs = [_alone(program, machine, weather, rng)[0] for _ in range(KNOWN_RUNS)]
-    there: Machine = other(rng, machine) if elsewhere else machine
-    run, begins, ends = _alone(program, there, weather, rng)
-    return Known(runs, run, begins, ends)
+    runs = [_between_idle(program, machine, weather, rng)[0] for _ in range(KNOWN_RUNS)]
+    there: Machine = other(rng, machine) if other_machine else machine
+    run, begins, ends = _between_idle(program, there, weather, rng)
+    return KnownProgram(runs, run, begins, ends)
 
 
-def known_numbers(split: str, *, elsewhere: bool) -> list[int]:
+def known_numbers(split: str, *, other_machine: bool) -> list[int]:
     """Return the numbers of the cases of one half."""
-    family, count = ("node-energy", ENERGY_NUMBER) if elsewhere else ("node-next", 4 * NUMBER)
+    family, count = ("node-energy", ENERGY_NUMBER) if other_machine else ("node-next", 4 * NUMBER)
     return [number for number in range(count) if half_of(family, number) == split]
 
 
-def _alone(program: Program, machine: Machine, weather: Weather, rng: Rng) -> tuple[Played, float, float]:
+def _between_idle(program: Program, machine: Machine, weather: Weather, rng: Rng) -> tuple[Played, float, float]:
     """Run a program on a node that is idle before and after; return it, and the start and end of the run."""
     before = float(rng.uniform(10, 30))
     run = run_of(program, machine, weather, rng)

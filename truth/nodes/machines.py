@@ -55,10 +55,10 @@ class Machine:
 
     def rates(self, of_reference: FloatArray, kind: str) -> FloatArray:
         """Return counts per second (14,): the work has the same counts in another time; cycles follow the clock."""
-        made = of_reference * self.speed_of(kind)
-        made[[0, 3]] = of_reference[[0, 3]] * self.speed[0]
-        made[5] = of_reference[5]
-        return np.asarray(made)
+        out = of_reference * self.speed_of(kind)
+        out[[0, 3]] = of_reference[[0, 3]] * self.speed[0]
+        out[5] = of_reference[5]
+        return np.asarray(out)
 
 
 def reference(rng: Rng) -> Machine:

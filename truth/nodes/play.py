@@ -59,7 +59,7 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """A time that a node is in one state.
 
     Attributes:
@@ -77,25 +77,25 @@ class Stretch:
     ripple: float = 0.0
 
 
-def idle(seconds: float) -> list[Stretch]:
+def idle(seconds: float) -> list[Segment]:
     """Return an idle segment."""
-    return [Stretch(-1, seconds, IDLE, 0.15)]
+    return [Segment(-1, seconds, IDLE, 0.15)]
 
 
-def run_of(program: Program, machine: Machine, weather: Weather, rng: Rng, first: int = 0) -> list[Stretch]:
+def run_of(program: Program, machine: Machine, weather: Weather, rng: Rng, first: int = 0) -> list[Segment]:
     """Return one run of a program. first: number of its first state."""
     pace = float(rng.lognormal(0, weather.run))
-    made = []
+    segments = []
     for index, seconds in program.steps:
         work = program.works[index]
         length = seconds * pace * float(rng.lognormal(0, weather.pace)) / machine.speed_of(work.kind)
         rates = machine.rates(work.rates, work.kind) * rng.lognormal(0, weather.rates)
-        made.append(Stretch(first + index, length, rates, work.scatter, work.ripple))
-    return made
+        segments.append(Segment(first + index, length, rates, work.scatter, work.ripple))
+    return segments
 
 
 def play(
-    crowd: Sequence[Sequence[Stretch]], machine: Machine, weather: Weather, rng: Rng, node: str = "node0"
+    crowd: Sequence[Sequence[Segment]], machine: Machine, weather: Weather, rng: Rng, node: str = "node0"
 ) -> Played:
     """Play several concurrent series of segments on a node, and read the counters each second."""
     rows = int(max(sum(s.seconds for s in each) for each in crowd))
@@ -128,10 +128,10 @@ def units() -> tuple[str, ...]:
     return tuple("B/s" if "bytes" in name else "1/s" for name in TABLE1)
 
 
-def _one(stretches: Sequence[Stretch], rows: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+def _one(segments: Sequence[Segment], rows: int, rng: Rng) -> tuple[FloatArray, IntArray]:
     """Return counts (rows, 14) of one series of segments, idle after its end, and the main state of each second."""
-    ends = np.cumsum([s.seconds for s in stretches])
-    every = [*stretches, Stretch(-1, float(rows), IDLE, 0.15)]
+    ends = np.cumsum([s.seconds for s in segments])
+    every = [*segments, Segment(-1, float(rows), IDLE, 0.15)]
     edges = np.array([0.0, *ends, ends[-1] + rows])
     at = np.arange(rows)
     overlap = np.clip(np.minimum(edges[1:], at[:, None] + 1) - np.maximum(edges[:-1], at[:, None]), 0, 1)

@@ -58,12 +58,12 @@ def any_program(rng: Rng, states: int, seconds: tuple[float, float], *, scatter:
     if states < 3:
         return Program(tuple(works), tuple((i, float(lengths[i])) for _ in range(rounds) for i in range(states)))
     inner = list(range(1, states - 1)) if states > 3 else [1, 2]
-    rare, every = states - 1, int(rng.integers(2, 5))
+    rare_state, every = states - 1, int(rng.integers(2, 5))
     steps = [0]
-    for turn in range(rounds):
+    for round_ in range(rounds):
         steps += inner
-        if states > 3 and turn % every == every - 1:
-            steps.append(rare)
+        if states > 3 and round_ % every == every - 1:
+            steps.append(rare_state)
     return Program(tuple(works), tuple((i, float(lengths[i])) for i in [*steps, 0]))
 
 

@@ -34,7 +34,7 @@ class StatesScore:
 
     ari: float
     f1: float
-    found: int
+    states_found: int
     true: int
 
 
@@ -53,62 +53,62 @@ def states_score(family: str, number: int, method: str) -> StatesScore:
     )
 
 
-def _ours(series: NodeSeries) -> IntArray:
+def _own_labels(series: NodeSeries) -> IntArray:
     return decoded(series, learn([series], ["program"])).labels
 
 
 def _paper(series: NodeSeries) -> IntArray:
     """Return the letters of Algorithm 1; sets of the same counters are the same letter."""
-    found = phases(counters_of(series, TABLE1), np.asarray(series.watts))
+    phases_found = phases(counters_of(series, TABLE1), np.asarray(series.watts))
     codes: dict[frozenset[int], int] = {}
-    label = [codes.setdefault(frozenset(phase.relevant), len(codes)) for phase in found]
-    return np.repeat(label, [phase.last - phase.first for phase in found])
+    label = [codes.setdefault(frozenset(phase.relevant), len(codes)) for phase in phases_found]
+    return np.repeat(label, [phase.last - phase.first for phase in phases_found])
 
 
 def _one_state(series: NodeSeries) -> IntArray:
     return np.zeros(len(series.times), dtype=np.int64)
 
 
-METHODS = {"states": _ours, "paper": _paper, "one state": _one_state}
+METHODS = {"states": _own_labels, "paper": _paper, "one state": _one_state}
 
 
 def _changes(labels: IntArray) -> IntArray:
     return np.flatnonzero(np.diff(labels) != 0) + 1
 
 
-def change_f1(true: FloatArray, found: FloatArray) -> float:
+def change_f1(true: FloatArray, detected: FloatArray) -> float:
     """Return the F1 score of changes found within a tolerance, each matching one true change; 1 without any."""
-    if not len(true) and not len(found):
+    if not len(true) and not len(detected):
         return 1.0
     hits, at = 0, 0
     for change in true.tolist():
-        while at < len(found) and found[at] < change - TOLERANCE_S:
+        while at < len(detected) and detected[at] < change - TOLERANCE_S:
             at += 1
-        if at < len(found) and found[at] <= change + TOLERANCE_S:
+        if at < len(detected) and detected[at] <= change + TOLERANCE_S:
             hits, at = hits + 1, at + 1
-    return 2.0 * hits / (len(true) + len(found))
+    return 2.0 * hits / (len(true) + len(detected))
 
 
 def next_score(number: int) -> tuple[int, int, int]:
     """Return the changes of a program with five known runs, the right next states, and those at the right time."""
-    known = known_program(number, elsewhere=False)
-    alphabet = learn([played.series for played in known.runs], ["program"] * len(known.runs))
-    names = _true_names(alphabet_labels(alphabet, known.runs), [played.state for played in known.runs])
-    live, series, true = Live(alphabet), known.run.series, known.run.state
+    program = known_program(number, other_machine=False)
+    alphabet = learn([played.series for played in program.runs], ["program"] * len(program.runs))
+    names = _true_names(alphabet_labels(alphabet, program.runs), [played.state for played in program.runs])
+    live, series, true = Live(alphabet), program.run.series, program.run.state
     table = counters_of(series, alphabet.scale.names)
     now = [live.feed(float(t), row) for t, row in zip(series.times, table, strict=True)]
     changes = _changes(true).tolist()
-    asked = right = timely = 0
+    questions = right = timely = 0
     for begin, end in pairwise(changes):
         if true[begin] < 0:
             continue
-        said = now[min(begin + ASKED_AFTER, end - 1)]
-        asked += 1
-        if said.next and names.get(said.next[0].state) == true[end]:
+        prediction = now[min(begin + ASKED_AFTER, end - 1)]
+        questions += 1
+        if prediction.next and names.get(prediction.next[0].state) == true[end]:
             right += 1
             length = series.times[end - 1] - series.times[begin - 1]
-            timely += bool(abs(said.time_s + said.next[0].in_s - series.times[end - 1]) <= LATE * length)
-    return asked, right, timely
+            timely += bool(abs(prediction.time_s + prediction.next[0].in_s - series.times[end - 1]) <= LATE * length)
+    return questions, right, timely
 
 
 def alphabet_labels(alphabet: Alphabet, runs: Sequence[Played]) -> list[IntArray]:
@@ -116,21 +116,21 @@ def alphabet_labels(alphabet: Alphabet, runs: Sequence[Played]) -> list[IntArray
     return [decoded(played.series, alphabet).labels for played in runs]
 
 
-def _true_names(found: Sequence[IntArray], true: Sequence[IntArray]) -> dict[int, int]:
+def _true_names(labels: Sequence[IntArray], true: Sequence[IntArray]) -> dict[int, int]:
     """Return the true state of each found one, by most of its rows in the known runs."""
-    label, state = np.concatenate(found), np.concatenate(true)
+    label, state = np.concatenate(labels), np.concatenate(true)
     names = {int(each): int(np.bincount(state[label == each] + 1).argmax()) - 1 for each in np.unique(label)}
     return {**names, ENDED: -1}
 
 
 def energy_score(number: int) -> tuple[float, Estimate]:
     """Estimate a run's energy on another machine from its first fifth; return the true joules and the estimate."""
-    known = known_program(number, elsewhere=True)
-    alphabet = learn([played.series for played in known.runs], ["program"] * len(known.runs))
-    since = known.run.series.times - START
-    ends = known.begins_s + BEGINNING * (known.ends_s - known.begins_s)
-    first = (since > known.begins_s + 0.5) & (since <= ends + 0.5)
-    whole = (since > known.begins_s + 0.5) & (since <= known.ends_s + 0.5)
-    series = known.run.series
+    program = known_program(number, other_machine=True)
+    alphabet = learn([played.series for played in program.runs], ["program"] * len(program.runs))
+    since = program.run.series.times - START
+    ends = program.begins_s + BEGINNING * (program.ends_s - program.begins_s)
+    first = (since > program.begins_s + 0.5) & (since <= ends + 0.5)
+    whole = (since > program.begins_s + 0.5) & (since <= program.ends_s + 0.5)
+    series = program.run.series
     beginning = replace(series, times=series.times[first], values=series.values[first])
-    return float(known.run.energy_j[whole].sum()), estimate(beginning, alphabet)
+    return float(program.run.energy_j[whole].sum()), estimate(beginning, alphabet)

@@ -43,54 +43,54 @@ class LabelScores:
     samples_right: float
 
 
-def score_labels(truth: IntArray, found: IntArray, samples: FloatArray | None = None) -> LabelScores:
+def score_labels(truth: IntArray, labels: IntArray, samples: FloatArray | None = None) -> LabelScores:
     """Compare labels, both of shape (n,). samples: (n,) of each interval; None: the same number in each.
 
     Raises:
         ValueError: their lengths differ.
     """
-    if len(truth) != len(found):
-        raise ValueError(f"{len(truth)} true labels, {len(found)} found ones")
+    if len(truth) != len(labels):
+        raise ValueError(f"{len(truth)} true labels, {len(labels)} found ones")
     return LabelScores(
-        adjusted_rand(truth, found),
-        adjusted_mutual_information(truth, found),
-        v_measure(truth, found),
-        coverage(truth, found),
-        transition_score(truth, found),
-        boundary_f1(truth, found),
-        hausdorff(truth, found),
-        samples_right(truth, found, np.ones(len(truth)) if samples is None else samples),
+        adjusted_rand(truth, labels),
+        adjusted_mutual_information(truth, labels),
+        v_measure(truth, labels),
+        coverage(truth, labels),
+        transition_score(truth, labels),
+        boundary_f1(truth, labels),
+        hausdorff(truth, labels),
+        samples_right(truth, labels, np.ones(len(truth)) if samples is None else samples),
     )
 
 
-def adjusted_rand(truth: IntArray, found: IntArray) -> float:
+def adjusted_rand(truth: IntArray, labels: IntArray) -> float:
     """Return the adjusted Rand index over the intervals that the truth assigns (labels >= 0); 1 where it assigns none.
 
     In a run of one phase this is 1 or 0: a single interval with another label is as bad as many.
     """
     keep = truth >= 0
-    return float(adjusted_rand_score(truth[keep], found[keep]))
+    return float(adjusted_rand_score(truth[keep], labels[keep]))
 
 
-def adjusted_mutual_information(truth: IntArray, found: IntArray) -> float:
+def adjusted_mutual_information(truth: IntArray, labels: IntArray) -> float:
     """Return the adjusted mutual information over the intervals that the truth assigns (labels >= 0)."""
     keep = truth >= 0
-    return float(adjusted_mutual_info_score(truth[keep], found[keep]))
+    return float(adjusted_mutual_info_score(truth[keep], labels[keep]))
 
 
-def v_measure(truth: IntArray, found: IntArray) -> float:
+def v_measure(truth: IntArray, labels: IntArray) -> float:
     """Return the harmonic mean of homogeneity and completeness over the intervals that the truth assigns."""
     keep = truth >= 0
-    return float(v_measure_score(truth[keep], found[keep]))
+    return float(v_measure_score(truth[keep], labels[keep]))
 
 
-def coverage(truth: IntArray, found: IntArray) -> float:
+def coverage(truth: IntArray, labels: IntArray) -> float:
     """Return the share of the intervals with a true phase that were given one; 1 where there are none."""
     keep = truth >= 0
-    return float((found[keep] >= 0).mean()) if keep.any() else 1.0
+    return float((labels[keep] >= 0).mean()) if keep.any() else 1.0
 
 
-def transition_score(truth: IntArray, found: IntArray) -> float | None:
+def transition_score(truth: IntArray, labels: IntArray) -> float | None:
     """Return the share of the true transitions that founded no phase of their own; None where there are none.
 
     Such an interval is left unassigned, or has the label of the nearest interval before or after it that is one phase
@@ -103,25 +103,25 @@ def transition_score(truth: IntArray, found: IntArray) -> float | None:
     position = np.arange(n)
     before = np.maximum.accumulate(np.where(pure, position, -1))
     after = np.minimum.accumulate(np.where(pure, position, n)[::-1])[::-1]
-    padded = np.append(found, -1)  # position -1 and position n: nothing there, hence unassigned
-    good = (found < 0) | (found == padded[before]) | (found == padded[after])
+    padded = np.append(labels, -1)  # position -1 and position n: nothing there, hence unassigned
+    good = (labels < 0) | (labels == padded[before]) | (labels == padded[after])
     return float(good[~pure].mean())
 
 
-def samples_right(truth: IntArray, found: IntArray, samples: FloatArray) -> float:
+def samples_right(truth: IntArray, labels: IntArray, samples: FloatArray) -> float:
     """Return the share of samples in their true phase, under the one-to-one matching of phases with the most of them.
 
     Only samples in intervals of one true phase count; 1 without any. A found phase that no true one is matched with is
     wrong, and so is an interval without a phase. samples: (n,) of each interval.
     """
     keep = truth >= 0
-    table = np.zeros((int(truth.max(initial=-1)) + 1, int(found.max(initial=-1)) + 1))
-    both = keep & (found >= 0)
-    np.add.at(table, (truth[both], found[both]), samples[both])
+    table = np.zeros((int(truth.max(initial=-1)) + 1, int(labels.max(initial=-1)) + 1))
+    both = keep & (labels >= 0)
+    np.add.at(table, (truth[both], labels[both]), samples[both])
     whole = float(samples[keep].sum())
     return float(table[linear_sum_assignment(table, maximize=True)].sum()) / whole if whole > 0 else 1.0
 
 
-def k_is_right(found: int, allowed: tuple[int, ...]) -> bool:
+def k_is_right(k: int, allowed: tuple[int, ...]) -> bool:
     """Return whether a number of phases is among the right ones of a run."""
-    return found in allowed
+    return k in allowed

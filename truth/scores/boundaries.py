@@ -22,34 +22,34 @@ def boundaries(labels: IntArray) -> list[Range]:
     return [(i + 1.0, float(j)) for i, j in pairwise(at) if labels[i] != labels[j]]
 
 
-def boundary_f1(truth: IntArray, found: IntArray, tolerance: float = TOLERANCE) -> float:
+def boundary_f1(truth: IntArray, labels: IntArray, tolerance: float = TOLERANCE) -> float:
     """Return the F1 score of the changes of phase; 1 where there are none in either.
 
     A found change counts when its middle is at most `tolerance` intervals outside the range of a true one; each true
     change counts once.
     """
-    wanted = boundaries(truth)
-    got = [(low + high) / 2 for low, high in boundaries(found)]
-    if not wanted and not got:
+    true_boundaries = boundaries(truth)
+    boundaries_found = [(low + high) / 2 for low, high in boundaries(labels)]
+    if not true_boundaries and not boundaries_found:
         return 1.0
     hits = j = 0
-    for low, high in wanted:
+    for low, high in true_boundaries:
         # Ranges do not overlap and both lists ascend: a change too early for this one is too early for all later ones.
-        while j < len(got) and got[j] < low - tolerance:
+        while j < len(boundaries_found) and boundaries_found[j] < low - tolerance:
             j += 1
-        if j < len(got) and got[j] <= high + tolerance:
+        if j < len(boundaries_found) and boundaries_found[j] <= high + tolerance:
             hits += 1
             j += 1
-    return 2.0 * hits / (len(wanted) + len(got))
+    return 2.0 * hits / (len(true_boundaries) + len(boundaries_found))
 
 
-def hausdorff(truth: IntArray, found: IntArray) -> float | None:
+def hausdorff(truth: IntArray, labels: IntArray) -> float | None:
     """Return the largest distance from a change, true or found, to the nearest one of the other row, in intervals.
 
     None where one of the rows has no change, 0 where neither has one.
     """
     a = np.array([sum(r) / 2 for r in boundaries(truth)])
-    b = np.array([sum(r) / 2 for r in boundaries(found)])
+    b = np.array([sum(r) / 2 for r in boundaries(labels)])
     if not len(a) and not len(b):
         return 0.0
     if not len(a) or not len(b):

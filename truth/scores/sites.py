@@ -85,31 +85,31 @@ class SiteScores:
 
 
 def score_sites(
-    true: Iterable[Set[Place]], found: Collection[Place], graph: Graph, accepted: Set[Place] = frozenset()
+    true: Iterable[Set[Place]], places: Collection[Place], graph: Graph, accepted: Set[Place] = frozenset()
 ) -> SiteScores:
     """Compare sites.
 
     Args:
         true: each true site as the set of equally good places.
-        found: the found places.
+        places: the found places.
         graph: call_graph() of the run, under the same names.
         accepted: places that are neither required nor wrong.
     """
     groups = sorted({frozenset(group) for group in true}, key=sorted)
     names = sorted({frozenset(function for function, _ in group) for group in groups}, key=sorted)
-    functions = {function for function, _ in found}
+    functions = {function for function, _ in places}
     distance = distances_from(functions, graph)
     hops = tuple(min((distance[f] for f in name if f in distance), default=None) for name in names)
     return SiteScores(
-        match(names, functions, {function for function, _ in accepted}), match(groups, set(found), accepted), hops
+        match(names, functions, {function for function, _ in accepted}), match(groups, set(places), accepted), hops
     )
 
 
-def match(true: Collection[Set[Thing]], found: Set[Thing], accepted: Set[Thing] = frozenset()) -> Matches:
+def match(true: Collection[Set[Thing]], items: Set[Thing], accepted: Set[Thing] = frozenset()) -> Matches:
     """Count how much of `true`, each a set of equally good items, was found."""
-    right = {thing for group in true for thing in group}
-    asked = {thing for thing in found if thing in right or thing not in accepted}
-    return Matches(len(asked), len(asked & right), len(true), sum(bool(group & found) for group in true))
+    right = {item for group in true for item in group}
+    counted = {item for item in items if item in right or item not in accepted}
+    return Matches(len(counted), len(counted & right), len(true), sum(bool(group & items) for group in true))
 
 
 def score_steps(true: Set[str], steps: Set[str], sites: Set[str], accepted: Set[str] = frozenset()) -> Matches:

@@ -33,7 +33,7 @@ HOSTILE = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 Answer = TypeVar("Answer")
 
 
-def whole(path: str, most: int = MOST_BYTES) -> bytes:
+def file_contents(path: str, most: int = MOST_BYTES) -> bytes:
     """Return the contents of a file, unpacked.
 
     Raises: NoDataError if it cannot be read, is damaged, or is larger.
@@ -128,7 +128,7 @@ def document(path: str) -> Any:
     Raises: NoDataError if it is not JSON, or cannot be read.
     """
     try:
-        return parse_json(whole(path), most_times=MOST_TIMES)
+        return parse_json(file_contents(path), most_times=MOST_TIMES)
     except ValueError as error:
         raise NoDataError(f"{path}: damaged: not valid JSON") from error
 

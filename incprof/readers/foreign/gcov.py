@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.readers.foreign.foreign_files import MOST_BYTES, in_order, understood, whole
+from incprof.readers.foreign.foreign_files import MOST_BYTES, file_contents, in_order, understood
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
 
 DEFAULT_INTERVAL_S, TICK_S = 1.0, 0.01
@@ -113,10 +113,10 @@ def _dump(path: str) -> _Dump:
     """Return the counters of one dump."""
     dump = _Dump()
     if not Path(path).is_dir():
-        texts = [whole(path)]
+        texts = [file_contents(path)]
     else:
         files = sorted(str(entry) for entry in Path(path).rglob("*") if entry.is_file())
-        texts = [whole(file) for file in files if file.endswith(JSON)]
+        texts = [file_contents(file) for file in files if file.endswith(JSON)]
         counters = [file for file in files if file.endswith(".gcda")]
         texts += [_run_gcov(counters, path)] if counters and not texts else []
     reports = [understood(path, "output of gcov --json-format", lambda t=t: _objects(t)) for t in texts]  # type: ignore[misc]

@@ -13,7 +13,7 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.readers.foreign import foreign_files
-from incprof.readers.foreign.foreign_files import series_of, understood, whole
+from incprof.readers.foreign.foreign_files import file_contents, series_of, understood
 from incprof.readers.foreign.frames import Mapped, frames_at, is_shared, qualified
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
 from incprof.symbols.function_space import is_shared_code
@@ -103,7 +103,7 @@ def _ends(snapshots: Sequence[Snapshot]) -> FloatArray:
 
 
 def _snapshot(path: str, exe: str | None) -> Snapshot:
-    data = whole(path)
+    data = file_contents(path)
     if is_legacy(data):
         program, stacks, tick = read_legacy(data, exe)
         return Snapshot(program, stacks, tick)

@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.readers.foreign import foreign_files
-from incprof.readers.foreign.foreign_files import understood, whole
+from incprof.readers.foreign.foreign_files import file_contents, understood
 from incprof.readers.foreign.frames import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
 
@@ -52,7 +52,9 @@ def read_simpleperf(path: str) -> Imported:
 
     Raises: NoDataError if it is not such a file, or has no samples.
     """
-    return understood(path, "file of simpleperf report-sample --protobuf", lambda: _imported(_read(whole(path)), path))
+    return understood(
+        path, "file of simpleperf report-sample --protobuf", lambda: _imported(_read(file_contents(path)), path)
+    )
 
 
 def _imported(recorded: _Recorded, path: str) -> Imported:

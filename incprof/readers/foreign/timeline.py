@@ -274,7 +274,7 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
     if cpu.sum() > MOST_TICKS * tick:
         raise NoDataError(f"{timeline.app}: more than {MOST_TICKS} samples: give a lower --rate")
     thread = np.unique(thread, return_inverse=True)[1].astype(np.int64)
-    time, thread, rows, weight = _whole(time, cpu, wall, thread, tick)
+    time, thread, rows, weight = _whole_ticks(time, cpu, wall, thread, tick)
     node, library = node[rows], library[rows]
     if timeline.edges_s is not None:
         begins, edges = float(timeline.edges_s[0]), timeline.edges_s
@@ -307,7 +307,7 @@ def _interval(edges: FloatArray, time: FloatArray) -> IntArray:
     return np.clip(np.searchsorted(edges[1:], time, side="left"), 0, len(edges) - 2)
 
 
-def _whole(
+def _whole_ticks(
     time: FloatArray, cpu: FloatArray, wall: FloatArray, thread: IntArray, tick: float
 ) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
     """Return time, thread, row and weight of samples of whole ticks: long samples become one for each tick."""

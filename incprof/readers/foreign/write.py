@@ -27,7 +27,7 @@ from incprof.readers.stream.collect import DEFAULT_RATE_HZ, VERSION
 from incprof.readers.stream.stream_files import HEADER, MAGIC, check
 from incprof.safe.inputs import open_input
 from incprof.symbols.elf.file import WrittenSymbol, open_elf, symbols_file
-from incprof.symbols.source_lines import said_lines
+from incprof.symbols.source_lines import imported_lines
 from incprof.symbols.symbol_files import module_key
 
 NS = 1e9
@@ -94,7 +94,7 @@ def _write_symbols(directory: Path, placed: Placed) -> None:
     path.write_bytes(symbols_file(placed.symbols, FIRST, max(placed.end, FIRST + 1)))
     if placed.chains:
         chains = {f"{address:#x}": [list(place)] for address, place in sorted(placed.chains.items())}
-        said_lines(str(directory), module).save({"chains": chains})
+        imported_lines(str(directory), module).save({"chains": chains})
 
 
 def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: Layout) -> None:

@@ -59,7 +59,7 @@ def read_text(path: str) -> list[Table]:
     if is_perf(_of_all_processors(head)):
         return [_perf(path, head, lines, comments)]
     if number(form_of(head).fields(head)[0]) is not None and (names := _header_of_separate_file(path)) is not None:
-        lines, head = _again(head, lines), names
+        lines, head = _with_first(head, lines), names
     if comments and OWN.match(comments[0]):
         return [_own(path, head, lines, comments)]
     columns, notes = _columns(path, head, lines)
@@ -76,7 +76,7 @@ def _rows(data: bytes, comments: list[str]) -> Iterator[str]:
             yield line.lstrip("#")
 
 
-def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
+def _with_first(first: str, lines: Iterator[str]) -> Iterator[str]:
     yield first
     yield from lines
 
@@ -167,7 +167,7 @@ def _not_available(comments: list[str]) -> tuple[str, ...]:
 
 def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
     """Read output of perf stat -I."""
-    names, times, values = counts_by_event(_of_all_processors(line) for line in _again(head, lines))
+    names, times, values = counts_by_event(_of_all_processors(line) for line in _with_first(head, lines))
     if not len(times):
         raise NoDataError(f"{path}: no row of counters")
     started = next((match[1] for line in comments if (match := STARTED.match(line))), None)

@@ -185,7 +185,7 @@ class Follower:
         assert self.metadata is not None
         assert self._sorter is not None
         collected = Collected(source, self.metadata, self._sorter.collected.modules, before_ns=self._end_ns)
-        most = self._whole(source)
+        most = self._available_intervals(source)
         if most == 0:
             return NewData()
         self._sorter.collected = collected
@@ -206,7 +206,7 @@ class Follower:
         """Return the most recorded intervals decoded at once."""
         return max(MOST_INTERVALS // self.by, 1) * self.by
 
-    def _whole(self, source: Source) -> int:
+    def _available_intervals(self, source: Source) -> int:
         """Return how many recorded intervals after the last position can be returned now."""
         if self.by == 1:
             return self._most
@@ -247,7 +247,7 @@ class Follower:
         """Return the profile of the collected intervals."""
         modules = tuple(collected.modules[number] for number in sorted(collected.modules))
         if self._space.add_modules(modules):
-            self._paths.look_up_again()
+            self._paths.look_up_all()
         collected.bad_images += self._paths.add(collected.nodes, collected.source.size)
         if not collected.n_intervals:
             return None
@@ -324,7 +324,7 @@ class GrowingPaths:
         self._look_up(len(old.parent))
         return bad
 
-    def look_up_again(self) -> None:
+    def look_up_all(self) -> None:
         """Look up every node again, because more modules are known."""
         self._look_up(1)
 

@@ -283,14 +283,14 @@ def _in_function(
     opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in whole)]
     if opening:
         inner = (block.start_byte + 1, block.end_byte - 1)
-        closing = [] if _never_reaches_its_end(block, data) else [_end(place) for place in whole]
+        closing = [] if _ends_with_jump(block, data) else [_end(place) for place in whole]
         texts += _pair(inner, b" ".join([b"", *opening, b"{"]), b" ".join([b"}", *closing, b""]))
     return texts
 
 
 def _around(place: Open, data: bytes) -> list[_Text]:
     """Return the texts that put the repeated statement of a loop in braces with its begin and end."""
-    end = b"" if _never_reaches_its_end(place.statement, data) else b" " + _end(place)
+    end = b"" if _ends_with_jump(place.statement, data) else b" " + _end(place)
     # Without braces of its own, compilers warn that the end is misleadingly indented.
     opening, closing = (b"", b"") if place.statement.type == "compound_statement" else (b"{ ", b" }")
     return _pair(place.span, b"{ ekg_begin(%d); " % place.id + opening, closing + end + b" }")
@@ -319,7 +319,7 @@ def _declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> 
     return declared
 
 
-def _never_reaches_its_end(statement: Node, data: bytes) -> bool:
+def _ends_with_jump(statement: Node, data: bytes) -> bool:
     """Return whether it is a jump, or a block that ends with one: a call after it would never run."""
     if statement.has_error or DIRECTIVE.search(data, statement.start_byte, statement.end_byte):
         return False

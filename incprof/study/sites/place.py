@@ -14,7 +14,7 @@ from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.segment_sums import episodes_of
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, LoopLines, calls_by_phase, choose_loop, iterations
 from incprof.analysis.sites.times import heaviest_callers
-from incprof.analysis.uncounted.sampled_calls import called_again
+from incprof.analysis.uncounted.sampled_calls import repeatedly_called
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.model.names import begins_inside, parse, region_of
@@ -67,7 +67,7 @@ class Placer:
         self._reader = CodeReader(run, process, profile, result.labels, exe=exe)
         self._counted, self._again = profile.counted, set[int]()
         if not self._counted:  # samples give lower bounds
-            self._again = called_again(profile)
+            self._again = repeatedly_called(profile)
             entry_counts = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
             profile = replace(profile, calls=entry_counts)
         self._run, self._profile, self._sources, self._exe = run, profile, sources, exe

@@ -133,14 +133,14 @@ WHOLE = 0.8
 
 def usability(traits: Traits) -> tuple[bool, str]:
     """Return whether the program can be recorded, and a line on how well or why not."""
-    obstacle = _why_not(traits)
+    obstacle = _refusal(traits)
     if obstacle:
         return False, f"not usable: {obstacle}"
     flaws = _shortcomings(traits)
     return True, "usable" + (", but " + "; ".join(flaws) if flaws else "")
 
 
-def _why_not(traits: Traits) -> str | None:
+def _refusal(traits: Traits) -> str | None:
     """Return what prevents a recording."""
     if traits.kind == "other":
         return "neither a program nor a shared library"

@@ -148,11 +148,11 @@ def bound_line(phase: PhaseCounters) -> str | None:
     if phase.bound is None:
         return None
     bound = f"bound by {BOUND[phase.bound.by]}"
-    why = _why(phase)
+    why = _reason(phase)
     return f"{bound}: {why}" if why else bound
 
 
-def _why(phase: PhaseCounters) -> str:
+def _reason(phase: PhaseCounters) -> str:
     """Return the reason for a bound; empty where its name already is one."""
     figures, bound = phase.figures, phase.bound
     share = 0.0 if bound is None or bound.share is None else bound.share

@@ -151,7 +151,7 @@ class _Tail:
         remaining = b""
         while piece := raw.read(PIECE):
             remaining += piece
-            end = _whole(remaining)
+            end = _complete_end(remaining)
             if end:
                 self.position += end
                 self.file.read(io.BytesIO(remaining[:end]), self.collector)
@@ -173,7 +173,7 @@ class _Tail:
         self.recent = [entry for entry in self.recent if entry[0] > last - NOW_NS]
 
 
-def _whole(data: bytes) -> int:
+def _complete_end(data: bytes) -> int:
     """Return the end of the last complete interval, 0 if there is none."""
     before = len(data)
     while before > 0:

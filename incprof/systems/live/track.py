@@ -117,9 +117,9 @@ class LiveRun:
         track.process = process
         track.add(profile, self.model)
 
-    def again(self, process: Process, first: int, profile: IntervalProfile) -> None:
+    def replace_from(self, process: Process, first: int, profile: IntervalProfile) -> None:
         """Replace intervals of a process, from `first` on, now that more of their code is resolved."""
-        self._tracks[process.path].again(first, profile, self.model)
+        self._tracks[process.path].replace_from(first, profile, self.model)
 
     def intervals_of(self, process: Process) -> int:
         """Return the number of intervals of a process."""
@@ -319,7 +319,7 @@ class Track:
                 self.rows[place] = mix
                 self._count(mix)
 
-    def again(self, first: int, profile: IntervalProfile, model: PhaseModel) -> None:
+    def replace_from(self, first: int, profile: IntervalProfile, model: PhaseModel) -> None:
         """Replace and relabel intervals from `first` on, now that more of their code is resolved."""
         self.replace(first, mixes(profile, self._numbers))
         self.relabel(np.array([model.label(mix) for mix in list(self.rows)[-(self.n - first) :]], dtype=np.int64))

@@ -140,7 +140,7 @@ class Watch:
             return False
         self._run.regroup(by)
         self._live = LiveRun(WINDOW)
-        self._lookup.begin_again()
+        self._lookup.start_over()
         self._over.clear()
         return True
 
@@ -268,7 +268,7 @@ class Watch:
         self._live.refit(done.lead, done.result, done.end, data.interval_s * done.by * data.rate_hz, done.profiles)
         for process, _ in self._run.processes:
             for first, profile in self._lookup.early(process, done.end if process.path == done.lead.path else 0):
-                self._live.again(process, first, profile)
+                self._live.replace_from(process, first, profile)
         return True
 
     def close(self) -> bool:
@@ -396,7 +396,7 @@ class Lookup:
         """Discard the intervals of a process whose file was replaced."""
         self._early.pop(process.path, None)
 
-    def begin_again(self) -> None:
+    def start_over(self) -> None:
         """Discard the intervals of all processes, but keep the resolved code."""
         self._early.clear()
         self.unseen = 0

@@ -171,7 +171,7 @@ class Lane:
         is_reused = number in self.tables.objects
         self.tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
         if is_reused:
-            self.ask_again()
+            self.invalidate_calls()
 
     def forget(self) -> None:
         """Discard all shapes."""
@@ -181,7 +181,7 @@ class Lane:
         """Reset times to 0."""
         self._end_ns, self._last = 0, None
 
-    def ask_again(self) -> None:
+    def invalidate_calls(self) -> None:
         """Invalidate the calls of shapes, which may change from here on."""
         for shape in self._shapes:
             shape.call = None

@@ -119,7 +119,7 @@ class ColumnLane(Lane):
         super().another_thread()
         self._decoder.another_thread()
 
-    def ask_again(self) -> None:
+    def invalidate_calls(self) -> None:
         """Invalidate the calls of shapes, which may change from here on."""
         self._numbers[:] = -1
 

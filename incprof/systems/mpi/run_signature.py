@@ -232,7 +232,7 @@ def own_ending(
         reach_s = 1.25 * reach_s + 0.1
         jobs = [(path, reach_s + offset_s) for path, offset_s in zip(paths, ahead_s, strict=True)]
         with listener.progress("matching messages") as report:
-            work = Work(partial(_beginning, ranks=len(paths)), jobs, _no_end, report, listener.warn)
+            work = Work(partial(_beginning, ranks=len(paths)), jobs, _lost_rank, report, listener.warn)
             beginnings = [one for one in mapped(work, engine) if one is not None]
         if len(beginnings) < len(paths):
             return None
@@ -286,7 +286,7 @@ def _beginning(where: tuple[str, float], ranks: int) -> Beginning | None:
         return None
 
 
-def _no_end(_: object) -> None:
+def _lost_rank(_: object) -> None:
     return None
 
 

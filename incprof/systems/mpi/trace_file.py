@@ -321,17 +321,17 @@ def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:
         path=path,
         app=str(raw["app"]),
         method=str(raw["method"]),
-        ranks=_whole(raw["ranks"], 1),
-        rank=_whole(raw["rank"]),
-        warm_up=_whole(raw["options"]["warm_up"]),
+        ranks=_checked_integer(raw["ranks"], 1),
+        rank=_checked_integer(raw["rank"]),
+        warm_up=_checked_integer(raw["options"]["warm_up"]),
         aet_s=_amount(raw["aet_s"]),
         coverage=_amount(raw["coverage"]),
-        until=None if raw["until"] is None else _whole(raw["until"], 1),
+        until=None if raw["until"] is None else _checked_integer(raw["until"], 1),
         until_calls=_ends(raw.get("until_calls"), raw["ranks"]),
-        events=_whole(raw["events"]),
-        until_events=_whole(raw["until_events"]),
+        events=_checked_integer(raw["events"]),
+        until_events=_checked_integer(raw["until_events"]),
         outside_after_s=max(_amount(raw["outside_after_s"]), 0.0),
-        needed_events=_whole(raw["needed_events"]),
+        needed_events=_checked_integer(raw["needed_events"]),
         kinds=tuple((str(kind["function"]).removeprefix("MPI_"), str(kind["key"])) for kind in raw["kinds"]),
         kind_bytes=tuple(None if kind["bytes"] is None else _amount(kind["bytes"]) for kind in raw["kinds"]),
         grammar=grammar,
@@ -352,7 +352,9 @@ def _ends(raw: Any, ranks: int) -> tuple[tuple[str, int, int], ...] | None:
     """Return the calls after which ranks end. Raises: ValueError: their ranks are not those of the run."""
     if raw is None:
         return None
-    ends = tuple((_function(name), _whole(calls, 1), _whole(count, 1)) for name, calls, count in raw)
+    ends = tuple(
+        (_function(name), _checked_integer(calls, 1), _checked_integer(count, 1)) for name, calls, count in raw
+    )
     if sum(count for _, _, count in ends) != ranks:
         raise ValueError
     return ends
@@ -367,8 +369,8 @@ def _function(name: Any) -> str:
 
 def _grammar(raw: dict[str, Any], kinds: int) -> Grammar:
     """Return the grammar of loops. Raises: ValueError: a loop contains a later one, or a step has unequal lengths."""
-    contents = [tuple(_whole(item) for item in content) for content in raw["contents"]]
-    steps = [tuple(_whole(number) for number in step) for step in raw["steps"]]
+    contents = [tuple(_checked_integer(item) for item in content) for content in raw["contents"]]
+    steps = [tuple(_checked_integer(number) for number in step) for step in raw["steps"]]
     if any(not content or max(content) >= kinds + number for number, content in enumerate(contents)):
         raise ValueError
     if any(len({len(contents[number]) for number in step}) != 1 for step in steps):
@@ -379,17 +381,17 @@ def _grammar(raw: dict[str, Any], kinds: int) -> Grammar:
 def _phase(raw: dict[str, Any], grammar: Grammar | None) -> SignaturePhase:
     by_place = grammar is None
     times = tuple(_amount(one) for one in raw["time_s"])
-    weight = _whole(raw["weight"], 1)
+    weight = _checked_integer(raw["weight"], 1)
     if not times or len(times) > weight or any(one < 0 for one in times):
         raise ValueError
-    at = tuple((_whole(first), _whole(end, first)) for first, end in raw["at"]) if by_place else ()
+    at = tuple((_checked_integer(first), _checked_integer(end, first)) for first, end in raw["at"]) if by_place else ()
     if by_place and len(at) != len(times):
         raise ValueError
-    loop = None if grammar is None else _whole(raw["loop"])
+    loop = None if grammar is None else _checked_integer(raw["loop"])
     if grammar is not None and raw["loop"] >= len(grammar.contents):
         raise ValueError
     return SignaturePhase(
-        id=_whole(raw["id"]),
+        id=_checked_integer(raw["id"]),
         loop=loop,
         whole=bool(raw["whole"]),
         weight=weight,
@@ -403,7 +405,7 @@ def _phase(raw: dict[str, Any], grammar: Grammar | None) -> SignaturePhase:
     )
 
 
-def _whole(value: Any, least: int = 0) -> int:
+def _checked_integer(value: Any, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError
     return value

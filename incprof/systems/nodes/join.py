@@ -48,7 +48,7 @@ def put_together(tables: Sequence[Table]) -> list[NodeSeries]:
         UsageError: the node of a meter, or its start time, is unknown.
     """
     sources = [_source(table) for table in tables]
-    groups = [_at_the_same_time(group) for group in _by_node(sources)]
+    groups = [_overlapping(group) for group in _by_node(sources)]
     runs = _same_clock([_with_lags(run) for group in groups for run in group])
     return [with_power(_joined(run)) for run in runs]
 
@@ -96,7 +96,7 @@ def _by_node(sources: Sequence[_Source]) -> list[list[_Source]]:
     return list(nodes.values())
 
 
-def _at_the_same_time(sources: Sequence[_Source]) -> list[list[_Source]]:
+def _overlapping(sources: Sequence[_Source]) -> list[list[_Source]]:
     """Return the sources of one node, grouped by overlapping time; sources without a clock join the only group."""
     counted = sorted((s for s in sources if s.by_clock), key=lambda s: float(s.series.times[0]))
     groups: list[list[_Source]] = []

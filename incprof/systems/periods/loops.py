@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 from incprof.command.helping import expert
 from incprof.command.terminal import text_width, warn
 from incprof.errors import UsageError
-from incprof.systems.periods.parameters import add_follow_arguments, read_source, sample_range, wanted_of, whole
+from incprof.systems.periods.parameters import (
+    add_follow_arguments,
+    integer_parser,
+    read_source,
+    sample_range,
+    wanted_of,
+)
 
 if TYPE_CHECKING:
     from incprof.systems.periods.dpd_values import PeriodChange
@@ -35,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("series", metavar="EVENTS", help="text, a line for each event; - is standard input")
     parser.add_argument("--column", metavar="NAME", help="the field of a line that is the event: a name, or a number")
     parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only events A to B")
-    parser.add_argument("--window", type=whole(2), metavar="L", help="find loops of fewer events than this (1024)")
+    parser.add_argument(
+        "--window", type=integer_parser(2), metavar="L", help="find loops of fewer events than this (1024)"
+    )
     parser.add_argument(
         "--tolerance", action="store_const", const=True, help="a loop continues across a single odd event"
     )

@@ -24,9 +24,13 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the parameters; the defaults are the paper's values."""
     group = parser.add_argument_group("parameters", "`incprof help periods-algorithm` explains them")
     share = fraction
-    group.add_argument("--window", type=whole(2), metavar="L", help="half the sliding window, in samples (tuned)")
-    group.add_argument("--longest-window", type=whole(2), metavar="L", help="where tuning ends (10000)")
-    group.add_argument("--slide", type=whole(), metavar="N", help="step where nothing repeats, in samples (L/2)")
+    group.add_argument(
+        "--window", type=integer_parser(2), metavar="L", help="half the sliding window, in samples (tuned)"
+    )
+    group.add_argument("--longest-window", type=integer_parser(2), metavar="L", help="where tuning ends (10000)")
+    group.add_argument(
+        "--slide", type=integer_parser(), metavar="N", help="step where nothing repeats, in samples (L/2)"
+    )
     group.add_argument("--metric", choices=("l2", "l1"), help="distance of shifted windows (l2)")
     group.add_argument(
         "--theta", type=share, metavar="X", help="greatest dip that counts as a period (default: by noise and chance)"
@@ -34,25 +38,32 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--depth", type=share, metavar="X", help="relative depth from which a dip belongs to the same period (0.75)"
     )
-    group.add_argument("--shortest", type=whole(), metavar="N", help="shortest period, in samples (2)")
+    group.add_argument("--shortest", type=integer_parser(), metavar="N", help="shortest period, in samples (2)")
     group.add_argument("--no-align", dest="align", action="store_const", const=False, help="do not align the cuts")
     group.add_argument("--alpha", type=share, metavar="X", help="least share of a group of lengths (0.05)")
     group.add_argument("--length-tolerance", type=share, metavar="X", help="lengths of a group (0.10)")
     group.add_argument("--cluster-share", type=share, metavar="X", help="least share of a cluster (0.01)")
     group.add_argument("--gap", type=ratio, metavar="X", help="least ratio of merges that are cut apart (1.5)")
     group.add_argument("--ceiling", type=share, metavar="X", help="greatest mean step within a cluster (0.10)")
-    group.add_argument("--iterations", type=whole(), metavar="N", help="of averaging, at most (31)")
-    group.add_argument("--patience", type=whole(), metavar="N", help="slow iterations that end averaging (5)")
+    group.add_argument("--iterations", type=integer_parser(), metavar="N", help="of averaging, at most (31)")
+    group.add_argument("--patience", type=integer_parser(), metavar="N", help="slow iterations that end averaging (5)")
     group.add_argument("--decrease", type=share, metavar="X", help="of WGSS, below which an iteration is slow (0.025)")
     group.add_argument(
-        "--medoid-sample", type=whole(0, 2**31), metavar="N", help="instances to find the medoid among (64; 0: all)"
+        "--medoid-sample",
+        type=integer_parser(0, 2**31),
+        metavar="N",
+        help="instances to find the medoid among (64; 0: all)",
     )
-    group.add_argument("--shuffles", type=whole(0, 2**31), metavar="N", help="random orders that measure chance (20)")
-    group.add_argument("--seed", type=whole(0, 2**31), metavar="N", help="of the random orders and of the picture (0)")
+    group.add_argument(
+        "--shuffles", type=integer_parser(0, 2**31), metavar="N", help="random orders that measure chance (20)"
+    )
+    group.add_argument(
+        "--seed", type=integer_parser(0, 2**31), metavar="N", help="of the random orders and of the picture (0)"
+    )
     group.add_argument("--exact", action="store_const", const=True, help="textbook algorithms: slow, without kernels")
     group.add_argument(
         "--threads",
-        type=whole(most=1024),
+        type=integer_parser(most=1024),
         metavar="N",
         help="number of threads; does not affect the result (default: one per core)",
     )
@@ -69,7 +80,7 @@ def options_of(args: argparse.Namespace) -> PatternOptions:
     return PatternOptions(**{name: value for name, value in values.items() if value is not None})
 
 
-def whole(least: int = 1, most: int = 10**12 - 1) -> Callable[[str], int]:
+def integer_parser(least: int = 1, most: int = 10**12 - 1) -> Callable[[str], int]:
     """Return a parser for whole numbers from `least` to `most`."""
 
     def number(text: str) -> int:
@@ -129,7 +140,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
     expert(
         parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none"),
-        parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)"),
+        parser.add_argument(
+            "--most", type=integer_parser(), metavar="N", help="refuse series of more samples (20000000)"
+        ),
         parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)"),
         parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded"),
     )

@@ -214,7 +214,7 @@ def _read_table(first: str, lines: Lines, where: str, request: SeriesRequest) ->
     try:
         table = _numbers(map(form.row, rows), form, use, request)
     except (ValueError, IndexError) as error:
-        raise NoDataError(_what_is_wrong(str(error), lines, form, use, time)) from None
+        raise NoDataError(_row_error(str(error), lines, form, use, time)) from None
     columns = [table[:, at] for at in range(len(use))]
     name = "/".join(form.names[at] for at in selected)
     return series_from(columns[: len(selected)], columns[-1] if time is not None else None, name, where, request)
@@ -244,7 +244,7 @@ def _numbers(rows: Iterator[str], form: Form, use: list[int], request: SeriesReq
             return np.concatenate(parts)
 
 
-def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time: int | None) -> str:
+def _row_error(message: str, lines: Lines, form: Form, use: list[int], time: int | None) -> str:
     """Return an error message about a row that numpy refused."""
     where = f"{lines.where}: line {lines.number}"
     if match := re.search(r"could not convert string (.*) to float64 at row \d+, column (\d+)", message, re.DOTALL):

@@ -141,7 +141,7 @@ class LoopStream:
         A repetition across the end of one loop and the begin of another may be detected before that other loop: the
         first four events of `abab(abcd)x6`. It is a loop only if it repeated often enough before the other began.
         """
-        episodes = [record for record in (*self._ended, *running) if _went_round_more_than_twice(record)]
+        episodes = [record for record in (*self._ended, *running) if _repeats_beyond_detection(record)]
         first_events = np.array([record["first"] for record in episodes], dtype=np.int64)
         last_events = np.array([record["last"] for record in episodes], dtype=np.int64)
         order = np.argsort(first_events, kind="stable")
@@ -218,7 +218,7 @@ def _key(record: Any) -> Key:
     return int(record["period"]), int(record["hash"])
 
 
-def _went_round_more_than_twice(record: Any) -> bool:
+def _repeats_beyond_detection(record: Any) -> bool:
     """Return whether an episode is longer than needed to detect the loop: only then does it explain another one."""
     return int(record["last"]) - int(record["first"]) + 1 > max(2 * int(record["period"]), 3)
 

@@ -33,10 +33,10 @@ from incprof.systems.periods.parameters import (
     add_source_arguments,
     check_follow,
     follow,
+    integer_parser,
     options_of,
     read_source,
     wanted_of,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def add_use_arguments(parser: argparse.ArgumentParser) -> None:
         "--sub-profiles", type=durations, metavar="T,T", help="how well parts of these lengths represent the run: 1m,5m"
     )
     expert(
-        parser.add_argument("--offsets", type=whole(1, 10_000), metavar="N", help="parts of each length (11)"),
+        parser.add_argument("--offsets", type=integer_parser(1, 10_000), metavar="N", help="parts of each length (11)"),
         parser.add_argument("--paper", action="store_const", const=True, help="the paper's notation, with WGSS"),
     )
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.thread_roles import MOST_COMPARED, alike
+from incprof.analysis.thread_roles import MOST_COMPARED, similar_rows
 from incprof.cli import main as cli
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -85,5 +85,5 @@ def test_a_recording_without_threads_is_refused(tmp_path, capsys, monkeypatch):
 
 def test_many_threads_are_grouped_as_few_are():
     kinds = np.eye(3)[np.arange(3 * MOST_COMPARED) % 3]
-    groups = alike(kinds)
+    groups = similar_rows(kinds)
     assert sorted(sorted(row % 3 for row in set(group)) for group in groups) == [[k] * MOST_COMPARED for k in range(3)]

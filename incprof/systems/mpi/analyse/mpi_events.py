@@ -120,7 +120,7 @@ def _numbered(names: list[str]) -> IntArray:
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
-def alike(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
+def common_numbers(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
     """Return the types of communication and the partners of all processes, with common numbers."""
     functions: dict[str, int] = {}
     channels: dict[Channel, int] = {}

@@ -22,8 +22,8 @@ from incprof.systems.mpi.analyse.mpi_events import (
     SECONDS,
     EventKind,
     ProcessEvents,
-    alike,
     by_function,
+    common_numbers,
     kind_bytes,
     sent_to,
 )
@@ -164,7 +164,7 @@ def process_signature(
 
 def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
     """Find the phases of all processes in one logical order."""
-    types, partners = alike(list(processes))
+    types, partners = common_numbers(list(processes))
     phases_of_processes = global_phases(
         types,
         [one.work for one in processes],

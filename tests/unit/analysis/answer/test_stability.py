@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.answer.confidence import drawn_again, recovery_rates, same_k_rate
+from incprof.analysis.answer.confidence import recovery_rates, resampled_labels, same_k_rate
 from incprof.analysis.answer.find import find_phases
 from incprof.errors import UsageError
 from incprof.readers.run import open_run, read_profile
@@ -18,7 +18,7 @@ A, B, C = {"a": 0.8, "b": 0.2}, {"a": 0.6, "b": 0.4}, {"c": 1.0}
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(0, 1000))
 def test_what_is_found_as_it_was_is_sure(values, seed):
     labels = np.unique(np.array(values), return_inverse=True)[1] - (min(values) < 0)
-    drawn = drawn_again(labels, np.zeros(len(labels), dtype=np.int64), lambda those: labels[those], seed, 4)
+    drawn = resampled_labels(labels, np.zeros(len(labels), dtype=np.int64), lambda those: labels[those], seed, 4)
     use = labels >= 0
     assert (drawn[:, use] == labels[use]).all()
     size = np.bincount(labels[use], minlength=int(labels.max(initial=-1)) + 1)
@@ -42,7 +42,7 @@ def test_intervals_are_drawn_from_their_own_segment():
         return labels[those]
 
     segment = np.repeat(np.arange(6), 4)
-    drawn_again(labels, segment, find, 3, 4)
+    resampled_labels(labels, segment, find, 3, 4)
     assert all((segment[those] == segment).all() for those in seen)
     assert len({those.tobytes() for those in seen}) > 1
 

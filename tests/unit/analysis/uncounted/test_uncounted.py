@@ -43,7 +43,7 @@ def named(profile: IntervalProfile, values: np.ndarray) -> dict[str, object]:
 
 def test_loops_tell_who_is_called_again_and_who_is_brief(profile: IntervalProfile) -> None:
     told = properties_of_code(profile, profile.own_tree.without_recursion()[0])
-    assert {name for name, is_so in named(profile, told.again).items() if is_so} == {"step", "tiny", "once"}
+    assert {name for name, is_so in named(profile, told.in_loop).items() if is_so} == {"step", "tiny", "once"}
     assert {name for name, is_so in named(profile, told.once).items() if is_so} == {"driver"}
     assert {name for name, is_so in named(profile, told.brief).items() if is_so} == {"tiny"}
 
@@ -52,8 +52,8 @@ def test_sites_see_a_call_in_a_loop_as_one_of_many(profile: IntervalProfile) -> 
     assert not profile.counted
     times = chain_times(profile)
     assert times is not None
-    assert named(profile, times.again)["step"]
-    assert not named(profile, times.again)["driver"]
+    assert named(profile, times.in_uncounted_loop)["step"]
+    assert not named(profile, times.in_uncounted_loop)["driver"]
     assert named(profile, times.unsure)["tiny"]
     assert not named(profile, times.unsure)["step"]
 
@@ -62,7 +62,7 @@ def test_nothing_is_told_without_code(profile: IntervalProfile) -> None:
     nothing = np.full(len(profile.paths.parent), UNKNOWN_CODE)
     for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64), nothing > 0)):
         told = properties_of_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
-        assert not np.any([told.again, told.once, told.brief])
+        assert not np.any([told.in_loop, told.once, told.brief])
 
 
 def test_who_calls_something_once_is_called_as_often(profile: IntervalProfile) -> None:

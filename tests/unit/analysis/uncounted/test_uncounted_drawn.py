@@ -103,7 +103,7 @@ def test_frames_and_calls_of_loops_are_those_of_each_stack(seed):
         asked, then = neighbours(profile)
         path = sampled_calls._Paths.of(profile, chains, profile.code_loops, then)
         node = profile.samples.node.astype(np.int64)
-        found = sampled_calls._again(path, sampled_calls._Pairs.of(path, node[asked], node[then]))
+        found = sampled_calls._repeats_in_loops(path, sampled_calls._Pairs.of(path, node[asked], node[then]))
         times, inside, around = called_again(profile, stacks)
         met = [key for key, number in found.inside.items() if number]
         for kept, expected in ((found.times, times), (found.inside, inside), (found.around, around)):

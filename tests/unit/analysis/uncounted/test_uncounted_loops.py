@@ -59,19 +59,19 @@ def test_a_loop_that_is_begun_anew_says_nothing_of_its_calls() -> None:
     # Three times over, a loop that calls `a`, then one that calls `b`.
     profile = played([(("main@2", "a@3"), 20), (("main@3", "b@3"), 20)] * 3)
     found, at = seen(profile)
-    assert found.again[at["a"]] == found.again[at["b"]] == 0
+    assert found.repeats[at["a"]] == found.repeats[at["b"]] == 0
     times = chain_times(profile)
     assert times is not None
-    assert times.again[[at["a"], at["b"]]].all()
+    assert times.in_uncounted_loop[[at["a"], at["b"]]].all()
     assert not calls_are_bounded(profile, times.chains)[at["a"]]
 
 
 def test_calls_are_seen_while_a_loop_goes_on() -> None:
     profile = played([(("main@1", "a"), 20), (("main@2", "b"), 20), (("main@1",), 1)] * 5)
     found, at = seen(profile)
-    assert found.again[at["a"]] == 5 - 1  # the first one may have been before the loop
+    assert found.repeats[at["a"]] == 5 - 1  # the first one may have been before the loop
     # What an inner loop calls is not called in each turn of the outer one.
-    assert found.again[at["b"]] == 0
+    assert found.repeats[at["b"]] == 0
     chains, _ = profile.own_tree.without_recursion()
     assert calls_are_bounded(profile, chains)[[at["main"], at["a"], at["b"]]].tolist() == [True, True, False]
 
@@ -94,7 +94,7 @@ def test_what_a_loop_calls_lasts_as_far_as_anybody_sees_if_a_loop_in_it_goes_on(
         assert times is not None
         names = sorted({name.partition("@")[0] for path, _ in story for name in path})
         driver = times.chains.function.tolist().index(names.index("driver"))
-        assert times.again[driver] == (calls is None)
+        assert times.in_uncounted_loop[driver] == (calls is None)
         assert calls is None or times.calls[driver] == calls
 
 
@@ -119,18 +119,18 @@ def test_looks_say_how_often_at_least() -> None:
 
 def test_calls_that_come_and_go_with_each_sample_are_not_known() -> None:
     found, at = seen(played([(("main@1", "a"), 1), (("main@1",), 1)] * 50))
-    assert found.again[at["a"]] == 0
+    assert found.repeats[at["a"]] == 0
 
 
 def test_a_function_is_called_as_often_as_its_parts_come() -> None:
     # `run` is called from a loop that does nothing else: a loop in it, then what it calls once.
     profile = played([(("main@1", "run@2", "a@3"), 20), (("main@1", "run", "last"), 20)] * 5)
     found, at = seen(profile)
-    assert (found.again[at["run"]], found.passes[at["run"]]) == (0, 5)
+    assert (found.repeats[at["run"]], found.passes[at["run"]]) == (0, 5)
     times = chain_times(profile)
     assert times is not None
-    assert not times.again[at["run"]]
-    assert times.again[at["a"]]
+    assert not times.in_uncounted_loop[at["run"]]
+    assert times.in_uncounted_loop[at["a"]]
     assert times.calls[at["run"]] == 5
 
 

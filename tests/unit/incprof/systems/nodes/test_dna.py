@@ -87,7 +87,7 @@ def test_changes_are_where_means_differ_and_noise_has_none():
 @pytest.mark.parametrize(("family", "number"), [("plain", 0), ("gaps", 2), ("mixed", 1), ("idle", 1)])
 def test_states_of_generated_nodes(family, number):
     score = states_score(family, number, "states")
-    assert score.found == score.true
+    assert score.states_found == score.true
     assert score.ari > 0.9
     assert score.f1 > 0.9
 

@@ -27,7 +27,7 @@ def write(series, path, rows=None):
 def files(tmp_path_factory):
     """Known runs of a program, the beginning of another one, and an alphabet of the known ones."""
     folder = tmp_path_factory.mktemp("dna")
-    known = known_program(3, elsewhere=False)
+    known = known_program(3, other_machine=False)
     runs = [write(run.series, folder / f"app-{at}.csv") for at, run in enumerate(known.runs[:3])]
     beginning = write(
         known.run.series, folder / "beginning.csv", int(known.begins_s + 0.3 * (known.ends_s - known.begins_s))
