@@ -148,13 +148,15 @@ class _Chains:
             some = slice(self._ticks.indptr[function], self._ticks.indptr[function + 1])
             order = np.argsort(self._ticks.indices[some], kind="stable")
             interval, ticks = self._ticks.indices[some][order], self._ticks.data[some][order]
-            left, block = _rounded(np.cumsum(ticks)), self._block[interval]
+            remaining, block = _rounded(np.cumsum(ticks)), self._block[interval]
             shares = sorted((float(self.chains[number].part[block] @ ticks), -number) for number in numbers)
             for _, negative in shares:
                 part = self.chains[-negative].part[block]
-                own_ticks = left if negative == shares[-1][1] else np.minimum(_rounded(np.cumsum(ticks * part)), left)
+                own_ticks = (
+                    remaining if negative == shares[-1][1] else np.minimum(_rounded(np.cumsum(ticks * part)), remaining)
+                )
                 # The remainder must not shrink from one interval to the next.
-                left = np.minimum.accumulate((left - own_ticks)[::-1])[::-1]
+                remaining = np.minimum.accumulate((remaining - own_ticks)[::-1])[::-1]
                 rows.append(interval)
                 nodes.append(np.full(len(interval), -negative))
                 weights.append(np.diff(own_ticks, prepend=0))

@@ -233,11 +233,11 @@ def _drop_wrapped(
     """
     place = {chain: column for column, chain in enumerate(keep.tolist())}
     named = chains.function[keep].astype(np.int64)
-    whole, stays, caller_of = np.maximum(total, 1e-9), [], list[int]()
+    ticks, stays, caller_of = np.maximum(total, 1e-9), [], list[int]()
     for column, chain in enumerate(keep.tolist()):
         above = _nearest(place, chains, chain)
         caller = total if above is None else counts[:, caller_of[above]]
-        difference = np.abs(caller - counts[:, column]) / whole
+        difference = np.abs(caller - counts[:, column]) / ticks
         same = difference.mean() < SAME_MEAN and difference.max() < SAME_MOST
         # A caller that is dropped is represented by the one that was kept in its place.
         caller_of.append(caller_of[above] if same and above is not None else column)

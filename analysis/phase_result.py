@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
+from incprof.analysis.phases.clustering import Boundary, KScore, Level, ShortSegment, Stage
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
 from incprof.model.time_use import CallEstimate, Spent
@@ -231,9 +231,9 @@ class PhaseResult:
     k_again: float | None = None
     beats_pct: float | None = None
     options: Options = OPTIONS
-    borders: tuple[Border, ...] = ()
+    borders: tuple[Boundary, ...] = ()
     levels: tuple[Level, ...] = ()
-    short: tuple[ShortStretch, ...] = ()
+    short: tuple[ShortSegment, ...] = ()
     spent: IntArray | None = None
     paths_estimated: bool = False
     stages: Stage | None = None
@@ -360,5 +360,5 @@ def verdict(result: PhaseResult) -> Verdict:
 def nameless_part(result: PhaseResult) -> float:
     """Return the share of the phases' time that is in unresolved code, 0..1."""
     tops = [top for phase in result.phases for top in phase.functions]
-    whole = sum(phase.functions[0].self_s / phase.functions[0].share for phase in result.phases if phase.functions)
-    return sum(top.self_s for top in tops if top.function.is_nameless) / whole if whole > 0 else 0.0
+    total = sum(phase.functions[0].self_s / phase.functions[0].share for phase in result.phases if phase.functions)
+    return sum(top.self_s for top in tops if top.function.is_nameless) / total if total > 0 else 0.0

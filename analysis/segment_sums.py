@@ -17,11 +17,11 @@ MAX_LAG = 8
 MOST_PAIRS = 20_000
 # Quantiles of a squared normal variable, and of the pairs of intervals that are certainly of one phase.
 LOW, LOW_OF_NORMAL = 0.4, 0.275
-ALIKE, OF_ALIKE = 0.6, 1.3
+ONE_PHASE, OF_ALIKE = 0.6, 1.3
 # Mean of squared normal variables without the largest, which are changes.
 TRIM, OF_TRIMMED = 0.98, 0.93
 # Ignore functions with a smaller share, and fewer pairs; larger scatter is not noise.
-SEEN, ENOUGH, MOST = 0.02, 6, 60.0
+LEAST_SHARE, ENOUGH, MOST = 0.02, 6, 60.0
 # The scatter of shorter segments is biased, since their boundaries were chosen.
 LONG = 4
 
@@ -45,9 +45,9 @@ def scatter_by_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
     if pick is None:
         return out
     times, together, share = pick
-    similar = together <= np.quantile(together, ALIKE)
+    similar = together <= np.quantile(together, ONE_PHASE)
     for column in range(len(out)):
-        use = similar & (share[:, column] > SEEN)
+        use = similar & (share[:, column] > LEAST_SHARE)
         if use.sum() >= ENOUGH:
             out[column] = np.quantile(times[use, column], LOW) / LOW_OF_NORMAL * OF_ALIKE
     return np.clip(out, 1.0, MOST)
@@ -67,7 +67,7 @@ def scatter_in_segments(counts: FloatArray, total: FloatArray, first: IntArray, 
         return out
     square, expected, share = _pairs(counts, total, at, at + 1)
     for column in range(len(out)):
-        use = share[:, column] > SEEN
+        use = share[:, column] > LEAST_SHARE
         if use.sum() >= ENOUGH:
             times = np.sort(square[use, column] / expected[use, column])
             out[column] = times[: max(1, int(np.ceil(TRIM * len(times))))].mean() / OF_TRIMMED
@@ -315,9 +315,9 @@ def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
         Shape (n,).
     """
     # Half a tick more than observed: an interval of a single function must not appear free of noise.
-    d, more, whole = x.shape[1], 0.5 / (x.shape[1] + 1), ticks + 0.5
+    d, more, smoothed = x.shape[1], 0.5 / (x.shape[1] + 1), ticks + 0.5
     p1, p2 = x.sum(axis=1) * ticks, np.einsum("ij,ij->i", x, x) * ticks**2
-    variance = (p1 + d * more) / whole - (p2 + 2.0 * more * p1 + d * more**2) / whole**2
+    variance = (p1 + d * more) / smoothed - (p2 + 2.0 * more * p1 + d * more**2) / smoothed**2
     result: FloatArray = variance / np.maximum(ticks, 1.0)
     return result
 

@@ -123,8 +123,8 @@ def _functions(profile: IntervalProfile, threads: list[int]) -> tuple[tuple[Func
         function[function >= 0], profile.samples.weight[selected][function >= 0], len(profile.functions)
     )
     order = np.lexsort((np.arange(len(ticks)), -ticks))[:TOP]
-    whole = float(profile.samples.weight[selected].sum())
-    return tuple((profile.functions[i], float(ticks[i]) / whole) for i in order.tolist() if ticks[i] > 0)
+    total = float(profile.samples.weight[selected].sum())
+    return tuple((profile.functions[i], float(ticks[i]) / total) for i in order.tolist() if ticks[i] > 0)
 
 
 def _innermost(profile: IntervalProfile) -> IntArray:
@@ -171,17 +171,17 @@ def _imbalances(
     imbalances = []
     for threads in peers:
         for phase in result.phases:
-            there = tuple(t for t in threads if presence[t, phase.id] >= MOST)
-            seconds = cpu[list(there), phase.id]
-            if len(there) < 2 or seconds.sum() * rate_hz < FEWEST * len(there):
+            present = tuple(t for t in threads if presence[t, phase.id] >= MOST)
+            seconds = cpu[list(present), phase.id]
+            if len(present) < 2 or seconds.sum() * rate_hz < FEWEST * len(present):
                 continue
             mean = float(seconds.mean())
             differ = tuple(
                 Difference(thread, float(own) / mean - 1)
-                for thread, own in zip(there, seconds.tolist(), strict=True)
+                for thread, own in zip(present, seconds.tolist(), strict=True)
                 if abs(own - mean) >= max(DIFFERENT * mean, TICKS / rate_hz)
             )
-            imbalances.append(Imbalance(phase.id, there, float(seconds.max()) / mean - 1, differ))
+            imbalances.append(Imbalance(phase.id, present, float(seconds.max()) / mean - 1, differ))
     return imbalances
 
 

@@ -44,8 +44,8 @@ def busy_ns(rows: NDArray[np.void], keys: Ints, stride: int, skip: int, length_n
     open_rows = np.flatnonzero(rows["open_ns"] > 0)
     next_keys = keys[open_rows] + stride
     place = np.minimum(np.searchsorted(keys, next_keys), len(keys) - 1)
-    there = keys[place] == next_keys
-    before[place[there]] = rows["open_ns"][open_rows[there]]
+    exists = keys[place] == next_keys
+    before[place[exists]] = rows["open_ns"][open_rows[exists]]
     rows, before = rows[skip:], before[skip:]
     # The oldest open beat has either ended since, or is still running. If both are impossible, it was dropped (its
     # thread ended, recording was switched off): its time belongs to the intervals that it spanned, and not to this one.

@@ -73,8 +73,8 @@ def floats(
 
     Finite numbers from 0 are valid. Each is the double nearest to the text.
     """
-    whole, good = integers(text, starts, ends)
-    value = whole.astype(np.float64)
+    as_integers, good = integers(text, starts, ends)
+    value = as_integers.astype(np.float64)
     good &= ends - starts <= _EXACT_DIGITS
     irregular = np.flatnonzero(~good)
     if irregular.size:

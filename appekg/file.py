@@ -48,7 +48,7 @@ class File:
                 else:
                     self._piece(Piece(data, self.header.columns), collector)
         except OSError as error:
-            self._problem(f"what comes {self._here()} was left out: {error.strerror or error}")
+            self._problem(f"what comes {self._position()} was left out: {error.strerror or error}")
         self.beats = self._from_damaged | self.beats
         if len(self.problems) > NAMED:
             self.problems[NAMED:] = [f"{self.header.path}: {len(self.problems) - NAMED} more problems like these"]
@@ -58,7 +58,7 @@ class File:
         header = self.header
         return Process(header.path, header.rank, header.metadata, intervals, self._tids, self._clean)
 
-    def _here(self) -> str:
+    def _position(self) -> str:
         """Return the current position in the file."""
         return f"after interval {self._number}" if self._number >= 0 else "at the beginning"
 
@@ -78,9 +78,9 @@ class File:
             self._notes(block)
             if block.is_rest:
                 if block.low < block.high or any(fields is None for _, fields in block.notes):
-                    self._problem(f"what comes {self._here()} was left out: it is torn")
+                    self._problem(f"what comes {self._position()} was left out: it is torn")
             elif block.info is None:
-                self._problem(f"an interval {self._here()} was left out: {block.problem}")
+                self._problem(f"an interval {self._position()} was left out: {block.problem}")
             elif self._follows(block, block.info):
                 taken.append((self._slot, block, block.info))
         twice = _collect(piece, taken, collector)
@@ -99,7 +99,7 @@ class File:
             self._problem(f"interval {number} was left out: {problem}")
             return False
         if block.skipped:
-            self._problem(f"what lies {self._here()} and before interval {number} was left out: it is damaged")
+            self._problem(f"what lies {self._position()} and before interval {number} was left out: it is damaged")
         gap = number != self._number + 1
         if gap and not info.fields[LOST_INTERVALS] and not self._dropped:
             self._problem(f"intervals {self._number + 1} to {number - 1} are missing")

@@ -47,17 +47,17 @@ class _File(io.FileIO):
 
     def readinto(self, buffer: Any, /) -> int | None:
         """Read into a buffer."""
-        here = self.tell()
+        position = self.tell()
         size = os.fstat(self.fileno()).st_size
-        if size - here > LARGEST_HOLE:
+        if size - position > LARGEST_HOLE:
             try:
-                data = os.lseek(self.fileno(), here, os.SEEK_DATA)
+                data = os.lseek(self.fileno(), position, os.SEEK_DATA)
             except OSError as error:
                 # A file system may not support holes.
-                data = size if error.errno == errno.ENXIO else here
-            self.seek(here)
-            if data - here > LARGEST_HOLE:
-                raise OSError(errno.EFBIG, f"a hole of {data - here >> 30} GiB", self._path)
+                data = size if error.errno == errno.ENXIO else position
+            self.seek(position)
+            if data - position > LARGEST_HOLE:
+                raise OSError(errno.EFBIG, f"a hole of {data - position >> 30} GiB", self._path)
         return super().readinto(buffer)
 
 

@@ -146,8 +146,8 @@ class _Reading:
 
     def known_beats(self, rows: NDArray[np.void]) -> dict[int, Beat]:
         """Return name and rate factor of each id, by id; every id that has rows has an entry."""
-        there = (Beat(number, None, 1) for number in np.unique(rows["id"]).tolist())
-        every = {beat.id: beat for beat in there} | self.beats
+        unnamed = (Beat(number, None, 1) for number in np.unique(rows["id"]).tolist())
+        every = {beat.id: beat for beat in unnamed} | self.beats
         return dict(sorted(every.items()))
 
 

@@ -82,14 +82,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     notes: list[str] = []
     parts = ["generated"] if args.quick else args.parts
-    whole = not args.quick and set(parts) == set(PARTS) and set(args.methods) == set(METHODS) and args.split is None
-    output = args.output or (HERE.parent / "docs" / "lab" / "truth.md" if whole else None)
+    is_complete = (
+        not args.quick and set(parts) == set(PARTS) and set(args.methods) == set(METHODS) and args.split is None
+    )
+    output = args.output or (HERE.parent / "docs" / "lab" / "truth.md" if is_complete else None)
     text = page(
         generated(args.methods, quick=args.quick, split=args.split) if "generated" in parts else [],
         programs(args.methods, notes, args.split) if "programs" in parts else [],
         real(args.methods, notes, args.split) if "real" in parts else [],
         notes,
-        cases=args.output is not None or not whole,
+        cases=args.output is not None or not is_complete,
         timescales=list(timescales(args.split)) if "timescales" in parts and "robust" in args.methods else [],
     )
     if output is None:

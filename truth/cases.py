@@ -12,7 +12,7 @@ from truth.families import FAMILIES, NUMBERS
 from truth.families_overlap import OVERLAP
 from truth.play import play
 from truth.split import half_of, half_of_family, seed_of
-from truth.story import Story, edges_of, true_phases
+from truth.story import Scenario, edges_of, true_phases
 from truth.truths import Truth
 
 # Cases of each family of truth/families_overlap.py.
@@ -48,15 +48,15 @@ class Case:
 def make_case(family: str, number: int) -> Case:
     """Draw a case; the same name and number give the same bytes."""
     rng = np.random.default_rng(seed_of(family, number))
-    story = (OVERLAP.get(family) or FAMILIES[family])(rng)
-    edges = edges_of(story, rng)
-    labels = true_phases(story, edges)
-    recorded = play(story, edges, rng)
-    lost = np.flatnonzero(rng.random(len(labels)) < story.missing)
-    empty = np.flatnonzero(rng.random(len(labels)) < story.empty)
-    profile = recorded.profile(story.interval_s, story.rate_hz, lost, empty, rng)
+    scenario = (OVERLAP.get(family) or FAMILIES[family])(rng)
+    edges = edges_of(scenario, rng)
+    labels = true_phases(scenario, edges)
+    recorded = play(scenario, edges, rng)
+    lost = np.flatnonzero(rng.random(len(labels)) < scenario.missing)
+    empty = np.flatnonzero(rng.random(len(labels)) < scenario.empty)
+    profile = recorded.profile(scenario.interval_s, scenario.rate_hz, lost, empty, rng)
     labels[empty] = -1
-    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), _with_inner(story))
+    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), _with_inner(scenario))
 
 
 def split_of(family: str, number: int) -> str:
@@ -64,12 +64,12 @@ def split_of(family: str, number: int) -> str:
     return half_of_family(family) if family in OVERLAP else half_of(family, number)
 
 
-def _with_inner(story: Story) -> Truth:
+def _with_inner(scenario: Scenario) -> Truth:
     """Return the truth of a story; repeated calls inside its steps are accepted as steps as well."""
-    leaves = (leaf for work in story.works for piece in work.pieces for leaf in piece.leaves)
+    leaves = (leaf for work in scenario.works for piece in work.pieces for leaf in piece.leaves)
     inner = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.below))
-    phases = [replace(phase, accepted_steps=(*phase.accepted_steps, *inner)) for phase in story.truth.phases]
-    return replace(story.truth, phases=tuple(phases))
+    phases = [replace(phase, accepted_steps=(*phase.accepted_steps, *inner)) for phase in scenario.truth.phases]
+    return replace(scenario.truth, phases=tuple(phases))
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:

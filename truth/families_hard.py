@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from truth.schedules import Make, Rng, in_turn, lengths, some_scatter, works
-from truth.story import Episode, Story, in_order
+from truth.story import Episode, Scenario, in_order
 from truth.truths import BODY, TrueSite
 from truth.work import Leaf, Piece, Work, called, hot_leaves, spread_leaves, step_seconds, stepped
 
@@ -29,15 +29,15 @@ def with_core(work: Work, share: float) -> Work:
 def sharing(low: float, high: float) -> Make:
     """Return a family whose phases differ only outside of a common core."""
 
-    def make(rng: Rng) -> Story:
+    def make(rng: Rng) -> Scenario:
         share = float(rng.uniform(low, high))
         parts = tuple(with_core(called(rng, i, spread=bool(rng.random() < 0.5)), share) for i in range(4))
-        return Story(parts, in_order(lengths(rng, 4, 25, 90)), dispersion=some_scatter(rng))
+        return Scenario(parts, in_order(lengths(rng, 4, 25, 90)), dispersion=some_scatter(rng))
 
     return make
 
 
-def noise_walk(rng: Rng) -> Story:
+def noise_walk(rng: Rng) -> Scenario:
     """Draw a composition that wanders without ever staying: no phases."""
     work = called(rng, 0, spread=True)
     count = int(rng.integers(8, 30))
@@ -47,7 +47,7 @@ def noise_walk(rng: Rng) -> Story:
         work.truth, sites=(), steps=(), accepted=tuple(work.truth.sites[0].places), accepted_steps=work.truth.steps
     )
     work = replace(work, truth=truth, pieces=(replace(work.pieces[0], leaves=leaves),))
-    return Story(
+    return Scenario(
         (work,), (Episode(0, float(rng.uniform(150, 300))),), wander=float(rng.uniform(0.8, 1.5)), distinct=False
     )
 
@@ -61,27 +61,27 @@ def with_rare_step(rng: Rng, i: int) -> Work:
     return replace(work, truth=truth, pieces=(*work.pieces, rare_step))
 
 
-def rare_step(rng: Rng) -> Story:
+def rare_step(rng: Rng) -> Scenario:
     """Draw one phase with a rare step: its intervals are not a phase of their own."""
-    return Story((with_rare_step(rng, 0),), (Episode(0, float(rng.uniform(150, 300))),), stray=0.001)
+    return Scenario((with_rare_step(rng, 0),), (Episode(0, float(rng.uniform(150, 300))),), stray=0.001)
 
 
-def rare_step_phases(rng: Rng) -> Story:
+def rare_step_phases(rng: Rng) -> Scenario:
     """Draw an initial phase, one with a rare step, and a last one."""
     first, last = works(rng, 3)[::2]
-    return Story(
+    return Scenario(
         (first, with_rare_step(rng, 1), last), in_order(lengths(rng, 3, 25, 120)), dispersion=some_scatter(rng)
     )
 
 
-def deep(rng: Rng) -> Story:
+def deep(rng: Rng) -> Scenario:
     """Draw phases far below main, under drivers that run as long as the program."""
     above = tuple(f"layer{j}" for j in range(int(rng.integers(3, 9))))
     parts = tuple(replace(work, stack=("main", *above, *work.stack[1:])) for work in works(rng, 4))
-    return Story(parts, in_order(lengths(rng, 4, 20, 70)), dispersion=some_scatter(rng), stray=0.001)
+    return Scenario(parts, in_order(lengths(rng, 4, 20, 70)), dispersion=some_scatter(rng), stray=0.001)
 
 
-def nested_steps(rng: Rng) -> Story:
+def nested_steps(rng: Rng) -> Scenario:
     """Draw phases whose steps have nested steps: the outer ones are the sites."""
 
     def inner(step: str, piece: Piece) -> Piece:
@@ -98,10 +98,10 @@ def nested_steps(rng: Rng) -> Story:
     for i in range(2):
         work = stepped(rng, i, step_seconds(rng, 3, float(rng.uniform(0.05, 0.4))))
         parts.append(replace(work, pieces=tuple(inner(str(piece.function), piece) for piece in work.pieces)))
-    return Story(tuple(parts), in_order(lengths(rng, 2, 40, 120)), dispersion=some_scatter(rng))
+    return Scenario(tuple(parts), in_order(lengths(rng, 2, 40, 120)), dispersion=some_scatter(rng))
 
 
-def recursive(rng: Rng) -> Story:
+def recursive(rng: Rng) -> Scenario:
     """Draw phases of recursive work: the time is at many depths."""
     parts = []
     for i in range(3):
@@ -111,10 +111,10 @@ def recursive(rng: Rng) -> Story:
         leaves = [Leaf((name,) * (j + 1), 0.7 * float(s), 2.0**j) for j, s in enumerate(shares)]
         leaves += [Leaf((*(name,) * (j + 1), f"visit{i}"), 0.3 * float(s), 2.0**j) for j, s in enumerate(shares)]
         parts.append(replace(work, pieces=(replace(work.pieces[0], leaves=tuple(leaves)),)))
-    return Story(tuple(parts), in_order(lengths(rng, 3, 20, 80)), dispersion=some_scatter(rng))
+    return Scenario(tuple(parts), in_order(lengths(rng, 3, 20, 80)), dispersion=some_scatter(rng))
 
 
-def all_at_once(rng: Rng) -> Story:
+def all_at_once(rng: Rng) -> Scenario:
     """Draw a run that combines all difficulties."""
     base = in_turn((0, 1, 2, 0, 3, 1), 15, 60)(rng)
     episodes = tuple(replace(episode, fade_s=float(rng.choice([0.0, 0.0, 3.0]))) for episode in base.episodes[:-1])

@@ -13,7 +13,7 @@ import numpy as np
 
 from truth.families_hard import with_core
 from truth.schedules import Make, Rng, lengths, some_scatter, works
-from truth.story import Episode, Story, in_order
+from truth.story import Episode, Scenario, in_order
 from truth.trees import real_steps
 from truth.truths import BODY, LOOP, TruePhase, TrueSite
 from truth.work import Piece, Work, log_uniform, step_seconds
@@ -74,7 +74,7 @@ def with_new_step(rng: Rng, work: Work, share: float, i: int) -> Work:
 def regimes(low: float, high: float, **circumstances: float) -> Make:
     """Return a family of one loop with two or three regimes, in episodes of 20 intervals or more."""
 
-    def make(rng: Rng) -> Story:
+    def make(rng: Rng) -> Scenario:
         base = loop(rng, 0, steps=int(rng.integers(2, 6)))
         count = int(rng.integers(2, 4))
         parts = [base]
@@ -93,21 +93,21 @@ def regimes(low: float, high: float, **circumstances: float) -> Make:
 
 def phases_in_order(
     rng: Rng, parts: Sequence[Work], order: Sequence[int], low: float, high: float, **circumstances: float
-) -> Story:
+) -> Scenario:
     """Return a story of episodes of phases in an order."""
     episodes = tuple(Episode(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
-    story = Story(tuple(parts), episodes, dispersion=some_scatter(rng) / 2.0, stray=0.001)
-    return replace(story, **circumstances)  # type: ignore[arg-type]
+    scenario = Scenario(tuple(parts), episodes, dispersion=some_scatter(rng) / 2.0, stray=0.001)
+    return replace(scenario, **circumstances)  # type: ignore[arg-type]
 
 
-def new_steps(rng: Rng) -> Story:
+def new_steps(rng: Rng) -> Scenario:
     """Draw a loop that gets an additional step when a feature is switched on."""
     base = loop(rng, 0)
     parts = [base, with_new_step(rng, base, float(rng.uniform(0.15, 0.35)), 1)]
     return phases_in_order(rng, parts, [0, 1, 0, 1][: int(rng.integers(2, 5))], 20.0, 60.0)
 
 
-def overlapping(rng: Rng) -> Story:
+def overlapping(rng: Rng) -> Scenario:
     """Draw separate loops that spend up to 80 % of their time in the same small functions."""
     count = int(rng.integers(2, 6))
     share = float(rng.uniform(0.2, 0.8))
@@ -115,7 +115,7 @@ def overlapping(rng: Rng) -> Story:
     return phases_in_order(rng, parts, range(count), 15.0, 60.0)
 
 
-def mixed(rng: Rng) -> Story:
+def mixed(rng: Rng) -> Scenario:
     """Draw phases below one driver with some of each other's steps, in other proportions, and some of their own."""
     base = loop(rng, 0, steps=4)
     other = shifted(rng, with_new_step(rng, base, float(rng.uniform(0.2, 0.5)), 1), float(rng.uniform(0.2, 0.5)), 1)
@@ -123,66 +123,66 @@ def mixed(rng: Rng) -> Story:
     return phases_in_order(rng, [base, other, third], [0, 1, 2, 1, 0], 15.0, 50.0)
 
 
-def bursts(rng: Rng) -> Story:
+def bursts(rng: Rng) -> Scenario:
     """Draw a phase interrupted a few times for 3 to 7 intervals by other work, called by main."""
     base, interruption = loop(rng, 0), loop(rng, 1)
     times = int(rng.integers(2, 6))
     episodes = [Episode(0, float(rng.uniform(25, 60)))]
     for _ in range(times):
         episodes += [Episode(1, float(rng.uniform(3.0, 7.0))), Episode(0, float(rng.uniform(25, 60)))]
-    return Story((base, interruption), tuple(episodes), dispersion=some_scatter(rng) / 2.0, stray=0.001)
+    return Scenario((base, interruption), tuple(episodes), dispersion=some_scatter(rng) / 2.0, stray=0.001)
 
 
-def warm_up(rng: Rng) -> Story:
+def warm_up(rng: Rng) -> Scenario:
     """Draw one phase that takes a while to reach its final composition."""
     base = loop(rng, 0)
     cold = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     ramp = float(rng.uniform(8, 25))
     episodes = (Episode(1, ramp, ramp), Episode(0, float(rng.uniform(120, 250))))
-    return Story((base, cold), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, -1))
+    return Scenario((base, cold), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, -1))
 
 
-def wave(rng: Rng) -> Story:
+def wave(rng: Rng) -> Scenario:
     """Draw one phase whose composition oscillates all the time."""
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.1, 0.3)), 1)
     half = float(rng.uniform(8, 30))
     episodes = tuple(Episode(j % 2, half, half) for j in range(int(np.ceil(240 / half))))
-    return Story((base, other), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, 0))
+    return Scenario((base, other), episodes, dispersion=some_scatter(rng) / 2.0, part_of=(0, 0))
 
 
-def drifting_loop(rng: Rng) -> Story:
+def drifting_loop(rng: Rng) -> Scenario:
     """Draw one loop whose composition changes slowly into another over the whole run."""
     base = loop(rng, 0)
     other = shifted(rng, base, float(rng.uniform(0.2, 0.5)), 1)
     total = float(rng.uniform(150, 300))
-    return Story((base, other), (Episode(0, total, total), Episode(1, 1.0)), part_of=(0, 0))
+    return Scenario((base, other), (Episode(0, total, total), Episode(1, 1.0)), part_of=(0, 0))
 
 
-def slow_iterations(rng: Rng) -> Story:
+def slow_iterations(rng: Rng) -> Scenario:
     """Draw one loop whose iterations last 0.5 to 10 intervals: the alternating functions below it are steps."""
     base = loop(rng, 0, period=log_uniform(rng, 0.5, 10.0), steps=int(rng.integers(2, 6)))
-    return Story((replace(base, jitter=float(rng.uniform(0.02, 0.2))),), (Episode(0, float(rng.uniform(150, 300))),))
+    return Scenario((replace(base, jitter=float(rng.uniform(0.02, 0.2))),), (Episode(0, float(rng.uniform(150, 300))),))
 
 
-def slow_iterations_phases(rng: Rng) -> Story:
+def slow_iterations_phases(rng: Rng) -> Scenario:
     """Draw a set-up, a solver whose iterations last 0.5 to 10 intervals, and post-processing."""
     solver = replace(
         loop(rng, 1, period=log_uniform(rng, 0.5, 10.0), steps=int(rng.integers(2, 5))),
         jitter=float(rng.uniform(0.02, 0.2)),
     )
     parts = (loop(rng, 0), solver, loop(rng, 2))
-    return Story(parts, in_order([*lengths(rng, 1, 10, 40), *lengths(rng, 1, 100, 200), *lengths(rng, 1, 10, 40)]))
+    return Scenario(parts, in_order([*lengths(rng, 1, 10, 40), *lengths(rng, 1, 100, 200), *lengths(rng, 1, 10, 40)]))
 
 
-def short_set_up(rng: Rng) -> Story:
+def short_set_up(rng: Rng) -> Scenario:
     """Draw a set-up of 3 to 8 intervals before one or two long phases."""
     parts = works(rng, int(rng.integers(2, 4)))
     parts = (loop(rng, 0), *parts[1:])
-    return Story(parts, in_order([float(rng.uniform(3, 8)), *lengths(rng, len(parts) - 1, 80, 200)]), stray=0.001)
+    return Scenario(parts, in_order([float(rng.uniform(3, 8)), *lengths(rng, len(parts) - 1, 80, 200)]), stray=0.001)
 
 
-def checkpoints(rng: Rng) -> Story:
+def checkpoints(rng: Rng) -> Scenario:
     """Draw one loop with a rare step that fills an interval or two, like writing a checkpoint."""
     base = loop(rng, 0)
     name = "loop0_write"
@@ -190,18 +190,18 @@ def checkpoints(rng: Rng) -> Story:
     rare_step = Piece(name, float(rng.uniform(0.8, 2.5)), real_steps(rng, f"{name}_", 1)[0], every=every)
     work = with_truth(replace(base, pieces=(*base.pieces, rare_step)))
     truth = replace(work.truth, accepted=(*work.truth.accepted, (name, BODY)), accepted_steps=(name,))
-    return Story((replace(work, truth=truth),), (Episode(0, float(rng.uniform(180, 300))),), stray=0.001)
+    return Scenario((replace(work, truth=truth),), (Episode(0, float(rng.uniform(180, 300))),), stray=0.001)
 
 
-def contended(rng: Rng) -> Story:
+def contended(rng: Rng) -> Scenario:
     """Draw phases of a program that gets only a share of its processor, more in some segments than in others."""
     parts = [replace(loop(rng, i), load=float(rng.uniform(0.3, 1.0))) for i in range(3)]
     return phases_in_order(rng, parts, [0, 1, 2, 0, 1], 15.0, 50.0, interval_jitter=0.05)
 
 
-def nothing_changes(rng: Rng) -> Story:
+def nothing_changes(rng: Rng) -> Scenario:
     """Draw one loop that scatters more than sampling noise, and never changes."""
-    return Story(
+    return Scenario(
         (replace(loop(rng, 0), jitter=float(rng.uniform(0.1, 0.4))),),
         (Episode(0, float(rng.uniform(100, 400))),),
         dispersion=float(rng.choice([0.0, 1.0, 3.0, 6.0])),

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.model import FloatArray, IntArray
 from truth.record import Recorder
-from truth.story import Story, phase_shares
+from truth.story import Scenario, phase_shares
 from truth.work import Piece, Work
 
 BACKGROUND = "background"
@@ -38,78 +38,80 @@ class _Layout:
     piece: IntArray
 
 
-def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
+def play(scenario: Scenario, edges: FloatArray, rng: np.random.Generator) -> Recorder:
     """Play a story and record ticks and calls per interval; `edges` (n + 1,) are the ends of the intervals."""
     out = Recorder(edges)
-    ticks = (np.arange(int(edges[-1] * story.rate_hz)) + rng.random()) / story.rate_hz
+    ticks = (np.arange(int(edges[-1] * scenario.rate_hz)) + rng.random()) / scenario.rate_hz
     ticks = ticks[ticks < edges[-1]]
-    chance = phase_shares(story, ticks)
+    chance = phase_shares(scenario, ticks)
     phase = (rng.random(len(ticks))[:, None] > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
-    episode = np.minimum(np.searchsorted(story.ends, ticks, side="right"), len(story.episodes) - 1)
-    piece = _pieces(story, ticks, phase, episode, out, rng)
-    load = np.array([work.load for work in story.works])
+    episode = np.minimum(np.searchsorted(scenario.ends, ticks, side="right"), len(scenario.episodes) - 1)
+    piece = _pieces(scenario, ticks, phase, episode, out, rng)
+    load = np.array([work.load for work in scenario.works])
     on_cpu = rng.random(len(ticks)) < load[phase]
     kind = rng.random(len(ticks))
-    stray = on_cpu & (kind < story.stray)
-    back = on_cpu & ~stray & (kind < story.stray + story.background)
+    stray = on_cpu & (kind < scenario.stray)
+    back = on_cpu & ~stray & (kind < scenario.stray + scenario.background)
     out.ticks(("main",), ticks[stray])
-    for p, work in enumerate(story.works):
+    for p, work in enumerate(scenario.works):
         in_phase = phase == p
         out.ticks((*work.stack, BACKGROUND), ticks[back & in_phase])
         for j, part in enumerate(work.pieces):
-            _leaves(story, work, part, ticks[on_cpu & ~stray & ~back & in_phase & (piece == j)], out, rng)
-    if story.background:
-        out.calls(story.works[0].stack[0], BACKGROUND, rng.poisson(BACKGROUND_HZ * np.diff(edges)))
-    _entries(story, out)
+            _leaves(scenario, work, part, ticks[on_cpu & ~stray & ~back & in_phase & (piece == j)], out, rng)
+    if scenario.background:
+        out.calls(scenario.works[0].stack[0], BACKGROUND, rng.poisson(BACKGROUND_HZ * np.diff(edges)))
+    _entries(scenario, out)
     return out
 
 
 def _pieces(
-    story: Story, ticks: FloatArray, phase: IntArray, episode: IntArray, out: Recorder, rng: np.random.Generator
+    scenario: Scenario, ticks: FloatArray, phase: IntArray, episode: IntArray, out: Recorder, rng: np.random.Generator
 ) -> IntArray:
     """Lay out every episode, count its calls, and return the piece of its phase at each tick, shape (ticks,)."""
     pieces = np.zeros(len(ticks), dtype=np.int64)
-    for s, part in enumerate(story.episodes):
-        work = story.works[part.phase]
-        end = float(story.ends[s])
-        layout = _lay_out(story, work, end - part.seconds, end, rng)
+    for s, part in enumerate(scenario.episodes):
+        work = scenario.works[part.phase]
+        end = float(scenario.ends[s])
+        layout = _lay_out(scenario, work, end - part.seconds, end, rng)
         inside = episode == s
         own = inside & (phase == part.phase)
         place = np.maximum(np.searchsorted(layout.begin, ticks[own], side="right") - 1, 0)
         pieces[own] = layout.piece[place]
-        stays = phase_shares(story, layout.begin)[:, part.phase]
+        stays = phase_shares(scenario, layout.begin)[:, part.phase]
         kept = rng.random(len(layout.begin)) < stays
         for j, piece in enumerate(work.pieces):
             executions = out.per_interval(layout.begin[kept & (layout.piece == j)])
             _calls(work, piece, executions, out, rng)
         early = inside & (phase != part.phase)
         if early.any():
-            pieces[early] = _early(story, story.works[int(phase[early][0])], ticks[early], out, rng)
+            pieces[early] = _early(scenario, scenario.works[int(phase[early][0])], ticks[early], out, rng)
     return pieces
 
 
-def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
+def _early(scenario: Scenario, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
     """Play the part of a phase that overlaps the fading one before it: pieces at random. Shape (ticks,)."""
     for piece in work.pieces:
-        expected = out.per_interval(ticks) / (story.rate_hz * work.period * piece.every)
+        expected = out.per_interval(ticks) / (scenario.rate_hz * work.period * piece.every)
         _calls(work, piece, rng.poisson(expected), out, rng)
     chance = np.array([piece.mean_seconds for piece in work.pieces]) / work.period
     return rng.choice(len(chance), size=len(ticks), p=chance).astype(np.int64)
 
 
-def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Layout:
+def _lay_out(scenario: Scenario, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Layout:
     """Draw the starts of the pieces of one episode."""
     seconds = np.array([piece.seconds for piece in work.pieces])
     rounds = int(np.ceil((end - begin) / work.period * 1.2)) + 8
     position = np.linspace(0.0, 1.0, rounds)[:, None] * work.drift
     durations = (1.0 - position) * seconds + position * seconds[::-1]
     share = np.array([piece.mean_seconds for piece in work.pieces]) / work.period
-    spread = np.sqrt(story.dispersion * (1 - share) / (share * story.rate_hz * story.interval_s)).clip(0.0, WIDEST)
-    slot = (np.arange(rounds) * work.period / story.interval_s).astype(np.int64)
+    spread = np.sqrt(scenario.dispersion * (1 - share) / (share * scenario.rate_hz * scenario.interval_s)).clip(
+        0.0, WIDEST
+    )
+    slot = (np.arange(rounds) * work.period / scenario.interval_s).astype(np.int64)
     durations = durations * _around_one(rng, spread, (int(slot[-1]) + 1, len(seconds)))[slot]
     durations = durations * _around_one(rng, np.full(len(seconds), work.jitter), durations.shape)
-    if story.wander:
-        durations = durations * _wander(rng, story.wander, (int(slot[-1]) + 1, len(seconds)))[slot]
+    if scenario.wander:
+        durations = durations * _wander(rng, scenario.wander, (int(slot[-1]) + 1, len(seconds)))[slot]
     every = np.array([piece.every for piece in work.pieces])
     executes = np.arange(rounds)[:, None] % every == every - 1
     durations = np.where(executes, durations, 0.0)
@@ -149,7 +151,9 @@ def _calls(work: Work, piece: Piece, executions: IntArray, out: Recorder, rng: n
             out.calls(path[-2], path[-1], rng.poisson(executions * each))
 
 
-def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> None:
+def _leaves(
+    scenario: Scenario, work: Work, piece: Piece, ticks: FloatArray, out: Recorder, rng: np.random.Generator
+) -> None:
     """Spread the ticks of a piece over its leaves, whose shares scatter from interval to interval and drift."""
     if not len(ticks):
         return
@@ -160,12 +164,12 @@ def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Reco
     if work.drift:
         position = np.linspace(0.0, 1.0, n)[:, None] * work.drift
         shares = (1.0 - position) * shares + position * shares[:, ::-1]
-    if story.wander:
-        shares = shares * _wander(rng, story.wander, shares.shape)
+    if scenario.wander:
+        shares = shares * _wander(rng, scenario.wander, shares.shape)
         shares /= shares.sum(axis=1, keepdims=True)
-    if story.dispersion:
-        expected = story.rate_hz * story.interval_s * piece.mean_seconds / work.period
-        drawn = rng.standard_gamma(shares * expected / story.dispersion)
+    if scenario.dispersion:
+        expected = scenario.rate_hz * scenario.interval_s * piece.mean_seconds / work.period
+        drawn = rng.standard_gamma(shares * expected / scenario.dispersion)
         some = drawn.sum(axis=1) > 0
         shares[some] = drawn[some] / drawn[some].sum(axis=1, keepdims=True)
     limits = np.cumsum(shares, axis=1)[:, :-1]
@@ -175,16 +179,16 @@ def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Reco
         out.ticks((*above, *leaf.below), ticks[which == number])
 
 
-def _entries(story: Story, out: Recorder) -> None:
+def _entries(scenario: Scenario, out: Recorder) -> None:
     """Count the calls that begin each episode: the functions of its stack that were not running already."""
     before: tuple[str, ...] = ()
     begin = 0.0
-    for s, episode in enumerate(story.episodes):
-        stack = story.works[episode.phase].stack
+    for s, episode in enumerate(scenario.episodes):
+        stack = scenario.works[episode.phase].stack
         shared = 0
         while shared < min(len(stack), len(before)) and stack[shared] == before[shared]:
             shared += 1
-        fade = story.episodes[s - 1].fade_s if s else 0.0
+        fade = scenario.episodes[s - 1].fade_s if s else 0.0
         once = out.per_interval(np.array([max(begin - fade, 0.0)]))
         for depth in range(shared, len(stack)):
             out.calls(stack[depth - 1] if depth else None, stack[depth], once)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from truth.story import Episode, Story, in_order
+from truth.story import Episode, Scenario, in_order
 from truth.work import Work, any_work
 
 Rng = np.random.Generator
-Make = Callable[[Rng], Story]
+Make = Callable[[Rng], Scenario]
 
 
 def works(rng: Rng, count: int) -> tuple[Work, ...]:
@@ -32,9 +32,9 @@ def some_scatter(rng: Rng) -> float:
 def count_of(count: int) -> Make:
     """Return a family with that many phases, each of at least 12 intervals."""
 
-    def make(rng: Rng) -> Story:
+    def make(rng: Rng) -> Scenario:
         parts = lengths(rng, count, 12.0, max(24.0, 480.0 / count))
-        return Story(works(rng, count), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+        return Scenario(works(rng, count), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
 
     return make
 
@@ -42,9 +42,9 @@ def count_of(count: int) -> Make:
 def shares_of(*percent: float, total: float) -> Make:
     """Return a family with phases of fixed shares of the run, in any order."""
 
-    def make(rng: Rng) -> Story:
+    def make(rng: Rng) -> Scenario:
         parts = [total * p / 100.0 + float(rng.uniform(0.0, 1.0)) for p in rng.permutation(percent)]
-        return Story(works(rng, len(parts)), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+        return Scenario(works(rng, len(parts)), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
 
     return make
 
@@ -52,10 +52,10 @@ def shares_of(*percent: float, total: float) -> Make:
 def in_turn(order: Sequence[int], low: float, high: float, **circumstances: float) -> Make:
     """Return a family of episodes of phases in a given order, each with a duration of its own."""
 
-    def make(rng: Rng) -> Story:
+    def make(rng: Rng) -> Scenario:
         episodes = tuple(Episode(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
         scatter = some_scatter(rng)
-        story = Story(works(rng, max(order) + 1), episodes, dispersion=scatter)
-        return replace(story, **circumstances)  # type: ignore[arg-type]
+        scenario = Scenario(works(rng, max(order) + 1), episodes, dispersion=scatter)
+        return replace(scenario, **circumstances)  # type: ignore[arg-type]
 
     return make

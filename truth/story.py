@@ -26,7 +26,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Story:
+class Scenario:
     """A run: its phases, their schedule, and the circumstances.
 
     Attributes:
@@ -74,42 +74,42 @@ class Story:
         return Truth(phases, (len(phases),) if self.distinct else (0, 1), self.distinct)
 
 
-def phase_shares(story: Story, times: FloatArray) -> FloatArray:
+def phase_shares(scenario: Scenario, times: FloatArray) -> FloatArray:
     """Return the probability of each phase at some times, shape (len(times), phases): 0 or 1 except in fades."""
-    ends = story.ends
+    ends = scenario.ends
     which = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
-    own = np.array([episode.phase for episode in story.episodes])
+    own = np.array([episode.phase for episode in scenario.episodes])
     following = np.append(own[1:], own[-1])
-    fade = np.array([episode.fade_s for episode in story.episodes])
-    left = ends[which] - times
-    inside = (fade[which] > 0) & (left < fade[which])
-    turned = np.where(inside, 1.0 - left / np.where(fade[which] > 0, fade[which], 1.0), 0.0).clip(0.0, 1.0)
-    out = np.zeros((len(times), len(story.works)))
+    fade = np.array([episode.fade_s for episode in scenario.episodes])
+    remaining_s = ends[which] - times
+    inside = (fade[which] > 0) & (remaining_s < fade[which])
+    turned = np.where(inside, 1.0 - remaining_s / np.where(fade[which] > 0, fade[which], 1.0), 0.0).clip(0.0, 1.0)
+    out = np.zeros((len(times), len(scenario.works)))
     rows = np.arange(len(times))
     out[rows, own[which]] += 1.0 - turned
     out[rows, following[which]] += turned
     return out
 
 
-def interval_phases(story: Story, edges: FloatArray) -> FloatArray:
+def interval_phases(scenario: Scenario, edges: FloatArray) -> FloatArray:
     """Return the seconds of each phase in each interval, shape (len(edges) - 1, phases)."""
     n = len(edges) - 1
     inner = (np.arange(GRID) + 0.5) / GRID
     width = np.diff(edges)
     times = (edges[:-1, None] + inner[None, :] * width[:, None]).ravel()
-    shares = phase_shares(story, times).reshape(n, GRID, len(story.works)).mean(axis=1)
+    shares = phase_shares(scenario, times).reshape(n, GRID, len(scenario.works)).mean(axis=1)
     seconds: FloatArray = shares * width[:, None]
-    for work, phase in enumerate(story.part_of):
+    for work, phase in enumerate(scenario.part_of):
         if phase not in (work, -1):
             seconds[:, phase] += seconds[:, work]
             seconds[:, work] = 0.0
     return seconds
 
 
-def true_phases(story: Story, edges: FloatArray) -> IntArray:
+def true_phases(scenario: Scenario, edges: FloatArray) -> IntArray:
     """Return the phase that has at least 90 % of each interval, else -1. Shape (n,)."""
-    labels = true_labels(interval_phases(story, edges))
-    none = [work for work, phase in enumerate(story.part_of) if phase < 0]
+    labels = true_labels(interval_phases(scenario, edges))
+    none = [work for work, phase in enumerate(scenario.part_of) if phase < 0]
     return np.where(np.isin(labels, none), -1, labels)
 
 
@@ -119,12 +119,12 @@ def true_labels(seconds: FloatArray) -> IntArray:
     return np.where(part.max(axis=1) >= PURE - 1e-9, part.argmax(axis=1), -1).astype(np.int64)
 
 
-def edges_of(story: Story, rng: np.random.Generator) -> FloatArray:
+def edges_of(scenario: Scenario, rng: np.random.Generator) -> FloatArray:
     """Return the boundaries of the intervals, shape (n + 1,), seconds; the last interval is never very short."""
-    n = max(1, int(np.floor(story.ends[-1] / story.interval_s + 1e-9)))
-    edges: FloatArray = np.arange(n + 1, dtype=np.float64) * story.interval_s
-    shift = rng.normal(0.0, story.interval_jitter * story.interval_s, n + 1).clip(
-        -0.4 * story.interval_s, 0.4 * story.interval_s
+    n = max(1, int(np.floor(scenario.ends[-1] / scenario.interval_s + 1e-9)))
+    edges: FloatArray = np.arange(n + 1, dtype=np.float64) * scenario.interval_s
+    shift = rng.normal(0.0, scenario.interval_jitter * scenario.interval_s, n + 1).clip(
+        -0.4 * scenario.interval_s, 0.4 * scenario.interval_s
     )
     edges[1:-1] += shift[1:-1]
     return edges

@@ -19,7 +19,7 @@ from incprof.model import FloatArray, IntArray, IntervalProfile, pooled
 from truth.play import play
 from truth.schedules import Rng
 from truth.split import HELD, SPLITS, half_of, seed_of
-from truth.story import Episode, Story, edges_of
+from truth.story import Episode, Scenario, edges_of
 from truth.work import Work, called, lasting, log_uniform, step_seconds, stepped
 
 FAMILY, NUMBER = "timescales", 60
@@ -30,7 +30,7 @@ LEAST, SMALL = 0.01, (0.01, 0.05)
 # A boundary is right within so many seconds, or within so many samples.
 NEAR_S, NEAR_SAMPLES = 0.05, 2.0
 # Iterations of a part, at least.
-TURNS = 6
+LEAST_ITERATIONS = 6
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Answer:
     same_sites: bool
 
 
-def draw(rng: Rng) -> Story:
+def draw(rng: Rng) -> Scenario:
     """Draw a run: parts at the start, one or two long ones, and parts at the end; all differ."""
     seconds = log_uniform(rng, 30.0, 1500.0)
     before, after = (
@@ -70,12 +70,12 @@ def draw(rng: Rng) -> Story:
     shares = np.array([*before, *main, *after]) / (sum(before) + middle + sum(after))
     works = tuple(_work(rng, i, float(share) * seconds) for i, share in enumerate(shares))
     parts = tuple(Episode(i, float(share) * seconds) for i, share in enumerate(shares))
-    return Story(works, parts, interval_s=INTERVALS[0], rate_hz=float(rng.choice([100.0, 250.0])))
+    return Scenario(works, parts, interval_s=INTERVALS[0], rate_hz=float(rng.choice([100.0, 250.0])))
 
 
 def _work(rng: Rng, i: int, seconds: float) -> Work:
     """Draw the work of a part: iterations of one or several steps, or one long call."""
-    period = log_uniform(rng, 0.005, max(0.006, min(100.0, seconds / TURNS)))
+    period = log_uniform(rng, 0.005, max(0.006, min(100.0, seconds / LEAST_ITERATIONS)))
     kind = int(rng.integers(4))
     if kind == 0:
         return lasting(rng, i)
@@ -94,22 +94,22 @@ def answers(split: str | None = None, number: int = NUMBER) -> Iterator[list[Ans
 def answers_to(run: int) -> list[Answer]:
     """Return the answers to all recordings of a run, by its number."""
     rng = np.random.default_rng(seed_of(FAMILY, run))
-    story = draw(rng)
-    edges = edges_of(story, rng)
-    profile = play(story, edges, rng).profile(story.interval_s, story.rate_hz, _NONE, _NONE, rng)
-    return list(_of_run(run, half_of(FAMILY, run), story, profile))
+    scenario = draw(rng)
+    edges = edges_of(scenario, rng)
+    profile = play(scenario, edges, rng).profile(scenario.interval_s, scenario.rate_hz, _NONE, _NONE, rng)
+    return list(_of_run(run, half_of(FAMILY, run), scenario, profile))
 
 
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def _of_run(run: int, split: str, story: Story, profile: IntervalProfile) -> Iterator[Answer]:
+def _of_run(run: int, split: str, scenario: Scenario, profile: IntervalProfile) -> Iterator[Answer]:
     time_s = profile.samples.time_s
-    true = np.minimum(np.searchsorted(story.ends, time_s, side="right"), len(story.episodes) - 1)
+    true = np.minimum(np.searchsorted(scenario.ends, time_s, side="right"), len(scenario.episodes) - 1)
     first: tuple[IntArray, frozenset[tuple[int, str]]] | None = None
     for interval_s in INTERVALS:
-        whole = pooled(profile, round(interval_s / INTERVALS[0]))
-        result = find_phases(in_bins(replace(whole, metadata=replace(whole.metadata, pooled=1))))
+        pooled_profile = pooled(profile, round(interval_s / INTERVALS[0]))
+        result = find_phases(in_bins(replace(pooled_profile, metadata=replace(pooled_profile.metadata, pooled=1))))
         labels = _at(result, time_s)
         sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)
         first = first or (labels, sites)
@@ -117,9 +117,9 @@ def _of_run(run: int, split: str, story: Story, profile: IntervalProfile) -> Ite
             run,
             split,
             interval_s,
-            _least(story) <= result.k <= len(story.works),
+            _least(scenario) <= result.k <= len(scenario.works),
             float(adjusted_rand_score(true, labels)),
-            _small(story, result),
+            _small(scenario, result),
             float(adjusted_rand_score(first[0], labels)),
             sites == first[1],
         )
@@ -132,25 +132,25 @@ def _at(result: PhaseResult, time_s: FloatArray) -> IntArray:
     return out
 
 
-def _shares(story: Story) -> FloatArray:
-    seconds = np.array([part.seconds for part in story.episodes])
+def _shares(scenario: Scenario) -> FloatArray:
+    seconds = np.array([part.seconds for part in scenario.episodes])
     shares: FloatArray = seconds / seconds.sum()
     return shares
 
 
-def _least(story: Story) -> int:
+def _least(scenario: Scenario) -> int:
     """Return the least right number of phases."""
-    return int((_shares(story) >= LEAST).sum())
+    return int((_shares(scenario) >= LEAST).sum())
 
 
-def _small(story: Story, result: PhaseResult) -> tuple[int, int]:
+def _small(scenario: Scenario, result: PhaseResult) -> tuple[int, int]:
     """Return how many boundaries of small parts are found, and how many there are."""
-    share, ends = _shares(story), story.ends
+    share, ends = _shares(scenario), scenario.ends
     small = np.flatnonzero((share >= SMALL[0]) & (share < SMALL[1]))
     true_changes = np.unique(np.concatenate([small - 1, small]))
     true_changes = true_changes[(true_changes >= 0) & (true_changes < len(ends) - 1)]
     changes = result.end_s[:-1][np.diff(result.labels) != 0]
-    tolerance_s = max(NEAR_S, NEAR_SAMPLES / story.rate_hz)
+    tolerance_s = max(NEAR_S, NEAR_SAMPLES / scenario.rate_hz)
     hits = sum(
         bool(len(changes)) and float(np.abs(changes - ends[at]).min()) <= tolerance_s for at in true_changes.tolist()
     )

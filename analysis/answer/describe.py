@@ -27,7 +27,7 @@ def top_functions(
 
     seen: estimates of calls from samples, where calls were not counted.
     """
-    estimate = estimates.of(members) if estimates is not None else _nothing if profile.counted else None
+    estimate = estimates.of(members) if estimates is not None else _no_calls if profile.counted else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
     calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
     order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
@@ -45,15 +45,15 @@ def top_functions(
     )
 
 
-def _nothing(_: int) -> CallEstimate:
+def _no_calls(_: int) -> CallEstimate:
     """Return no calls: for a library without counters in a program that has them."""
     return CallEstimate(0, 0.0)
 
 
 def percent_of_run(wall: FloatArray, members: IntArray) -> float:
     """Return the percentage of the run's time (wall, seconds of each interval) in some intervals."""
-    whole = float(wall.sum())
-    return 100.0 * float(wall[members].sum()) / whole if whole > 0 else 0.0
+    total = float(wall.sum())
+    return 100.0 * float(wall[members].sum()) / total if total > 0 else 0.0
 
 
 def describe_phases(
@@ -256,12 +256,12 @@ def hot_calls(profile: IntervalProfile, counting: Counting, *, left_pct: float =
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     program_s = program_seconds(profile)
     functions: list[HotFunction] = []
-    left = counting.pct
+    remaining_pct = counting.pct
     for index in np.argsort(-calls, kind="stable").tolist():
-        if left <= left_pct or not calls[index]:
+        if remaining_pct <= left_pct or not calls[index]:
             break
         seconds = float(calls[index]) * counting.call_s
         pct = 100.0 * seconds / program_s
         functions.append(HotFunction(profile.functions[index], int(calls[index]), seconds, pct))
-        left -= pct
-    return HotCalls(counting, program_s, tuple(functions), max(left, 0.0))
+        remaining_pct -= pct
+    return HotCalls(counting, program_s, tuple(functions), max(remaining_pct, 0.0))

@@ -50,7 +50,7 @@ class _Explainer:
         off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
         self._labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
         self._shares, self._sites = chooser.from_paths(times, self._labels, result.k)
-        self._here = np.arange(len(times.chains.parent)) > 0
+        self._below_root = np.arange(len(times.chains.parent)) > 0
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
         """Explain why a phase has a site."""
@@ -118,7 +118,7 @@ class _Explainer:
     def _callee(self, choice: _Chosen) -> CalleeEvidence | None:
         """Return the function that has most of what a site calls; None if it calls nothing of the program."""
         tree, ticks = self._times.chains, self._shares.inclusive[choice.phase.id]
-        below = np.flatnonzero(np.isin(tree.parent, choice.chains) & self._here)
+        below = np.flatnonzero(np.isin(tree.parent, choice.chains) & self._below_root)
         callee = _heaviest(tree.function[below], ticks[below])
         if callee is None:
             return None
@@ -178,17 +178,17 @@ class SelfTimeExplainer:
         profile, act = chooser.profile, chooser.activity
         self._profile, self._chooser, self._result = profile, chooser, result
         self._presence = None if act.literal else presence(profile, act, result.labels, result.k)
-        self._there = csc_array(act.active if self._presence is None else self._presence.there)
+        self._present = csc_array(act.active if self._presence is None else self._presence.present)
         self._calls = csc_array(act.calls)
         self._own = csc_array(profile.self_s)
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
         """Explain why a phase has a site."""
         members = np.flatnonzero(self._result.labels == phase.id)
-        there = _rows(self._there, site.index)
-        of_phase = self._result.labels[there]
+        present = _rows(self._present, site.index)
+        of_phase = self._result.labels[present]
         part = np.array([(of_phase == p.id).sum() / max(p.intervals, 1) for p in self._result.phases])
-        here = there[of_phase == phase.id]
+        in_phase = present[of_phase == phase.id]
         calls = float(self._calls[:, [site.index]].sum())
         return SiteEvidence(
             heartbeat=site.heartbeat,
@@ -199,8 +199,8 @@ class SelfTimeExplainer:
             at_least=None,
             specific=float(part[phase.id] / max(part.sum(), 1e-12)),
             intervals=len(members),
-            present=len(here),
-            called=len(np.intersect1d(here, _rows(self._calls, site.index))),
+            present=len(in_phase),
+            called=len(np.intersect1d(in_phase, _rows(self._calls, site.index))),
             calls=calls,
             counted=True,
             call_s=float(self._own[:, [site.index]].sum()) / calls if calls > 0 else None,

@@ -75,10 +75,10 @@ def change_points(counts: Counts, n: int, scatter: FloatArray, penalty: float, f
 
 
 def _binary_segmentation(
-    counts: Counts, whole: tuple[int, int], scatter: FloatArray, penalty: float, fewest: int
+    counts: Counts, span: tuple[int, int], scatter: FloatArray, penalty: float, fewest: int
 ) -> list[int]:
     """Return change points by binary segmentation, ascending."""
-    points, parts = [], [whole]
+    points, parts = [], [span]
     while parts:
         first, end = parts.pop()
         if end - first < 2 * fewest:

@@ -33,7 +33,7 @@ class KScore:
 
 
 @dataclass(frozen=True)
-class Border:
+class Boundary:
     """A change from one phase to another.
 
     Attributes:
@@ -98,7 +98,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class ShortStretch:
+class ShortSegment:
     """A part that is like no phase, and too short to be one.
 
     Attributes:
@@ -152,9 +152,9 @@ class Clustering:
     dispersion: float
     off_cpu: int | None
     scatter: float | None = None
-    borders: tuple[Border, ...] = ()
+    borders: tuple[Boundary, ...] = ()
     levels: tuple[Level, ...] = ()
-    short: tuple[ShortStretch, ...] = ()
+    short: tuple[ShortSegment, ...] = ()
     stages: Stage | None = None
 
     def at_level(self, k: int) -> Clustering:

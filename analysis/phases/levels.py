@@ -347,5 +347,5 @@ def _without_holes(profile: IntervalProfile, edges: FloatArray) -> tuple[FloatAr
     start_s, end_s = edges[:-1], edges[1:]
     middle = (start_s + end_s) / 2.0
     at = np.minimum(np.searchsorted(profile.end_s, middle), profile.n_intervals - 1)
-    there = (middle >= profile.start_s[at] - LEAST_S) & (end_s - start_s > LEAST_S)
-    return start_s[there], end_s[there]
+    is_recorded = (middle >= profile.start_s[at] - LEAST_S) & (end_s - start_s > LEAST_S)
+    return start_s[is_recorded], end_s[is_recorded]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.phases.changepoints import FEWEST, Evidence, variance
-from incprof.analysis.phases.clustering import Border, Level, ShortStretch
+from incprof.analysis.phases.clustering import Boundary, Level, ShortSegment
 from incprof.analysis.segment_sums import Sums, differences, episodes_of, lower_bound
 from incprof.analysis.thresholds import PHASES, PhaseOptions
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
@@ -201,7 +201,7 @@ BEGINS = 0.95
 
 def explain_boundaries(
     sums: Sums, labels: IntArray, intervals: IntArray, functions: Sequence[Function], options: PhaseOptions = PHASES
-) -> tuple[Border, ...]:
+) -> tuple[Boundary, ...]:
     """Explain each change between episodes. labels: (m,) phases of some intervals (m,) of the run, ascending."""
     episodes = episodes_of(labels)
     if len(episodes.group) < 2:
@@ -213,7 +213,7 @@ def explain_boundaries(
     begins = np.where(share[1:] > share[:-1], 1.0, BEGINS)
     column = np.argmax(begins * lower_bound(score, difference, options), axis=1)
     return tuple(
-        Border(
+        Boundary(
             int(intervals[episodes.first[at + 1]]),
             int(episodes.group[at]),
             int(episodes.group[at + 1]),
@@ -285,7 +285,7 @@ def _common(one: Sequence[int], other: Sequence[int]) -> int:
 # intervals, q nodes of the call tree, f functions.
 
 
-def short_segments(profile: IntervalProfile, groups: IntArray) -> tuple[ShortStretch, ...]:
+def short_segments(profile: IntervalProfile, groups: IntArray) -> tuple[ShortSegment, ...]:
     """Name the parts that are too short, each by the function whose share most exceeds that of the rest of the run.
 
     The outermost of several such functions gives the name. Samples without a function of the program give the name
@@ -310,8 +310,8 @@ def short_segments(profile: IntervalProfile, groups: IntArray) -> tuple[ShortStr
     if len(profile.samples.time_s):
         tree = profile.tree
         function, ticks = tree.function, tree_ticks(profile, tree)
-        whole = np.asarray(ticks.sum(axis=0)).reshape(1, -1)
-        below = tree.inclusive(np.vstack([(csr_array(inside) @ ticks).toarray(), whole]))
+        total_ticks = np.asarray(ticks.sum(axis=0)).reshape(1, -1)
+        below = tree.inclusive(np.vstack([(csr_array(inside) @ ticks).toarray(), total_ticks]))
         total = below[:, 0]
     else:
         function = np.arange(len(profile.functions))
@@ -321,8 +321,8 @@ def short_segments(profile: IntervalProfile, groups: IntArray) -> tuple[ShortStr
     for members, row, own in zip(inside, below[:-1], total[:-1].tolist(), strict=True):
         more = row / max(own, 1e-9) - (below[-1] - row) / max(total[-1] - own, 1e-9)
         most = int(np.argmax(np.where(function >= 0, more, -1.0)))
-        here = np.flatnonzero(members)
-        spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(here, np.flatnonzero(np.diff(here) > 1) + 1)]
+        indices = np.flatnonzero(members)
+        spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1)]
         name, share = (profile.functions[int(function[most])], float(row[most]) / own) if own > 0 else (None, 1.0)
-        out.append(ShortStretch(name, share, tuple(spans)))
+        out.append(ShortSegment(name, share, tuple(spans)))
     return tuple(out)

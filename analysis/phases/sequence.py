@@ -187,8 +187,8 @@ def _spread(profile: IntervalProfile, ticks: csc_array) -> _Ticks:
     table = ticks.tocoo()
     order = np.lexsort((table.row, table.col))
     row, node = table.row[order].astype(np.int64), table.col[order].astype(np.int64)
-    whole = np.floor(np.cumsum(np.maximum(table.data[order], 0.0)) + 0.5)
-    many = np.diff(whole, prepend=0.0).astype(np.int64)
+    rounded = np.floor(np.cumsum(np.maximum(table.data[order], 0.0)) + 0.5)
+    many = np.diff(rounded, prepend=0.0).astype(np.int64)
     part = (_counted(many) + 0.5) / np.maximum(many.repeat(many), 1)
     length = (profile.end_s - profile.start_s)[row].repeat(many)
     time_s = profile.start_s[row].repeat(many) + part * length
@@ -241,8 +241,8 @@ def _with_waiting(
     begins = frozenset(at for at, function in enumerate(profile.functions) if is_entry(function.name))
     # Without times, samples of an interval may be in any order.
     blur = 0 if frames is not _flat and profile.metadata.ordered else round(profile.metadata.interval_s / period_s)
-    whole = Sequence(when, which, frame, period_s, begins, blur)
-    return whole if size <= 2 * MOST else _thinned(whole)
+    sequence = Sequence(when, which, frame, period_s, begins, blur)
+    return sequence if size <= 2 * MOST else _thinned(sequence)
 
 
 def _waited_below(frame: IntArray, path: IntArray, waits: BoolArray) -> tuple[IntArray, IntArray]:

@@ -193,10 +193,10 @@ def _groups(
         return None
     # Waiting comes and goes in many phases.
     named = np.append(np.where(waits[np.sort(often)], WAITS, options.named), options.named)
-    alike = similar_groups(evidence, segments, named)
-    if len(alike) < 2:
+    similar = similar_groups(evidence, segments, named)
+    if len(similar) < 2:
         return None
-    groups = without_steps(evidence, alike, segments, named, is_one)
+    groups = without_steps(evidence, similar, segments, named, is_one)
     return [] if _flickers(evidence, segments, groups) else groups
 
 

@@ -106,12 +106,12 @@ def balance(
     """Compute the balance of each phase over the ranks that enter it. spent, wall_s: as times_of returns them."""
     work, mpi, out = worked_s(seconds_by_kind), seconds_by_kind[:, :, MPI], []
     for phase in range(seconds_by_kind.shape[1] - 1):
-        there = wall_s[:, phase] > 0
-        wall, busy, waiting = (_spread(times[there, phase]) for times in (wall_s, work, mpi))
+        present = wall_s[:, phase] > 0
+        wall, busy, waiting = (_spread(times[present, phase]) for times in (wall_s, work, mpi))
         slowest = ranks[int(np.argmax(work[:, phase]))]
         # A rank's work is a number of samples.
         error = float(np.sqrt(busy.most / rate_hz)) / busy.mean if busy.mean > 0 else None
-        out.append(PhaseBalance(phase, int(there.sum()), wall, busy, waiting, slowest, error))
+        out.append(PhaseBalance(phase, int(present.sum()), wall, busy, waiting, slowest, error))
     return tuple(out)
 
 
@@ -151,9 +151,9 @@ def stragglers(
 
 def _peers(wall_s: FloatArray) -> IntArray:
     """Return the ranks with about the usual time in a phase, or more, ascending. wall_s: (r,) in it."""
-    there = wall_s > 0
-    usual = float(np.median(wall_s[there])) if there.any() else 0.0
-    return np.flatnonzero(there & (wall_s >= HALF * usual))
+    present = wall_s > 0
+    usual = float(np.median(wall_s[present])) if present.any() else 0.0
+    return np.flatnonzero(present & (wall_s >= HALF * usual))
 
 
 def _outliers(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
@@ -261,8 +261,8 @@ def aligned(
     clocks = []
     for host in hosts:
         shared = sorted(set(middle[host]) & set(usual), key=lambda key: usual[key])
-        everywhere, here = (np.array([table[key] for key in shared]) for table in (usual, middle[host]))
-        clock = _clock(host, everywhere, here, interval_s)
+        everywhere, host_times = (np.array([table[key] for key in shared]) for table in (usual, middle[host]))
+        clock = _clock(host, everywhere, host_times, interval_s)
         if clock is not None:
             clocks.append(clock)
             rate[of_host[host]] = 1.0 / (1.0 + clock.drift)

@@ -30,7 +30,7 @@ def assigned(
     summaries: Sequence[RankSummary],
     modes: Modes,
     options: PhaseOptions,
-    whole: tuple[int, IntArray] | None = None,
+    first_labels: tuple[int, IntArray] | None = None,
 ) -> tuple[tuple[RankLabels, ...], tuple[BoolArray, ...]]:
     """Label every rank with the phases.
 
@@ -38,24 +38,24 @@ def assigned(
         summaries: of the ranks.
         modes: of the phases.
         options: thresholds.
-        whole: the rank that phases were found in, and the phase of each of its intervals, (n,): it keeps them.
+        first_labels: the rank that phases were found in, and the phase of each of its intervals, (n,): it keeps them.
 
     Returns:
         The ranks, and which segments of each, (s,), are like no phase and no mixture of phases.
     """
     columns = columns_of([modes.mix, *(summary.mix for summary in summaries)])
     of_modes, total = columns.counts(modes.mix), modes.mix.total
-    labels, strange = [], []
+    labels, unexplained = [], []
     for summary in summaries:
-        if whole is not None and summary.rank == whole[0]:
-            labels.append(_as_found(summary, modes, whole[1]))
-            strange.append(np.zeros(len(summary.mix.total), dtype=np.bool_))
+        if first_labels is not None and summary.rank == first_labels[0]:
+            labels.append(_as_found(summary, modes, first_labels[1]))
+            unexplained.append(np.zeros(len(summary.mix.total), dtype=np.bool_))
             continue
         best, explained = nearest(summary, columns, of_modes, total, options)
         explained &= ~_too_long(summary, modes, best, options.least)
         labels.append(_by_segment(summary, modes, np.where(explained, best, -1), options.episode))
-        strange.append(~explained & ~_mixed(summary, columns, of_modes, total, options))
-    return tuple(labels), tuple(strange)
+        unexplained.append(~explained & ~_mixed(summary, columns, of_modes, total, options))
+    return tuple(labels), tuple(unexplained)
 
 
 def nearest(
@@ -149,7 +149,7 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
     """Build the labels of a rank. label, mode: (g,) of its pieces."""
     pieces = summary.pieces
     length = pieces.end - pieces.first
-    strange = (pieces.segment >= 0) & (mode < 0)
+    unexplained = (pieces.segment >= 0) & (mode < 0)
     return RankLabels(
         rank=summary.rank,
         first=pieces.first,
@@ -158,7 +158,7 @@ def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels
         mode=mode,
         start_s=pieces.start_s,
         end_s=pieces.end_s,
-        unexplained=float(length[strange].sum() / max(length.sum(), 1)),
+        unexplained=float(length[unexplained].sum() / max(length.sum(), 1)),
         host=summary.host,
         busy=summary.busy,
         busy_end_s=summary.busy_end_s,
@@ -171,13 +171,13 @@ def _filled(label: IntArray, segment: IntArray, length: IntArray, episode: float
     """Assign gaps that are too short for an episode, and steps that interrupt a phase, to the phase around them."""
     out, short = label.copy(), max(episode * length.sum(), 1.0)
     assigned = np.flatnonzero(label >= 0)
-    for left, right in zip(assigned[:-1].tolist(), assigned[1:].tolist(), strict=True):
-        between = slice(left + 1, right)
+    for before, after in zip(assigned[:-1].tolist(), assigned[1:].tolist(), strict=True):
+        between = slice(before + 1, after)
         # Intervals without samples are not counted: the rank did not get its processor.
-        if right > left + 1 and label[left] == label[right]:
+        if after > before + 1 and label[before] == label[after]:
             busy = segment[between] != IDLE
             if length[between][busy].sum() <= short:
-                out[between][busy] = label[left]
+                out[between][busy] = label[before]
     return out
 
 
@@ -189,7 +189,7 @@ def _filled(label: IntArray, segment: IntArray, length: IntArray, episode: float
 # Half a tick of each column, and of all others, is added to a mode (Jeffreys' prior).
 PRIOR = 0.5
 # A mode counts for at most this many ticks: shares differ between ranks with the same work.
-KNOWN = 200.0
+MOST_TICKS = 200.0
 # Functions whose shares differ by less between all modes are ignored.
 TELLS = 0.01
 
@@ -210,16 +210,16 @@ class Columns:
         """Return ticks of segments on these functions, (s, c); those of other functions are dropped."""
         f = len(self.keys)
         out = np.zeros((len(mix.total), 2 * f))
-        here, there = self._places(mix)
-        out[:, there] = mix.own[:, here]
-        out[:, f + there] = mix.stack[:, here]
+        source, target = self._places(mix)
+        out[:, target] = mix.own[:, source]
+        out[:, f + target] = mix.stack[:, source]
         return out
 
     def scatter(self, mix: Mix, scatter: FloatArray) -> FloatArray:
         """Return scatter over counting on these functions, (c,), 1 where unknown."""
         out = np.ones(len(self.keys))
-        here, there = self._places(mix)
-        out[there] = scatter[here]
+        source, target = self._places(mix)
+        out[target] = scatter[source]
         return np.concatenate([out, out])
 
     def _places(self, mix: Mix) -> tuple[IntArray, IntArray]:
@@ -255,16 +255,16 @@ def likelihood(
         of_modes: (m,) all of them.
         scatter: (c,) factor by which each column scatters more than counting explains; ticks are divided by it.
     """
-    whole = np.maximum(of_modes, 1e-9)
-    share = modes / whole[:, None]
+    mode_ticks = np.maximum(of_modes, 1e-9)
+    share = modes / mode_ticks[:, None]
     use = np.flatnonzero(np.ptp(share, axis=0) >= TELLS)
-    confident = np.minimum(whole, KNOWN)[:, None]
-    here = share[:, use] * confident + PRIOR
+    confident = np.minimum(mode_ticks, MOST_TICKS)[:, None]
+    own_share = share[:, use] * confident + PRIOR
     other_share = np.maximum(1.0 - share[:, use], 0.0) * confident + PRIOR
     own = counts[:, use] / scatter[use]
     other = np.maximum(total[:, None] - counts[:, use], 0.0) / scatter[use]
     out = np.empty((len(counts), len(modes)))
     for mode in range(len(modes)):
-        a, b = here[mode], other_share[mode]
+        a, b = own_share[mode], other_share[mode]
         out[:, mode] = (betaln(own + a, other + b) - betaln(a, b)).sum(axis=1)
     return out

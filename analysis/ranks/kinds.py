@@ -21,7 +21,7 @@ MOST_KINDS = 64
 # Most parts of ranks that phases are found in.
 MOST_PARTS = 8
 # Number of longest segments of a part that represent it.
-MOST_TOLD = 16
+MOST_SEGMENTS = 16
 # A rank has a kind of work if it does half of the usual amount of it.
 HALF = 0.5
 # Ranks that do nearly as much of all kinds as any are equal candidates; the most typical one is taken.
@@ -69,38 +69,38 @@ def first_part(summaries: Sequence[RankSummary], options: PhaseOptions) -> Part:
 
 
 def more_parts(
-    summaries: Sequence[RankSummary], strange: Sequence[BoolArray], room: int, options: PhaseOptions
+    summaries: Sequence[RankSummary], unexplained_by_rank: Sequence[BoolArray], room: int, options: PhaseOptions
 ) -> list[Part]:
     """Return parts of ranks that no phase explains, those with most time of all ranks first.
 
     Args:
         summaries: ranks.
-        strange: which segments of each, (s,), are like no phase.
+        unexplained_by_rank: which segments of each, (s,), are like no phase.
         room: most parts.
         options: thresholds: a part that is too short for a phase is left out.
     """
     unexplained = [
         own if _enough(summary, own, options) else np.zeros_like(own)
-        for summary, own in zip(summaries, strange, strict=True)
+        for summary, own in zip(summaries, unexplained_by_rank, strict=True)
     ]
-    all_segments, left = _join_segments(summaries), np.concatenate(unexplained)
+    all_segments, is_left = _join_segments(summaries), np.concatenate(unexplained)
     out: list[Part] = []
-    while left.any() and len(out) < room:
-        time = np.bincount(all_segments.rank[left], weights=all_segments.seconds[left], minlength=len(summaries))
+    while is_left.any() and len(out) < room:
+        time = np.bincount(all_segments.rank[is_left], weights=all_segments.seconds[is_left], minlength=len(summaries))
         rank = min(
             np.flatnonzero(time >= time.max()).tolist(), key=lambda r: (_digest(summaries[r]), summaries[r].rank)
         )
-        of_rank = left & (all_segments.rank == rank)
+        of_rank = is_left & (all_segments.rank == rank)
         out.append(Part(summaries[rank].rank, _spans(summaries[rank], of_rank[all_segments.rank == rank])))
         longest = np.flatnonzero(of_rank)[np.argsort(-all_segments.total[of_rank], kind="stable")]
-        for one in longest[:MOST_TOLD].tolist():
-            remaining = np.flatnonzero(left)
+        for one in longest[:MOST_SEGMENTS].tolist():
+            remaining = np.flatnonzero(is_left)
             same = explains(
                 all_segments.counts[remaining], all_segments.total[remaining],
                 all_segments.counts[[one]], all_segments.total[[one]], all_segments.scatter, options,
             )  # fmt: skip
-            left[remaining[same]] = False
-        left &= ~of_rank
+            is_left[remaining[same]] = False
+        is_left &= ~of_rank
     return out
 
 

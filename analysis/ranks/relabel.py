@@ -12,7 +12,7 @@ from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step
-from incprof.analysis.phases.clustering import Border, ShortStretch
+from incprof.analysis.phases.clustering import Boundary, ShortSegment
 from incprof.analysis.phases.levels import has_times
 from incprof.analysis.phases.segments import explain_boundaries
 from incprof.analysis.ranks.ranks_result import Modes, RankLabels
@@ -50,18 +50,18 @@ def relabelled_result(
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
         pct, seconds = percent_of_run(wall, members), times[members].sum(axis=0)
-        whole = float(wall[members].sum())
+        duration_s = float(wall[members].sum())
         return replace(
             phase,
             intervals=len(members),
             app_pct=pct,
-            seconds=whole,
+            seconds=duration_s,
             # A rank that never enters the phase shows its functions from other ranks.
             functions=top_functions(profile, members, estimates=estimates)
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
             sites=shares.of_sites(phase.sites, members, pct),
             steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
-            mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
+            mostly=SPENT[int(mostly(seconds[:-1], np.array(duration_s)))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),
         )
 
@@ -89,7 +89,7 @@ def relabelled_result(
     )
 
 
-def _boundaries(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Border, ...]:
+def _boundaries(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Boundary, ...]:
     """Explain the changes of phase of a rank by its own samples."""
     ticks = build_features(profile, share=True).inclusive
     assert ticks is not None
@@ -100,7 +100,7 @@ def _boundaries(profile: IntervalProfile, labels: IntArray, options: Options) ->
     return explain_boundaries(Sums.of(own, own_labels), own_labels, use, profile.functions, options.phases)
 
 
-def _short(own: RankLabels, modes: Modes, result: PhaseResult) -> tuple[ShortStretch, ...]:
+def _short(own: RankLabels, modes: Modes, result: PhaseResult) -> tuple[ShortSegment, ...]:
     """Return the parts that are too short for a phase, at their times in this rank."""
     which = np.append(modes.short, -1)[own.mode]
     out = []
@@ -127,7 +127,7 @@ class SiteShares:
             self._ticks = tree_ticks(profile, self._chains)
             return
         active = activity(profile, literal=literal)
-        self._there = active.active if literal else active.active + (active.calls > 0)
+        self._present = active.active if literal else active.active + (active.calls > 0)
 
     def of_sites(self, sites: Sequence[Site], members: IntArray, app_pct: float) -> tuple[Site, ...]:
         """Return the sites of a phase with their shares in the rank.
@@ -160,12 +160,12 @@ class SiteShares:
 
     def _covered(self, functions: Sequence[int], members: IntArray) -> list[float]:
         """Return the share of some intervals that each function covers, and none before it does."""
-        left = np.ones(len(members), dtype=np.bool_)
+        uncovered = np.ones(len(members), dtype=np.bool_)
         parts = []
         for function in functions:
-            here = left & (np.asarray(self._there[members][:, [function]].toarray()).ravel() > 0)
-            parts.append(float(here.sum()) / max(len(members), 1))
-            left &= ~here
+            newly_covered = uncovered & (np.asarray(self._present[members][:, [function]].toarray()).ravel() > 0)
+            parts.append(float(newly_covered.sum()) / max(len(members), 1))
+            uncovered &= ~newly_covered
         return parts
 
 

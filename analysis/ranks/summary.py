@@ -40,7 +40,7 @@ from incprof.model.time_use import DEVICE, MPI, OPENMP, WAITING, called_for, spe
 WAITS = (MPI, OPENMP, WAITING, DEVICE)
 LIGHT = 0.25
 # Functions with a smaller share of each segment are left out.
-SEEN = 0.005
+LEAST_SHARE = 0.005
 # Number of bins of CPU use.
 BINS = 240
 
@@ -107,7 +107,7 @@ def mix_of(profile: IntervalProfile, features: Features, segment: IntArray) -> M
     else:
         own, stack, total = _by_function(gather @ features.mixes.ticks, features, light)
     part = np.maximum(own, stack) / np.maximum(total, 1e-9)[:, None]
-    keep = np.flatnonzero(part.max(axis=0, initial=0.0) >= SEEN)
+    keep = np.flatnonzero(part.max(axis=0, initial=0.0) >= LEAST_SHARE)
     keys, names = keys_of(profile.functions), [f.name for f in profile.functions]
     used = keep.tolist()
     return Mix(tuple(keys[i] for i in used), tuple(names[i] for i in used), own[:, keep], stack[:, keep], total)
@@ -157,7 +157,7 @@ SAME = 0.9
 FEW = 0.05
 MOST_WHY = 3
 # A function whose share differs by less is not reported.
-TOLD = 0.02
+LEAST_DIFFERENCE = 0.02
 
 
 def bins_of(labels: Sequence[RankLabels], offset_s: FloatArray, rate: FloatArray) -> FloatArray:
@@ -245,9 +245,9 @@ def groups_of(
     few = max(1, int(FEW * len(own)))
     # Without a large group, no rank is typical.
     usual = len(groups[0].ranks) > max(few, len(own) // 3)
-    odd = [r for r in range(len(own)) if usual and group[r] > 0 and int((group == group[r]).sum()) <= few]
+    outliers = [r for r in range(len(own)) if usual and group[r] > 0 and int((group == group[r]).sum()) <= few]
     center = np.median(own[group == 0], axis=0)
-    return groups, tuple(_outlier(summaries[r], labels[r], own[r], center, names) for r in odd)
+    return groups, tuple(_outlier(summaries[r], labels[r], own[r], center, names) for r in outliers)
 
 
 def _figures(summaries: Sequence[RankSummary], wall_s: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
@@ -273,7 +273,7 @@ def _outlier(
     f = len(names)
     rows = [Deviation(*row) for row in zip(names, (2.0 * own[:f]).tolist(), (2.0 * center[:f]).tolist(), strict=True)]
     rows.sort(key=lambda row: (-round(abs(row.here - row.there), 9), row.function))
-    why = tuple(row for row in rows[:MOST_WHY] if abs(row.here - row.there) >= TOLD)
+    why = tuple(row for row in rows[:MOST_WHY] if abs(row.here - row.there) >= LEAST_DIFFERENCE)
     return Outlier(summary.rank, _distance(own, center), why, labels.unexplained)
 
 

@@ -316,8 +316,8 @@ def _most_specific(
 ) -> int:
     """Return the outermost loop that is specific to this phase; if none is, the outermost one."""
     for i in fit:
-        here = lines.of(loops[i])
-        if here >= nearly_all * (here + other_phases.of(loops[i])):
+        own = lines.of(loops[i])
+        if own >= nearly_all * (own + other_phases.of(loops[i])):
             return i
     return fit[0]
 

@@ -185,13 +185,13 @@ class Presence:
     """Presence of functions.
 
     Attributes:
-        there: sparse (n, f), functions of the program that are called in an interval or have enough of its time.
+        present: sparse (n, f), functions of the program that are called in an interval or have enough of its time.
         called: sparse (n, f), functions that are called.
         part: (k, f) share of each phase's intervals with any time in which a function is present.
         weight: (k, f) cost of choosing it.
     """
 
-    there: csr_array
+    present: csr_array
     called: csr_array
     part: FloatArray
     weight: FloatArray
@@ -204,11 +204,11 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
     called = csr_array((act.calls > 0).astype(np.float64))
     called.data *= code[called.indices]
     called.eliminate_zeros()
-    there = csr_array(((act.active.astype(np.float64) + called) > 0).astype(np.float64))
+    present = csr_array(((act.active.astype(np.float64) + called) > 0).astype(np.float64))
     use = np.flatnonzero(labels >= 0)
     gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))
     count = np.maximum(np.bincount(labels[use], minlength=k), 1)
-    part = (gather @ there).toarray() / count[:, None]
+    part = (gather @ present).toarray() / count[:, None]
     wall = np.asarray(gather @ (profile.end_s - profile.start_s)).ravel()
     beats = (gather @ act.calls.astype(np.float64)).toarray() / np.maximum(wall, 1e-9)[:, None]
     specific = part / np.maximum(part.sum(axis=0), 1e-12)
@@ -216,7 +216,7 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
     options = act.options
     weight = 1.0 + options.unspecific * (1.0 - specific + library) + options.beats * np.log1p(beats)
     time = (gather @ act.share).toarray() / count[:, None]
-    return Presence(there, called, part, weight + options.time * (1.0 - time))
+    return Presence(present, called, part, weight + options.time * (1.0 - time))
 
 
 def sites_by_cover(
@@ -236,7 +236,7 @@ def sites_by_cover(
     if not len(rows):
         return []
     functions = _candidates(presence, phase)
-    covers = presence.there[rows][:, functions].toarray() > 0
+    covers = presence.present[rows][:, functions].toarray() > 0
     # Called in more than half of the intervals in which it is present: a beat for each call.
     often = 2 * (presence.called[rows][:, functions].toarray() > 0).sum(axis=0) > covers.sum(axis=0)
     kinds = {f: "body" if body else "loop" for f, body in zip(functions.tolist(), often.tolist(), strict=True)}
@@ -257,14 +257,14 @@ def _candidates(presence: Presence, phase: int) -> IntArray:
 
 def _in_order(covers: BoolArray, selected: IntArray) -> list[tuple[int, int]]:
     """Return the chosen candidates, the one that covers most first, with the intervals that no earlier one covers."""
-    left = np.ones(len(covers), dtype=np.bool_)
+    uncovered = np.ones(len(covers), dtype=np.bool_)
     out: list[tuple[int, int]] = []
     remaining = selected.tolist()
     while remaining and len(out) < MOST_SITES:
-        gain = covers[np.ix_(left, remaining)].sum(axis=0)
+        gain = covers[np.ix_(uncovered, remaining)].sum(axis=0)
         best = remaining.pop(int(np.argmax(gain)))
         out.append((best, int(gain.max())))
-        left &= ~covers[:, best]
+        uncovered &= ~covers[:, best]
     return out
 
 
@@ -329,13 +329,13 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
 def _greedy(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray:
     """Take the candidate that covers most per weight until enough is covered; then drop unnecessary ones."""
     selected: list[int] = []
-    left, done = count.astype(np.float64), 0.0
+    uncovered, done = count.astype(np.float64), 0.0
     while done < need:
-        gain = np.minimum(left @ kinds, need - done)
+        gain = np.minimum(uncovered @ kinds, need - done)
         best = int(np.argmax(np.round(gain / weight, 12)))
         selected.append(best)
-        left = np.where(kinds[:, best], 0.0, left)
-        done = float(count.sum() - left.sum())
+        uncovered = np.where(kinds[:, best], 0.0, uncovered)
+        done = float(count.sum() - uncovered.sum())
     for candidate in sorted(selected, key=lambda c: (-weight[c], c)):
         others = [c for c in selected if c != candidate]
         if count[kinds[:, others].any(axis=1)].sum() >= need:

@@ -16,7 +16,12 @@ from scipy.sparse import csr_array
 from incprof.analysis.thresholds import SITES
 from incprof.analysis.uncounted.call_estimates import DenseWindows, pairs_of_dense_samples
 from incprof.analysis.uncounted.loop_run import LoopPeriods
-from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, at_least_as_often, calls_in_loops, properties_of_code
+from incprof.analysis.uncounted.sampled_calls import (
+    FEWEST_OBSERVED,
+    at_least_as_often,
+    calls_in_loops,
+    properties_of_code,
+)
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
 from incprof.model.calltree import CallTree
@@ -35,7 +40,7 @@ class ChainTimes:
         cpu_s: (q,) mean CPU time of a call, infinite if unknown.
         unsure: (q,) whether there may be far more calls than known: they were not counted, and samples are too rare.
         in_uncounted_loop: (q,) whether it is called within a loop, and the number of calls is unknown, as they were not
-            counted. If a loop below it is seen to iterate, calls are estimated from the recurrence of its parts instead.
+            counted. If a loop below it iterates visibly, calls are estimated from the recurrence of its parts instead.
         own: (q,) whether its function is the program's own; if none is, all count as such.
     """
 
@@ -99,7 +104,7 @@ def _estimate_calls(
         most[chain] = max(most[chain], float(each.estimate.calls))
     calls = at_least_as_often(chains, code, np.maximum(calls, most), unsure)
     unsure = (unsure & ~code.in_loop & ~_starts_threads(profile, chains)) | code.brief
-    in_uncounted_loop = code.in_loop & (at_least_as_often(chains, code, most, unsure) < SEEN_AGAIN) & ~unsure
+    in_uncounted_loop = code.in_loop & (at_least_as_often(chains, code, most, unsure) < FEWEST_OBSERVED) & ~unsure
     iterates = in_uncounted_loop & _iterates_below(
         chains, np.maximum(from_loops.repeats, np.where(unsure | in_uncounted_loop, 0, from_loops.least))
     )
@@ -140,7 +145,7 @@ def _iterates_below(chains: CallTree, lower_bound: IntArray) -> BoolArray:
     """Return whether a loop in each call path or below it is seen to iterate, (q,). seen: least calls of each."""
     inside = np.zeros(len(lower_bound), dtype=np.bool_)
     for chain in range(len(lower_bound) - 1, 0, -1):
-        inside[chains.parent[chain]] |= inside[chain] or lower_bound[chain] >= SEEN_AGAIN
+        inside[chains.parent[chain]] |= inside[chain] or lower_bound[chain] >= FEWEST_OBSERVED
     return inside
 
 
@@ -170,16 +175,16 @@ def _calls(profile: IntervalProfile, chains: CallTree, used: FloatArray) -> tupl
     # Calls by way of a library, or from inlined code, are counted below another caller than that of the call path.
     counted = np.asarray(csr_array(profile.calls).sum(axis=0), dtype=np.float64).ravel()
     met = np.unique(at)
-    left = counted - np.bincount(pair[met] % size, weights=count[met], minlength=size)
+    remaining = counted - np.bincount(pair[met] % size, weights=count[met], minlength=size)
     other = np.setdiff1d(named, counted_nodes)
-    calls[other] = np.where(left > 0, left, counted)[callee[other]] * _part(callee[other], used[other])
+    calls[other] = np.where(remaining > 0, remaining, counted)[callee[other]] * _part(callee[other], used[other])
     return _with_uncounted(profile, chains, used, calls, counted)
 
 
 def _part(group: IntArray, weight: FloatArray) -> FloatArray:
     """Return the share that each has of its group's weight, (m,); equal shares where the weight is zero."""
-    whole, size = np.bincount(group, weights=weight), np.bincount(group)
-    return np.where(whole[group] > 0, weight / np.maximum(whole[group], 1e-300), 1.0 / np.maximum(size[group], 1))
+    total, size = np.bincount(group, weights=weight), np.bincount(group)
+    return np.where(total[group] > 0, weight / np.maximum(total[group], 1e-300), 1.0 / np.maximum(size[group], 1))
 
 
 def _with_uncounted(
@@ -195,9 +200,9 @@ def _with_uncounted(
         (set(), {}) if profile.inlined is None else (set(profile.inlined.function.tolist()), profile.inlined.beside)
     )
     entry_counts = np.asarray(entries(profile, chains, counted <= 0).sum(axis=0)).ravel()
-    here = np.flatnonzero((chains.function >= 0) & (counted[np.maximum(chains.function, 0)] <= 0))
-    part = _part(chains.function[here], used[here])
-    for chain, share in zip(here.tolist(), part.tolist(), strict=True):
+    nodes = np.flatnonzero((chains.function >= 0) & (counted[np.maximum(chains.function, 0)] <= 0))
+    part = _part(chains.function[nodes], used[nodes])
+    for chain, share in zip(nodes.tolist(), part.tolist(), strict=True):
         function = int(chains.function[chain])
         if others := related.get(function):
             calls[chain] = share * max(counted[list(others)].max(), entry_counts[function])

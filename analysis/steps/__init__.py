@@ -35,8 +35,8 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     tree, _ = profile.own_tree.without_recursion()
     samples = profile.samples
     # Threads of libraries that wait for work have no function of the program.
-    nobody = ~working(profile) | (tree.of_node[samples.node] == 0)
-    label = np.where(nobody, -1, labels[profile.interval_of_samples()])
+    is_idle = ~working(profile) | (tree.of_node[samples.node] == 0)
+    label = np.where(is_idle, -1, labels[profile.interval_of_samples()])
     code = uncounted_calls(profile, tree)
     windows = None if code is None else DenseWindows.of(profile, tree)
     loop_periods = None if code is None else LoopPeriods(profile, tree)

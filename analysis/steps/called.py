@@ -75,8 +75,8 @@ class PhaseSamples:
     def entries(self, nodes: Sequence[int]) -> IntArray:
         """Return the entries for each interval, (n,); of whole intervals, if samples are in no order."""
         if not self.profile.metadata.ordered:
-            there = self.ticks_in(nodes) > 0
-            first: IntArray = (there & ~np.concatenate([[False], there[:-1]])).astype(np.int64)
+            is_inside = self.ticks_in(nodes) > 0
+            first: IntArray = (is_inside & ~np.concatenate([[False], is_inside[:-1]])).astype(np.int64)
             return first
         inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
         order = np.argsort(thread, kind="stable")
@@ -287,11 +287,11 @@ class PhaseCalls(PhaseSamples):
 
     def _ticks_of(self, function: int, caller: int | None) -> float:
         """Return the ticks of a function in the phase, from all callers or from one."""
-        here = self.tree.function == function
-        here &= self.tree.function[self.tree.parent] != function
+        selected = self.tree.function == function
+        selected &= self.tree.function[self.tree.parent] != function
         if caller is not None:
-            here &= self._nearest[self.tree.parent] == caller
-        return float(self.total[here].sum())
+            selected &= self._nearest[self.tree.parent] == caller
+        return float(self.total[selected].sum())
 
     @cached_property
     def _nearest(self) -> IntArray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.steps.called import Called, PhaseCalls
-from incprof.analysis.steps.step_samples import Story, driving_threads, story_of
+from incprof.analysis.steps.step_samples import SampleSequence, driving_threads, sequence_of
 from incprof.analysis.thresholds import StepOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 
@@ -143,13 +143,13 @@ class Lanes:
 
     Attributes:
         count: number of threads.
-        story: their samples.
+        sequence: their samples.
         inside: which samples of the story are in the loop's driver.
         ticks: (m,) of the steps on these threads.
     """
 
     count: int
-    story: Story
+    sequence: SampleSequence
     inside: BoolArray
     ticks: FloatArray
 
@@ -159,7 +159,7 @@ def lanes_of(phase: PhaseCalls, driver: Called, sampled: IntArray, m: int) -> La
     threads = driving_threads(phase.profile, phase.use, sampled, phase.options.busy)
     inside = phase.inside(driver.nodes)
     # Steps from 0, -1 in the driver itself, -2 elsewhere.
-    story = story_of(phase.profile, phase.use, np.where(inside, sampled, -2), threads, phase.interval)
-    stepped = story.step >= 0
-    ticks = np.bincount(story.step[stepped], weights=story.weight[stepped], minlength=m).astype(np.float64)
-    return Lanes(max(len(threads), 1), story, story.step >= -1, ticks)
+    sequence = sequence_of(phase.profile, phase.use, np.where(inside, sampled, -2), threads, phase.interval)
+    stepped = sequence.step >= 0
+    ticks = np.bincount(sequence.step[stepped], weights=sequence.weight[stepped], minlength=m).astype(np.float64)
+    return Lanes(max(len(threads), 1), sequence, sequence.step >= -1, ticks)

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.steps.called import Called, PhaseCalls
 from incprof.analysis.steps.levels import Lanes, Loop
-from incprof.analysis.steps.step_samples import Pairs, Story, neighbours_of, order_of, pairs_of
+from incprof.analysis.steps.step_samples import Pairs, SampleSequence, neighbours_of, order_of, pairs_of
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 
@@ -32,34 +32,34 @@ def places_of(
     """Return the places of steps in an iteration, from 1. above: the step that the loop is part of."""
     if not phase.profile.metadata.ordered:
         return {}
-    story, ticks, rate = lanes.story, lanes.ticks, phase.profile.metadata.rate_hz
+    sequence, ticks, rate = lanes.sequence, lanes.ticks, phase.profile.metadata.rate_hz
     outside = None
     if above is not None and above.calls == int(counts[phase.members, recurrence.reference].sum()):
         # An iteration is a call of the step above: the time between two calls shows which step is the first.
-        out_of_it = float(story.weight[~lanes.inside].sum())
-        if out_of_it >= phase.options.least * float(story.weight.sum()):
+        out_of_it = float(sequence.weight[~lanes.inside].sum())
+        if out_of_it >= phase.options.least * float(sequence.weight.sum()):
             outside = len(ticks)
-            story = replace(story, step=np.where(lanes.inside, story.step, outside))
+            sequence = replace(sequence, step=np.where(lanes.inside, sequence.step, outside))
             ticks = np.append(ticks, out_of_it)
     elif above is not None:
         if above.ticks < phase.options.fewest * above.calls:
             return {}
         # Only samples within one call of the step above are useful.
-        story = replace(story, weight=np.where(lanes.inside, story.weight, 0))
-    pairs = pairs_of(_first(story), counts[:, recurrence.reference], rate, lanes.count, phase.options.late)
+        sequence = replace(sequence, weight=np.where(lanes.inside, sequence.weight, 0))
+    pairs = pairs_of(_first(sequence), counts[:, recurrence.reference], rate, lanes.count, phase.options.late)
     # Samples in no step lie anywhere between steps.
-    left = max(1.0 - loop.ticks / max(loop.driver.ticks, 1.0), 0.0)
-    pairs = replace(pairs, error=np.hypot(pairs.error, left))
+    other_share = max(1.0 - loop.ticks / max(loop.driver.ticks, 1.0), 0.0)
+    pairs = replace(pairs, error=np.hypot(pairs.error, other_share))
     inlined = [i for i, branch in enumerate(loop.steps) if not branch.called.calls and ticks[i] > 0]
     ends = above is None or outside is not None
     order = _order(recurrence, ticks, pairs, inlined, outside, ends, phase.options)
-    return _with_rare(order, recurrence, ticks, story, period, phase.options) if order else {}
+    return _with_rare(order, recurrence, ticks, sequence, period, phase.options) if order else {}
 
 
-def _first(story: Story) -> Story:
+def _first(sequence: SampleSequence) -> SampleSequence:
     """Return the first samples of a story: if these do not show an order, further ones do not either."""
     some = slice(0, MOST_SAMPLES)
-    return Story(**{name: column[some] for name, column in vars(story).items()})
+    return SampleSequence(**{name: column[some] for name, column in vars(sequence).items()})
 
 
 def _order(
@@ -114,7 +114,12 @@ def _order(
 
 
 def _with_rare(
-    order: Sequence[int], recurrence: Recurrence, ticks: FloatArray, story: Story, period: float, options: StepOptions
+    order: Sequence[int],
+    recurrence: Recurrence,
+    ticks: FloatArray,
+    sequence: SampleSequence,
+    period: float,
+    options: StepOptions,
 ) -> dict[int, int]:
     """Return the places of the steps in the iteration, from 1, with those of rare steps that can be placed."""
     m = len(recurrence.every)
@@ -122,9 +127,9 @@ def _with_rare(
     number = np.full(len(ticks) + 2, -1)
     number[list(order)] = np.arange(len(order))
     rare_after: dict[int, list[int]] = {}
-    whole = set(order) >= set(np.flatnonzero((recurrence.every == 1) & (recurrence.times == 1)).tolist())
-    for rare_step in np.flatnonzero(recurrence.every[:m] > 1).tolist() if whole else []:
-        before, gap_before, after, gap_after = neighbours_of(story, rare_step)
+    is_complete = set(order) >= set(np.flatnonzero((recurrence.every == 1) & (recurrence.times == 1)).tolist())
+    for rare_step in np.flatnonzero(recurrence.every[:m] > 1).tolist() if is_complete else []:
+        before, gap_before, after, gap_after = neighbours_of(sequence, rare_step)
         lags = gap_before / period, gap_after / period
         place = place_of(share, number[before], lags[0], number[after], lags[1], options)
         if place is not None:

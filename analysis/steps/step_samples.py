@@ -19,7 +19,7 @@ AROUND = 16
 
 
 @dataclass(frozen=True)
-class Story:
+class SampleSequence:
     """Samples in order of thread and time.
 
     Attributes:
@@ -61,7 +61,9 @@ def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, bus
     return np.asarray(busy[:1] if busy[0] == 0 else busy, dtype=np.int64)
 
 
-def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray, interval: IntArray) -> Story:
+def sequence_of(
+    profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray, interval: IntArray
+) -> SampleSequence:
     """Return the samples of some threads. use, step: see driving_threads; `use` is ascending. interval: (s,)."""
     samples = profile.samples
     selected = np.flatnonzero(np.isin(samples.thread[use], threads))
@@ -69,53 +71,56 @@ def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: I
         selected = selected[np.argsort(samples.thread[use[selected]], kind="stable")]
     use, step, interval = use[selected], step[selected], interval[selected]
     new = (np.diff(samples.thread[use], prepend=-1) != 0) | (np.diff(interval, prepend=0) > 1)
-    return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval, use)
+    return SampleSequence(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval, use)
 
 
-def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: float = STEPS.late) -> Pairs:
+def pairs_of(sequence: SampleSequence, calls: IntArray, rate_hz: float, lanes: int, late: float = STEPS.late) -> Pairs:
     """Return pairs of neighbouring samples, and their distance in iterations.
 
     Distances are in CPU time: a thread that waits for its processor does not advance in its iteration.
 
     Args:
-        story: samples.
+        sequence: samples.
         calls: (n,) iterations that began in each interval, of all lanes.
         rate_hz: ticks per second of CPU time.
         lanes: number of threads that run the loop.
         late: ticks by which a sample may be late without the thread having waited.
     """
-    busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
+    busy = np.bincount(sequence.interval, weights=sequence.weight, minlength=len(calls)) / rate_hz
     # Intervals of other phases have no data here.
     length, error = _iteration_s(busy / lanes, np.where(busy > 0, calls, 0) / lanes)
-    together = (np.diff(story.segment) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
+    together = (np.diff(sequence.segment) == 0) & (sequence.step[:-1] >= 0) & (sequence.step[1:] >= 0)
     at = np.flatnonzero(together)
-    wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
+    wall, used = np.diff(sequence.time_s)[at], sequence.weight[at + 1] / rate_hz
     # Ticks are late by up to one of the kernel's. Wall time is more exact, if the thread was running.
     ran = np.abs(wall - used) <= late / rate_hz
-    interval = story.interval[at]
+    interval = sequence.interval[at]
     lag, unsure = (
         np.where(ran, wall, used) / length[interval],
         np.where(ran, 0.0, late / 2 / rate_hz) / length[interval],
     )
     is_finite = np.isfinite(lag) & (length[interval] > 0)
     error = lag * error[interval] + unsure
-    return Pairs(story.step[at][is_finite], story.step[at + 1][is_finite], lag[is_finite], error[is_finite])
+    return Pairs(sequence.step[at][is_finite], sequence.step[at + 1][is_finite], lag[is_finite], error[is_finite])
 
 
-def neighbours_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+def neighbours_of(sequence: SampleSequence, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Return the neighbours of each visit of a step: the step before, seconds to it, the step after, and seconds.
 
     A step is -1 where the visit has no neighbouring sample.
     """
-    inside = story.step == step
+    inside = sequence.step == step
     first = np.flatnonzero(inside & ~np.concatenate([[False], inside[:-1]]))
     last = np.flatnonzero(inside & ~np.concatenate([inside[1:], [False]]))
     back, following = np.maximum(first - 1, 0), np.minimum(last + 1, len(inside) - 1)
-    has_back = (back < first) & (story.segment[back] == story.segment[first])
-    has_following = (following > last) & (story.segment[following] == story.segment[last])
-    before = np.where(has_back, story.step[back], -1)
-    after = np.where(has_following, story.step[following], -1)
-    gap_before, gap_after = story.time_s[first] - story.time_s[back], story.time_s[following] - story.time_s[last]
+    has_back = (back < first) & (sequence.segment[back] == sequence.segment[first])
+    has_following = (following > last) & (sequence.segment[following] == sequence.segment[last])
+    before = np.where(has_back, sequence.step[back], -1)
+    after = np.where(has_following, sequence.step[following], -1)
+    gap_before, gap_after = (
+        sequence.time_s[first] - sequence.time_s[back],
+        sequence.time_s[following] - sequence.time_s[last],
+    )
     return before, gap_before, after, gap_after
 
 
@@ -127,9 +132,9 @@ def _iteration_s(busy_s: FloatArray, calls: FloatArray) -> tuple[FloatArray, Flo
     high = np.minimum(np.searchsorted(total, total[1:] + AROUND, side="left"), n)
     count = total[high] - total[low]
     length = np.where(count > 0, (time[high] - time[low]) / np.maximum(count, 1), np.inf)
-    here = busy_s / np.maximum(calls, 1e-9)
+    length_here = busy_s / np.maximum(calls, 1e-9)
     # Counts are whole numbers; and where the loop pauses for a while, its neighbours are not representative.
-    ratio = here / np.where(length > 0, length, np.inf)
+    ratio = length_here / np.where(length > 0, length, np.inf)
     drift = np.where(calls > 0, np.abs(ratio - 1) - 1 / np.maximum(calls, 1), 1.0)
     return length, 1 / np.maximum(count, 1) + np.clip(drift, 0.0, 1.0)
 
@@ -326,7 +331,7 @@ def _ramp(at: FloatArray, width: float) -> FloatArray:
 
 # A loop has ended if no call comes for this many times the mean distance between calls. Of calls at random times, one
 # in 20 000 is so late.
-FAR = 10.0
+LAST_CALL = 10.0
 # At most this many intervals of another phase only interrupt a loop.
 INTERRUPTED = 2
 # Standard deviation of the distance of two calls whose intervals are known, in intervals.
@@ -359,9 +364,9 @@ def spans_of(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Fl
         width_s: (n,) length of each interval, seconds.
         ticks: (n,) of the step's driver. A driver that waits, or whose processor others have, has not ended its loop.
     """
-    whole = _bridged(members)
-    spans = _spans(counts[whole], whole, width_s[whole], ticks[whole])
-    return replace(spans, covered=spans.covered[np.searchsorted(whole, members)])
+    bridged = _bridged(members)
+    spans = _spans(counts[bridged], bridged, width_s[bridged], ticks[bridged])
+    return replace(spans, covered=spans.covered[np.searchsorted(bridged, members)])
 
 
 def _bridged(members: IntArray) -> IntArray:
@@ -383,7 +388,7 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
     gap, used = np.diff(at), np.diff(np.cumsum(ticks)[at])
     calls = max(int(counts[at[1:]][together].sum()), 1)
     usual = max(float(gap[together].sum()) / calls, 1.0)
-    long = (gap > FAR * usual) & (used > FAR * max(float(used[together].sum()) / calls, 1.0))
+    long = (gap > LAST_CALL * usual) & (used > LAST_CALL * max(float(used[together].sum()) / calls, 1.0))
     cut = np.flatnonzero(~together | long) + 1
     elapsed = np.concatenate([[0.0], np.cumsum(width_s)])
     total = np.concatenate([[0], np.cumsum(counts)])

@@ -32,7 +32,7 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
         driven = _per_interval(phase, lanes, lanes.inside)
         width = phase.profile.end_s - phase.profile.start_s
         # A step whose call takes long has not ended the loop that it is part of.
-        besides = [driven - _per_interval(phase, lanes, lanes.story.step == i) for i in range(len(steps))]
+        besides = [driven - _per_interval(phase, lanes, lanes.sequence.step == i) for i in range(len(steps))]
         spans = [spans_of(c, phase.members, width, left) for c, left in zip(counts.T, besides, strict=True)]
         needed = phase.options.holds * float(driven.sum())
         usable = [float(driven[phase.members[span.covered]].sum()) >= needed > 0 for span in spans]
@@ -42,9 +42,13 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     if recurrence is None:
         return steps
     if above is None:
-        here = spans[recurrence.reference]
-        period = here.seconds * lanes.count / here.calls if here.error <= phase.options.error else None
-        cpu = _on_cpu(phase, lanes, here.covered)
+        span_of_reference = spans[recurrence.reference]
+        period = (
+            span_of_reference.seconds * lanes.count / span_of_reference.calls
+            if span_of_reference.error <= phase.options.error
+            else None
+        )
+        cpu = _on_cpu(phase, lanes, span_of_reference.covered)
     else:
         period, cpu = _inner_period(phase, lanes, above, recurrence, counts), None
     if period is None:
@@ -54,7 +58,7 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     if above is not None:
         return timed
     has_period = np.array([step.period_s is not None for step in timed])
-    remainder = remainder_of(phase, lanes, here.covered, period, has_period)
+    remainder = remainder_of(phase, lanes, span_of_reference.covered, period, has_period)
     return [replace(step, rest=remainder) if step.period_s is not None else step for step in timed]
 
 
@@ -112,7 +116,7 @@ def _is_known(called: Called) -> bool:
 def _per_interval(phase: PhaseCalls, lanes: Lanes, which: BoolArray) -> FloatArray:
     """Return the ticks of some samples of the story in each interval, (n,)."""
     ticks = np.bincount(
-        lanes.story.interval[which], weights=lanes.story.weight[which], minlength=phase.profile.n_intervals
+        lanes.sequence.interval[which], weights=lanes.sequence.weight[which], minlength=phase.profile.n_intervals
     )
     return np.asarray(ticks, dtype=np.float64)
 
@@ -121,7 +125,7 @@ def _on_cpu(phase: PhaseCalls, lanes: Lanes, covered: BoolArray) -> float | None
     """Return the share of the time in some intervals of the phase that the threads of a loop were on a CPU."""
     profile, members = phase.profile, phase.members[covered]
     wall = float((profile.end_s - profile.start_s)[members].sum())
-    used = float(lanes.story.weight[np.isin(lanes.story.interval, members)].sum()) / profile.metadata.rate_hz
+    used = float(lanes.sequence.weight[np.isin(lanes.sequence.interval, members)].sum()) / profile.metadata.rate_hz
     return min(used / lanes.count / wall, 1.0) if wall > 0 else None
 
 
@@ -135,7 +139,7 @@ def _inner_period(
     profile, options, reference = phase.profile, phase.options, recurrence.reference
     calls = int(counts[phase.members, reference].sum())
     related = float(lanes.ticks[recurrence.every > 0].sum())
-    own, all_ticks = float(lanes.story.weight[lanes.inside].sum()), float(lanes.story.weight.sum())
+    own, all_ticks = float(lanes.sequence.weight[lanes.inside].sum()), float(lanes.sequence.weight.sum())
     if calls != above.calls and related < options.holds * own:
         return None
     part = own / all_ticks
@@ -183,20 +187,20 @@ def remainder_of(phase: PhaseCalls, lanes: Lanes, covered: BoolArray, period_s: 
         period_s: of an iteration, seconds.
         timed: (m,) whether a step comes with the period; others are part of the rest.
     """
-    story, profile = lanes.story, phase.profile
+    sequence, profile = lanes.sequence, phase.profile
     members = phase.members[covered]
-    here = np.isin(story.interval, members)
+    in_members = np.isin(sequence.interval, members)
     iterations = float((profile.end_s - profile.start_s)[members].sum()) / period_s
-    if not here.any() or iterations <= 0:
+    if not in_members.any() or iterations <= 0:
         return None
-    kind = phase.kind_of_time[story.sample]
-    outside = here & ~np.append(timed, False)[np.maximum(story.step, -1)] & (kind >= 0)
-    ticks = np.bincount(kind[outside], weights=story.weight[outside], minlength=len(SPENT))
+    kind = phase.kind_of_time[sequence.sample]
+    outside = in_members & ~np.append(timed, False)[np.maximum(sequence.step, -1)] & (kind >= 0)
+    ticks = np.bincount(kind[outside], weights=sequence.weight[outside], minlength=len(SPENT))
     seconds = ticks / profile.metadata.rate_hz / lanes.count / iterations
-    waits = here & (kind > WORK)
-    function = profile.paths.function[profile.samples.node[story.sample[waits]]]
+    waits = in_members & (kind > WORK)
+    function = profile.paths.function[profile.samples.node[sequence.sample[waits]]]
     resolved = function >= 0
-    time = np.bincount(function[resolved], weights=story.weight[waits][resolved], minlength=len(profile.functions))
+    time = np.bincount(function[resolved], weights=sequence.weight[waits][resolved], minlength=len(profile.functions))
     largest = np.lexsort((np.arange(len(time)), -time))[:MOST]
     named = tuple(profile.functions[i] for i in largest.tolist() if time[i] > 0 and profile.functions[i].imported)
     return Rest({name: float(s) for name, s in zip(SPENT, seconds.tolist(), strict=True) if s > 0}, named)

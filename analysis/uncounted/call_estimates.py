@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import gammaincinv
 
 from incprof.analysis.uncounted.loop_run import LoopPeriods, calls_of
-from incprof.analysis.uncounted.sampled_calls import SEEN_AGAIN, calls_are_bounded, code_is_known
+from incprof.analysis.uncounted.sampled_calls import FEWEST_OBSERVED, calls_are_bounded, code_is_known
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.time_use import SELDOM, SURE, CallEstimate, entries_and_samples, estimate_calls, tree_ticks
@@ -25,8 +25,8 @@ class SampledCalls:
         # Unless the code is known, any number of calls may lie between two samples.
         bounded = calls_are_bounded(profile, profile.tree) & code_is_known(profile)
         self._bounded = _of_functions(profile, bounded)
-        everybody = np.ones(len(profile.functions), dtype=np.bool_)
-        self._entered, self._inside = entries_and_samples(profile, profile.tree, everybody)
+        all_functions = np.ones(len(profile.functions), dtype=np.bool_)
+        self._entered, self._inside = entries_and_samples(profile, profile.tree, all_functions)
         self._samples = np.bincount(
             profile.interval_of_samples()[profile.samples.kind != PROFILER], minlength=profile.n_intervals
         )
@@ -158,8 +158,10 @@ class DenseWindows:
             entered.T @ np.bincount(place.ravel(), weights=weights, minlength=transitions.shape[1])
             for weights in (None, stands_for, stands_for**2)
         )
-        effective_count = np.where(entries >= SEEN_AGAIN, calls**2 / np.maximum(squares, 1e-300), 1.0)
-        return np.where(entries >= SEEN_AGAIN, gammaincinv(effective_count, OUTSIDE) / effective_count * calls, 0.0)
+        effective_count = np.where(entries >= FEWEST_OBSERVED, calls**2 / np.maximum(squares, 1e-300), 1.0)
+        return np.where(
+            entries >= FEWEST_OBSERVED, gammaincinv(effective_count, OUTSIDE) / effective_count * calls, 0.0
+        )
 
     def in_intervals(self, members: IntArray) -> Callable[[BoolArray], CallEstimate | None]:
         """Return a function that estimates the calls of a function on the stack of nodes, (q,), in some intervals.
@@ -168,15 +170,15 @@ class DenseWindows:
         """
         selected = np.zeros(self.profile.n_intervals, dtype=np.bool_)
         selected[members] = True
-        here = selected[self.interval]
-        stands_for = self._stands_for(selected, here)
+        in_selection = selected[self.interval]
+        stands_for = self._stands_for(selected, in_selection)
 
         def estimate_below(inside: BoolArray) -> CallEstimate | None:
-            entered = here & inside[self.after] & ~inside[self.before]
-            entries, samples = int(entered.sum()), int(here.sum())
-            samples_inside = int((here & inside[self.after]).sum())
+            entered = in_selection & inside[self.after] & ~inside[self.before]
+            entries, samples = int(entered.sum()), int(in_selection.sum())
+            samples_inside = int((in_selection & inside[self.after]).sum())
             chance = samples_inside * (1.0 - samples_inside / samples) if samples else 0.0
-            if entries < SEEN_AGAIN or entries + SURE * math.sqrt(entries) >= SELDOM * chance:
+            if entries < FEWEST_OBSERVED or entries + SURE * math.sqrt(entries) >= SELDOM * chance:
                 return None
             weight = stands_for[entered]
             calls = float(weight.sum())
@@ -190,17 +192,17 @@ class DenseWindows:
 
         return estimate_below
 
-    def _stands_for(self, selected: BoolArray, here: BoolArray) -> FloatArray:
+    def _stands_for(self, selected: BoolArray, in_selection: BoolArray) -> FloatArray:
         """Return the share of a thread's time in some intervals that each dense sample of it stands for, (m,)."""
         samples = self.profile.samples
         threads = int(samples.thread.max(initial=0)) + 1
         work = selected[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
         ticks = np.bincount(samples.thread[work], weights=samples.weight[work], minlength=threads)
-        seen_s = np.bincount(self.thread[here], weights=self.gap_s[here], minlength=threads)
+        seen_s = np.bincount(self.thread[in_selection], weights=self.gap_s[in_selection], minlength=threads)
         # Threads without dense samples are assumed to be like the others.
         part = ticks.sum() / max(float(ticks[seen_s > 0].sum()), 1e-300)
         seconds = ticks / self.profile.metadata.rate_hz * part
-        return np.where(here, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
+        return np.where(in_selection, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
 
 
 def pairs_of_dense_samples(profile: IntervalProfile) -> tuple[IntArray, IntArray]:

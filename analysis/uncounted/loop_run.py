@@ -37,12 +37,14 @@ class LoopPeriods:
         """Return the calls, in some intervals, of call paths that one loop calls in each iteration or nearly so."""
         selected = np.zeros(self.profile.n_intervals, dtype=np.bool_)
         selected[members] = True
-        here = selected[self._interval[self._use]]
+        in_selection = selected[self._interval[self._use]]
         calls_of_chain: dict[int, Repeated] = {}
         for loop in self._loops.values():
             chains = [chain for chain in loop.calls if self._is_called_there(chain, loop)]
             run = (
-                LoopRun.of(self.profile, loop, self._use, self._cpu_s, here) if chains and not loop.recursive else None
+                LoopRun.of(self.profile, loop, self._use, self._cpu_s, in_selection)
+                if chains and not loop.recursive
+                else None
             )
             if run is not None:
                 calls = {chain: run.calls(loop.calls[chain]) for chain in chains}
@@ -135,7 +137,7 @@ class LoopRun:
 
     @classmethod
     def of(
-        cls, profile: IntervalProfile, loop: Iterated, use: IntArray, cpu_s: FloatArray, here: BoolArray
+        cls, profile: IntervalProfile, loop: Iterated, use: IntArray, cpu_s: FloatArray, in_selection: BoolArray
     ) -> LoopRun | None:
         """Analyse some samples; None if they are too few.
 
@@ -144,12 +146,12 @@ class LoopRun:
             loop: of its code.
             use: (s,) indices of samples, by thread and time.
             cpu_s: (s,) times in their thread's CPU time.
-            here: (s,) which of them to use.
+            in_selection: (s,) which of them to use.
         """
         samples, interval = profile.samples, profile.interval_of_samples()
         inside = np.zeros(len(profile.paths.parent), dtype=np.bool_)
         inside[list(loop.place)] = True
-        at = np.flatnonzero(inside[samples.node[use]] & here)
+        at = np.flatnonzero(inside[samples.node[use]] & in_selection)
         rows = use[at]
         ticks = np.bincount(interval[rows], weights=samples.weight[rows], minlength=profile.n_intervals)
         if ticks.sum() < FEWEST:
@@ -313,26 +315,26 @@ def iterated(profile: IntervalProfile, own: IntArray, samples: IntArray, fewest:
     places: list[dict[Key, Place]] = [{}]
     for node in range(1, len(parent)):
         chain = int(own[node])
-        here: dict[Key, Place] = {}
+        places_here: dict[Key, Place] = {}
         for key, above in places[parent[node]].items():
-            here[key] = above
+            places_here[key] = above
             if above.is_open:
                 is_recursion = 0 < chain <= own[parent[node]]
                 if chain and not is_recursion:
                     out[key].calls.setdefault(chain, {})[above.part] = above.sure
                 part = (*above.part, -top[node] if top[node] > 0 else address[node])
                 is_open = top[node] == OUTSIDE_LOOPS and not several[node] and not is_recursion
-                here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
+                places_here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
         for loop, inner in _around(loops, node) if chain else ():
             key = loop, chain
             if met[key] < fewest:
                 continue
-            out.setdefault(key, Iterated()).recursive |= key in here
+            out.setdefault(key, Iterated()).recursive |= key in places_here
             part = (-inner if inner else address[node],)
-            here[key] = Place(parent[node], part, not inner and not several[node], 0 if always[node] else 1)
-        for key, place in here.items():
+            places_here[key] = Place(parent[node], part, not inner and not several[node], 0 if always[node] else 1)
+        for key, place in places_here.items():
             out[key].place[node] = place
-        places.append(here)
+        places.append(places_here)
     return out
 
 

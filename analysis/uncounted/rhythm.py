@@ -15,8 +15,8 @@ from incprof.model import BoolArray, FloatArray, IntArray
 
 # Bin of the autocorrelation, seconds. Dense samples miss shorter states.
 BIN_S = 0.00025
-# Number of later moments that each is paired with. For periods longer than half of them, each visit is seen.
-AHEAD = 128
+# Number of later moments that each is paired with. For periods longer than half of them, each occurrence is seen.
+LATER_MOMENTS = 128
 # Blocks of moments, in time: each is left out in turn, for the error (jackknife).
 BLOCKS = 10
 # Ratio of neighbouring periods on trial, and number of trials around the best: the wave's crest is wider.
@@ -38,8 +38,8 @@ STILL = 0.5
 FURTHER = (2, 4, 8)
 # Pairs of moments that a trial needs.
 FEWEST = 60
-# Distances of moments, as shares of a period, for testing whether a state comes once in it: they miss hardly any visit.
-NEAR = (1 / 8, 1 / 4)
+# Distances of moments, as shares of a period, for testing whether a state comes once in it: they hardly miss one.
+TEST_DISTANCES = (1 / 8, 1 / 4)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _comes_once(time_s: FloatArray, state: IntArray, segment: IntArray, once: Bo
     between them.
     """
     gap, same = np.diff(time_s), np.diff(segment) == 0
-    for part in NEAR:
+    for part in TEST_DISTANCES:
         within_part = same & (gap <= part * period_s)
         expected = float(gap[within_part].sum()) / period_s
         share = np.bincount(state[1:][within_part], minlength=len(once)) / max(int(within_part.sum()), 1)
@@ -122,12 +122,12 @@ class _Autocorrelation:
 
     Attributes:
         pairs: (b, bins) all pairs.
-        alike: (b, bins) pairs with the same state.
+        equal: (b, bins) pairs with the same state.
         chance: share of pairs with the same state by chance.
     """
 
     pairs: FloatArray
-    alike: FloatArray
+    equal: FloatArray
     chance: float
 
     @classmethod
@@ -135,14 +135,14 @@ class _Autocorrelation:
         """Compare each moment with those after it."""
         block = np.arange(len(state)) * BLOCKS // len(state)
         columns = []
-        for offset in range(1, min(AHEAD, len(state) - 1) + 1):
+        for offset in range(1, min(LATER_MOMENTS, len(state) - 1) + 1):
             together = np.flatnonzero(segment[offset:] == segment[:-offset])
             lag = ((time_s[together + offset] - time_s[together]) / BIN_S).astype(np.int64)
             columns.append(np.stack([block[together], lag, state[together + offset] == state[together]]))
-        rows, lags, alike = np.concatenate(columns, axis=1)
+        rows, lags, equal = np.concatenate(columns, axis=1)
         size = int(lags.max(initial=0)) + 1
         place = rows * size + lags
-        pairs, hits = (_upto(np.bincount(place, weights=w, minlength=BLOCKS * size)) for w in (None, alike))
+        pairs, hits = (_upto(np.bincount(place, weights=w, minlength=BLOCKS * size)) for w in (None, equal))
         return cls(pairs, hits, chance)
 
     @property
@@ -161,9 +161,9 @@ class _Autocorrelation:
         basis = np.stack([np.ones(len(middle)), middle - middle.mean(), np.cos(2 * np.pi * middle)])
         at = np.minimum(np.rint(trials[:, None] * edge / BIN_S).astype(np.int64), self.pairs.shape[1] - 1)
         pairs = np.diff(self.pairs[:, at], axis=2)
-        alike = np.diff(self.alike[:, at], axis=2)
+        equal = np.diff(self.equal[:, at], axis=2)
         square = _without_each(np.einsum("ia,ja,bga->gbij", basis, basis, pairs, optimize=True))
-        across = _without_each(np.einsum("ia,bga->gbi", basis, alike, optimize=True))
+        across = _without_each(np.einsum("ia,bga->gbi", basis, equal, optimize=True))
         solvable = (pairs.sum(axis=(0, 2)) >= FEWEST) & (np.linalg.cond(square).max(axis=1) < 1e3)
         out = np.zeros(square.shape[:2])
         out[solvable] = np.linalg.solve(square[solvable], across[solvable][..., None])[..., 2, 0] / (1 - self.chance)
@@ -178,8 +178,8 @@ def _upto(counts: FloatArray | IntArray) -> FloatArray:
 
 def _without_each(blocks: FloatArray) -> FloatArray:
     """Return sums over blocks, (g, b, ...): (g, 1 + b, ...), of all and without each."""
-    whole = blocks.sum(axis=1, keepdims=True)
-    return np.concatenate([whole, whole - blocks], axis=1)
+    total = blocks.sum(axis=1, keepdims=True)
+    return np.concatenate([total, total - blocks], axis=1)
 
 
 def _error(without: FloatArray) -> FloatArray:

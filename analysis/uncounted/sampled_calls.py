@@ -12,7 +12,7 @@ from incprof.model.names import is_entry
 from incprof.model.time_use import SURE, estimate_calls
 
 # Calls seen this often are known to end.
-SEEN_AGAIN = 3
+FEWEST_OBSERVED = 3
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def calls_are_bounded(
     if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
     code = properties_of_code(profile, chains)
-    recurs = calls_in_loops(profile, chains).repeats >= SEEN_AGAIN
+    recurs = calls_in_loops(profile, chains).repeats >= FEWEST_OBSERVED
     if pairs is not None:
-        recurs |= calls_in_loops(profile, chains, pairs).repeats >= SEEN_AGAIN
+        recurs |= calls_in_loops(profile, chains, pairs).repeats >= FEWEST_OBSERVED
     out = np.zeros(size, dtype=np.bool_)
     above: list[frozenset[int]] = [frozenset()]
     for chain in range(1, size):
@@ -110,8 +110,8 @@ def calls_in_loops(
     sample_pairs: pairs of neighbouring samples to use; by default, all samples that count for time.
     """
     if profile.code_loops is None:
-        nothing = np.zeros(len(chains.parent), dtype=np.int64)
-        return CallsInLoops(nothing, nothing, nothing)
+        zeros = np.zeros(len(chains.parent), dtype=np.int64)
+        return CallsInLoops(zeros, zeros, zeros)
     first, second = neighbours(profile) if sample_pairs is None else sample_pairs
     path = _Paths.of(profile, chains, profile.code_loops, second)
     pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
@@ -298,8 +298,8 @@ def _passes(path: _Paths, pairs: _Pairs) -> _Recurring:
     nodes = np.flatnonzero((path.own > 0) & (path.part != -1))
     counts = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
     inside = _by_loop(path.own[nodes], path.part[nodes], path.samples[nodes])
-    whole = np.bincount(path.own, weights=path.samples)
-    return _Recurring(counts, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
+    samples = np.bincount(path.own, weights=path.samples)
+    return _Recurring(counts, inside, {key: int(samples[key[0]]) for key in inside}, path.chains)
 
 
 def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
@@ -339,9 +339,9 @@ class CodeProperties:
 def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProperties:
     """Return the properties that the code shows; none for call paths without data on their code."""
     size = len(chains.parent)
-    nothing = np.zeros(size, dtype=np.bool_)
+    none_set = np.zeros(size, dtype=np.bool_)
     if profile.code_loops is None:
-        return CodeProperties(nothing, nothing, nothing)
+        return CodeProperties(none_set, none_set, none_set)
     where = profile.code_loops.at
     ticks = _inclusive(profile)
     parent, of_node = profile.paths.parent, chains.of_node

@@ -110,11 +110,13 @@ def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
     # Samples in a linkage stub of the program itself belong to its caller.
     own = np.isin(library, [m.id for m in profile.metadata.modules if m.app])
     # Whole libraries may be functions already: `[libm.so.6]` of `--libs separate`.
-    whole = np.array([f.imported and f.name.startswith("[") for f in profile.functions] + [False], dtype=np.bool_)
-    own |= whole[np.maximum(chains.function[node], -1)]
-    odd = ((kind == LIBRARY) & ~own) | (kind == UNKNOWN) | (node == 0)
-    pairs, which = np.unique(np.stack([node[odd], leaf[odd]]), axis=1, return_inverse=True)
-    node[odd] = len(chains.parent) + which.ravel()
+    is_whole_library = np.array(
+        [f.imported and f.name.startswith("[") for f in profile.functions] + [False], dtype=np.bool_
+    )
+    own |= is_whole_library[np.maximum(chains.function[node], -1)]
+    needs_leaf = ((kind == LIBRARY) & ~own) | (kind == UNKNOWN) | (node == 0)
+    pairs, which = np.unique(np.stack([node[needs_leaf], leaf[needs_leaf]]), axis=1, return_inverse=True)
+    node[needs_leaf] = len(chains.parent) + which.ravel()
     frame = chains.function.copy()
     for marker, shown in ((ELIDED, ELIDED_FRAME), (BROKEN, BROKEN_FRAME)):
         frame[chains.function == marker] = shown

@@ -397,10 +397,10 @@ def stack_tree(
         libraries: whether to keep samples that were taken in a library.
     """
     keep = np.ones(profile.n_intervals, dtype=np.bool_) if keep is None else keep
-    whole = stack_series(profile, keep, libraries=libraries)
-    frames, parent, node_of = _nodes(whole)
+    series = stack_series(profile, keep, libraries=libraries)
+    frames, parent, node_of = _nodes(series)
     own = np.zeros((len(frames), 1 + phases))
-    _add(own[:, 0], whole, node_of)
+    _add(own[:, 0], series, node_of)
     for phase in range(phases):
         _add(own[:, 1 + phase], stack_series(profile, keep & (labels == phase), libraries=libraries), node_of)
     return StackTree(tuple(frames), np.array(parent, dtype=np.int64), own / profile.metadata.rate_hz)

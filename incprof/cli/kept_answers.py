@@ -29,7 +29,7 @@ VERBS = frozenset(("phases",))
 # The most recently used ones; longer texts are rarely requested twice.
 MOST_ANSWERS, MOST_TEXT, MOST_BYTES = 4, 1 << 18, 8 << 20
 # Variables that shells change from one command to the next.
-OF_NO_MATTER = frozenset(("_", "OLDPWD", "PWD", "SHLVL"))
+IRRELEVANT = frozenset(("_", "OLDPWD", "PWD", "SHLVL"))
 TOOLS = ("objdump", "addr2line", "llvm-symbolizer", "c++filt")
 OUT, ERR = "out", "err"
 # Number of integers in the state of a file.
@@ -68,15 +68,15 @@ def _is_cacheable(args: Namespace) -> bool:
 def _question(args: Namespace) -> str | None:
     """Return the identity of a command; None where it cannot be determined."""
     try:
-        here = os.getcwd()
+        directory = os.getcwd()
     except OSError:  # it does not exist any more
         return None
     arguments = {name: repr(value) for name, value in vars(args).items() if name not in ("run", "debug")}
-    environment = {name: value for name, value in os.environ.items() if name not in OF_NO_MATTER}
+    environment = {name: value for name, value in os.environ.items() if name not in IRRELEVANT}
     out = sys.stdout
     terminal = (out.isatty(), out.encoding, out.errors, tuple(shutil.get_terminal_size()))
     tools = [(tool, path and state_of(path)) for tool, path in ((tool, shutil.which(tool)) for tool in TOOLS)]
-    identity = [arguments, environment, here, os.geteuid(), terminal, tools, sys.version]
+    identity = [arguments, environment, directory, os.geteuid(), terminal, tools, sys.version]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
@@ -85,8 +85,8 @@ def _load(directory: str) -> list[dict[str, Any]]:
     try:
         path = Path(directory) / STORE
         stored = parse_json(read_input(path, MOST_BYTES, within=directory, owners={os.geteuid()}))
-        here = os.path.abspath(directory)
-        return [_checked(one, here) for one in stored["answers"]] if stored["version"] == VERSION else []
+        absolute = os.path.abspath(directory)
+        return [_checked(one, absolute) for one in stored["answers"]] if stored["version"] == VERSION else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return []
 
@@ -99,8 +99,8 @@ def _checked(one: dict[str, Any], directory: str) -> dict[str, Any]:
     """
     output = [(which, text) for which, text in one["said"] if which in (OUT, ERR) and isinstance(text, str)]
     files = [(str(path), state) for path, state in one["files"]]
-    here = [path for path, state in files if state and path.startswith(f"{directory}/") and len(state) == STATE]
-    if len(output) != len(one["said"]) or not here:
+    in_run = [path for path, state in files if state and path.startswith(f"{directory}/") and len(state) == STATE]
+    if len(output) != len(one["said"]) or not in_run:
         raise ValueError("no answer")
     return {"question": str(one["question"]), "status": int(one["status"]), "said": output, "files": files}
 

@@ -78,7 +78,7 @@ COMPUTE = frozenset((
 
 
 # Words that are no verbs, and the verbs that people mean.
-MEANT = {
+INTENDED_VERBS = {
     "perfetto": "export DIR --format perfetto -o FILE", "flamegraph": "export DIR --format flamegraph -o FILE",
     "speedscope": "export DIR --format speedscope -o FILE", "script": "export DIR --format folded",
     "stat": "sample -- PROGRAM", "annotate": "report DIR",
@@ -158,8 +158,8 @@ def check_verb(verb: str | None) -> None:
         suggestion = f"; did you mean incprof phases {verb}?"
     elif "/" in verb and os.access(verb, os.X_OK):
         suggestion = f"; did you mean incprof record -- {verb}?"
-    elif verb in MEANT:
-        suggestion = f"; did you mean incprof {MEANT[verb]}?"
+    elif verb in INTENDED_VERBS:
+        suggestion = f"; did you mean incprof {INTENDED_VERBS[verb]}?"
     else:
         suggestion = did_you_mean(verb, VERBS)
     raise UsageError(

@@ -53,9 +53,9 @@ def write_bytes(target: str, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` produce the bytes that go to `target`."""
     if target == "-":
         if sys.stdout.isatty():  # a terminal gets no binary output: it is text in some encoding
-            whole = io.BytesIO()
-            write(whole)
-            sys.stdout.write(printable_lines(whole.getvalue().decode("utf-8", "surrogateescape")))
+            buffer = io.BytesIO()
+            write(buffer)
+            sys.stdout.write(printable_lines(buffer.getvalue().decode("utf-8", "surrogateescape")))
             return
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -25,9 +25,9 @@ def numbered(values: IntArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     if top > DENSE * len(values) + 2**16 or int(values.min(initial=0)) < 0:
         distinct, place = np.unique(values, return_inverse=True)
         return distinct.astype(np.int64), place.ravel()
-    there = np.zeros(top, dtype=np.bool_)
-    there[values] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
+    present = np.zeros(top, dtype=np.bool_)
+    present[values] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:

@@ -77,15 +77,15 @@ def _pieces(profile: IntervalProfile, start_s: FloatArray, end_s: FloatArray) ->
     middle = (begin + end) / 2.0
     old = np.minimum(np.searchsorted(profile.end_s, middle), profile.n_intervals - 1)
     new = np.minimum(np.searchsorted(end_s, middle), len(end_s) - 1)
-    there = (middle > profile.start_s[old]) & (middle > start_s[new]) & (middle < profile.end_s[old])
+    overlaps = (middle > profile.start_s[old]) & (middle > start_s[new]) & (middle < profile.end_s[old])
     # An interval of no duration gets a piece as well, to which its values can be assigned.
-    missing = np.setdiff1d(np.arange(profile.n_intervals), old[there])
+    missing = np.setdiff1d(np.arange(profile.n_intervals), old[overlaps])
     at = profile.end_s[missing]
     more = np.minimum(np.searchsorted(end_s, at), len(end_s) - 1)
-    old, new = np.concatenate([old[there], missing]), np.concatenate([new[there], more])
+    old, new = np.concatenate([old[overlaps], missing]), np.concatenate([new[overlaps], more])
     order = np.argsort(old, kind="stable")
     first = np.searchsorted(old[order], np.arange(profile.n_intervals + 1))
-    begin, end = np.concatenate([begin[there], at])[order], np.concatenate([end[there], at])[order]
+    begin, end = np.concatenate([begin[overlaps], at])[order], np.concatenate([end[overlaps], at])[order]
     return _Pieces(begin, end, old[order], new[order], first)
 
 
@@ -201,8 +201,8 @@ def _summed(
     from scipy.sparse import csr_array
 
     place, piece, part = divided
-    there = part > 0
-    out = csr_array((part[there], (pieces.new[piece[there]], column[place[there]])), shape=shape)
+    nonzero = part > 0
+    out = csr_array((part[nonzero], (pieces.new[piece[nonzero]], column[place[nonzero]])), shape=shape)
     out.sum_duplicates()
     return out
 

@@ -196,8 +196,8 @@ def _split(symbol: str) -> tuple[str, str]:
     at = symbol.find(" [clone ", 1)
     if at > 0:
         return symbol[:at], "".join(DEMANGLED_MARK.findall(symbol, at))
-    whole = GFORTRAN.match(symbol)
-    first = whole.end() if whole else max(len(symbol.rstrip(SYMBOL)), 1)
+    match = GFORTRAN.match(symbol)
+    first = match.end() if match else max(len(symbol.rstrip(SYMBOL)), 1)
     at = -1 if symbol.startswith(".") else symbol.find(".", first)
     return (symbol[:at], symbol[at:]) if at > 0 else (symbol, "")
 

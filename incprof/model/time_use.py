@@ -135,9 +135,9 @@ def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: Boo
     """Count entries, and the samples with each of the given functions on the stack: both sparse (n, f)."""
     samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
     selected = np.append(uncounted, False)
-    here = np.flatnonzero(selected[np.maximum(tree.function, -1)])
-    place = (here, tree.function[here])
-    on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
+    nodes = np.flatnonzero(selected[np.maximum(tree.function, -1)])
+    place = (nodes, tree.function[nodes])
+    on_stack = tree.ancestors() @ csr_array((np.ones(len(nodes)), place), shape=(len(tree.parent), shape[1]))
     # An unreadable stack, or a thread that waits for its next parallel region, ends no call.
     lost = tree.of_node[profile.own_node[samples.node]] == 0
     use = np.flatnonzero((samples.kind != PROFILER) & ~lost)
@@ -148,10 +148,10 @@ def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: Boo
     row = profile.interval_of_samples()[use]
     gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
     if not profile.metadata.ordered:
-        whole = csr_array(gather @ inside)
-        there = csr_array((whole > 0).astype(np.float64))
-        first = csr_array(there[np.maximum(np.arange(shape[0]) - 1, 0)] * (np.arange(shape[0]) > 0)[:, None])
-        return csr_array(there - there * first), whole
+        samples_inside = csr_array(gather @ inside)
+        present = csr_array((samples_inside > 0).astype(np.float64))
+        first = csr_array(present[np.maximum(np.arange(shape[0]) - 1, 0)] * (np.arange(shape[0]) > 0)[:, None])
+        return csr_array(present - present * first), samples_inside
     return csr_array(gather @ (inside - inside * before)), csr_array(gather @ inside)
 
 

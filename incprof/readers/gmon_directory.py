@@ -278,21 +278,21 @@ def _leading(same: npt.NDArray[np.bool_]) -> int:
 
 def _histogram_run(data: ByteArray, position: int) -> tuple[Histogram, int]:
     """Return consecutive records of the same shape, and the position after them."""
-    left = len(data) - position
-    if left < HISTOGRAM_HEAD.size:
+    available = len(data) - position
+    if available < HISTOGRAM_HEAD.size:
         raise RecordError("a histogram record is cut off")
     head = data[position : position + HISTOGRAM_HEAD.size].tobytes()
     _, low, high, bins, rate, dimension, _ = HISTOGRAM_HEAD.unpack(head)
     size = HISTOGRAM_HEAD.size + 2 * bins
-    if size > left:
-        raise RecordError(f"a histogram of {bins} bins does not fit into {left} bytes")
+    if size > available:
+        raise RecordError(f"a histogram of {bins} bins does not fit into {available} bytes")
     if bins and high <= low:
         raise RecordError("a histogram covers no addresses")
-    window = min(left // size, LOOKAHEAD) * size
+    window = min(available // size, LOOKAHEAD) * size
     table = np.frombuffer(data[position : position + window], dtype=_histogram_dtype(bins))
-    alike = (table["tag"] == HISTOGRAM_TAG) & (table["bins"] == bins) & (table["high"] > table["low"])
-    alike &= (table["rate"] == rate) & (table["dimension"] == table["dimension"][0])
-    n = max(_leading(alike), 1)
+    same_shape = (table["tag"] == HISTOGRAM_TAG) & (table["bins"] == bins) & (table["high"] > table["low"])
+    same_shape &= (table["rate"] == rate) & (table["dimension"] == table["dimension"][0])
+    n = max(_leading(same_shape), 1)
     table = table[:n]
     name = dimension.split(b"\0")[0]
     return Histogram(table["low"], table["high"], table["counts"], rate, name), position + n * size
@@ -307,10 +307,10 @@ def _histogram_dtype(bins: int) -> np.dtype[np.void]:
 
 def _arc_run(data: ByteArray, position: int) -> tuple[npt.NDArray[np.void], int]:
     """Return consecutive arc records, and the position after them."""
-    left = len(data) - position
-    if left < ARC.itemsize:
+    available = len(data) - position
+    if available < ARC.itemsize:
         raise RecordError("an arc record is cut off")
-    window = min(left // ARC.itemsize, LOOKAHEAD) * ARC.itemsize
+    window = min(available // ARC.itemsize, LOOKAHEAD) * ARC.itemsize
     table = np.frombuffer(data[position : position + window], dtype=ARC)
     n = _leading(table["tag"] == ARC_TAG)
     return table[:n], position + n * ARC.itemsize

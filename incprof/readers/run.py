@@ -266,7 +266,7 @@ TAIL_BYTES = 512
 # Workers share the work: each used this share of the busiest one's CPU time, or more, ...
 LEAST_SHARE = 0.2
 # ... and overlapped with it for this share of its own duration.
-LEAST_BESIDE = 0.5
+LEAST_OVERLAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ def concurrent_workers(group: Sequence[Use]) -> list[Use]:
 def _overlaps(use: Use, other: Use) -> bool:
     """Return whether a process overlapped with another one for most of its time."""
     common = min(use.end_s, other.end_s) - max(use.start_s, other.start_s)
-    return common >= LEAST_BESIDE * (use.end_s - use.start_s)
+    return common >= LEAST_OVERLAP * (use.end_s - use.start_s)
 
 
 def _numbered(workers: Iterable[Use]) -> tuple[Process, ...]:

@@ -155,14 +155,14 @@ CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 
 
 # Libraries preloaded beside libincprof.so, by the variable that asks for each.
-BESIDE = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
+EXTENSIONS = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables, name to value, that make a program record itself."""
     variables = resolve(flags, environ)
     preload = environ.get("LD_PRELOAD", "")
-    for name, library in BESIDE.items():
+    for name, library in EXTENSIONS.items():
         if variables.get(name, "0") != "0":
             preload = preload_value(_find_library(library, environ), preload)
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}

@@ -21,8 +21,8 @@ def write_programs(console: Console, run: Run) -> None:
     shown = {process.path for process in run.processes}
 
     def remark(program: Program) -> str:
-        here = shown.intersection(process.path for process in program.processes)
-        return _remark(program, run) if here else ""
+        shown_processes = shown.intersection(process.path for process in program.processes)
+        return _remark(program, run) if shown_processes else ""
 
     columns = (
         Column("Program", lambda program: program.name or "(cannot be read)"),

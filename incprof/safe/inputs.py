@@ -192,10 +192,10 @@ class _File(io.FileIO):
 
     def readinto(self, buffer: Any, /) -> int | None:
         """Read into a buffer."""
-        here = self.tell()
-        if os.fstat(self.fileno()).st_size - here > LARGEST_HOLE:
-            hole = next_data(self.fileno(), here) - here
-            self.seek(here)
+        position = self.tell()
+        if os.fstat(self.fileno()).st_size - position > LARGEST_HOLE:
+            hole = next_data(self.fileno(), position) - position
+            self.seek(position)
             if hole > LARGEST_HOLE:
                 raise OSError(errno.EFBIG, f"a hole of {hole >> 30} GiB", self._path)
         return super().readinto(buffer)

@@ -190,13 +190,13 @@ def _run(trees: _Trees, command: Command, tree: str) -> tuple[int, str, set[str]
     depends.unlink(missing_ok=True)
     words = [compiler, *syntax_words(command, arguments, moved), *trees.flags[fortran], "-fsyntax-only"]
     words += [f"-J{written}"] if fortran else ["-MD", "-MF", str(depends), "-MT", "x"]
-    here = moved(command.directory)
+    working_directory = moved(command.directory)
     environment = {name: value for name, value in os.environ.items() if name not in WRITING} | {"LC_ALL": "C"}
     try:
         with open(written / "output", "w+b") as output:
             status = subprocess.run(
                 [*words, moved(command.file)],
-                cwd=here if os.path.isdir(here) else place,
+                cwd=working_directory if os.path.isdir(working_directory) else place,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -52,22 +52,27 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
 
     Raises: UsageError for a tree of more than 500 000 files or 8 GiB; IncprofError if it cannot be read or written.
     """
-    top, files, left = os.path.realpath(root), 0, MOST_BYTES
+    top, files, bytes_left = os.path.realpath(root), 0, MOST_BYTES
     try:
         for place, directories, names in os.walk(top):
             # If TMPDIR is in the old tree, the new one lies in it.
             own_name = target.parent.name if place == str(target.parent.parent) else None
             directories[:] = [name for name in directories if name not in LEFT_OUT and name != own_name]
-            there = os.path.join(target, os.path.relpath(place, top))
-            os.makedirs(there, exist_ok=True)
+            target_path = os.path.join(target, os.path.relpath(place, top))
+            os.makedirs(target_path, exist_ok=True)
             links = [name for name in directories if os.path.islink(os.path.join(place, name))]
             files += len(directories) + len(names)
             if files > MOST_FILES:
                 raise UsageError(f"{root}: more than {MOST_FILES} files: check a smaller tree")
             for name in [*names, *links]:
                 if os.path.relpath(os.path.join(place, name), top) not in changed:
-                    left -= _link_or_copy(
-                        os.path.join(place, name), os.path.join(there, name), top, target, link=link, left=left
+                    bytes_left -= _link_or_copy(
+                        os.path.join(place, name),
+                        os.path.join(target_path, name),
+                        top,
+                        target,
+                        link=link,
+                        bytes_left=bytes_left,
                     )
         for path, data in changed.items():
             _write(target / path, data, Path(top, path))
@@ -75,22 +80,22 @@ def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool
         raise IncprofError(f"{error.filename or root}: cannot be copied to be checked: {error.strerror}") from error
 
 
-def _link_or_copy(path: str, there: str, top: str, target: Path, *, link: bool, left: int) -> int:
+def _link_or_copy(path: str, target_path: str, top: str, target: Path, *, link: bool, bytes_left: int) -> int:
     """Link or copy one file; return the bytes that the copy takes."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         aim = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
         inside = aim == top or aim.startswith(top + os.sep)
-        os.symlink(os.path.join(target, os.path.relpath(aim, top)) if inside else aim, there)
+        os.symlink(os.path.join(target, os.path.relpath(aim, top)) if inside else aim, target_path)
         return 0
     if not stat.S_ISREG(status.st_mode):
         return 0
     if link:
-        os.symlink(path, there)
+        os.symlink(path, target_path)
         return 0
-    if status.st_size > left:
+    if status.st_size > bytes_left:
         raise UsageError(f"{top}: more than {MOST_BYTES >> 30} GiB: check a smaller tree")
-    shutil.copy2(path, there, follow_symlinks=False)
+    shutil.copy2(path, target_path, follow_symlinks=False)
     return status.st_size
 
 

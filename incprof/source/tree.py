@@ -82,8 +82,8 @@ def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
     most = max(shared, default=0)
     if not most:
         return []
-    whole = [candidate for candidate in shared[most] if len(_parts(candidate)) == most]
-    return whole or shared[most]
+    matched = [candidate for candidate in shared[most] if len(_parts(candidate)) == most]
+    return matched or shared[most]
 
 
 def _parts(path: str) -> list[str]:

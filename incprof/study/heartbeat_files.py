@@ -73,15 +73,16 @@ def load(path: str, filters: Filters) -> Heartbeats:
 
 def later_run(path: str) -> str | None:
     """Return the directory of the last launch that found `path` in use and took `path.1`, `path.2`, ...; or None."""
-    here = Path(path)
-    if not here.is_dir():
+    directory = Path(path)
+    if not directory.is_dir():
         return None
     numbered = (
-        (other.name.removeprefix(f"{here.name}."), other) for other in here.parent.glob(f"{escape(here.name)}.*")
+        (other.name.removeprefix(f"{directory.name}."), other)
+        for other in directory.parent.glob(f"{escape(directory.name)}.*")
     )
     others = [(int(n), other) for n, other in numbered if n.isdecimal() and n.isascii() and _written_s(other)]
     last = max(others, default=None)
-    return str(last[1]) if last and _written_s(last[1]) > _written_s(here) else None
+    return str(last[1]) if last and _written_s(last[1]) > _written_s(directory) else None
 
 
 def _written_s(directory: Path) -> float:

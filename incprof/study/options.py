@@ -58,7 +58,7 @@ class StudyOptions:
 Progress = Callable[[int, int], object]
 
 
-def _nothing(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     """Do nothing."""
 
 
@@ -70,7 +70,7 @@ class Listener:
 
     def progress(self, what: str) -> AbstractContextManager[Progress]:
         """Receive progress while the body runs."""
-        return nullcontext(_nothing)
+        return nullcontext(_no_progress)
 
 
 SILENT = Listener()

@@ -35,7 +35,7 @@ from incprof.symbols.source_lines import locate
 # Size limits of a page's tables by time and phase.
 MOST_BYTES = 2_200_000
 # A function is located in the source from this share of the run on.
-LOOKED_UP = 0.005
+LOCATED_FROM = 0.005
 
 
 def page_parts(
@@ -131,7 +131,7 @@ def with_phases(beats: BeatLanes, placed: PhaseResult, tree: DrawnTree, labels: 
 def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
     """Return the functions, the relevant ones with file and line."""
     total = timed.tree.total
-    large = timed.tree.frame[total >= LOOKED_UP * max(float(total[0]), 1.0)]
+    large = timed.tree.frame[total >= LOCATED_FROM * max(float(total[0]), 1.0)]
     drawn = distinct(np.concatenate([large[large >= 0], timed.series.functions])).tolist()
     functions = list(study.profile.functions)
     places = locate(study.run, study.profile, [functions[i] for i in drawn], exe=study.exe)

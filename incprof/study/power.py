@@ -14,7 +14,7 @@ from incprof.readers.series.counter_series import read_counters
 from incprof.study.study import Study
 
 # Starts further apart belong to different recordings; a sampler that starts the program begins before it.
-FAR = 0.1
+LARGEST_GAP = 0.1
 # Other programs' use of a node is reported from this share of its busy processors on.
 WORTH_SAYING = 0.05
 
@@ -46,7 +46,7 @@ class SampledCounters:
             when = "ends before the run begins" if last <= 0 else "begins after the run ended"
             raise NoDataError(f"{self.path} {when}, by {gap_s:.3g} s: give counters sampled during the run")
         sampled = float(self.series.end_s[-1])
-        if not self.by_clock and abs(sampled - length) > FAR * length:
+        if not self.by_clock and abs(sampled - length) > LARGEST_GAP * length:
             lengths = f"is {sampled:.3g} s long, the run {length:.3g} s"
             warning = f"{self.path} has no start time and {lengths}: it is aligned with the start of the run"
             self.study.listener.warn([warning])

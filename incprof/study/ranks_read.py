@@ -212,11 +212,11 @@ def _missing(read: Sequence[RankRead]) -> list[int]:
     if any(one.selected for one in read):
         return []
     world = max((one.world for one in read if one.world is not None), default=0)
-    there = {one.rank for one in read}
+    recorded = {one.rank for one in read}
     # If the rank numbers do not fit the size of the job, missing ranks are unknown.
-    if max(there) >= world:
+    if max(recorded) >= world:
         return []
-    return [rank for rank in range(min(world, MOST_RANKS)) if rank not in there]
+    return [rank for rank in range(min(world, MOST_RANKS)) if rank not in recorded]
 
 
 # Cache of the shared phases of all ranks beside the run: the next answer reads only the ranks they were found in.

@@ -98,8 +98,10 @@ def _c_library() -> Iterator[Finding]:
     """Check glibc, whose profiling hooks the library replaces."""
     version = machine.glibc_version()
     yield Finding("glibc", "ok" if version else "fail", version or "another C library; only glibc is supported")
-    there = machine.has_dl_find_object()
-    yield Finding("_dl_find_object", "ok" if there else "lacking", "present" if there else "absent (glibc before 2.35)")
+    present = machine.has_dl_find_object()
+    yield Finding(
+        "_dl_find_object", "ok" if present else "lacking", "present" if present else "absent (glibc before 2.35)"
+    )
 
 
 def _kernel() -> Iterator[Finding]:
@@ -142,9 +144,11 @@ def _perf() -> Finding:
 
 def _directory() -> Finding:
     """Check whether a run directory can be created here."""
-    here = os.getcwd()
-    good = machine.is_writable(here)
-    return Finding("directory", "ok" if good else "lacking", here if good else f"{here} is not writable; use record -o")
+    directory = os.getcwd()
+    good = machine.is_writable(directory)
+    return Finding(
+        "directory", "ok" if good else "lacking", directory if good else f"{directory} is not writable; use record -o"
+    )
 
 
 def _tools() -> Iterator[Finding]:

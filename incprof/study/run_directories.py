@@ -68,7 +68,7 @@ def import_profiles(
         usable; IncprofError when `out` cannot be written.
     """
     target = _new(out)
-    kind = kind or formats.guess(inputs)
+    kind = kind or formats.detect_format(inputs)
     imported = None if kind == GMON else formats.read(inputs, kind, formats.ImportRequest(interval_s, rate_hz, exe))
     with _new_directory(target, out) as directory:
         if imported is None:
@@ -234,12 +234,12 @@ def _refuse_collisions(parts: Sequence[_Part]) -> None:
     owner: dict[int, str] = {}
     named = [part for part in parts if part.launch and not part.launch.startswith(OF_A_NODE)]
     for part in parts:
-        here = part.run.directory
+        directory = part.run.directory
         for rank in part.ranks:
             if rank in owner:
-                what = f"rank {rank} is in {owner[rank]} and in {here}"
+                what = f"rank {rank} is in {owner[rank]} and in {directory}"
                 raise UsageError(f"{what}: --renumber gives all ranks new numbers, directory after directory")
-            owner[rank] = here
+            owner[rank] = directory
     for part in named[1:]:
         if part.launch != named[0].launch:
             both = f"{named[0].run.directory} ({named[0].launch}) and {part.run.directory} ({part.launch})"
@@ -248,7 +248,7 @@ def _refuse_collisions(parts: Sequence[_Part]) -> None:
 
 def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
     """Return the ranks of the launch that no directory has, and that were not deselected."""
-    there = {rank for part in parts for rank in part.ranks}
+    recorded = {rank for part in parts for rank in part.ranks}
     for process in (process for part in parts for process in part.run.processes if not process.series):
         try:
             with Source(process.path) as source:
@@ -257,7 +257,7 @@ def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
             continue
         selected = metadata.raw.get("selected") is True
         ranks = 0 if selected else metadata.ranks or 0
-        return tuple(sorted(set(range(min(ranks, 10_000_000))) - there))
+        return tuple(sorted(set(range(min(ranks, 10_000_000))) - recorded))
     return ()
 
 
@@ -360,7 +360,7 @@ def _same_contents(one: Path, other: Path, root: Path) -> bool:
 # Answers, and intermediate results. Sites that were placed in the source are kept.
 ANSWERS = ("answers.json", "ranks.json", "kmeans.json")
 # Symbols of a module: they can be read again while its file exists.
-LOOKED_UP = (".json", ".jumps.json")
+SYMBOL_ENDINGS = (".json", ".jumps.json")
 
 
 @dataclass(frozen=True)
@@ -419,7 +419,7 @@ def _reproducible_files(directory: str) -> Iterator[Path]:
     for module in modules.values():
         copy = copy_of(module, directory)
         if is_original_unchanged(module, directory):
-            paths = (copy, *(copy.with_suffix(suffix) for suffix in LOOKED_UP))
+            paths = (copy, *(copy.with_suffix(suffix) for suffix in SYMBOL_ENDINGS))
             yield from filter(_is_file, paths)
 
 

@@ -129,9 +129,9 @@ class Shared:
         for round_ in range(rounds):
             model = self._model(parts)
             intervals = int(next(s.pieces.end[-1] for s in summaries if s.rank == parts[0].rank))
-            whole = parts[0].rank, model.result.labels[:intervals]
-            labels, strange = assigned(summaries, model.modes, options, whole)
-            more = more_parts(summaries, strange, MOST_PARTS - len(parts), options) if round_ + 1 < rounds else []
+            first_labels = parts[0].rank, model.result.labels[:intervals]
+            labels, unexplained = assigned(summaries, model.modes, options, first_labels)
+            more = more_parts(summaries, unexplained, MOST_PARTS - len(parts), options) if round_ + 1 < rounds else []
             # If ranks wait long enough for a phase, it is a phase shared by all.
             waiting = waiting_part(summaries) if model.modes.off_cpu is None and round_ + 1 < rounds else None
             more += [waiting] if waiting is not None and waiting not in parts else []

@@ -79,12 +79,12 @@ class Study:
         """Return the ranks whose phases are found together; empty unless there are several."""
         from incprof.readers.run import listed
 
-        there = self.run.ranks
+        recorded = self.run.ranks
         for rank in requested or ():
-            if rank not in there:
-                raise UsageError(f"{self.run.directory}: no rank {rank} for --ranks, only {listed(there)}")
-        ranks = tuple(sorted(set(there if requested is None else requested)))
-        if self.rank is not None and self.rank not in there:
+            if rank not in recorded:
+                raise UsageError(f"{self.run.directory}: no rank {rank} for --ranks, only {listed(recorded)}")
+        ranks = tuple(sorted(set(recorded if requested is None else requested)))
+        if self.rank is not None and self.rank not in recorded:
             return ()
         if self.rank is not None and ranks and self.rank not in ranks:
             raise UsageError(f"--rank {self.rank} is not among the ranks of --ranks: {listed(ranks)}")
@@ -236,7 +236,7 @@ class Study:
     @cached_property
     def _result(self) -> PhaseResult:
         """The phases without their confidence."""
-        return self._here(self._model)
+        return self._in_own_intervals(self._model)
 
     @cached_property
     def _confident(self) -> PhaseResult:
@@ -248,9 +248,9 @@ class Study:
             model = with_confidence(
                 self.chooser.profile, self.chooser.features, self._model, random_state=self.options.seed, runs=runs
             )
-        return self._here(model)
+        return self._in_own_intervals(model)
 
-    def _here(self, model: PhaseResult) -> PhaseResult:
+    def _in_own_intervals(self, model: PhaseResult) -> PhaseResult:
         """Return phases of `found_in` in the intervals of `profile`."""
         from incprof.analysis.ranks.relabel import relabelled_result
 

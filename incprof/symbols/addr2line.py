@@ -251,19 +251,19 @@ DAMAGED = (
 
 def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None]:
     """Return file and line of each link-time address, one compile unit at a time; None if the binary lacks them."""
-    nothing: list[Place | None] = [None] * len(addresses)
+    no_places: list[Place | None] = [None] * len(addresses)
     try:
         with open_input(binary) as stream:
             elf = ELFFile(stream)
             if not elf.has_dwarf_info() or bloated(elf, os.fstat(stream.fileno()).st_size):
-                return nothing
+                return no_places
             dwarf = elf.get_dwarf_info()
             units = dwarf.get_aranges()
             if units is None:
-                return nothing
+                return no_places
             return [_in_unit(dwarf, units.cu_offset_at_addr(address), address) for address in addresses]
     except DAMAGED:
-        return nothing
+        return no_places
 
 
 def bloated(elf: ELFFile, size: int) -> bool:

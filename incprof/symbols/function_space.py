@@ -80,8 +80,8 @@ class FunctionSpace:
         for number in distinct(module).tolist():
             if not self.has_module(number):
                 continue
-            here = module == number
-            result[here] = self.of_addresses(number, address[here])
+            in_module = module == number
+            result[in_module] = self.of_addresses(number, address[in_module])
         return result
 
     def of_addresses(self, module: int, address: npt.NDArray[np.uint64]) -> NumberArray:

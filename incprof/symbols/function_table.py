@@ -152,10 +152,10 @@ def unwind_ranges(elf: ElfFile) -> tuple[AddressArray, AddressArray]:
     Raises: NoDataError if the file is damaged.
     """
     header, frames = elf.section(".eh_frame_hdr"), elf.section(".eh_frame")
-    nothing = np.zeros(0, dtype=np.uint64)
+    no_addresses = np.zeros(0, dtype=np.uint64)
     data = elf.contents(header) if header else b""
     if header is None or len(data) < 12 or data[:4] != HEAD:
-        return nothing, nothing
+        return no_addresses, no_addresses
     count = min(struct.unpack_from("<I", data, 8)[0], (len(data) - 12) // ENTRY.itemsize)
     table = np.frombuffer(data, dtype=ENTRY, count=count, offset=12)
     start = np.uint64(header.address) + table["start"].astype(np.int64).astype(np.uint64)
@@ -182,8 +182,8 @@ def _sizes(data: bytes, address: int, start: AddressArray, at: AddressArray) -> 
     offset = at[inside].astype(np.int64)
     rows = np.frombuffer(data, dtype=np.uint8)[offset[:, None] + np.arange(FDE.itemsize)]
     record = np.ascontiguousarray(rows).view(FDE).ravel()
-    here = np.uint64(address) + at[inside] + np.uint64(8)
-    usual = here + record["start"].astype(np.int64).astype(np.uint64) == start[inside]
+    record_address = np.uint64(address) + at[inside] + np.uint64(8)
+    usual = record_address + record["start"].astype(np.int64).astype(np.uint64) == start[inside]
     size[inside[usual]] = record["size"][usual]
     return size
 
@@ -202,11 +202,11 @@ def _in_code(elf: ElfFile, address: AddressArray) -> np.ndarray[tuple[int], np.d
 # Functions that a program generated at run time. Their code is moved and discarded, and other code takes its place.
 #
 # Code that occupied the same place at different times gets separate addresses, above all that a program can have
-# (`ELSEWHERE`), so that a table of functions by address works for it too. At the place itself, the table has the last
-# code.
+# (`RELOCATED_BASE`), so that a table of functions by address works for it too. At the place itself, the table has the
+# last code.
 
 
-ELSEWHERE = 2**62
+RELOCATED_BASE = 2**62
 
 
 class Piece(NamedTuple):
@@ -246,10 +246,12 @@ class GeneratedCode(SymbolTable):
     def uses(self, address: int) -> list[Use]:
         """Return the successive contents of an address; empty if it was always one function."""
         since, start, end, moved = self.shared
-        here = np.flatnonzero((start <= address) & (address < end))
+        covering = np.flatnonzero((start <= address) & (address < end))
         successive: list[Use] = []
         owners: list[int] = []
-        for at, by in zip(since[here].tolist(), (moved[here] + address - start[here]).tolist(), strict=True):
+        for at, by in zip(
+            since[covering].tolist(), (moved[covering] + address - start[covering]).tolist(), strict=True
+        ):
             owner = int(self.find(np.array([by], dtype=np.uint64))[0])
             if not owners or owners[-1] != owner:
                 successive.append(Use(at, by))
@@ -280,7 +282,7 @@ def made_code(pieces: Sequence[Piece]) -> GeneratedCode:
     names = [however_compiled(piece.name) for piece in pieces]
     since, start, size = (np.array([piece[i] for piece in pieces], dtype=np.int64) for i in range(3))
     shared = np.flatnonzero(_share_places(start, start + size, names))
-    moved = ELSEWHERE + np.cumsum(size[shared]) - size[shared]
+    moved = RELOCATED_BASE + np.cumsum(size[shared]) - size[shared]
     last = _last_at_each(start)
     row, address = np.concatenate([last, shared]), np.concatenate([start[last], moved]).astype(np.uint64)
 

@@ -109,7 +109,7 @@ class SymbolLoader:
             return map_table(self._directory, module.map)
         symbols = find_symbols(module, self._directory, self._exe if module.id == 0 else None)
         if not len(symbols.table):
-            self._nothing(module)
+            self._report_no_symbols(module)
         elif module.app and symbols.table.exported_only:
             self._stripped.append(module.name)
         return symbols.table
@@ -141,7 +141,7 @@ class SymbolLoader:
             self._machine[module.id] = MachineCode(elf) if elf else None
         return self._machine[module.id]
 
-    def _nothing(self, module: Module) -> None:
+    def _report_no_symbols(self, module: Module) -> None:
         """Report that a module has no symbols: an error for the program, a warning for a library."""
         path = Path(module.path)
         if module.id == 0 and self._nameless:
@@ -232,10 +232,10 @@ class MachineCode:
             if not section.executable or section.type == SHT_NOBITS or section.size <= DISTANCE:
                 continue
             low, high = section.address + DISTANCE, section.address + section.size
-            here = np.flatnonzero((last >= np.uint64(low)) & (last < np.uint64(min(high, 2**64 - 1))))
-            at = (last[here] - np.uint64(section.address)).astype(np.int64) - DISTANCE
-            if len(here) and len(code := self._code(section, at)):
-                target[here] = _targets(code, at, last[here])
+            in_section = np.flatnonzero((last >= np.uint64(low)) & (last < np.uint64(min(high, 2**64 - 1))))
+            at = (last[in_section] - np.uint64(section.address)).astype(np.int64) - DISTANCE
+            if len(in_section) and len(code := self._code(section, at)):
+                target[in_section] = _targets(code, at, last[in_section])
         return target
 
     def imported(self, address: int) -> str | None:
@@ -319,9 +319,9 @@ class MachineCode:
             at = names.find(pattern, at + 1)
             if at < 0:
                 break
-            here = np.flatnonzero(self._exports["name"] == at)
-            if len(here):
-                return int(self._exports["value"][here[0]])
+            rows = np.flatnonzero(self._exports["name"] == at)
+            if len(rows):
+                return int(self._exports["value"][rows[0]])
         return None
 
     def _code(self, section: Section, places: npt.NDArray[np.int64]) -> ByteArray:

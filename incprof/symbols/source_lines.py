@@ -106,13 +106,13 @@ def line_weights(
     if intervals is not None:
         use &= np.isin(profile.interval_of_samples(), intervals)
     keys = np.stack([tree.address[node[use]], tree.function[node[use]] == function])
-    (address, whole), where = np.unique(keys, axis=1, return_inverse=True)
+    (address, is_whole_call), where = np.unique(keys, axis=1, return_inverse=True)
     seconds = np.bincount(where.ravel(), weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
     totals: dict[Place, float] = {}
     if described.code is not None:
         return _weights_of_code(described, described.code, address.tolist(), seconds.tolist())
     answers = chains_of(run, profile, described.module, address.tolist(), exe=exe)
-    for chain, is_whole, weight in zip(answers, whole.tolist(), seconds.tolist(), strict=True):
+    for chain, is_whole, weight in zip(answers, is_whole_call.tolist(), seconds.tolist(), strict=True):
         if place := outermost(chain if is_whole else inlined_part(chain, described)):
             totals[place] = totals.get(place, 0.0) + weight
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))

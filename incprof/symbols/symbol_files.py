@@ -62,9 +62,9 @@ def is_original_unchanged(module: Module, directory: str) -> bool:
     if original is None or copy is None or not module.build_id:
         return False
     kept = [section for section in copy.sections if section.type not in (SHT_NOBITS, UNWIND_SIZES) and section.name]
-    there = {(section.name, section.size) for section in original.sections if section.type != SHT_NOBITS}
+    original_sections = {(section.name, section.size) for section in original.sections if section.type != SHT_NOBITS}
     # Section names may differ where some were added.
-    return all((section.name, section.size) in there for section in kept if section.name != ".shstrtab")
+    return all((section.name, section.size) in original_sections for section in kept if section.name != ".shstrtab")
 
 
 def find_symbols(module: Module, directory: str, exe: str | None = None) -> ModuleSymbols:
@@ -321,10 +321,10 @@ def _fetch(url: str, server: str, target: Path) -> bool:
         with urlopen(url, timeout=patience) as answer:
             target.parent.mkdir(parents=True, exist_ok=True)
             with replacing(target) as file:
-                left = LARGEST
-                while left > 0 and (data := answer.read(min(PIECE, left))):
+                bytes_left = LARGEST
+                while bytes_left > 0 and (data := answer.read(min(PIECE, bytes_left))):
                     file.write(data)
-                    left -= len(data)
+                    bytes_left -= len(data)
     except HTTPError:
         return False
     except (OSError, ValueError):

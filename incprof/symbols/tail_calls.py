@@ -90,9 +90,9 @@ class TailCalls:
             code = self._code_of(each)
             if code is None:
                 continue
-            here = np.flatnonzero(module == each)
-            target[here] = code.call_targets(call[here])
-            direct = here[target[here] > 0]
+            in_module = np.flatnonzero(module == each)
+            target[in_module] = code.call_targets(call[in_module])
+            direct = in_module[target[in_module] > 0]
             number[direct] = self._space.of_addresses(each, target[direct])
         return target, number
 

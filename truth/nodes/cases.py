@@ -66,7 +66,7 @@ def _mixed(rng: Rng) -> Played:
     return play(crowd, machine, weather, rng)
 
 
-def _alike(rng: Rng) -> Played:
+def _similar_states(rng: Rng) -> Played:
     """Draw states that differ from the previous one in two counters only, by a factor of 1.4 or less."""
     program = _program(rng, states=1)
     works = [program.works[0]]
@@ -85,7 +85,7 @@ def _idle(rng: Rng) -> Played:
 
 FAMILIES: dict[str, Callable[[Rng], Played]] = {
     "plain": _plain, "noisy": _noisy, "short": _short, "long": _long, "many": _many, "one": _one, "gaps": _gaps,
-    "drift": _drift, "in-turn": _in_turn, "mixed": _mixed, "alike": _alike,
+    "drift": _drift, "in-turn": _in_turn, "mixed": _mixed, "alike": _similar_states,
     "idle": _idle,
 }  # fmt: skip
 
@@ -140,8 +140,8 @@ def known_program(number: int, *, other_machine: bool) -> KnownProgram:
     program = any_program(rng, int(rng.integers(2, 6)), (15, 60), scatter=0.05, rounds=int(rng.integers(6, 12)))
     machine, weather = reference(rng), Weather(odd=0.001)
     runs = [_between_idle(program, machine, weather, rng)[0] for _ in range(KNOWN_RUNS)]
-    there: Machine = other(rng, machine) if other_machine else machine
-    run, begins, ends = _between_idle(program, there, weather, rng)
+    machine_of_run: Machine = other(rng, machine) if other_machine else machine
+    run, begins, ends = _between_idle(program, machine_of_run, weather, rng)
     return KnownProgram(runs, run, begins, ends)
 
 

@@ -163,6 +163,6 @@ def _lagged(watts: FloatArray, lag_s: float) -> FloatArray:
     """Return the readings of a slow meter that lags."""
     from scipy.signal import lfilter
 
-    whole = int(lag_s)
-    late = np.concatenate([np.full(whole, watts[0]), watts[: len(watts) - whole]]) if whole else watts
+    whole_s = int(lag_s)
+    late = np.concatenate([np.full(whole_s, watts[0]), watts[: len(watts) - whole_s]]) if whole_s else watts
     return np.asarray(lfilter([0.7], [1, -0.3], late, zi=[0.3 * late[0]])[0])

@@ -21,7 +21,7 @@ from truth.nodes.play import START, Played
 
 TOLERANCE_S = 2.0
 # Rows after a change at which the next state is predicted.
-ASKED_AFTER = 3
+QUESTION_AFTER = 3
 # Accepted error of the predicted end of a state, as a share of its length.
 LATE = 0.1
 BEGINNING = 0.2
@@ -102,7 +102,7 @@ def next_score(number: int) -> tuple[int, int, int]:
     for begin, end in pairwise(changes):
         if true[begin] < 0:
             continue
-        prediction = now[min(begin + ASKED_AFTER, end - 1)]
+        prediction = now[min(begin + QUESTION_AFTER, end - 1)]
         questions += 1
         if prediction.next and names.get(prediction.next[0].state) == true[end]:
             right += 1
@@ -130,7 +130,7 @@ def energy_score(number: int) -> tuple[float, Estimate]:
     since = program.run.series.times - START
     ends = program.begins_s + BEGINNING * (program.ends_s - program.begins_s)
     first = (since > program.begins_s + 0.5) & (since <= ends + 0.5)
-    whole = (since > program.begins_s + 0.5) & (since <= program.ends_s + 0.5)
+    in_run = (since > program.begins_s + 0.5) & (since <= program.ends_s + 0.5)
     series = program.run.series
     beginning = replace(series, times=series.times[first], values=series.values[first])
-    return float(program.run.energy_j[whole].sum()), estimate(beginning, alphabet)
+    return float(program.run.energy_j[in_run].sum()), estimate(beginning, alphabet)

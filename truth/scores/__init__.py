@@ -118,8 +118,8 @@ def samples_right(truth: IntArray, labels: IntArray, samples: FloatArray) -> flo
     table = np.zeros((int(truth.max(initial=-1)) + 1, int(labels.max(initial=-1)) + 1))
     both = keep & (labels >= 0)
     np.add.at(table, (truth[both], labels[both]), samples[both])
-    whole = float(samples[keep].sum())
-    return float(table[linear_sum_assignment(table, maximize=True)].sum()) / whole if whole > 0 else 1.0
+    total = float(samples[keep].sum())
+    return float(table[linear_sum_assignment(table, maximize=True)].sum()) / total if total > 0 else 1.0
 
 
 def k_is_right(k: int, allowed: tuple[int, ...]) -> bool:

@@ -28,7 +28,7 @@ BARE = re.compile(r"0x[0-9a-f]+")
 # A location saved by the browser: `f (file.js:12:3)`, `g (in libxul.so)`.
 IN_FILE = re.compile(r"(.*) \(([^()]+?):(\d{1,9})(?::\d{1,9})?\)")
 IN_LIBRARY = re.compile(r"(.*) \(in ([^()]+)\)(?: .*)?")
-NOTHING = Frame("", "")
+NO_FRAME = Frame("", "")
 Document = dict[str, Any]
 # Frames by library and address.
 Known = defaultdict[str, dict[int, list[Frame]]]
@@ -76,25 +76,25 @@ def _without_names(frames_by_library: Known) -> list[str]:
 
 def _threads(document: Document) -> Iterator[tuple[Document, Document, float]]:
     """Yield each thread, the metadata of its process, and when that began after the first, seconds."""
-    left = [document]
-    for process in left:
+    pending = [document]
+    for process in pending:
         meta = process.get("meta") or {}
         begins = float(meta.get("startTime") or 0) - float(document["meta"].get("startTime") or 0)
         yield from ((thread, meta, begins * MS) for thread in process.get("threads") or () if "samples" in thread)
-        left += process.get("processes") or ()
+        pending += process.get("processes") or ()
 
 
 class _Thread:
     """The tables of a thread; some are shared by all threads."""
 
-    def __init__(self, thread: Document, whole: Document, meta: Document, frames_by_library: Known):
+    def __init__(self, thread: Document, document: Document, meta: Document, frames_by_library: Known):
         self._thread, self._shared, self._meta, self._frames_by_library = (
             thread,
-            whole.get("shared") or {},
+            document.get("shared") or {},
             meta,
             frames_by_library,
         )
-        self._libraries = thread.get("libs") or whole.get("libs") or []
+        self._libraries = thread.get("libs") or document.get("libs") or []
         self._strings: Sequence[Any] = next(
             (
                 where[name]
@@ -164,7 +164,7 @@ class _Thread:
         lib = None if resource is None or resource < 0 else _column(self._table("resourceTable"), "lib")[resource]
         if lib is None:
             begins = int(line or 0)
-            return "", frame_of(called, place, begins, begins) or NOTHING
+            return "", frame_of(called, place, begins, begins) or NO_FRAME
         library = str(self._libraries[lib].get("path") or self._libraries[lib]["name"])
         module = "" if _is(library, program) else library
         return library, None if BARE.fullmatch(called) else Frame(module, called, place, shared=is_shared(library))
@@ -182,7 +182,7 @@ class _Thread:
     def _frames_of(self, library: str, frame: Frame | None, address: int | None, line: int | None) -> list[Frame]:
         if frame is None:
             return self._frames_by_library[library].get(address or 0) or [Frame(library, "", shared=is_shared(library))]
-        return [] if frame == NOTHING else [frame._replace(line=int(line)) if line and frame.file else frame]
+        return [] if frame == NO_FRAME else [frame._replace(line=int(line)) if line and frame.file else frame]
 
 
 def _is(library: str, program: str) -> bool:

@@ -133,7 +133,7 @@ def read(inputs: Sequence[str], kind: str, request: ImportRequest) -> Imported:
     return reader(inputs, request)
 
 
-def guess(inputs: Sequence[str]) -> str:
+def detect_format(inputs: Sequence[str]) -> str:
     """Return the format of the first input, by its contents.
 
     Raises: UsageError if the format is unknown; NoDataError if the input cannot be read.

@@ -26,7 +26,7 @@ from incprof.symbols.function_table import compiled, however_compiled
 
 # The head of a sample ends with its time, the number of events that it stands for, and the event's name.
 TIME = re.compile(r"\s(\d{1,12}\.\d{3,9}):(?:\s|$)")
-BEHIND = re.compile(r"\s*(?:(\d{1,19})\s+)?(\S+?):(?:\s+(.*))?$")
+EVENT = re.compile(r"\s*(?:(\d{1,19})\s+)?(\S+?):(?:\s+(.*))?$")
 FRAME = re.compile(r"[0-9a-f]{1,16}\s+(\S.*)")
 LINE = re.compile(r"(\S.*):(\d{1,9})")
 NUMBERS = re.compile(r"(?:\d{1,10}/)?\d{1,10}")
@@ -210,7 +210,7 @@ def _head(line: str) -> _Head | None:
     words = line[: time.start()].split()
     while len(words) > 1 and not NUMBERS.fullmatch(words[-1]):
         words.pop()  # [cpu], and flags
-    event_match = BEHIND.match(line, time.end(1) + 1)
+    event_match = EVENT.match(line, time.end(1) + 1)
     if event_match is None or len(words) < 2:
         return None
     pid, _, tid = words[-1].rpartition("/")
@@ -270,12 +270,12 @@ def _in_order(reader: _Reader, event: int) -> list[_Process]:
 
 def _timeline(process: _Process, reader: _Reader, event: int) -> Timeline | None:
     """Return the samples of one event; None if there are none."""
-    here = np.frombuffer(process.event, dtype=np.int64) == event
-    if not here.any():
+    of_event = np.frombuffer(process.event, dtype=np.int64) == event
+    if not of_event.any():
         return None
-    timeline = process.timeline.of(here)
+    timeline = process.timeline.of(of_event)
     time, thread, node = timeline.as_added()
-    period = np.frombuffer(process.period, dtype=np.uint64)[here].astype(np.float64)
+    period = np.frombuffer(process.period, dtype=np.uint64)[of_event].astype(np.float64)
     cpu = _seconds(_kind(list(reader.events)[event]), period, time, thread)
     timeline.app, timeline.tick_s = _program(process, timeline, node), float(np.clip(np.median(cpu), LEAST_S, MOST_S))
     timeline.rescale(cpu)

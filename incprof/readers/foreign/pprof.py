@@ -336,9 +336,9 @@ def _legacy_frames(
     every = sorted({pc for pcs, _ in stacks for pc in pcs})
     first, inside = ranges[0].mapped.path if ranges else "", defaultdict[_Range, list[int]](list)
     for pc in every:
-        here = next((each for each in ranges if each.low <= pc < each.high), None)
-        if here:
-            inside[here].append(pc)
+        range_of_pc = next((each for each in ranges if each.low <= pc < each.high), None)
+        if range_of_pc:
+            inside[range_of_pc].append(pc)
     frames_of: dict[int, list[Frame]] = {}
     for each, pcs in inside.items():
         mapped = each.mapped

@@ -93,8 +93,8 @@ def _program(document: dict[str, Any]) -> str:
 
 def _common_tick(seconds: Sequence[float]) -> float:
     """Return the greatest common divisor of times, if it is long enough for a sample; else their typical value."""
-    whole = [round(each * 1e6) for each in seconds if each > 0]
-    together = math.gcd(*whole) * 1e-6 if whole else 0.0
+    microseconds = [round(each * 1e6) for each in seconds if each > 0]
+    together = math.gcd(*microseconds) * 1e-6 if microseconds else 0.0
     if together >= LEAST_S:
         return min(together, MOST_S)
     usual = sorted(seconds)[len(seconds) // 2] if seconds else 0.0
@@ -228,12 +228,12 @@ class Slices:
                 inside.append(len(self._begin))
                 many[frame] += 1
                 self.add(time, 0.0, ALL, frame)
-            left = bool(inside) and not begins and (frame == NO_NAME or many[frame] > 0)
-            while left:
+            is_open = bool(inside) and not begins and (frame == NO_NAME or many[frame] > 0)
+            while is_open:
                 row = inside.pop()
                 many[self._frame[row]] -= 1
                 self._duration[row] = time - self._begin[row]
-                left = frame not in (NO_NAME, self._frame[row])
+                is_open = frame not in (NO_NAME, self._frame[row])
         for row in inside:
             self._duration[row] = time - self._begin[row]
         self._edges.clear()

@@ -216,11 +216,11 @@ def regular_edges(intervals: int, length_s: float) -> FloatArray:
 def place_series(timeline: Timeline, stacks: Iterable[tuple[int, str, float]], start_s: float, end_s: float) -> None:
     """Add an interval's stacks, (node, library, cpu_s), one after the other over its length: their order is unknown."""
     rows = [row for row in stacks if row[2] > 0]
-    whole = sum(row[2] for row in rows)
+    total_s = sum(row[2] for row in rows)
     done = 0.0
     for node, library, cpu_s in rows:
         done += cpu_s
-        timeline.add_at(node, library, start_s + (end_s - start_s) * done / whole, cpu_s)
+        timeline.add_at(node, library, start_s + (end_s - start_s) * done / total_s, cpu_s)
 
 
 # Quantise a timeline: the ticks of each sample, as whole numbers, and the interval that it belongs to.

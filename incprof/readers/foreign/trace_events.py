@@ -289,10 +289,10 @@ def _times(document: dict[str, Any]) -> list[float]:
 
 def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the nodes of a tree, as V8 wrote it up to 2015: each node contains its children and its function."""
-    nodes, left = list[dict[str, Any]](), [head]
-    while left:
-        node = left.pop()
-        left += node["children"]
+    nodes, pending = list[dict[str, Any]](), [head]
+    while pending:
+        node = pending.pop()
+        pending += node["children"]
         nodes.append({"id": node["id"], "callFrame": node, "children": [child["id"] for child in node["children"]]})
     return nodes
 

@@ -105,17 +105,17 @@ def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: La
     for (interval, frame), count in (timeline.calls or {}).items():
         calls.setdefault(interval, []).append((*layout.starts[function_of(frame)], count))
     for number, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
-        here = slice(first, last)
-        payload = nodes.new(ticks.node[here])
+        rows = slice(first, last)
+        payload = nodes.new(ticks.node[rows])
         if payload:
             out.write(image(stream_files.NODES, payload, interval=number))
         for module, records in _arcs(calls.get(number, [])):
             out.write(image(stream_files.OWN_TIME, records, module=module, interval=number))
         out.write(
-            image(stream_files.SAMPLES, _samples(ticks, here, number, nodes, len(layout.modules)), interval=number)
+            image(stream_files.SAMPLES, _samples(ticks, rows, number, nodes, len(layout.modules)), interval=number)
         )
         out.write(
-            image(stream_files.INTERVAL, _counters(ticks, here, number, ordered=timeline.ordered), interval=number)
+            image(stream_files.INTERVAL, _counters(ticks, rows, number, ordered=timeline.ordered), interval=number)
         )
 
 
@@ -146,31 +146,31 @@ class _Nodes:
         return varints(np.concatenate([[first, len(rows)], table.ravel()]).astype(np.int64).view(np.uint64))
 
 
-def _samples(ticks: Ticks, here: slice, interval: int, nodes: _Nodes, modules: int) -> bytes:
+def _samples(ticks: Ticks, rows: slice, interval: int, nodes: _Nodes, modules: int) -> bytes:
     """Return the samples of an interval."""
     begin, length = ticks.start_s[interval], ticks.end_s[interval] - ticks.start_s[interval]
-    at = np.rint(np.clip(ticks.time_s[here] - begin, 0.0, length) * 1e6).astype(np.int64)
-    node, library, weight = nodes.number[ticks.node[here]], ticks.library[here], ticks.weight[here]
+    at = np.rint(np.clip(ticks.time_s[rows] - begin, 0.0, length) * 1e6).astype(np.int64)
+    node, library, weight = nodes.number[ticks.node[rows]], ticks.library[rows], ticks.weight[rows]
     kind = np.where(node == 0, UNKNOWN, np.where(library >= 0, LIBRARY, OWN))
     heavy = weight != 1
     delay = np.diff(at, prepend=0)
-    table = np.stack([delay, ticks.thread[here], node * 8 + kind * 2 + heavy, modules + library, weight], axis=1)
-    there = np.ones(table.shape, dtype=bool)
-    there[:, 3], there[:, 4] = kind == LIBRARY, heavy
-    return varints(table[there].astype(np.uint64))
+    table = np.stack([delay, ticks.thread[rows], node * 8 + kind * 2 + heavy, modules + library, weight], axis=1)
+    is_written = np.ones(table.shape, dtype=bool)
+    is_written[:, 3], is_written[:, 4] = kind == LIBRARY, heavy
+    return varints(table[is_written].astype(np.uint64))
 
 
-def _counters(ticks: Ticks, here: slice, interval: int, *, ordered: bool) -> bytes:
+def _counters(ticks: Ticks, rows: slice, interval: int, *, ordered: bool) -> bytes:
     """Return the counters of an interval. At least one thread existed all the time."""
     low, high = ticks.start_s[interval], ticks.end_s[interval]
-    weight = int(ticks.weight[here].sum())
+    weight = int(ticks.weight[rows].sum())
     cpu = weight * ticks.tick_s
     inside = np.clip(np.minimum(ticks.lives[:, 1], high) - np.maximum(ticks.lives[:, 0], low), 0.0, None)
     live_threads = int(np.count_nonzero((ticks.lives[:, 0] < high) & (ticks.lives[:, 1] >= high)))
     spans = [low, high, cpu, max(float(inside.sum()), high - low, cpu)]
     start, end, cpu_ns, thread_ns = (round(span * NS) for span in spans)
     # Without an order, each row stands for as many samples as it has ticks.
-    samples = len(ticks.weight[here]) if ordered else weight
+    samples = len(ticks.weight[rows]) if ordered else weight
     lost = int(ticks.lost[interval])
     return FIELDS.pack(
         start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, lost, 0, max(live_threads, 1)
@@ -182,10 +182,10 @@ def _arcs(calls: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
     for module in sorted({module for module, _, _ in calls}):
         records = bytearray()
         for _, address, count in sorted(call for call in calls if call[0] == module):
-            left = count
-            while left > 0:
-                records += ARC.pack(1, 0, address, min(left, MOST_CALLS))
-                left -= MOST_CALLS
+            remaining = count
+            while remaining > 0:
+                records += ARC.pack(1, 0, address, min(remaining, MOST_CALLS))
+                remaining -= MOST_CALLS
         yield module, bytes(records)
 
 

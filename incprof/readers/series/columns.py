@@ -176,11 +176,10 @@ def _spacing(time: FloatArray, where: str, request: SeriesRequest) -> tuple[floa
             f"{time[row - 1]:g}: sort the samples, or take --time none"
         )
     interval = float(np.median(steps))
-    odd = int((np.abs(steps - interval) > interval / 2).sum())
-    note = (
-        f"{where}: {odd} of {len(steps)} samples are not {interval:g} s after the one before: treated as if they were"
-    )
-    return interval, (note,) if odd else ()
+    irregular = int((np.abs(steps - interval) > interval / 2).sum())
+    count = f"{irregular} of {len(steps)} samples"
+    note = f"{where}: {count} are not {interval:g} s after the one before: treated as if they were"
+    return interval, (note,) if irregular else ()
 
 
 def cannot_read(path: str, what: str, error: Exception) -> IncprofError:

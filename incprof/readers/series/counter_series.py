@@ -132,7 +132,7 @@ def _finite(field: str) -> float:
 
 
 # Ranges, in bits, at which counters wrap: of programs, of processors' registers, of kernels.
-TURNS = tuple(2.0**bits for bits in (32, 48, 64))
+MODULI = tuple(2.0**bits for bits in (32, 48, 64))
 # A wrap that implies growth at more than this multiple of the fastest growth is rejected: the counter restarted.
 MOST_FASTER = 10.0
 # Distances of rows that vary by less belong to one rate; a longer one is a gap.
@@ -266,7 +266,7 @@ def _growth(name: str, values: FloatArray, lengths: FloatArray, notes: list[str]
 def _wrapped_growth(values: FloatArray, grown: FloatArray, spans: FloatArray, fastest: float) -> FloatArray:
     """Return the growth of each step if the counter wrapped, NaN where that is impossible."""
     growth = np.full(len(grown), np.nan)
-    for modulus in TURNS:
+    for modulus in MODULI:
         if values.max() < modulus:
             by_turn = grown + modulus
             likely = (by_turn >= 0) & (by_turn <= MOST_FASTER * fastest * spans)

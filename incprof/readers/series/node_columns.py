@@ -40,8 +40,8 @@ def tables_of(
     names = list(columns)
     at_time = next((name for name in names if plain_time(name) in TIMES), None)
     if at_time is None:
-        there = listed(names, range(len(names)))
-        raise UsageError(f"{where}: no column of times, such as time_s or timestamp: there are {there}")
+        column_list = listed(names, range(len(names)))
+        raise UsageError(f"{where}: no column of times, such as time_s or timestamp: there are {column_list}")
     times, by_clock, of_times = times_of(columns[at_time])
     if (micros := columns.get("Time_usec")) is not None and at_time == "Time":
         # Some versions of LDMS write microseconds as well, after the decimal point.

@@ -136,10 +136,10 @@ def _histograms(totals: GmonTotals) -> Iterator[bytes]:
     table = np.zeros((len(block), BLOCK_BINS), dtype=np.int64)
     table[where, (totals.bin_address % BLOCK_BYTES // BIN_BYTES).astype(np.int64)] = totals.ticks
     for number, counts in zip(block.tolist(), table, strict=True):
-        left = counts
-        while left.any():
-            yield _histogram(number * BLOCK_BYTES, np.minimum(left, MAX_BIN), totals.rate_hz)
-            left = np.maximum(left - MAX_BIN, 0)
+        remaining = counts
+        while remaining.any():
+            yield _histogram(number * BLOCK_BYTES, np.minimum(remaining, MAX_BIN), totals.rate_hz)
+            remaining = np.maximum(remaining - MAX_BIN, 0)
 
 
 def _histogram(low: int, counts: IntArray, rate: int) -> bytes:

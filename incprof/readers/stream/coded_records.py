@@ -168,20 +168,20 @@ def decode_samples(payloads: Sequence[ByteArray]) -> tuple[RawSamples, IntArray]
 
     Takes some 30 bytes of memory per byte.
     """
-    values, lengths, whole = decode_rows(payloads)
+    values, lengths, is_valid = decode_rows(payloads)
     ends = np.cumsum(lengths)
 
     start, torn = _record_starts(values, ends - lengths, ends)
     payload = np.searchsorted(ends, start, side="right")
-    whole[payload[torn]] = False
+    is_valid[payload[torn]] = False
     start, payload = start[~torn], payload[~torn]
 
     samples = _fields(values, start, payload)
-    whole[payload[_implausible(samples)]] = False
-    keep = whole[payload]
+    is_valid[payload[_implausible(samples)]] = False
+    keep = is_valid[payload]
     delay = _running_delay(samples.delay_us, payload)
     columns = (payload, delay, samples.thread, samples.node, samples.kind, samples.module, samples.weight)
-    return RawSamples(*(column[keep] for column in columns)), np.flatnonzero(~whole)
+    return RawSamples(*(column[keep] for column in columns)), np.flatnonzero(~is_valid)
 
 
 def _record_starts(values: UintArray, starts: IntArray, ends: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:

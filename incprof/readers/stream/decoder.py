@@ -99,19 +99,19 @@ class StreamDecoder:
         hooks_s = np.maximum(
             np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._collected.metadata.call_s or 0.0)
         )
-        whole = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
+        counts = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
         return Counters(
             cpu_s=c[:, 2] * NS,
             thread_s=c[:, 3] * NS,
             collector_s=c[:, 4] * NS,
             handler_s=c[:, 5] * NS,
             profiler_s=np.minimum(hooks_s, np.maximum(c[:, 2] - c[:, 4] - c[:, 5], 0.0) * NS),
-            samples=whole[:, 0],
-            lost=whole[:, 1],
-            broken=whole[:, 2],
-            threads=whole[:, 3],
-            skipped=whole[:, 4],
-            shortened=whole[:, 5],
+            samples=counts[:, 0],
+            lost=counts[:, 1],
+            broken=counts[:, 2],
+            threads=counts[:, 3],
+            skipped=counts[:, 4],
+            shortened=counts[:, 5],
             suspended_s=c[:, 15] * NS,
         )
 
@@ -325,7 +325,7 @@ def extended(paths: PathTree, size: int) -> PathTree:
     more = size - len(paths.parent)
     if more <= 0:
         return paths
-    nothing: npt.NDArray[np.int64] = np.zeros(more, dtype=np.int64)
+    zeros: npt.NDArray[np.int64] = np.zeros(more, dtype=np.int64)
     function = np.concatenate([paths.function, np.full(more, BROKEN, dtype=np.int32)])
-    parent, address = (np.concatenate([column, nothing]) for column in (paths.parent, paths.address))
+    parent, address = (np.concatenate([column, zeros]) for column in (paths.parent, paths.address))
     return PathTree(parent, function, address)

@@ -28,7 +28,7 @@ class FunctionCode:
     Attributes:
         chains: (q,) of the addresses that were sampled or called from, outermost function last; () without lines.
         seconds: (q, k) self time, including called libraries.
-        whole: (q, k) inclusive time.
+        inclusive: (q, k) inclusive time.
         call_chains: (c,) of the call instructions.
         callee: (c,) an address in the called function.
         calls: (c, k).
@@ -36,7 +36,7 @@ class FunctionCode:
 
     chains: tuple[Chain, ...]
     seconds: FloatArray
-    whole: FloatArray
+    inclusive: FloatArray
     call_chains: tuple[Chain, ...]
     callee: IntArray
     calls: IntArray
@@ -71,8 +71,8 @@ class CodeReader:
             answers = chains_of(self._run, self._profile, module, addresses, exe=self._exe)
             chains.update({(module, address): chain for address, chain in zip(addresses, answers, strict=True)})
         return {
-            index: self._code(index, chains, own, seconds, whole, row)
-            for index, (own, seconds, whole, row) in tables_of.items()
+            index: self._code(index, chains, own, seconds, inclusive, row)
+            for index, (own, seconds, inclusive, row) in tables_of.items()
         }
 
     def _code(
@@ -81,7 +81,7 @@ class CodeReader:
         chain_at: dict[tuple[str, int], Chain],
         own: list[int],
         seconds: FloatArray,
-        whole: FloatArray,
+        inclusive: FloatArray,
         row: IntArray,
     ) -> FunctionCode:
         """Assemble the looked-up data; of functions that contain inlined ones, only the inlined part."""
@@ -95,7 +95,7 @@ class CodeReader:
         return FunctionCode(
             tuple(c if at in begin else inlined_part(c, function) for at, c in zip(own, chains, strict=True)),
             seconds,
-            whole,
+            inclusive,
             tuple(c for c, used in zip(calls, use.tolist(), strict=True) if used),
             self._sites.callee[row[use]],
             self._sites.calls[row[use]],
@@ -117,13 +117,13 @@ class CodeReader:
         nodes = nodes_of(self._profile, index)
         nodes = nodes[self._whole_s[nodes].any(axis=1)]
         address, where = np.unique(tree.address[nodes], return_inverse=True)
-        seconds, whole = np.zeros((len(address), self._phases)), np.zeros((len(address), self._phases))
+        seconds, inclusive = np.zeros((len(address), self._phases)), np.zeros((len(address), self._phases))
         np.add.at(seconds, where.ravel(), self.own_s[nodes])
-        np.add.at(whole, where.ravel(), self._whole_s[nodes])
+        np.add.at(inclusive, where.ravel(), self._whole_s[nodes])
         holders = {index, *tree.function[nodes].tolist()}
         begins = sorted({self._profile.functions[holder].address for holder in holders} - {0})
         rows = [self._sites.of_function(function.module, begin) for begin in begins]
-        return address.tolist(), seconds, whole, np.concatenate([np.empty(0, dtype=np.int64), *rows])
+        return address.tolist(), seconds, inclusive, np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
     def _seconds_of_nodes(self, labels: IntArray) -> FloatArray:
         """Return self seconds of each path node in each phase, shape (p, k)."""
@@ -241,11 +241,11 @@ def _described(
     address = ends[:, 1]
     function = np.full(len(ends), NOWHERE, dtype=np.int64)
     for number in distinct(ends[:, 0]).tolist():
-        here = ends[:, 0] == number
+        in_module = ends[:, 0] == number
         table = symbols.load(collected.modules[number])
-        symbol = table.find(address[here].view(np.uint64))
+        symbol = table.find(address[in_module].view(np.uint64))
         begin = np.append(table.address.astype(np.int64), NOWHERE)
-        function[here] = begin[symbol]
+        function[in_module] = begin[symbol]
     names = {number: collected.modules[number].name for number in distinct(ends[:, 0]).tolist()}
     return CallSites(tuple(names[n] for n in ends[:, 0].tolist()), function, address, ends[:, 2], calls)
 
@@ -291,14 +291,14 @@ class Level:
 
     def seconds(self, phases: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
         """Return seconds by line in some phases, and in all others. Inlined code counts at the line that uses it."""
-        here: defaultdict[int, float] = defaultdict(float)
+        own: defaultdict[int, float] = defaultdict(float)
         other_phases: defaultdict[int, float] = defaultdict(float)
         selected, total = self._seconds_in(phases), self._time.sum(axis=1)
         for at, chain in enumerate(self.code.chains):
             if frame := self.frame(chain):
-                here[frame.line] += float(selected[at])
+                own[frame.line] += float(selected[at])
                 other_phases[frame.line] += float(total[at] - selected[at])
-        return here, other_phases
+        return own, other_phases
 
     def calls(self) -> dict[tuple[int, int, bool], FloatArray]:
         """Return calls in each phase by (line, callee, whether the call is in inlined code), (k,) each."""
@@ -329,7 +329,7 @@ class Level:
     @property
     def _time(self) -> FloatArray:
         """Return seconds of each address in each phase, shape (q, k)."""
-        return self.code.whole if self.whole else self.code.seconds
+        return self.code.inclusive if self.whole else self.code.seconds
 
     def _seconds_in(self, phases: Sequence[int]) -> FloatArray:
         """Return seconds of each address in some phases, shape (q,)."""

@@ -229,8 +229,8 @@ def _inlined(profile: IntervalProfile, codes: Sequence[_Code], number: dict[tupl
     for code in codes:
         for node in code.nodes:
             chain = _at(profile, code.chains, node)
-            here = [number.get((code.label, (frame.function, frame.file))) for frame in reversed(chain[:-1])]
-            if present := [index for index in here if index is not None]:
+            numbers = [number.get((code.label, (frame.function, frame.file))) for frame in reversed(chain[:-1])]
+            if present := [index for index in numbers if index is not None]:
                 listed[node] = present
     count = np.zeros(len(profile.paths.parent) + 1, dtype=np.int64)
     count[np.fromiter(listed, np.int64, len(listed)) + 1] = [len(present) for present in listed.values()]
@@ -273,13 +273,13 @@ def with_known_inlined(profile: IntervalProfile, by_address: Known, libs: Libs) 
         new[node] = node > 0 and new[parent]
         if host < 0 or not profile.functions[host].address:
             continue
-        here = by_address.get((profile.functions[host].module, address))
-        new[node] |= here is None
-        for function in here or ():
+        inlined_here = by_address.get((profile.functions[host].module, address))
+        new[node] |= inlined_here is None
+        for function in inlined_here or ():
             inner.append(number.setdefault(_key(function), len(functions)))
             if inner[-1] == len(functions):
                 functions.append(function)
-        count[node + 1] = len(here or ())
+        count[node + 1] = len(inlined_here or ())
     share = _share(profile, new)
     if not inner:
         return profile, share
@@ -301,8 +301,8 @@ def _share(profile: IntervalProfile, new: BoolArray) -> FloatArray:
     use = profile.samples.kind != PROFILER
     row, weight = profile.interval_of_samples()[use], profile.samples.weight[use].astype(np.float64)
     total = np.bincount(row, weights=weight, minlength=profile.n_intervals)
-    there = np.bincount(row, weights=weight * new[profile.samples.node[use]], minlength=profile.n_intervals)
-    return np.divide(there, total, out=np.zeros(profile.n_intervals), where=total > 0)
+    new_weight = np.bincount(row, weights=weight * new[profile.samples.node[use]], minlength=profile.n_intervals)
+    return np.divide(new_weight, total, out=np.zeros(profile.n_intervals), where=total > 0)
 
 
 # Find the addresses of call paths that lie in loops of their functions, for runs without call counts.

@@ -117,8 +117,8 @@ def _by_module(profile: IntervalProfile, sample: IntArray) -> _NamedSamples:
     """Return the libraries themselves, by their files."""
     module = profile.samples.library[sample].astype(np.int64)
     path = {m.id: m.name for m in profile.metadata.modules if not m.app}
-    there = [each for each in distinct(module).tolist() if each in path]
-    return _named_samples(sample, module, {each: (path[each], module_label(path[each])) for each in there})
+    libraries = [each for each in distinct(module).tolist() if each in path]
+    return _named_samples(sample, module, {each: (path[each], module_label(path[each])) for each in libraries})
 
 
 def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _NamedSamples:
@@ -143,13 +143,13 @@ def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _NamedSa
 def _visible(profile: IntervalProfile, named: _NamedSamples) -> _NamedSamples:
     """Return those whose function has a visible share of some interval."""
     interval, weight = profile.interval_of_samples(), profile.samples.weight
-    whole = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
+    total = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
     shape = (profile.n_intervals, len(named.names))
-    there = (interval[named.sample], named.name)
-    ticks = coo_array((weight[named.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
+    place_in_table = (interval[named.sample], named.name)
+    ticks = coo_array((weight[named.sample].astype(np.float64), place_in_table), shape=shape).tocsr().tocoo()
     row, place = ticks.row, ticks.col
     is_visible = np.zeros(shape[1], dtype=np.bool_)
-    is_visible[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
+    is_visible[place[(ticks.data >= VISIBLE * total[row]) & (ticks.data >= SAMPLES)]] = True
     return named.of(is_visible[named.name])
 
 
@@ -158,14 +158,14 @@ def _with(profile: IntervalProfile, named: _NamedSamples, *, charged: bool) -> I
     functions = list(profile.functions)
     # Whole libraries that have time by themselves are among the functions already.
     number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
-    here = [named.names[i] for i in distinct(named.name).tolist()]
-    names = sorted(set(here) - number.keys())
+    names_used = [named.names[i] for i in distinct(named.name).tolist()]
+    names = sorted(set(names_used) - number.keys())
     # Fortran calls mpi_barrier_, and any language dgemm_: the trailing underscore is not part of the name.
     shown = [display_names([mangled], fortran=mangled.endswith("_"))[0] for _, mangled in names]
     for (module, mangled), name in zip(names, shown, strict=True):
         number[module, mangled] = len(functions)
         functions.append(Function(module, mangled, name, 0))
-    used = {number[name] for name in here}
+    used = {number[name] for name in names_used}
     functions = [replace(f, imported=True) if i in used else f for i, f in enumerate(functions)]
 
     callee = np.array([number.get(name, -1) for name in named.names], dtype=np.int64)[named.name]
@@ -204,9 +204,9 @@ def moved(profile: IntervalProfile, self_s: csr_array, sample: IntArray, to: Int
     seconds = profile.samples.weight[sample] / profile.metadata.rate_hz
     before = coo_array((seconds, (interval, at)), shape=self_s.shape).tocsr()
     # Redundant data of damaged files may be inconsistent: negative times become 0.
-    left = self_s - before
-    left.data[left.data < 1e-12] = 0.0
-    self_time = csr_array(left + coo_array((seconds, (interval, to)), shape=self_s.shape).tocsr())
+    remaining = self_s - before
+    remaining.data[remaining.data < 1e-12] = 0.0
+    self_time = csr_array(remaining + coo_array((seconds, (interval, to)), shape=self_s.shape).tocsr())
     self_time.eliminate_zeros()
     return self_time
 
@@ -218,5 +218,7 @@ def with_inlined_time(profile: IntervalProfile, libs: Libs) -> IntervalProfile:
     """
     kind, node = profile.samples.kind, profile.samples.node
     counts = (kind == OWN) | ((kind == LIBRARY) & (libs in ("named", "caller")))
-    there = np.flatnonzero(counts & (profile.innermost != profile.paths.function)[node])
-    return replace(profile, self_s=moved(profile, profile.self_s, there, profile.innermost[node[there]]))
+    moved_samples = np.flatnonzero(counts & (profile.innermost != profile.paths.function)[node])
+    return replace(
+        profile, self_s=moved(profile, profile.self_s, moved_samples, profile.innermost[node[moved_samples]])
+    )

@@ -183,7 +183,7 @@ def _plain(collected: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArra
     if int(ends.max()) - low > WIDEST:
         return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
     data = collected.source.array_at(low, int(ends.max()) - low)
-    at, end = _behind_histograms(data, places["offset"] - low, ends - low), ends - low
+    at, end = _end_of_histograms(data, places["offset"] - low, ends - low), ends - low
     plain = (at <= end) & ((end - at) % ARC.itemsize == 0)
     count = np.where(plain, (end - at) // ARC.itemsize, 0)
     row = np.repeat(np.arange(len(places)), count)
@@ -194,18 +194,18 @@ def _plain(collected: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArra
     return plain, row[keep], arcs if keep.all() else arcs.view(ROW)[keep].view(ARC)
 
 
-def _behind_histograms(data: npt.NDArray[np.uint8], start: IntArray, end: IntArray) -> IntArray:
+def _end_of_histograms(data: npt.NDArray[np.uint8], start: IntArray, end: IntArray) -> IntArray:
     """Return where the leading histograms of images end, (m,): after the image if one does not fit, or is damaged."""
     at, heads = start.copy(), _anywhere(data, HEAD)
-    left = np.arange(len(at))
+    pending = np.arange(len(at))
     for _ in range(MOST_HISTOGRAMS):
-        left = left[at[left] + HISTOGRAM_HEAD.size <= end[left]]
-        left = left[data[at[left]] == HISTOGRAM_TAG]
-        if not len(left):
+        pending = pending[at[pending] + HISTOGRAM_HEAD.size <= end[pending]]
+        pending = pending[data[at[pending]] == HISTOGRAM_TAG]
+        if not len(pending):
             break
-        head = heads[at[left]]
-        at[left] += HISTOGRAM_HEAD.size + 2 * head["bins"].astype(np.int64)
-        damaged = left[(head["bins"] > 0) & (head["high"] <= head["low"])]
+        head = heads[at[pending]]
+        at[pending] += HISTOGRAM_HEAD.size + 2 * head["bins"].astype(np.int64)
+        damaged = pending[(head["bins"] > 0) & (head["high"] <= head["low"])]
         at[damaged] = end[damaged] + 1
     return at
 

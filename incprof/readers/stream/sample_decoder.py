@@ -232,8 +232,8 @@ class GeneratedPaths:
         if node not in self._uses:
             return int(self.nodes.address[node])
         since, address = self._uses[node]
-        there = np.flatnonzero(np.searchsorted(self._changes, since, side="right") <= epoch)
-        return int(address[there[-1] if len(there) else 0])
+        earlier = np.flatnonzero(np.searchsorted(self._changes, since, side="right") <= epoch)
+        return int(address[earlier[-1] if len(earlier) else 0])
 
     def _append(self) -> None:
         """Append the new nodes."""
@@ -249,8 +249,8 @@ class GeneratedPaths:
         nodes = self.nodes
         unnamed = np.zeros(len(nodes.parent), dtype=bool)
         for module, table in self._tables.items():
-            here = np.flatnonzero(nodes.module == module)
-            unnamed[here] = table.find(nodes.address[here].view(np.uint64)) == NOWHERE
+            in_module = np.flatnonzero(nodes.module == module)
+            unnamed[in_module] = table.find(nodes.address[in_module].view(np.uint64)) == NOWHERE
         outermost = (nodes.parent == 0) | np.isin(nodes.module[nodes.parent], (ELIDED_MODULE, BROKEN_MODULE))
         unnamed &= ~outermost
         up = np.where(unnamed, nodes.parent, np.arange(len(nodes.parent)))

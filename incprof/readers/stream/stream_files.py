@@ -301,13 +301,13 @@ class Chunks:
         """Accept the chunks whose checksum matches. The very last one of the file, at `end`, may still be written."""
         taken = 0
         for number, offset, length, crc in self._waiting:
-            whole = _sum(fd, offset, length) == crc
-            if not whole and offset + length >= end:
+            is_valid = _sum(fd, offset, length) == crc
+            if not is_valid and offset + length >= end:
                 break
-            self.holes += not whole or number != self._next
+            self.holes += not is_valid or number != self._next
             self._next = number + 1
             taken += 1
-            if whole and length:
+            if is_valid and length:
                 self.starts.append(self.size)
                 self.offsets.append(offset)
                 self.size += length

@@ -45,8 +45,8 @@ def write_hatchet(tree: StackTree, out: TextIO) -> None:
     roots: list[object] = []
     for place, (frame, parent) in enumerate(zip(tree.frames, tree.parent.tolist(), strict=True)):
         metrics: dict[str, float] = {}
-        for name, exclusive, whole in zip(names, own[place], inclusive[place], strict=True):
-            metrics |= {name: round(exclusive, 9), f"{name} (inc)": round(whole, 9)}
+        for name, exclusive, total_s in zip(names, own[place], inclusive[place], strict=True):
+            metrics |= {name: round(exclusive, 9), f"{name} (inc)": round(total_s, 9)}
         below: list[object] = []
         kind = "library" if frame.name.startswith("[") else "function"
         nodes.append({"frame": {"name": called(frame), "type": kind}, "metrics": metrics, "children": below})

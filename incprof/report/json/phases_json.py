@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phase_result import Phase, PhaseResult, Rest, RunSummary, Step, verdict
-from incprof.analysis.phases.clustering import Border, KScore, Level, ShortStretch, Stage
+from incprof.analysis.phases.clustering import Boundary, KScore, Level, ShortSegment, Stage
 from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult, Spread
 from incprof.analysis.thread_roles import ThreadRoles
@@ -94,7 +94,7 @@ def _stage(stage: Stage) -> dict[str, object]:
     }
 
 
-def _short(segment: ShortStretch) -> dict[str, object]:
+def _short(segment: ShortSegment) -> dict[str, object]:
     """Return a behaviour too short for a phase."""
     return {
         "function": None if segment.function is None else segment.function.name,
@@ -103,7 +103,7 @@ def _short(segment: ShortStretch) -> dict[str, object]:
     }
 
 
-def _boundary(boundary: Border, result: PhaseResult) -> dict[str, object]:
+def _boundary(boundary: Boundary, result: PhaseResult) -> dict[str, object]:
     """Return a change point and the functions that describe it."""
     return {
         "interval": boundary.interval,

@@ -170,15 +170,15 @@ def _beats_after_end(parts: PageParts) -> str:
     if parts.beats is None or parts.beats.same:
         return ""
     last = max((float(trace.end_s[-1]) for trace in parts.beats.traces if len(trace.end_s)), default=0.0)
-    left = last + parts.beats.offset_s - float(parts.timed.bins.end_s[-1])
-    return duration(left) if left >= parts.beats.interval_s else ""
+    after_s = last + parts.beats.offset_s - float(parts.timed.bins.end_s[-1])
+    return duration(after_s) if after_s >= parts.beats.interval_s else ""
 
 
 def _warnings(lines: Sequence[str]) -> list[str]:
     """Return the first warnings, and the number of the others."""
     shown = [clean(line, 400) for line in lines[:MOST_WARNINGS]]
-    left = len(lines) - len(shown)
-    return [*shown, f"and {left} more"] if left else shown
+    number_left = len(lines) - len(shown)
+    return [*shown, f"and {number_left} more"] if number_left else shown
 
 
 def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:

@@ -238,6 +238,6 @@ def numbers(values: FloatArray, digits: int) -> list[float | int | None]:
     """Return numbers rounded to that many digits after the point; NaN becomes None."""
     out: list[float | int | None] = []
     for value in np.round(values, digits).tolist():
-        whole = int(value) if np.isfinite(value) else None
-        out.append(whole if whole is None or whole == value else value)
+        integer = int(value) if np.isfinite(value) else None
+        out.append(integer if integer is None or integer == value else value)
     return out

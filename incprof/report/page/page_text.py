@@ -172,7 +172,7 @@ def rank_words(rank_map: RankMap, names: Names) -> dict[str, Any]:
         "number": len(result.ranks),
         "reference": rank_map.reference,
         "unread": len(rank_map.unread),
-        "lines": [agree_line(result), *_alike(result), *outlier_lines(result), *late_lines(result)],
+        "lines": [agree_line(result), *_similar_groups(result), *outlier_lines(result), *late_lines(result)],
         "phases": [_phase(phase) for phase in result.phases],
         "mpi": any(phase.mpi.most > 0 for phase in result.phases),
         "stragglers": [_straggler(one, names) for one in result.stragglers[:MOST]],
@@ -180,7 +180,7 @@ def rank_words(rank_map: RankMap, names: Names) -> dict[str, Any]:
     }
 
 
-def _alike(ranks: RanksResult) -> list[str]:
+def _similar_groups(ranks: RanksResult) -> list[str]:
     """Return the groups of similar ranks, unless all ranks are alike or none are."""
     return group_lines(ranks) if 1 < len(ranks.groups) < len(ranks.ranks) else []
 
@@ -188,16 +188,16 @@ def _alike(ranks: RanksResult) -> list[str]:
 def _phase(phase: PhaseBalance) -> dict[str, Any]:
     """Return the spread of a phase over ranks: its times, and their positions in percent of the longest."""
     work, mpi = phase.work, phase.mpi
-    whole = max(work.most, 1e-9)
+    longest = max(work.most, 1e-9)
     return {
         "id": phase.id,
         "ranks": phase.ranks,
         "least": duration(work.least),
         "median": duration(work.median),
         "most": duration(work.most),
-        "from": round(100 * work.least / whole, 2),
-        "at": round(100 * work.median / whole, 2),
-        "mean": round(100 * work.mean / whole, 2),
+        "from": round(100 * work.least / longest, 2),
+        "at": round(100 * work.median / longest, 2),
+        "mean": round(100 * work.mean / longest, 2),
         "imbalance": "-" if work.imbalance is None else percent(work.imbalance),
         "mpi_median": duration(mpi.median),
         "mpi_most": duration(mpi.most),
@@ -207,7 +207,7 @@ def _phase(phase: PhaseBalance) -> dict[str, Any]:
 
 def _straggler(one: Straggler, names: Names) -> dict[str, Any]:
     """Return a straggler, and the functions in which it works longer than its peers."""
-    whole = max((seconds for _, seconds in one.why), default=0.0)
+    longest = max((seconds for _, seconds in one.why), default=0.0)
     return {
         "rank": one.rank,
         "phase": one.phase,
@@ -215,7 +215,7 @@ def _straggler(one: Straggler, names: Names) -> dict[str, Any]:
         "usual": duration(one.usual_s),
         "excess": percent(one.excess),
         "why": [
-            (names(name), name, f"+{duration(seconds)}", round(100 * seconds / max(whole, 1e-9), 1))
+            (names(name), name, f"+{duration(seconds)}", round(100 * seconds / max(longest, 1e-9), 1))
             for name, seconds in one.why
         ],
     }

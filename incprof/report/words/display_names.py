@@ -28,7 +28,7 @@ LONGEST = 240
 # Columns of a name by default.
 ROOM = 80
 # Marks of code that is not a copy of the function.
-APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
+NOT_A_COPY = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # Qualifiers of types: the namespace of a template argument matters less than its name.
 QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
 # A hash in a name, shortened to its ends.
@@ -36,7 +36,7 @@ HASH = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])([0-9a-f]{4})[0-9a-f]{24,56}(
 # The suffix of incprof's own heartbeats after the function, and the rate factor after that.
 BEAT_KIND = re.compile(r"(?:@\d+)?:(?:body|loop)(?: /[\d.]+)?$")
 # The context of a function's own name is left out if fewer columns than this remain for it.
-LEAST_BESIDE = 9
+LEAST_CONTEXT = 9
 # Named as the function with this time in the profile: one name for one thing.
 UNKNOWN = "[no application frame]"
 MARKERS = {
@@ -179,7 +179,7 @@ def _of_class(function: Named | str) -> str:
 def _plain(function: Named | str) -> str:
     """Return a name with all template arguments, and with the mark of a region or a cold part."""
     parsed = parse(_key(function)[0])
-    return _unqualified(parsed.own) + (parsed.marks if APART.search(parsed.marks) else "")
+    return _unqualified(parsed.own) + (parsed.marks if NOT_A_COPY.search(parsed.marks) else "")
 
 
 def _own(function: Named | str) -> str:
@@ -200,7 +200,7 @@ def _called_with(function: Named | str) -> str:
     return parsed.own.replace("> >", ">>") + parsed.text[parsed.end :] + parsed.marks
 
 
-def _whole(function: Named | str) -> str:
+def _whole_name(function: Named | str) -> str:
     """Return the whole name, with the marks of a clone as in the linker's symbol."""
     parsed = parse(_key(function)[0])
     return parsed.text + parsed.marks
@@ -209,7 +209,7 @@ def _whole(function: Named | str) -> str:
 def _in_file(function: Named | str) -> str:
     """Return a name with its file, if that is known."""
     at = where(_file(function), None)
-    return f"{short(_key(function)[0])} ({at})" if at else _whole(function)
+    return f"{short(_key(function)[0])} ({at})" if at else _whole_name(function)
 
 
 def _in_module(function: Named | str) -> str:
@@ -219,7 +219,7 @@ def _in_module(function: Named | str) -> str:
 
 
 # Longer forms of a name that is shared by several functions: the first that distinguishes them is used.
-FORMS = (_of_class, _plain, _own, _called_with, _whole, _in_file, _in_module)
+FORMS = (_of_class, _plain, _own, _called_with, _whole_name, _in_file, _in_module)
 
 
 def _fitted(text: str, name: str, room: int) -> str:
@@ -229,17 +229,17 @@ def _fitted(text: str, name: str, room: int) -> str:
         return text
     own, parsed = clean(parse(name).last, 4 * LONGEST), parse(text)
     at = text.find(own, parsed.starts[-1]) if parsed.last == own and parsed.starts else text.rfind(own)
-    left = room - cell_len(own)
-    if at < 0 or left < 0:
+    room_left = room - cell_len(own)
+    if at < 0 or room_left < 0:
         return fitted(own if at >= 0 else text, room)
     before, after = text[:at], text[at + len(own) :]
-    room_after = min(cell_len(after), max(left // 2, left - cell_len(before)))
-    return _edge(before, left - room_after) + own + _edge(after, room_after)
+    room_after = min(cell_len(after), max(room_left // 2, room_left - cell_len(before)))
+    return _edge(before, room_left - room_after) + own + _edge(after, room_after)
 
 
 def _edge(text: str, room: int) -> str:
     """Return the context of a function's own name in that many columns; empty where only dots would fit."""
-    return text if cell_len(text) <= room else fitted(text, room) if room >= LEAST_BESIDE else ""
+    return text if cell_len(text) <= room else fitted(text, room) if room >= LEAST_CONTEXT else ""
 
 
 # For text in which no two functions are compared.

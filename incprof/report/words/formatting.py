@@ -66,10 +66,10 @@ def duration(seconds: float) -> str:
     """Return a duration in the usual form: 3.2 s, 2 min 5 s, 1 h 2 min."""
     if seconds < 60:
         return f"{seconds:.3g} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"
 
 
 def count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from incprof.analysis.explain import Explanation, PhaseEvidence, RunEvidence
 from incprof.analysis.phase_result import NAMELESS, Phase, PhaseResult, nameless_part, verdict
-from incprof.analysis.phases.clustering import Border, KScore, ShortStretch, Stage
+from incprof.analysis.phases.clustering import Boundary, KScore, ShortSegment, Stage
 from incprof.report.words.display_names import Names, names_of, shorten
 from incprof.report.words.formatting import count, duration, percent
 
@@ -23,11 +23,11 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     lines += boundary_lines(result, MOST_BORDERS)
     lines += level_lines(result, names)
     if why.less and (why.one is None or why.less.k != 1):
-        lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
+        lines.append(f"k = {why.less.k} would leave {_unexplained(why.less, result)}")
     if why.one and result.k_clusters > 1:
-        lines.append(f"k = 1 would leave {_left(why.one, result)}")
+        lines.append(f"k = 1 would leave {_unexplained(why.one, result)}")
     if why.more:
-        lines.append(f"k = {why.more.k} would leave {_left(why.more, result)}")
+        lines.append(f"k = {why.more.k} would leave {_unexplained(why.more, result)}")
     votes = [f"{RULE_NAMES.get(rule, rule)} {k if k is not None else '-'}" for rule, k in result.votes.items()]
     if votes:
         lines.append(f"votes for k: {', '.join(votes)}")
@@ -38,11 +38,11 @@ def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     limits = result.options.phases
     limit = f"less than {percent(limits.least)} of the run, and never {percent(limits.episode)} of it at once"
     lines += [f"too short for a phase ({limit}): {line}" for line in short_lines(result, MOST_BORDERS)]
-    left = why.left_out
-    if without := left.idle + left.borders + left.strays:
+    left_out = why.left_out
+    if without := left_out.idle + left_out.borders + left_out.strays:
         lines.append(
-            f"{count(without, 'interval')} without a phase: {left.borders} at change points, "
-            f"{left.strays} like no phase, {left.idle} with nearly no samples"
+            f"{count(without, 'interval')} without a phase: {left_out.borders} at change points, "
+            f"{left_out.strays} like no phase, {left_out.idle} with nearly no samples"
         )
     return lines
 
@@ -74,9 +74,9 @@ def _choice(result: PhaseResult, why: RunEvidence) -> str:
     k, score = result.k_clusters, why.chosen
     what = f"k = {k} {'group' if result.method == 'robust' else 'cluster'}{'' if k == 1 else 's'}"
     if result.rule == "user":
-        return f"{what}: asked for; leaves {_left(score, result)}" if score else f"{what}: asked for"
+        return f"{what}: asked for; leaves {_unexplained(score, result)}" if score else f"{what}: asked for"
     if result.rule == "elbow":
-        return f"{what}: at the elbow of the inertia curve; leaves {_left(score, result)}" if score else what
+        return f"{what}: at the elbow of the inertia curve; leaves {_unexplained(score, result)}" if score else what
     if k == 1:
         return f"{what}: no change point that is beyond doubt, abrupt, and between parts large enough for a phase"
     return (
@@ -85,7 +85,7 @@ def _choice(result: PhaseResult, why: RunEvidence) -> str:
     )
 
 
-def _left(score: KScore | None, result: PhaseResult) -> str:
+def _unexplained(score: KScore | None, result: PhaseResult) -> str:
     """Return what a number of clusters leaves unexplained."""
     if score is None:
         return "nothing that is known"
@@ -141,7 +141,7 @@ def boundary_lines(result: PhaseResult, most: int) -> list[str]:
     for boundary in result.borders:
         pair = boundary.before, boundary.after
         occurrences[pair] = occurrences.get(pair, 0) + 1
-    first: dict[tuple[int, int], Border] = {}
+    first: dict[tuple[int, int], Boundary] = {}
     for boundary in result.borders:
         first.setdefault((boundary.before, boundary.after), boundary)
     lines = []
@@ -185,19 +185,19 @@ def short_lines(result: PhaseResult, most: int) -> list[str]:
     return lines
 
 
-def times_of(result: PhaseResult, short: ShortStretch) -> list[tuple[float, float]]:
+def times_of(result: PhaseResult, short: ShortSegment) -> list[tuple[float, float]]:
     """Return start and end of each occurrence, in seconds."""
     return [
         (float(result.end_s[first - 1]) if first else 0.0, float(result.end_s[end - 1])) for first, end in short.spans
     ]
 
 
-def name_of(short: ShortStretch, names: Names, room: int = NAME_ROOM) -> str:
+def name_of(short: ShortSegment, names: Names, room: int = NAME_ROOM) -> str:
     """Return the name of its main function, shortened to `room` columns."""
     return "time outside of the program" if short.function is None else names(short.function, room)
 
 
-def _line(result: PhaseResult, short: ShortStretch, names: Names) -> str:
+def _line(result: PhaseResult, short: ShortSegment, names: Names) -> str:
     """Return its function, times, and share of the run."""
     times = times_of(result, short)
     begin, end = times[0]

@@ -89,8 +89,8 @@ def _outlier(one: Outlier) -> str:
         f"{shorten(d.function, NAME_ROOM)} {percent(d.here)} of its work, {percent(d.there)} of others'"
         for d in one.why
     )
-    nothing = f"; {percent(one.unexplained)} of it is like no phase" if one.unexplained >= 0.005 else ""
-    return f"rank {one.rank}: {why or 'other times in the same phases'}{nothing}"
+    unexplained = f"; {percent(one.unexplained)} of it is like no phase" if one.unexplained >= 0.005 else ""
+    return f"rank {one.rank}: {why or 'other times in the same phases'}{unexplained}"
 
 
 def straggler_lines(result: RanksResult) -> list[str]:

@@ -46,13 +46,13 @@ def no_site(phase: Phase, names: Names = SHORT) -> str:
 
 def _coverage(why: SiteEvidence) -> str:
     """Return the site's share of the phase, and the phase's share of the site."""
-    here = f"{percent(why.specific)} of its share in all phases is here"
+    share_here = f"{percent(why.specific)} of its share in all phases is here"
     if why.at_least is None:
-        return f"runs in {percent(why.share)} of the phase's intervals, and {here}"
+        return f"runs in {percent(why.share)} of the phase's intervals, and {share_here}"
     sure = (
         f" (at least {percent(why.at_least)}, given the number of samples)" if why.at_least < why.share - 0.05 else ""
     )
-    return f"holds {percent(why.share)} of the phase{sure}, and {here}"
+    return f"holds {percent(why.share)} of the phase{sure}, and {share_here}"
 
 
 def _caller(why: SiteEvidence, names: Names) -> list[str]:
@@ -164,13 +164,13 @@ def how_often(step: Step) -> str:
 def _often(calls: float) -> str:
     """Return a mean number of calls in words."""
     times, inverse = (calls, False) if calls >= 1 else (1 / max(calls, 1e-9), True)
-    whole = max(round(times), 1)
-    about = "" if abs(times - whole) <= WHOLE * min(times, 1) else "about "
-    if whole == 1 and not about:
+    rounded = max(round(times), 1)
+    about = "" if abs(times - rounded) <= WHOLE * min(times, 1) else "about "
+    if rounded == 1 and not about:
         return ""
     if inverse and about and times < 2:
         return f", in {100 * calls:.0f} %"
-    number = f"{whole}" if not about or times >= 10 else f"{times:.1f}"
+    number = f"{rounded}" if not about or times >= 10 else f"{times:.1f}"
     return f", in {about}one of {number}" if inverse else f", {about}{number} times"
 
 
@@ -211,9 +211,9 @@ def _on_cpu_time(rest_s: float, step: Step, least_s: float, has_off_cpu: bool) -
     seconds_by_kind = step.rest.spent if step.rest is not None else {}
     large = {kind: seconds_by_kind[kind] for kind in SPENT[1:] if seconds_by_kind.get(kind, 0.0) >= least_s}
     out = [f"{seconds(value)} {WORDS[kind]}" for kind, value in large.items()]
-    left = rest_s - sum(large.values())
-    if left >= least_s:
-        out.append(f"{seconds(left)} {'on it' if has_off_cpu or out else 'of it'} elsewhere")
+    remaining_s = rest_s - sum(large.values())
+    if remaining_s >= least_s:
+        out.append(f"{seconds(remaining_s)} {'on it' if has_off_cpu or out else 'of it'} elsewhere")
     return out
 
 

@@ -104,9 +104,9 @@ def strip_c(data: bytes) -> bytes:
 
 
 def _line_without(text: bytes) -> bytes:
-    whole = _LINE.fullmatch(text)
-    if whole and b"incprof" in whole[1]:
-        return text[: whole.start(1)]
+    match = _LINE.fullmatch(text)
+    if match and b"incprof" in match[1]:
+        return text[: match.start(1)]
     return _PIECE.sub(_piece_without, text)
 
 

@@ -166,10 +166,10 @@ def _loop_refusal(place: Open, exits: Exits, data: bytes, block_span: Span) -> s
     for exit_ in exits.exits:
         inside, line = place.contains(exit_.node.start_byte), _line(data, exit_.node.start_byte)
         if exit_.node.type == "goto_statement":
-            there = [place.contains(label) for label in exits.labels.get(exit_.label, ())]
-            if any(there) and not all(there):
+            targets_inside = [place.contains(label) for label in exits.labels.get(exit_.label, ())]
+            if any(targets_inside) and not all(targets_inside):
                 return f"the goto in line {line} has two labels"
-            if any(there) and not inside:
+            if any(targets_inside) and not inside:
                 return f"the goto in line {line} jumps into it"
         elif inside and exit_.statement is None and exit_.node.type != "return_statement":
             return f"which statement line {line} leaves is unclear"
@@ -278,12 +278,12 @@ def _in_function(
             if value_of(exit_.node) is not None and not declared:
                 declared = [_declaration(function.node, data, macros)]
             texts += _at_exit(exit_.node, ends, void=declared == [VOID])
-    whole = [place for place in places if not place.loop]
+    bodies = [place for place in places if not place.loop]
     declared = [each for each in declared if each != VOID]
-    opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in whole)]
+    opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in bodies)]
     if opening:
         inner = (block.start_byte + 1, block.end_byte - 1)
-        closing = [] if _ends_with_jump(block, data) else [_end(place) for place in whole]
+        closing = [] if _ends_with_jump(block, data) else [_end(place) for place in bodies]
         texts += _pair(inner, b" ".join([b"", *opening, b"{"]), b" ".join([b"}", *closing, b""]))
     return texts
 

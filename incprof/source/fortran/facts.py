@@ -17,7 +17,7 @@ _LEAVES = re.compile(r"\b(?:return|cycle|exit|stop|go ?to|then|do|end)")
 _LATE = frozenset("use import implicit spec".split())
 # Statements from which control does not return.
 ENDS_FLOW = frozenset("return stop goto arithmetic".split())
-_WAYS_OUT = frozenset("return stop cycle exit goto computed assigned arithmetic".split())
+_EXIT_KINDS = frozenset("return stop cycle exit goto computed assigned arithmetic".split())
 _SPEC_DIRECTIVE = re.compile(
     r".\$(?:omp ?(?:threadprivate|declare|requires|groupprivate)|acc ?(?:declare|routine))\b"
     r"|.(?:dir|dec|gcc|pgi|ibm)\$ ?attributes"
@@ -161,7 +161,7 @@ def _declares(statement: Statement, before: Statement | None) -> bool:
 def _executed(source: Source, facts: Facts, index: int, word: Word, block: int) -> None:
     """Record a statement below the declarations."""
     action = word.action or word
-    if action.kind in _WAYS_OUT or action.labels:
+    if action.kind in _EXIT_KINDS or action.labels:
         facts.exits.append(index)
     if word.kind == "entry":
         facts.entries.append(index)
@@ -233,13 +233,14 @@ def loops_left(source: Source, unit_facts: Facts, index: int, word: Word) -> tup
         if loops:
             raise RefusedError(f"the GO TO of line {source.statements[index].line} has its label in a variable")
         return [], False
-    left = [_left_by_branch(source, unit_facts, loops, index, label) for label in word.labels]
+    left_by_label = [_left_by_branch(source, unit_facts, loops, index, label) for label in word.labels]
     certain = word.kind in ("goto", "arithmetic")
-    if not left or (certain and all(each == left[0] for each in left)):
-        return (left[0] if left else []), False
-    if any(left):
+    if not left_by_label or (certain and all(each == left_by_label[0] for each in left_by_label)):
+        return (left_by_label[0] if left_by_label else []), False
+    if any(left_by_label):
         raise MaybeLeftError(
-            f"line {source.statements[index].line} may lead out of the loop", {block for each in left for block in each}
+            f"line {source.statements[index].line} may lead out of the loop",
+            {block for each in left_by_label for block in each},
         )
     return [], False
 

@@ -132,10 +132,10 @@ class _Builder:
 
     def run(self) -> None:
         source = self.source
-        nothing = Word("nothing")
+        no_word = Word("nothing")
         for index, statement in enumerate(source.statements):
             code = statement.kind == "code"
-            word = word_of(statement.text, fixed=source.fixed) if code else nothing
+            word = word_of(statement.text, fixed=source.fixed) if code else no_word
             source.words.append(word)
             source.unit_of.append(self.unit)
             source.block_of.append(self.block)
@@ -282,15 +282,15 @@ class _Builder:
             self.conditions.append(_Condition((self.unit, self.block), self.branch))
             self._new_branch(self.branch)
         elif self.conditions:
-            here = (self.unit, self.block)
+            current = (self.unit, self.block)
             condition = self.conditions[-1]
-            if here != condition.before:
-                self._split(here, condition.before)
-                condition.changed = here
+            if current != condition.before:
+                self._split(current, condition.before)
+                condition.changed = current
             if match[1] == "endif":
                 self.conditions.pop()
                 self.branch = condition.branch
-                self.unit, self.block = condition.changed or here
+                self.unit, self.block = condition.changed or current
             else:
                 self.unit, self.block = condition.before
                 self._new_branch(condition.branch)

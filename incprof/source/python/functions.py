@@ -136,7 +136,7 @@ def _loops(body: list[ast.stmt]) -> tuple[tuple[LoopNode, int | None], ...]:
 _TO_BODY = re.compile(rb":[ \t\f]*(?:\\(?:\r\n|\r|\n)[ \t\f]*)*\Z")
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 SHARED = "its docstring shares a line with what it does"
-ODD = "there is a form feed before a statement in it"
+FORM_FEED = "there is a form feed before a statement in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ class Text:
 
     def offset(self, line: int, column: int) -> int:
         """Return the byte offset for the parser's line, from 1, and column in UTF-8."""
-        here = self.lines[line - 1]
-        text = self.data[here.start : here.end].decode(self._encoding, "surrogateescape")
+        line_span = self.lines[line - 1]
+        text = self.data[line_span.start : line_span.end].decode(self._encoding, "surrogateescape")
         before = text.encode("utf-8", "surrogateescape")[:column].decode("utf-8", "surrogateescape")
-        return here.start + len(before.encode(self._encoding, "surrogateescape"))
+        return line_span.start + len(before.encode(self._encoding, "surrogateescape"))
 
     def block(self, head: ast.stmt, body: Sequence[ast.stmt]) -> Block | str:
         """Return the place of the statements in `head`; a str is the reason why nothing can go around them."""
@@ -196,7 +196,7 @@ class Text:
         at = self.offset(start.lineno, start.col_offset)
         inside = {indent_of(self.data, each) for each in self.lines[number : last + 1] if self._is_code(each)}
         if any(b"\f" in each for each in inside):
-            return ODD
+            return FORM_FEED
         own_line = number + 1 < start.lineno or line.start + len(indent) == at
         if own_line and not line.joined and not line.quoted:
             return Block(number, last, indent, _unit(outer, indent, tabs=any(b"\t" in each for each in inside)))
@@ -235,8 +235,8 @@ COMPILING = frozenset(
 )
 NUMPY = frozenset({"np", "numpy"})  # its vectorize calls the function unchanged
 LONG = (ast.Call, ast.Slice, ast.MatMult, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-AGAIN = "it is a generator: a beat around its body would include the work of its consumers"
-TAKEN = "the file uses the name appekg for something else"
+GENERATOR = "it is a generator: a beat around its body would include the work of its consumers"
+NAME_TAKEN = "the file uses the name appekg for something else"
 
 
 def binds_name(tree: ast.Module) -> bool:
@@ -259,7 +259,7 @@ def binds_name(tree: ast.Module) -> bool:
 def of_everything(site: Site, *, taken: bool) -> str | None:
     """Return why neither the body nor a loop of a function can have one."""
     if taken:
-        return TAKEN
+        return NAME_TAKEN
     for function in (*site.outer, *([site.node] if isinstance(site.node, DEFINED) else [])):
         for decorator in function.decorator_list:
             if COMPILING.intersection(words := _words(decorator)) and not NUMPY.intersection(words):
@@ -293,7 +293,7 @@ def is_busy(loop: LoopNode) -> bool:
 def _of_statements(head: Function | LoopNode, body: Sequence[ast.stmt], text: Text) -> str | None:
     inside = [node for one in body if not isinstance(one, SCOPES) for node in (one, *own_nodes(one))]
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside):
-        return AGAIN
+        return GENERATOR
     block = text.block(head, body)
     return block if isinstance(block, str) else None
 

@@ -121,10 +121,10 @@ def _around(text: Text, around: Sequence[tuple[Block, int]]) -> list[Insertion]:
         withs[block.first] += line(statement, deeper[block.first] + block.indent, ending)
         for each in range(block.first, block.last + 1):
             deeper[each] = block.deeper + deeper[each]
-    for at, here in enumerate(text.lines):
-        blanks = b"" if here.quoted or is_blank(text.data, here) else deeper[at]
+    for at, line_span in enumerate(text.lines):
+        blanks = b"" if line_span.quoted or is_blank(text.data, line_span) else deeper[at]
         if withs[at] or blanks:
-            insertions.append(Insertion(here.start, withs[at] + blanks))
+            insertions.append(Insertion(line_span.start, withs[at] + blanks))
     return insertions
 
 

@@ -203,12 +203,12 @@ class SitePlanner:
         in_python = self._in_python(index)
         if not in_python and self._placer.lasts_on(index, phases):
             return site
-        whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
-        if not whole.refusal:
-            return replace(whole, note="its body: the rate of its loop is unknown")
+        body = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
+        if not body.refusal:
+            return replace(body, note="its body: the rate of its loop is unknown")
         if not in_python:
             self._uncounted.update(((phase, index, kind), site) for phase in phases)
-        return replace(site, heartbeat=0, refusal=f"the rate of its loop is unknown, and {whole.refusal}")
+        return replace(site, heartbeat=0, refusal=f"the rate of its loop is unknown, and {body.refusal}")
 
     def _in_python(self, index: int) -> bool:
         return self._chooser.profile.functions[index].code is not None
@@ -256,9 +256,9 @@ class SitePlanner:
             return site
         often = f"{'up to ' if rate.basis == 'at most' else ''}{rate.beats_hz:.3g} times a second"
         if site.kind == "loop" and not forced:
-            whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
+            body = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
             note = f"its body: its loop beats {often}, too often for any rate factor"
-            return whole if whole.refusal else replace(whole, note=note)
+            return body if body.refusal else replace(body, note=note)
         reason = f"beats {often}: whatever the rate factor, that costs {rate.overhead_pct:.2g} %"
         return replace(site, note=reason) if forced else replace(site, heartbeat=0, refusal=reason)
 

@@ -106,8 +106,10 @@ class Placer:
         ):
             return spot
         code, selected = self._code[index], list(phases)
-        whole = bool(code.seconds[:, selected].sum() < self._options.by_callees * code.whole[:, selected].sum())
-        return self._loop(index, function, Level(code, begin.file, whole=whole), phases)
+        with_callees = bool(
+            code.seconds[:, selected].sum() < self._options.by_callees * code.inclusive[:, selected].sum()
+        )
+        return self._loop(index, function, Level(code, begin.file, whole=with_callees), phases)
 
     def _around(self, index: int, function: WrittenFunction, line: int, *, around: bool) -> SourcePlace | None:
         """Return the nearest loop around a parallel region that begins at a line, else the function; or None."""
@@ -126,12 +128,12 @@ class Placer:
 
     def phases_of(self, index: int) -> tuple[int, ...]:
         """Return the phases in which a looked-up function or its callees run."""
-        time = self._code[index].whole.sum(axis=0)
+        time = self._code[index].inclusive.sum(axis=0)
         return tuple(np.flatnonzero((time > 0) & (time >= self._options.runs_in * time.sum())).tolist())
 
     def works_for(self, index: int, phase: int) -> bool:
         """Return whether a function has nearly all of its inclusive time in a phase."""
-        time = self._code[index].whole.sum(axis=0)
+        time = self._code[index].inclusive.sum(axis=0)
         return bool(time[phase] >= self._options.loop * time.sum())
 
     def lasts_through(self, index: int, phases: Sequence[int]) -> tuple[int, ...]:
@@ -168,11 +170,15 @@ class Placer:
 
         The episode's ends are known to half an interval each.
         """
-        seconds, calls, episodes = self._code[index].whole.sum(axis=0), self._calls_of(index), episodes_of(self._labels)
+        seconds, calls, episodes = (
+            self._code[index].inclusive.sum(axis=0),
+            self._calls_of(index),
+            episodes_of(self._labels),
+        )
         wall, selected = self._profile.end_s - self._profile.start_s, list(phases)
         counts = np.array([np.count_nonzero(episodes.group == phase) for phase in selected])
-        whole = np.array([wall[self._labels == phase].sum() for phase in selected])
-        longest = whole / np.maximum(counts, 1) + np.median(wall)
+        seconds_of_phase = np.array([wall[self._labels == phase].sum() for phase in selected])
+        longest = seconds_of_phase / np.maximum(counts, 1) + np.median(wall)
         return bool(np.all(seconds[selected] <= calls[selected] * longest))
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
@@ -213,9 +219,9 @@ class Placer:
         """Return the loop, in the function or in the inlined one that has nearly all of the time."""
         calls = self._calls_of(index)
         while True:
-            here, other_phases = (_shifted(lines, function.shift) for lines in level.seconds(phases))
+            own_lines, other_phases = (_shifted(lines, function.shift) for lines in level.seconds(phases))
             loops = loop_lines(function)
-            choice = choose_loop(here, loops, other_phases, self._options)
+            choice = choose_loop(own_lines, loops, other_phases, self._options)
             if choice.loop is not None:
                 runs = iterations(self._call_lines(index, level, function.shift), loops, choice.loop, calls)
                 return SourcePlace(function, choice.loop, runs, choice.share, choice.note)
@@ -352,8 +358,8 @@ class Sources:
         """
         file, proven = self._file(recorded)
         position = find_function(file, line, name, moved=self._allow_changed, proven=proven)
-        whole = entry and not begins_inside(name)
-        if proven or not whole or begins_at(file, position, line):
+        is_entry = entry and not begins_inside(name)
+        if proven or not is_entry or begins_at(file, position, line):
             return WrittenFunction(file, position)
         if not self._allow_changed:
             raise NoDataError(f"{file.path}:{line}: {parse(name).last} does not begin there: {CHANGED}")

@@ -114,9 +114,9 @@ class ElfFile:
         """Return `size` bytes at `offset`; raise an error if there are fewer."""
         try:
             with open_input(self.path, within=self._within) as stream:
-                whole = os.fstat(stream.fileno()).st_size
-                if size > LARGEST or offset + size > whole:
-                    raise self.damaged(f"{size} bytes at offset {offset} of {whole}")
+                file_size = os.fstat(stream.fileno()).st_size
+                if size > LARGEST or offset + size > file_size:
+                    raise self.damaged(f"{size} bytes at offset {offset} of {file_size}")
                 stream.seek(offset)
                 data = stream.read(size)
         except OSError as error:
@@ -172,12 +172,12 @@ class ElfFile:
         entries, names = self.symbol_table(table)
         if table.entry_size != SYMBOL.size:
             raise self.damaged(f"symbols of {table.entry_size} bytes")
-        left = MOST_OF_NAMES * (len(names) + table.size)
+        bytes_left = MOST_OF_NAMES * (len(names) + table.size)
         symbols = []
         for row in SYMBOL.iter_unpack(entries[: len(entries) // SYMBOL.size * SYMBOL.size]):
-            symbols.append(Symbol(text_at(names, row[0], left), row[1] & 15, row[3], row[4], row[5]))
-            left -= len(symbols[-1].name)
-            if left <= 0:
+            symbols.append(Symbol(text_at(names, row[0], bytes_left), row[1] & 15, row[3], row[4], row[5]))
+            bytes_left -= len(symbols[-1].name)
+            if bytes_left <= 0:
                 raise self.damaged("names of symbols overlap")
         return symbols
 

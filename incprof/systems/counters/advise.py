@@ -138,10 +138,12 @@ def _rules(directory: str, counters: str | None, what: Sequence[str], listener: 
     if counters is not None:
         sampled = SampledCounters(study, counters)
         bounds = {phase.id: phase.bound for phase in read_by_phase(sampled).phases}
-        there = busy_processors(sampled)
+        busy_range = busy_processors(sampled)
         most = max((threads for _, threads in busy.values()), default=1.0)
-        here = study.profile.metadata.raw.get("host") == os.uname().nodename
-        alone_on_machine = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT
+        is_own_host = study.profile.metadata.raw.get("host") == os.uname().nodename
+        alone_on_machine = (
+            is_own_host and busy_range is not None and busy_range[1] + most - (os.cpu_count() or 1) <= SHORT
+        )
     return by_rule(study.phases(), bounds, busy, what, measured_alone=alone_on_machine)
 
 
@@ -154,8 +156,8 @@ def _busy(study: Study) -> dict[int, tuple[float, float]]:
     busy = {}
     for phase in study.phases().phases:
         own = labels == phase.id
-        whole = float(wall[own].sum())
-        threads = float(np.sum(thread_s[own])) if len(thread_s) else whole
-        if whole > 0:
-            busy[phase.id] = (float(cpu[own].sum()) / whole, threads / whole)
+        wall_s = float(wall[own].sum())
+        threads = float(np.sum(thread_s[own])) if len(thread_s) else wall_s
+        if wall_s > 0:
+            busy[phase.id] = (float(cpu[own].sum()) / wall_s, threads / wall_s)
     return busy

@@ -297,14 +297,14 @@ def lanes_of(series: CounterSeries, offset_s: float, start_s: FloatArray, end_s:
     bounds = np.searchsorted(place[order], np.arange(len(end_s) + 1))
     row_s = series.end_s - series.start_s
     names, values = _with_power(series)
-    whole = Events(names, values, row_s)
-    there = [figure for figure in drawn_figures() if figure.of(whole) is not None]
-    by_key = {figure.key: np.full(len(end_s), np.nan) for figure in there}
+    all_events = Events(names, values, row_s)
+    figures = [figure for figure in drawn_figures() if figure.of(all_events) is not None]
+    by_key = {figure.key: np.full(len(end_s), np.nan) for figure in figures}
     for one, (low, high) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         rows = order[low:high]
         if len(rows):
             events = Events(names, values[rows], row_s[rows])
-            for figure in there:
+            for figure in figures:
                 value = figure.of(events)
                 by_key[figure.key][one] = np.nan if value is None else value
     wide = _carried if len(order) < len(end_s) else np.asarray

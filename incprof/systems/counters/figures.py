@@ -14,13 +14,13 @@ from incprof.model import BoolArray, FloatArray
 from incprof.model.series import canonical, event_of
 
 # Both run at a fixed rate while the processor works.
-ALIKE = {"bus-cycles": "ref-cycles"}
+FIXED_RATE = {"bus-cycles": "ref-cycles"}
 
 
 def plain(name: str) -> str:
     """Return the canonical name of an event, without kind of core and mode."""
     word = canonical(name) or event_of(name).lower().replace("_", "-")
-    return ALIKE.get(word, word)
+    return FIXED_RATE.get(word, word)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from incprof.systems.counters.advice import Setting
 
 OWN = (sys.executable, "-m", "incprof")
 # Exit status of incprof sample without anything to sample.
-NOTHING = 4
+NO_COUNTERS = 4
 
 
 @dataclass
@@ -84,7 +84,7 @@ def record_all(
 def _run(recorder_words: Sequence[str], words: Sequence[str], setting: Setting, directory: Path) -> int:
     """Run with the machine's counters, or without if there are none; return the exit status."""
     status = _wait(recorder_words, setting)
-    if status == NOTHING and not directory.exists():
+    if status == NO_COUNTERS and not directory.exists():
         status = _wait(words, setting)
     return status
 

@@ -36,7 +36,7 @@ from incprof.systems.io.read import (
 )
 
 # Rows with next to nothing else in them show a phase's own rate.
-ALONE = 0.999
+ONE_PHASE = 0.999
 # The values of what is read, and of what is written.
 READING, WRITING = (READ, READS, FROM_STORAGE), (WRITTEN, WRITES, TO_STORAGE, CANCELLED)
 MOST_FILES = 5
@@ -175,9 +175,9 @@ def divided(
     Returns:
         The amounts of each phase (k, VALUES), and the part of these in rows of several phases that only time divides.
     """
-    whole = np.maximum(inside.sum(axis=0), 1e-12)
-    in_one_phase = inside >= ALONE * whole
-    there = inside.sum(axis=0) > 0
+    covered_s = np.maximum(inside.sum(axis=0), 1e-12)
+    in_one_phase = inside >= ONE_PHASE * covered_s
+    in_phases = inside.sum(axis=0) > 0
     out = np.zeros((len(inside), amounts.shape[1]))
     shared = np.zeros_like(out)
     for at, columns in enumerate((READING, WRITING)):
@@ -185,26 +185,26 @@ def divided(
         is_sampled = (sampled.sum(axis=0) > 0) & ~in_one_phase.any(axis=0)
         first = None
         for column in columns:
-            weight = _weights(amounts[:, column], whole, inside, in_one_phase)
+            weight = _weights(amounts[:, column], covered_s, inside, in_one_phase)
             if first is not None and column >= FROM_STORAGE:
                 weight = np.where(amounts[:, columns[0]] > 0, first, weight)
             weight = np.where(is_sampled, sampled / np.maximum(sampled.sum(axis=0), 1e-12), weight)
             first = weight if first is None else first
-            part = weight * np.where(there, amounts[:, column], 0.0)
+            part = weight * np.where(in_phases, amounts[:, column], 0.0)
             out[:, column] = part.sum(axis=1)
             shared[:, column] = np.where(in_one_phase | is_sampled, 0.0, part).sum(axis=1)
     return out, shared
 
 
-def _weights(amounts: FloatArray, whole: FloatArray, inside: FloatArray, in_one_phase: BoolArray) -> FloatArray:
+def _weights(amounts: FloatArray, covered_s: FloatArray, inside: FloatArray, in_one_phase: BoolArray) -> FloatArray:
     """Return the share of each phase in each row, (k, r), by the rates of rows that lie in one phase."""
     own = in_one_phase & (inside > 0)
     seconds = np.where(own, inside, 0.0).sum(axis=1)
     usual = np.divide((own * amounts).sum(axis=1), seconds, out=np.full(len(inside), np.nan), where=seconds > 0)
-    expected = inside * np.where(np.isfinite(usual)[:, None], usual[:, None], amounts / whole)
+    expected = inside * np.where(np.isfinite(usual)[:, None], usual[:, None], amounts / covered_s)
     total = expected.sum(axis=0)
     # Where no phase is known to read or write, time decides.
-    return np.where(total > 0, expected / np.where(total > 0, total, 1.0), inside / whole)
+    return np.where(total > 0, expected / np.where(total > 0, total, 1.0), inside / covered_s)
 
 
 def phase_at(time_s: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> IntArray:
@@ -334,12 +334,12 @@ def explained(totals: Totals, calls: Calls) -> float:
 
     The two layers, calls by descriptors and by streams, are disjoint: libc's calls for a stream are not wrapped.
     """
-    whole = part = 0.0
+    total = part = 0.0
     for column, operations in ((READ, OF_READING), (WRITTEN, OF_WRITING)):
         counted = float(totals.values[:, column].sum())
         moved = float(calls.values[np.isin(calls.operation, operations), BYTES].sum())
-        whole, part = whole + counted, part + min(moved, counted)
-    return part / whole if whole > 0 else 1.0
+        total, part = total + counted, part + min(moved, counted)
+    return part / total if total > 0 else 1.0
 
 
 def rates_over_time(totals: Totals, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
@@ -367,7 +367,7 @@ def weighted_shares(keys: Sequence[object], weights: FloatArray) -> list[tuple[o
     sums = dict[object, float]()
     for key, weight in zip(keys, weights.tolist(), strict=True):
         sums[key] = sums.get(key, 0.0) + weight
-    whole = sum(sums.values())
-    if whole <= 0:
+    total = sum(sums.values())
+    if total <= 0:
         return []
-    return [(key, value / whole) for key, value in sorted(sums.items(), key=lambda each: -each[1])]
+    return [(key, value / total) for key, value in sorted(sums.items(), key=lambda each: -each[1])]

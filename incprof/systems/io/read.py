@@ -147,9 +147,9 @@ class _Records:
         values, lengths, good = decode_rows(payloads)
         ends = np.cumsum(lengths)
         out = []
-        for (image, _), low, high, whole in zip(self.texts[kind], ends - lengths, ends, good, strict=True):
+        for (image, _), low, high, is_valid in zip(self.texts[kind], ends - lengths, ends, good, strict=True):
             numbers = values[low:high]
-            if whole and not (numbers > MOST).any():
+            if is_valid and not (numbers > MOST).any():
                 out.append((image, numbers.astype(np.int64)))
             else:
                 self.damaged += 1

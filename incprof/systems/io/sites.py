@@ -44,8 +44,8 @@ def _functions(paths: RecordedPaths, node: int) -> Iterator[Function]:
 def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site]:
     """Return the functions with most of the time of a phase's sampled calls, at most MOST_SITES."""
     weight = calls.weight[phase.sampled] * calls.event_took_s[phase.sampled]
-    whole = float(weight.sum())
-    if whole <= 0:
+    total = float(weight.sum())
+    if total <= 0:
         return []
     node, operation = calls.node[phase.sampled], calls.event_operation[phase.sampled]
     pairs, which = np.unique(np.stack([node, operation], axis=1), axis=0, return_inverse=True)
@@ -60,7 +60,7 @@ def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site
             chain[0] if chain else None,
             chain[1:],
             OPERATIONS[max(each, key=lambda kind: each[kind])],
-            sum(each.values()) / whole,
+            sum(each.values()) / total,
         )
         for chain, each in ordered[:MOST_SITES]
     ]

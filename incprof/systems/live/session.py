@@ -37,7 +37,7 @@ SHARE = 0.1
 # Number of intervals without new data after which the job is reported as silent.
 SILENT = 3.0
 # Interval of searches for heartbeats, which may begin later than the recording.
-BESIDE_EVERY_S = 5.0
+SEARCH_EVERY_S = 5.0
 
 
 class Session:
@@ -58,7 +58,7 @@ class Session:
         self.beats: list[BeatLine] = []
         self.view: LiveView | None = None
         self._beats = BeatsWatch(heartbeats, watch.rank) if heartbeats is not None else None
-        self._began, self._last_search, self._warned = time.monotonic(), -BESIDE_EVERY_S, 0
+        self._began, self._last_search, self._warned = time.monotonic(), -SEARCH_EVERY_S, 0
         self.took_s = 0.0
 
     def poll(self) -> None:
@@ -84,7 +84,7 @@ class Session:
 
     def _poll_beats(self, view: LiveView) -> None:
         """Read new heartbeats."""
-        if self._beats is None and time.monotonic() - self._last_search >= BESIDE_EVERY_S:
+        if self._beats is None and time.monotonic() - self._last_search >= SEARCH_EVERY_S:
             self._last_search = time.monotonic()
             folder = heartbeats_of_process(self.watch.directory, view.front.metadata)
             self._beats = BeatsWatch(folder, self.watch.rank) if folder is not None else None
@@ -120,7 +120,7 @@ NOW_NS = 10 * 10**9
 PIECE = 8 << 20
 # Greatest number of directories and files searched for the heartbeats of a process, and the greatest difference between
 # its start and theirs.
-MOST_BESIDE = 64
+MOST_SEARCHED = 64
 SAME_PROCESS_NS = 3600 * 10**9
 EVERYTHING = Window(-np.inf, np.inf, lambda rows: np.ones(len(rows), dtype=np.bool_))
 
@@ -253,9 +253,9 @@ def _line(number: int, name: str | None, tails: list[_Tail]) -> BeatLine:
 def heartbeats_of_process(directory: str, metadata: Metadata) -> str | None:
     """Return the directory of a recorded process' heartbeats: the run directory, or an ekg-* directory next to it."""
     parent = Path(directory).absolute().parent
-    for folder in [Path(directory), *sorted(parent.glob("ekg-*"))[:MOST_BESIDE]]:
+    for folder in [Path(directory), *sorted(parent.glob("ekg-*"))[:MOST_SEARCHED]]:
         try:
-            paths = sorted(path for path in folder.iterdir() if path.name.endswith(".ekg"))[:MOST_BESIDE]
+            paths = sorted(path for path in folder.iterdir() if path.name.endswith(".ekg"))[:MOST_SEARCHED]
         except OSError:
             continue
         if any(_is_of(path, metadata.raw) for path in paths):

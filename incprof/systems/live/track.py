@@ -82,7 +82,7 @@ GROWTH = 0.25
 # or when this share of it fits no phase.
 UNKNOWN, FEWEST_UNKNOWN = 0.05, 5
 # Number of interval profiles kept for processes other than the lead.
-KEPT_BESIDE = 256
+KEPT_OF_OTHERS = 256
 
 
 class LiveRun:
@@ -109,7 +109,7 @@ class LiveRun:
         """Add new intervals of a process."""
         if process.path not in self._tracks:
             # One read may extend a reader's window beyond the requested length.
-            keep = 2 * self.window if lead else KEPT_BESIDE
+            keep = 2 * self.window if lead else KEPT_OF_OTHERS
             self._tracks[process.path] = Track(process, self.numbers, keep)
         if lead and process.path != self._lead:
             self._lead, self.fitted = process.path, 0

@@ -351,9 +351,9 @@ class Fitting(threading.Thread):
 # Intervals with a smaller share of time in unresolved code are sufficiently resolved.
 LEAST_SHARE = 0.05
 # Intervals with at least this share cannot be assigned to a phase.
-UNSEEN = 0.25
+UNASSIGNED = 0.25
 # Number of profiles kept for a process other than the lead: its code is mostly the lead's, and soon resolved.
-KEPT_BESIDE = 16
+KEPT_OF_OTHERS = 16
 
 
 @dataclass(frozen=True)
@@ -387,9 +387,9 @@ class Lookup:
             early = self._early.setdefault(process.path, [])
             early.append(_Early(first, profile))
             if not lead:
-                del early[:-KEPT_BESIDE]
+                del early[:-KEPT_OF_OTHERS]
         if lead:
-            self.unseen += int((share >= UNSEEN).sum())
+            self.unseen += int((share >= UNASSIGNED).sum())
         return resolved
 
     def forget(self, process: Process) -> None:

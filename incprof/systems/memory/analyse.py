@@ -130,12 +130,13 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
         intervals = np.flatnonzero(result.labels == phase.id)
         if not len(intervals):
             continue
-        here = made_in == phase.id
-        allocated = float(allocations.consumed[here].sum()) + (
+        allocated_in = made_in == phase.id
+        allocated = float(allocations.consumed[allocated_in].sum()) + (
             float(allocations.outstanding[-1:].sum()) if last == phase.id else 0.0
         )
         freed = float(
-            allocations.weight[freed_in == phase.id].sum() - allocations.weight[here & allocations.is_rest].sum()
+            allocations.weight[freed_in == phase.id].sum()
+            - allocations.weight[allocated_in & allocations.is_rest].sum()
         )
         starts, ends = profile.start_s[intervals], profile.end_s[intervals]
         times = np.concatenate([starts, curve.times[curve_in == phase.id]])
@@ -152,8 +153,8 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
                 alive_end_b=float(curve.at(ends[-1:])[0]),
                 peak_b=float(bytes_in_use.max()),
                 peak_error_b=_standard_error(allocations, at_peak),
-                growth=_growth_in(curve_of(allocations, here), starts, ends),
-                allocating=_by_node(allocations, here & ~allocations.is_rest),
+                growth=_growth_in(curve_of(allocations, allocated_in), starts, ends),
+                allocating=_by_node(allocations, allocated_in & ~allocations.is_rest),
                 at_peak=_by_node(allocations, at_peak),
             )
         )
@@ -200,9 +201,9 @@ def _by_node(allocations: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:
     """Return the call paths with most bytes."""
     nodes, which = np.unique(allocations.node[use], return_inverse=True)
     sums = np.bincount(which, weights=allocations.weight[use], minlength=len(nodes))
-    whole = float(sums.sum())
+    total = float(sums.sum())
     order = np.argsort(-sums, kind="stable")[:MOST_PATHS]
-    return tuple(NodeBytes(int(nodes[at]), float(sums[at]), float(sums[at]) / whole) for at in order if sums[at] > 0)
+    return tuple(NodeBytes(int(nodes[at]), float(sums[at]), float(sums[at]) / total) for at in order if sums[at] > 0)
 
 
 def _growth_in(curve: Curve, start_s: FloatArray, end_s: FloatArray) -> Growth | None:

@@ -251,7 +251,7 @@ ALL_FIELDS = (1 << 13) - 1
 INSTEAD = (ANY_SOURCE, NO_PROCESS, ROOT_HERE)
 MESSAGE, ELSEWHERE = 1, 2
 # More requests than any process can have started.
-MOST_MADE = 1 << 32
+MOST_REQUESTS = 1 << 32
 
 
 class Tables:
@@ -284,7 +284,7 @@ def parse_call(key: bytes, tables: Tables) -> Call:
             fields_read[name] = _message(cursor, PEER | TAG | BYTES)
     if fields & VALUE:
         fields_read["value"] = cursor.signed()
-    if fields & MADE and (requests := cursor.number()) < MOST_MADE:
+    if fields & MADE and (requests := cursor.number()) < MOST_REQUESTS:
         fields_read["made"] = requests
     if fields & TEMPLATE:
         fields_read["template"] = cursor.number()

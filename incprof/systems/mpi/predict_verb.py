@@ -138,8 +138,8 @@ def _refusals(signature: SignatureFile, program: str, command: list[str], accept
 
     yield from other_ranks(signature.ranks, launch.launcher_size(os.environ))
     if os.path.basename(program) == signature.app:
-        here = program_here(program, command[1:])
-        for what, line in differences(signature.program, here):
+        program_now = program_here(program, command[1:])
+        for what, line in differences(signature.program, program_now):
             if what not in accepted:
                 yield f"{line}; --accept {what} predicts all the same"
 

@@ -25,7 +25,7 @@ from incprof.systems.mpi.trace_file import open_trace
 from incprof.systems.mpi.trace_types import SignatureFile
 
 # With a larger relative difference from the signature's number of events, something else was run.
-ODD = 0.05
+OTHER_NUMBER = 0.05
 # Resolution of the times that file systems give to files.
 CLOCK_STEP_NS = 20_000_000
 
@@ -49,21 +49,24 @@ def predict(
     end = _end(signature, events) if whole else len(events.kind)
     if signature.method != "robust":
         events = by_function(events)
-    kind, strange = renumbered(signature.kinds, events.kinds)
+    kind, unknown_kinds = renumbered(signature.kinds, events.kinds)
     kinds, tick_s = kind[events.kind[:end]], events.tick_s[:end]
     phases = [KnownPhase(p.loop, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
     elapsed_s = float(tick_s.sum())
     if signature.grammar is not None:
         measured = measure_known_phases(kinds, tick_s, signature.grammar, phases)
-        guess = extrapolate(phases, measured, signature.outside_after_s, elapsed_s, signature.warm_up)
+        forecast = extrapolate(phases, measured, signature.outside_after_s, elapsed_s, signature.warm_up)
     else:
         measured = [_times_at(phase.at, tick_s) for phase in signature.phases]
-        guess = extrapolate_by_equation(phases, measured, elapsed_s, signature.warm_up)
+        forecast = extrapolate_by_equation(phases, measured, elapsed_s, signature.warm_up)
     programs = [line for what, line in differences(signature.program, events.program) if what not in accepted]
-    evidence = (*programs, *_differences(signature, events, end, strange, [len(times) for times in measured], kind))
+    evidence = (
+        *programs,
+        *_differences(signature, events, end, unknown_kinds, [len(times) for times in measured], kind),
+    )
     if whole:
         evidence = (*evidence, *_another_length(signature, len(events.kind)))
-    return Prediction(signature, guess, tuple(map(len, measured)), evidence, events.aet_s if whole else None)
+    return Prediction(signature, forecast, tuple(map(len, measured)), evidence, events.aet_s if whole else None)
 
 
 def _end(signature: SignatureFile, events: ProcessEvents) -> int:
@@ -107,28 +110,28 @@ def renumbered(known_kinds: Sequence[tuple[str, str]], kinds: Sequence[EventKind
         The number of each kind, (k,), above all known ones for unknown kinds; and the unknown kinds.
     """
     numbers = {key: number for number, (_, key) in enumerate(known_kinds)}
-    here = {kind.key for kind in kinds}
-    left: defaultdict[str, list[int]] = defaultdict(list)
+    present = {kind.key for kind in kinds}
+    unmatched: defaultdict[str, list[int]] = defaultdict(list)
     for number, (function, key) in enumerate(known_kinds):
-        if key not in here:
-            left[function].append(number)
-    out, strange = list[int](), list[EventKind]()
+        if key not in present:
+            unmatched[function].append(number)
+    out, unknown_kinds = list[int](), list[EventKind]()
     for kind in kinds:
         if kind.key in numbers:
             out.append(numbers[kind.key])
-        elif left[kind.function]:
-            out.append(left[kind.function].pop(0))
+        elif unmatched[kind.function]:
+            out.append(unmatched[kind.function].pop(0))
         else:
-            out.append(len(known_kinds) + len(strange))
-            strange.append(kind)
-    return np.array(out, dtype=np.int64), strange
+            out.append(len(known_kinds) + len(unknown_kinds))
+            unknown_kinds.append(kind)
+    return np.array(out, dtype=np.int64), unknown_kinds
 
 
 def _differences(
     signature: SignatureFile,
     events: ProcessEvents,
     end: int,
-    strange: list[EventKind],
+    unknown_kinds: list[EventKind],
     counts: list[int],
     number: IntArray,
 ) -> Iterator[str]:
@@ -139,30 +142,30 @@ def _differences(
     yield from other_ranks(signature.ranks, events.ranks)
     if events.app != signature.app:
         yield f"the program is {events.app}, the signature is of {signature.app}"
-    if strange:
-        first = int(np.flatnonzero(events.kind == events.kinds.index(strange[0]))[0])
-        where = strange[0].key.replace("@", " at ")
+    if unknown_kinds:
+        first = int(np.flatnonzero(events.kind == events.kinds.index(unknown_kinds[0]))[0])
+        where = unknown_kinds[0].key.replace("@", " at ")
         yield f"MPI_{where}, call {first + 1} of rank {events.rank}, is not in the signature: it departs from it there"
     never = [phase for phase, count in zip(signature.phases, counts, strict=True) if phase.awaited and not count]
     for phase in never[:1]:
         more = "" if len(never) == 1 else f", nor {len(never) - 1} others"
         yield f"phase {phase.id} did not come{more}: the program does something else, or too little of it was run"
     expected = signature.until_events
-    if abs(end - expected) > ODD * expected:
+    if abs(end - expected) > OTHER_NUMBER * expected:
         yield f"{end} calls where the signature has {expected}: another input, or another number of iterations"
     sizes = kind_bytes(events, signature.needed_events)
     for place, (kind, size) in enumerate(zip(events.kinds, sizes, strict=True)):
-        there = signature.kind_bytes[number[place]] if number[place] < len(signature.kind_bytes) else None
-        if size is not None and there is not None and abs(size - there) > ODD * there:
+        signed_bytes = signature.kind_bytes[number[place]] if number[place] < len(signature.kind_bytes) else None
+        if size is not None and signed_bytes is not None and abs(size - signed_bytes) > OTHER_NUMBER * signed_bytes:
             where = kind.key.replace("@", " at ")
-            yield f"MPI_{where} moves {size:.0f} bytes a call where the signature has {there:.0f}: another input"
+            yield f"MPI_{where} moves {size:.0f} bytes a call where the signature has {signed_bytes:.0f}: another input"
             break
 
 
 def _another_length(signature: SignatureFile, count: int) -> Iterator[str]:
     """Yield a line if the whole run has another number of events. Without a point that ends all ranks it may vary."""
     fixed = signature.until is not None or signature.until_calls is not None
-    if fixed and abs(count - signature.events) > ODD * signature.events:
+    if fixed and abs(count - signature.events) > OTHER_NUMBER * signature.events:
         yield f"{count} calls in the whole run, {signature.events} in the signature's: another number of iterations"
 
 

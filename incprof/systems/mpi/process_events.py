@@ -130,7 +130,7 @@ def columns(trace: Trace, number_of: Callable[[Call], int]) -> Iterator[Columns]
 
 
 # Calls that poll, any number of times. One without a result is part of the next event.
-LOOKING = frozenset({"test", "probe"})
+POLLING = frozenset({"test", "probe"})
 
 
 # File and line of call sites.
@@ -177,13 +177,13 @@ def _bytes(call: Call) -> int:
 
 def counts(call: Call) -> bool:
     """Return whether a call is an event: a probe or test without a result belongs to the next event."""
-    return call.kind not in LOOKING or call.value != 0
+    return call.kind not in POLLING or call.value != 0
 
 
 def is_of_all(call: Call, ranks: int | None) -> bool:
     """Return whether all processes of a run take part in a call and leave it together."""
-    whole = call.where is not None and call.where.kind == "comm" and call.where.size == ranks
-    return call.kind == "collective" and whole and not call.failed
+    is_world = call.where is not None and call.where.kind == "comm" and call.where.size == ranks
+    return call.kind == "collective" and is_world and not call.failed
 
 
 def process_events(path: str, places: Places) -> ProcessEvents:
@@ -352,29 +352,29 @@ def _digest(path: str, start_unix_ns: int) -> str | None:
         return None
 
 
-def differences(signed: Program, here: Program) -> Iterator[tuple[str, str]]:
+def differences(signed: Program, current: Program) -> Iterator[tuple[str, str]]:
     """Yield differences of a run from a signature's program: one of DIFFERENCES, and a line about it."""
-    same = len(signed.arguments) == len(here.arguments) and all(
-        one == other or (place in signed.files and signed.files[place] == here.files.get(place))
-        for place, (one, other) in enumerate(zip(signed.arguments, here.arguments, strict=True))
+    same = len(signed.arguments) == len(current.arguments) and all(
+        one == other or (place in signed.files and signed.files[place] == current.files.get(place))
+        for place, (one, other) in enumerate(zip(signed.arguments, current.arguments, strict=True))
     )
     if not same:
-        there = _shown(signed.arguments)
-        yield "arguments", f"the arguments are {_shown(here.arguments)}, those of the signature {there}"
+        signed_arguments = _shown(signed.arguments)
+        yield "arguments", f"the arguments are {_shown(current.arguments)}, those of the signature {signed_arguments}"
     else:
         for place, digest in signed.files.items():
-            if place < len(here.arguments) and here.files.get(place) != digest:
-                yield "input", f"the file {here.arguments[place]} has changed since the signature was made"
+            if place < len(current.arguments) and current.files.get(place) != digest:
+                yield "input", f"the file {current.arguments[place]} has changed since the signature was made"
     for name, build_id in signed.modules.items():
-        other = here.modules.get(name, build_id)
+        other = current.modules.get(name, build_id)
         if other != build_id:
             yield "binary", f"{name} is another build than the signature's ({other[:12]}, not {build_id[:12]})"
 
 
-def other_ranks(ranks: int, here: int | None) -> Iterator[str]:
+def other_ranks(ranks: int, ranks_now: int | None) -> Iterator[str]:
     """Yield a line if the number of ranks of a run is known and differs from the signature's."""
-    if here is not None and here != ranks:
-        yield f"it runs on {here} ranks, the signature is of {ranks}: trace it on as many"
+    if ranks_now is not None and ranks_now != ranks:
+        yield f"it runs on {ranks_now} ranks, the signature is of {ranks}: trace it on as many"
 
 
 def _shown(arguments: tuple[str, ...]) -> str:

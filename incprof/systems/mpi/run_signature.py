@@ -68,9 +68,9 @@ def find_signature(
     places = _places(directory, paths)
     engine = StudyOptions(jobs=jobs, dask=dask)
     if method == "global":
-        whole, unread = _mapped(partial(_read, places=places), paths, engine, listener)
-        _refuse_empty(directory, whole, unread)
-        return global_signature(whole, options), unread
+        processes, unread = _mapped(partial(_read, places=places), paths, engine, listener)
+        _refuse_empty(directory, processes, unread)
+        return global_signature(processes, options), unread
     signed, unread = _mapped(partial(_signed, places=places, method=method, options=options), paths, engine, listener)
     _refuse_empty(directory, signed, unread)
     signature = Signature(method, options, tuple(signed))
@@ -142,10 +142,10 @@ def profile_phases(directory: str, process: ProcessSignature) -> Within | None:
     inside = (middle >= 0) & (place < len(ends))
     phase_of: Within = []
     for phase in process.phases_found.phases:
-        here = labels[place[inside & (process.parts == phase.id)]]
-        values, counts = np.unique(here[here >= 0], return_counts=True)
+        labels_here = labels[place[inside & (process.parts == phase.id)]]
+        values, counts = np.unique(labels_here[labels_here >= 0], return_counts=True)
         most = int(counts.argmax()) if len(counts) else -1
-        phase_of.append((int(values[most]), float(counts[most] / len(here))) if most >= 0 else None)
+        phase_of.append((int(values[most]), float(counts[most] / len(labels_here))) if most >= 0 else None)
     return phase_of
 
 

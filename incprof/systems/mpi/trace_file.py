@@ -269,8 +269,8 @@ class CountRows:
     def take(self, lane: int, payload: bytes) -> None:
         """Add the rows of a block; an incomplete row is ignored."""
         if self._counters and len(payload) >= 8:
-            whole = (len(payload) - 8) // (2 * self._counters)
-            codes = np.frombuffer(payload, "<u2", whole * self._counters, 8).reshape(whole, self._counters)
+            rows = (len(payload) - 8) // (2 * self._counters)
+            codes = np.frombuffer(payload, "<u2", rows * self._counters, 8).reshape(rows, self._counters)
             self.total += np.nansum(counts_of(codes), axis=0)
             if self._kept:
                 self._lanes[lane].append((int.from_bytes(payload[:8], "little"), codes))

@@ -303,8 +303,8 @@ def energy_json(estimate: Estimate) -> Json:
 
 def write_energy(estimate: Estimate, out: TextIO) -> None:
     """Write an estimate."""
-    whole, low, high = (joules(value, 4) for value in (estimate.energy_j, estimate.low_j, estimate.high_j))
-    out.write(f"{estimate.application}: {whole} in all, {low} to {high}")
+    total, low, high = (joules(value, 4) for value in (estimate.energy_j, estimate.low_j, estimate.high_j))
+    out.write(f"{estimate.application}: {total} in all, {low} to {high}")
     out.write(f" (90 %); {duration(estimate.seconds)}\n")
     out.write(f"so far {joules(estimate.so_far_j, 4)}, {100 * estimate.done:.0f} % of the time; ")
     out.write(f"by the paper's ratio {joules(estimate.paper_j, 4)}; similarity {estimate.similarity:.2f}\n")

@@ -209,7 +209,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "graph": graph,
 }  # fmt: skip
 # Options that only some actions accept.
-TAKEN = {
+ACTION_OPTIONS = {
     "output": ("learn", "graph"), "plot": ("states", "letters", "graph"), "method": ("states",),
     "ranked": ("states", "letters"), "regression": ("states", "letters"), "idle_run": ("states", "letters"),
     "length": ("letters",), "test": ("letters",), "dot": ("graph",), "idle": ("follow",),
@@ -284,7 +284,7 @@ def _check(args: argparse.Namespace) -> None:
 
     Raises: UsageError.
     """
-    for option, actions in TAKEN.items():
+    for option, actions in ACTION_OPTIONS.items():
         if getattr(args, option) is not None and args.action not in actions:
             raise UsageError(f"--{option.replace('_', '-')} is for {' and '.join(actions)}, not for {args.action}")
     if args.action in NEED_ALPHABET and args.alphabet is None:

@@ -132,8 +132,8 @@ class Dpd:
         while done < n:
             room = np.zeros(ROOM, dtype=LOOPS)
             trace = self._trace(period[done:], start[done:], distances, predicted[done:], backing[done:], room)
-            left = values[done:]
-            done += int(self._native.dpd_events(self._dpd, _at("int64_t *", left), len(left), trace))
+            remaining = values[done:]
+            done += int(self._native.dpd_events(self._dpd, _at("int64_t *", remaining), len(remaining), trace))
             ended.append(room[: trace.ended])
         loops = np.concatenate(ended) if ended else np.zeros(0, dtype=LOOPS)
         return EventTrace(values, period, start, tuple(ahead), predicted.T, backing.T, loops)

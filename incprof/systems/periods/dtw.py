@@ -15,7 +15,7 @@ from incprof.model import FloatArray, IntArray
 from incprof.systems.periods.pattern_result import PatternOptions
 
 # Kernels compute with finite numbers only: a distance from here on exceeds the limit.
-FAR = 1e299
+INFINITE = 1e299
 # Pairs per call: enough to keep a thread busy, few enough that threads end at about the same time.
 PAIRS_AT_ONCE = 256
 
@@ -70,7 +70,7 @@ def distances(
 
     left, right: (p,) indices. Some distances above the limit may be returned exactly.
     """
-    if limit < FAR and len(left):
+    if limit < INFINITE and len(left):
         candidates = np.flatnonzero(bounds(packed, left, right, squared=squared) <= limit)
         values = np.full(len(left), np.inf)
         values[candidates] = measured(packed, left[candidates], right[candidates], squared, limit, threads)
@@ -89,13 +89,13 @@ def measured(
         part = slice(first, first + PAIRS_AT_ONCE)
         status = native().incprof_dtw_pairs(
             *pointers(packed), len(packed), _ints(left[part]), _ints(right[part]), len(out[part]),
-            min(limit, FAR), int(squared), doubles(out[part]),
+            min(limit, INFINITE), int(squared), doubles(out[part]),
         )  # fmt: skip
         if status:
             raise MemoryError("no memory for time warping")
 
     spread(work, range(0, len(out), PAIRS_AT_ONCE), threads)
-    out[out >= FAR] = np.inf
+    out[out >= INFINITE] = np.inf
     return out
 
 
@@ -339,11 +339,11 @@ def heights_of(packed: Pack, consecutive: FloatArray, options: PatternOptions) -
     low, high = np.quantile(inside, [0.01, 0.99])
     if not high > low:
         low, high = inside.min(), inside.max()
-    whole = float(high - low) * float(np.median(packed.length)) if len(packed) else 0.0
+    scale = float(high - low) * float(np.median(packed.length)) if len(packed) else 0.0
     usual = float(np.median(consecutive)) if len(consecutive) else 0.0
     scatter = 1.4826 * float(np.median(np.abs(consecutive - usual))) if len(consecutive) else 0.0
-    floor = max(usual + 3 * scatter, MORE * usual, SAME * whole)
-    return Heights(floor, max(options.ceiling * whole, floor))
+    floor = max(usual + 3 * scatter, MORE * usual, SAME * scale)
+    return Heights(floor, max(options.ceiling * scale, floor))
 
 
 def cut_of(merges: FloatArray, heights: Heights, gap: float) -> float:

@@ -118,7 +118,7 @@ def _follow(
 
 
 # Regions are of one kind if their aligned shapes differ by less than this share of the difference of unlike shapes.
-ALIKE = 0.5
+SAME_KIND = 0.5
 # Only that many largest regions are aligned: the search for similar places finds the others. A group of lengths with
 # more kinds has no meaningful shape.
 MOST_RUNS, MOST_KINDS = 1000, 64
@@ -157,7 +157,7 @@ def kinds_of(x: FloatArray, runs: list[Run], options: PatternOptions) -> list[Ki
         shape, spread = shape_of(x, run)
         fits = [align_rotated(kind.shape, shape) for kind in kinds]
         best = min(range(len(fits)), key=lambda index: fits[index][0], default=-1)
-        if best < 0 or fits[best][0] > ALIKE:
+        if best < 0 or fits[best][0] > SAME_KIND:
             if len(kinds) < MOST_KINDS:
                 kinds.append(Kind(shape, [run], [0], [spread]))
             continue
@@ -220,8 +220,8 @@ def _extent(x: FloatArray, run: Run, limit: float) -> tuple[int, int]:
     """
     period, (first, last) = run.period, (int(run.boundaries[0]), int(run.boundaries[-1]))
     start, end = max(first - 3 * period, 0), min(last + 3 * period, len(x))
-    left = limit - (x[start:first] - x[start + period : first + period]) ** 2
-    gain = np.cumsum(left[::-1])
+    margin = limit - (x[start:first] - x[start + period : first + period]) ** 2
+    gain = np.cumsum(margin[::-1])
     back = int(gain.argmax()) + 1 if len(gain) and gain.max() > 0 else 0
     right = limit - (x[last:end] - x[last - period : end - period]) ** 2
     gain = np.cumsum(right)

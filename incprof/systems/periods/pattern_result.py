@@ -191,7 +191,7 @@ class Patterns:
 
 Level = Literal["low", "middle", "high"]
 # A segment is low or high if its mean differs from the pattern's by this number of the pattern's standard deviations.
-APART = 0.5
+LEVEL_DEVIATIONS = 0.5
 # Least share of the pattern's variance that a change of level removes, and the least number of points in a segment.
 LEAST_GAIN, SHORTEST_SEGMENT = 0.01, 2
 
@@ -233,7 +233,7 @@ def segments_of(pattern: Pattern) -> tuple[Segment, ...]:
 
 def _level(value: float, mean: float, spread: float) -> Level:
     """Return the level of a segment from its mean, and the mean and deviation of the pattern."""
-    if abs(value - mean) < APART * spread:
+    if abs(value - mean) < LEVEL_DEVIATIONS * spread:
         return "middle"
     return "low" if value < mean else "high"
 

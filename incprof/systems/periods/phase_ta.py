@@ -195,7 +195,7 @@ NEARLY = 0.9
 # Greatest number of values, of a long series, that are shuffled to estimate chance.
 SHUFFLED = 65_536
 # Every other random order moves values only within this number of windows.
-NEAR = 16
+SHUFFLE_WINDOWS = 16
 # From this length on a series is long: windows are compared on an eighth of it, or on LEAST_PARTS samples at least, in
 # parts of at least 16 windows. The whole series is used if no window covers ENOUGH of the parts: a short periodic
 # segment may lie in none of them.
@@ -304,7 +304,7 @@ def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> tu
     """
     draw = np.random.default_rng(options.seed)
     size = max(min(len(x), SHUFFLED), 20 * window)
-    blocks = (len(x), NEAR * window)
+    blocks = (len(x), SHUFFLE_WINDOWS * window)
     orders = [_in_random_order(x, blocks[number % 2], size, draw) for number in range(options.shuffles)]
     covered = np.zeros(len(orders))
 

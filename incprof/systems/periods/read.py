@@ -228,9 +228,9 @@ def _numbers(rows: Iterator[str], form: Form, use: list[int], request: SeriesReq
     Raises: ValueError, IndexError if a row is malformed.
     """
     parts: list[FloatArray] = []
-    skip, left = request.first, max(request.rows - request.first, 0)
+    skip, remaining = request.first, max(request.rows - request.first, 0)
     while True:
-        most = min(PIECE, left)
+        most = min(PIECE, remaining)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*input contained no data")  # series_from reports an empty table
             part = np.loadtxt(
@@ -239,8 +239,8 @@ def _numbers(rows: Iterator[str], form: Form, use: list[int], request: SeriesReq
             )  # fmt: skip
         if len(part) or not parts:
             parts.append(part)
-        skip, left = 0, left - len(part)
-        if len(part) < most or not left:
+        skip, remaining = 0, remaining - len(part)
+        if len(part) < most or not remaining:
             return np.concatenate(parts)
 
 

@@ -44,7 +44,7 @@ class LoopStream:
         self.events = self._number_met = self._forgotten = 0
         self._dpd = Dpd(window, tolerance=tolerance, memory=MEMORY)
         self._loops: dict[Key, EventLoop] = {}
-        self._left: dict[Key, EventLoop] = {}  # those with a complete episode, in the order of the latest end
+        self._completed: dict[Key, EventLoop] = {}  # those with a complete episode, in the order of the latest end
         self._codes: dict[str, int] = {}
         self._kinds: set[int] = set()
         self._names: list[str] = []  # as far back as a newly detected loop can reach
@@ -170,14 +170,14 @@ class LoopStream:
         loop.whole += int(record["whole"])
         loop.odd += int(record["odd"])
         # The latest episode of a loop lies in this one, or no complete one does.
-        for other in reversed(self._left.values()):
+        for other in reversed(self._completed.values()):
             if other.last < first:
                 break
             nearer = other.around is None or other.around.period > loop.period
             if other.latest >= first and other.period < loop.period and nearer:
                 other.around = loop
-        self._left.pop(key, None)
-        self._left[key] = loop
+        self._completed.pop(key, None)
+        self._completed[key] = loop
 
     def _changes(self, trace: EventTrace, start: int, records: list[Any]) -> list[LoopChange]:
         """Return the changes in a batch. records: all episodes in it; those of equal period are in order of time."""
@@ -206,7 +206,7 @@ class LoopStream:
         for key in dropped:
             if key not in kept:
                 self._forgotten += self._loops.pop(key).visits > 0
-                self._left.pop(key, None)
+                self._completed.pop(key, None)
         ids = {loop.id for loop in self._loops.values()}
         for loop in self._loops.values():
             if loop.around is not None and loop.around.id not in ids:

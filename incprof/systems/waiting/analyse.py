@@ -228,9 +228,9 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
     seconds, measured = np.zeros(shape), np.zeros(shape)
     share = np.where(last < 0, 1.0, np.where(first < 0, 0.0, 0.5))
     for what, weight in ((first, share), (last, 1.0 - share)):
-        there = what >= 0
-        np.add.at(seconds, (row[there], what[there]), (waited * weight)[there])
-        one_end = there & ((first < 0) != (last < 0))
+        has_cause = what >= 0
+        np.add.at(seconds, (row[has_cause], what[has_cause]), (waited * weight)[has_cause])
+        one_end = has_cause & ((first < 0) != (last < 0))
         np.add.at(measured, (row[one_end], what[one_end]), inside[use][one_end])
     between = (first < 0) & (last < 0)
     between_s = np.bincount(row[between], weights=waited[between], minlength=len(threads))
@@ -249,7 +249,7 @@ def _of_phase(
     """Return the waiting of a phase; inside: (m,) seconds of the spans in it."""
     table = waits_by_thread(waits, kinds, inside)
     busy = table.busy
-    whole = max(float(table.wall[busy].sum()), 1e-9)
+    wall_s = max(float(table.wall[busy].sum()), 1e-9)
     causes = []
     for cause in CAUSES:
         of_cause = np.array([reason.cause == cause for reason in kinds.reason] + [cause == "unknown"], dtype=np.bool_)
@@ -261,10 +261,10 @@ def _of_phase(
         order = np.argsort(-by_thread, kind="stable")
         longest = table.threads[order[by_thread[order] > 0]]
         paths = _paths(waits, kinds, table, np.flatnonzero(of_cause[:-1]), inside, profile)
-        share = float(by_thread[busy].sum()) / whole
+        share = float(by_thread[busy].sum()) / wall_s
         causes.append(CauseWaits(cause, total, share, spun, tuple(longest.tolist()), paths))
     causes.sort(key=lambda each: (-each.share, -each.seconds))
-    share = float((table.waited + table.delayed)[busy].sum()) / whole
+    share = float((table.waited + table.delayed)[busy].sum()) / wall_s
     return PhaseWaits(
         number, length_s, tuple(table.threads[busy].tolist()), len(table.threads), min(share, 1.0), tuple(causes)
     )
@@ -312,15 +312,15 @@ def _holder(
     waits: Waits, kinds: Kinds, same: Sequence[int], inside: FloatArray, profile: IntervalProfile
 ) -> Holder | None:
     """Return the holder of the lock that some waits of a phase are for; None if no memory showed it."""
-    here = np.flatnonzero(np.isin(kinds.of_span, same) & (inside > 0))
-    with_holder = here[waits.holder[here] >= 0]
+    spans = np.flatnonzero(np.isin(kinds.of_span, same) & (inside > 0))
+    with_holder = spans[waits.holder[spans] >= 0]
     if not len(with_holder):
         return None
     holders, row = np.unique(waits.holder[with_holder], return_inverse=True)
     seconds = np.bincount(row, weights=inside[with_holder])
     thread = int(holders[seconds.argmax()])
     held_by_it = with_holder[waits.holder[with_holder] == thread]
-    share = float(inside[held_by_it].sum() / inside[here].sum())
+    share = float(inside[held_by_it].sum() / inside[spans].sum())
     low, high = _union(waits.begin_s[held_by_it], waits.end_s[held_by_it])
     own = np.flatnonzero((waits.thread == thread) & (kinds.of_span >= 0))
     together = _covered(low, high, waits.end_s[own]) - _covered(low, high, waits.begin_s[own])

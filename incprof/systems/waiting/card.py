@@ -263,8 +263,8 @@ def _notes(waits: Waits) -> list[str]:
 
 def _amounts(phases: list[PhaseWaits]) -> tuple[Amount, ...]:
     """Return the seconds that each phase's busy threads wait, on average, in all and by cause."""
-    whole = {each.id: each.share * each.seconds for each in phases}
-    out = [Amount("wait", "waiting", "s", whole)]
+    waited_s = {each.id: each.share * each.seconds for each in phases}
+    out = [Amount("wait", "waiting", "s", waited_s)]
     for cause in CAUSES:
         values = {each.id: sum(c.share for c in each.causes if c.cause == cause) * each.seconds for each in phases}
         if any(values.values()):

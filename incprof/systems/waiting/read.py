@@ -175,8 +175,10 @@ def decode(images: Sequence[IntervalImage]) -> Decoded:
     values, lengths, good = decode_rows(payloads)
     ends = np.cumsum(lengths)
     sites, heads, tables = _Sites({}), list[tuple[int, ...]](), [np.zeros((0, COLUMNS), dtype=np.int64)]
-    for image, low, high, whole in zip(images, (ends - lengths).tolist(), ends.tolist(), good.tolist(), strict=True):
-        decoded_image = _image(values[low:high], image.start_ns // 1000, sites) if whole else None
+    for image, low, high, is_complete in zip(
+        images, (ends - lengths).tolist(), ends.tolist(), good.tolist(), strict=True
+    ):
+        decoded_image = _image(values[low:high], image.start_ns // 1000, sites) if is_complete else None
         if decoded_image is not None:
             heads.append(tuple(decoded_image[0]))
             tables.append(decoded_image[1])
@@ -193,17 +195,17 @@ def _image(
     sites_read = _sites(values, head[-1])
     if sites_read is None:
         return None
-    here, at = sites_read
+    sites_of_image, at = sites_read
     remaining = values[at:]
     if len(remaining) % COLUMNS:
         return None
     table = remaining.reshape(-1, COLUMNS)
     begin = unzigzag(table[:, 0])
-    if _is_wrong(table, begin, len(here)).any():
+    if _is_wrong(table, begin, len(sites_of_image)).any():
         return None
     spans = table.astype(np.int64)
     spans[:, 0] = start_us + np.cumsum(begin)
-    numbers = np.array([0, *(sites.number(*site) + 1 for site in here)], dtype=np.int64)
+    numbers = np.array([0, *(sites.number(*site) + 1 for site in sites_of_image)], dtype=np.int64)
     spans[:, 6] = numbers[spans[:, 6]]
     return head, spans
 

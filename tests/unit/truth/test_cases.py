@@ -8,7 +8,7 @@ from truth.families import FAMILIES, NUMBERS
 from truth.families_overlap import OVERLAP
 from truth.play import play
 from truth.split import HELD, TUNE, half_of, half_of_family
-from truth.story import Episode, Story, edges_of, interval_phases, true_labels
+from truth.story import Episode, Scenario, edges_of, interval_phases, true_labels
 from truth.truths import LOOP
 from truth.work import Leaf, Piece, TruePhase, TrueSite, Work
 
@@ -111,7 +111,7 @@ def two_phases(fade_s=0.0):
         truth = TruePhase(f"p{i}", (TrueSite(f"f{i}", "body"),))
         return Work(truth, stack, (Piece(f"f{i}", 0.125, (Leaf((), 1.0),)),), jitter=0.0)
 
-    return Story((work(0, ("main",)), work(1, ("main", "drive"))), (Episode(0, 3.5, fade_s), Episode(1, 4.5)))
+    return Scenario((work(0, ("main",)), work(1, ("main", "drive"))), (Episode(0, 3.5, fade_s), Episode(1, 4.5)))
 
 
 def test_a_border_inside_an_interval_makes_it_a_transition():

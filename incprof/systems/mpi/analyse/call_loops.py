@@ -65,12 +65,12 @@ class Loops:
 
     def all_inside(self, loop: Loop) -> list[Loop]:
         """Return the loops inside a loop, at all levels."""
-        numbers, left = set[int](), [*self.inside(loop)]
-        while left:
-            number = left.pop()
+        numbers, pending = set[int](), [*self.inside(loop)]
+        while pending:
+            number = pending.pop()
             if number not in numbers:
                 numbers.add(number)
-                left += self.inside(self.loops[number])
+                pending += self.inside(self.loops[number])
         return [self.loops[number] for number in sorted(numbers)]
 
 

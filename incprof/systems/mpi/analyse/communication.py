@@ -118,9 +118,9 @@ def _matrix(summaries: Sequence[TraceSummary]) -> tuple[IntArray, FloatArray]:
         own = _cell(cells, each.metadata.rank)
         for call in each.calls:
             for rank, amount in call.peers.items():
-                there, left = _cell(cells, rank), call.sent.get(rank, 0)
-                sent[own, there] += left
-                received[there, own] += amount - left
+                partner, bytes_sent = _cell(cells, rank), call.sent.get(rank, 0)
+                sent[own, partner] += bytes_sent
+                received[partner, own] += amount - bytes_sent
     moved: FloatArray = np.maximum(sent, received)
     return cells, moved
 
@@ -243,13 +243,13 @@ def _needs(processes: Sequence[ProcessMessages], *, no_pending: bool) -> list[tu
     """Return the needs of each process's events: the event, another process, and the number of events needed there."""
     needs_of: list[list[tuple[int, int, int]]] = [[] for _ in processes]
     place_of: dict[object, int] = {process.rank: place for place, process in enumerate(processes)}
-    nothing = Endpoint()
+    no_endpoint = Endpoint()
     for channel in dict.fromkeys(channel for one in processes for channel in (*one.sends, *one.receives)):
         sender, receiver = place_of.get(channel[1]), place_of.get(channel[2])
         if sender is None or receiver is None:
             continue
-        sends = processes[sender].sends.get(channel, nothing)
-        receives = processes[receiver].receives.get(channel, nothing)
+        sends = processes[sender].sends.get(channel, no_endpoint)
+        receives = processes[receiver].receives.get(channel, no_endpoint)
         _add_needs(needs_of[receiver], receives.completes, sender, sends.begins, processes[sender])
         _add_needs(needs_of[sender], sends.completes, receiver, receives.begins, processes[receiver])
         if no_pending:

@@ -288,28 +288,28 @@ def same_phase(
     """
     first, length = boundaries[:-1], np.diff(boundaries)
     phase = np.full(len(first), -1, dtype=np.int64)
-    alike: dict[int, IntArray] = {}
+    same_kinds: dict[int, IntArray] = {}
     for size in np.unique(length).tolist():
         of_size = np.flatnonzero(length == size)
         rows = kinds[first[of_size][:, None] + np.arange(size)]
         _, which = np.unique(rows, axis=0, return_inverse=True)
         for group in range(int(which.max()) + 1):
             members = of_size[which.ravel() == group]
-            alike[int(members[0])] = members
+            same_kinds[int(members[0])] = members
     # A segment belongs to the first phase to which it is similar, or starts a new one.
-    for members in alike.values():
-        left = members
+    for members in same_kinds.values():
+        remaining = members
         if noisy:
             place = first[members][:, None] + np.arange(int(length[members[0]]))
             which = modes(work[place].sum(axis=2), similar)
             _, opens = np.unique(which, return_index=True)
             phase[members] = members[opens][which]
             continue
-        while len(left):
-            place = first[left][:, None] + np.arange(int(length[left[0]]))
+        while len(remaining):
+            place = first[remaining][:, None] + np.arange(int(length[remaining[0]]))
             is_similar = _similar(work[place], work[place[0]], similar)
-            phase[left[is_similar]] = left[0]
-            left = left[~is_similar]
+            phase[remaining[is_similar]] = remaining[0]
+            remaining = remaining[~is_similar]
     _, numbered = np.unique(phase, return_inverse=True)
     return numbered.ravel().astype(np.int64)
 
@@ -350,14 +350,14 @@ def modes(work: FloatArray, similar: float) -> IntArray:
         similar: Least ratio of two amounts that count as equal.
     """
     group = np.zeros(len(work), dtype=np.int64)
-    left, count = [np.arange(len(work))], 1
-    while left:
-        members = left.pop()
+    pending, count = [np.arange(len(work))], 1
+    while pending:
+        members = pending.pop()
         parted = _split_at_valley(work[members], similar)
         if parted is not None:
             group[members[parted]] = count
             count += 1
-            left += [members[~parted], members[parted]]
+            pending += [members[~parted], members[parted]]
     _, first, which = np.unique(group, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first)] = np.arange(len(first))
@@ -366,9 +366,9 @@ def modes(work: FloatArray, similar: float) -> IntArray:
 
 def _split_at_valley(work: FloatArray, similar: float) -> np.ndarray | None:
     """Return which occurrences, (m,), are above the deepest valley of any tick or of the sum; None without a valley."""
-    whole = work.sum(axis=1)
+    total = work.sum(axis=1)
     best, upper = 0.0, None
-    for amount in (whole, *work.T):
+    for amount in (total, *work.T):
         for smoothed, width in ((amount, 1), (_running_median(amount), AROUND)):
             valley, depth = _valley(smoothed, similar)
             # Overlapping medians are not independent.
@@ -379,7 +379,7 @@ def _split_at_valley(work: FloatArray, similar: float) -> np.ndarray | None:
                 continue
             low, high = float(np.median(amount[~above])), float(np.median(amount[above]))
             # Amounts whose sums are similar, by the paper's ratio, are the same phase.
-            if high - low > (1.0 - similar) * float(np.median(whole[above])):
+            if high - low > (1.0 - similar) * float(np.median(total[above])):
                 best, upper = depth, above
     return upper
 

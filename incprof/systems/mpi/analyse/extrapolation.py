@@ -48,12 +48,12 @@ def measure_known_phases(
         grammar: Grammar of the loops of the known run.
         known_phases: The phases.
     """
-    whole = {phase.loop: phase.whole for phase in known_phases}
+    whole_loop = {phase.loop: phase.whole for phase in known_phases}
     choice = Choice(LoopFinder(kinds).follow(grammar), tick_s)
     for number, loop in reversed(list(enumerate(choice.loops.loops))):
         iterations = choice.open_iterations(loop)
-        if number in whole and iterations.any():
-            choice.take(number, iterations, whole=whole[number])
+        if number in whole_loop and iterations.any():
+            choice.take(number, iterations, whole=whole_loop[number])
     times_of = {phase.loop: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
     return [times_of.get(phase.loop, np.zeros(0)) for phase in known_phases]
 
@@ -186,14 +186,14 @@ class Prediction:
 
     Attributes:
         signature: Signature of the known run.
-        guess: The time, and that of one occurrence of each phase.
+        forecast: The time, and that of one occurrence of each phase.
         measured: Number of measured occurrences of each phase.
         differences: Reasons why the program may differ from the signature's, a line each; empty if it follows it.
         aet_s: Measured time of the run, if it was run to its end.
     """
 
     signature: SignatureFile
-    guess: Predicted
+    forecast: Predicted
     measured: tuple[int, ...]
     differences: tuple[str, ...]
     aet_s: float | None

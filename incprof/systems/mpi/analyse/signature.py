@@ -187,9 +187,9 @@ def _signed(
     if method != "robust":
         events = by_function(events)
     until = np.cumsum(events.tick_s)
-    guess = predicted(process_phases, events.tick_s, options, whole=method == "robust")
+    forecast = predicted(process_phases, events.tick_s, options, whole=method == "robust")
     # The paper's phases are identified by their places, loops by their content.
-    placed = 0 if method == "robust" else guess.events
+    placed = 0 if method == "robust" else forecast.events
     shown_phases = tuple(_first(phase, placed) for phase in process_phases.phases)
     shown = _parts(process_phases.label, until, events.aet_s)
     return ProcessSignature(
@@ -197,11 +197,11 @@ def _signed(
         app=events.app,
         phases_found=replace(process_phases, label=np.zeros(0, dtype=np.int64), phases=shown_phases),
         kinds=events.kinds,
-        kind_bytes=tuple(kind_bytes(events, guess.events)),
+        kind_bytes=tuple(kind_bytes(events, forecast.events)),
         program=events.program,
-        predicted=guess,
+        predicted=forecast,
         events=len(until),
-        ending=_ending(events, until, guess),
+        ending=_ending(events, until, forecast),
         parts=shown[0],
         outside_s=shown[1],
         sends=_sends(events, process_phases.phases),
@@ -213,10 +213,10 @@ def _signed(
     )
 
 
-def _ending(events: ProcessEvents, until: FloatArray, guess: Predicted) -> Ending:
+def _ending(events: ProcessEvents, until: FloatArray, forecast: Predicted) -> Ending:
     """Return where a signature run ends at a call of all processes, if possible. until: (n,) ends of events, s."""
     together = np.flatnonzero(events.together)
-    place = int(np.searchsorted(together, guess.events - 1))
+    place = int(np.searchsorted(together, forecast.events - 1))
     if place == len(together):
         return Ending(len(until), float(until[-1]), events.aet_s)
     end = int(together[place]) + 1
@@ -235,9 +235,9 @@ def outside_after(process: ProcessSignature, seconds: float) -> float:
     """Return the time of a process in no phase after `seconds`, to the resolution of PARTS."""
     part_s = process.phases_found.aet_s / PARTS
     at = min(seconds / part_s, PARTS) if part_s > 0 else PARTS
-    whole = int(np.ceil(at))
-    broken = float(process.outside_s[whole - 1]) * (whole - at) if whole > at else 0.0
-    return float(process.outside_s[whole:].sum()) + broken
+    next_part = int(np.ceil(at))
+    broken = float(process.outside_s[next_part - 1]) * (next_part - at) if next_part > at else 0.0
+    return float(process.outside_s[next_part:].sum()) + broken
 
 
 def _first(phase: EventPhase, events: int) -> EventPhase:
@@ -335,10 +335,10 @@ def predicted(
     until, most = np.cumsum(tick_s), options.most_of(process.aet_s)
     part = min(options.least, most)
     while True:
-        guess = _from_beginning(process, until, _needed(process, until, part, options), options, whole=whole)
-        reach = max(guess.high_s - guess.pet_s, guess.pet_s - guess.low_s)
-        if part >= most or reach <= options.precise * guess.pet_s:
-            return guess
+        forecast = _from_beginning(process, until, _needed(process, until, part, options), options, whole=whole)
+        reach = max(forecast.high_s - forecast.pet_s, forecast.pet_s - forecast.low_s)
+        if part >= most or reach <= options.precise * forecast.pet_s:
+            return forecast
         part = min(2 * part, most) if part > 0 else most
 
 
@@ -387,8 +387,8 @@ def _needed(process: ProcessPhases, until: FloatArray, part: float, options: Sig
     late = [phase for phase in process.phases if _enough(phase, options) > longest]
     if options.most is None:
         late = _small(late, SMALL * process.aet_s)
-    left = {phase.id for phase in late}
-    last = max([last, *(_enough(phase, options) for phase in process.phases if phase.id not in left)])
+    late_ids = {phase.id for phase in late}
+    last = max([last, *(_enough(phase, options) for phase in process.phases if phase.id not in late_ids)])
     if options.most is not None:
         last = min(last, longest)
     return min(last, len(until))

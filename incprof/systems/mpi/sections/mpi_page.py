@@ -74,7 +74,7 @@ def drawn(directory: str, signature: Signature) -> Communication:
 def _words(communication: Communication, inside: Within | None) -> dict[str, Any]:
     """Return the sentences, tables and drawings about MPI."""
     process = communication.signature.process
-    guess, aet_s = process.predicted, process.phases_found.aet_s
+    forecast, aet_s = process.predicted, process.phases_found.aet_s
     shown = np.unique(
         np.linspace(0, len(communication.ranks) - 1, min(len(communication.ranks), MOST_RANKS)).astype(int)
     ).tolist()
@@ -84,7 +84,7 @@ def _words(communication: Communication, inside: Within | None) -> dict[str, Any
         "lead": f"{pct(communication.mpi_s / max(communication.seconds, 1e-12))} % of the processes' time is in MPI. "
         f"Phases of the communication are {pct(process.phases_found.coverage)} % of rank {process.rank}, "
         "the representative one; "
-        f"its first {seconds(guess.set_s)} predict {seconds(guess.pet_s)}, and it took {seconds(aet_s)}.",
+        f"its first {seconds(forecast.set_s)} predict {seconds(forecast.pet_s)}, and it took {seconds(aet_s)}.",
         "phases": [_phase(process, number, inside) for number in range(len(process.phases_found.phases))],
         "within": inside is not None,
         "rows": [{"rank": communication.ranks[row], "stretches": _segments(communication, row)} for row in shown],
@@ -117,14 +117,14 @@ def _segments(communication: Communication, row: int) -> list[dict[str, Any]]:
     """Return the segments of one rank, with their places in percent of the longest run."""
     parts = communication.parts[row]
     begins = np.flatnonzero(np.diff(parts, prepend=-2))
-    whole = float(communication.ends_s[row]) / max(float(communication.ends_s.max()), 1e-12) * 100 / PARTS
+    scale = float(communication.ends_s[row]) / max(float(communication.ends_s.max()), 1e-12) * 100 / PARTS
     out = []
     for first, end in zip(begins.tolist(), [*begins[1:].tolist(), PARTS], strict=True):
         phase = int(parts[first])
         out.append(
             {
-                "x": round(first * whole, 2),
-                "width": round((end - first) * whole, 2),
+                "x": round(first * scale, 2),
+                "width": round((end - first) * scale, 2),
                 "colour": phase_colour(phase) or NO_PHASE["light"],
                 "marked": marked(phase),
                 "said": f"phase {phase}" if phase >= 0 else "no phase",

@@ -24,15 +24,15 @@ SCHEMA = "incprof.predict/1"
 
 def write_json(prediction: Prediction, out: TextIO) -> None:
     """Write one JSON object and a newline."""
-    signature, guess = prediction.signature, prediction.guess
+    signature, forecast = prediction.signature, prediction.forecast
     answer = {
         "schema": SCHEMA,
         "app": signature.app,
         "rank": signature.rank,
-        "pet_s": significant(guess.pet_s),
-        "pet_low_s": significant(guess.low_s),
-        "pet_high_s": significant(guess.high_s),
-        "set_s": significant(guess.set_s),
+        "pet_s": significant(forecast.pet_s),
+        "pet_low_s": significant(forecast.low_s),
+        "pet_high_s": significant(forecast.high_s),
+        "set_s": significant(forecast.set_s),
         "base_aet_s": significant(signature.aet_s),
         "aet_s": significant(prediction.aet_s),
         "coverage": significant(signature.coverage),
@@ -45,18 +45,18 @@ def write_json(prediction: Prediction, out: TextIO) -> None:
 
 def write_text(prediction: Prediction, out: TextIO) -> None:
     """Write the time of the whole run, and the measured time of every phase."""
-    signature, guess = prediction.signature, prediction.guess
-    part = guess.set_s / guess.pet_s if guess.pet_s > 0 else 0.0
+    signature, forecast = prediction.signature, prediction.forecast
+    part = forecast.set_s / forecast.pet_s if forecast.pet_s > 0 else 0.0
     out.write(
-        f"{printable(signature.app)}: {seconds(guess.pet_s)} for the whole run, {seconds(guess.low_s)} to "
-        f"{seconds(guess.high_s)}; {seconds(signature.aet_s)} where the signature is from\n"
+        f"{printable(signature.app)}: {seconds(forecast.pet_s)} for the whole run, {seconds(forecast.low_s)} to "
+        f"{seconds(forecast.high_s)}; {seconds(signature.aet_s)} where the signature is from\n"
     )
     out.write(
-        f"from the first {seconds(guess.set_s)} ({pct(part)} %) of rank {signature.rank}; phases have "
+        f"from the first {seconds(forecast.set_s)} ({pct(part)} %) of rank {signature.rank}; phases have "
         f"{pct(signature.coverage)} % of the run\n"
     )
     if prediction.aet_s is not None:
-        off = abs(guess.pet_s - prediction.aet_s) / prediction.aet_s if prediction.aet_s > 0 else 0.0
+        off = abs(forecast.pet_s - prediction.aet_s) / prediction.aet_s if prediction.aet_s > 0 else 0.0
         out.write(f"it took {seconds(prediction.aet_s)}: off by {pct(off)} %\n")
     out.write("\n")
     write_plain(_phases(prediction), out)
@@ -89,7 +89,7 @@ def _phases(prediction: Prediction) -> Table:
     )
     phases = prediction.signature.phases
     base_s = [phase.seconds / phase.weight for phase in phases]
-    return Table(columns, list(zip(phases, prediction.guess.phases, prediction.measured, base_s, strict=True)))
+    return Table(columns, list(zip(phases, prediction.forecast.phases, prediction.measured, base_s, strict=True)))
 
 
 # Runs of a program at several scales: the paper's Tables 3 to 6, and JSON of schema incprof.scales/1.

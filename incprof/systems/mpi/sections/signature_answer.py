@@ -48,21 +48,21 @@ def write_text(
     """
     process = signature.process
     ranks = len(signature.processes)
-    process_phases, guess = process.phases_found, process.predicted
+    process_phases, forecast = process.phases_found, process.predicted
     calls = f"{process.events} MPI calls of rank {process.rank}"
     what = f"method {signature.method} ({METHODS[signature.method]})"
     out.write(f"{printable(process.app)}, {count(ranks, 'rank')}, {calls}, {what}\n")
     if signature.method != "robust":
         out.write(f"{work_line(signature)}\n")
-    part = guess.set_s / process_phases.aet_s if process_phases.aet_s else 0.0
+    part = forecast.set_s / process_phases.aet_s if process_phases.aet_s else 0.0
     once = signature.set_s / process_phases.aet_s if process_phases.aet_s else 0.0
     out.write(
         f"{count(len(process_phases.phases), 'phase')} in {pct(process_phases.coverage)} % "
         f"of {seconds(process_phases.aet_s)}\n"
     )
     out.write(
-        f"predicted from the first {seconds(guess.set_s)} ({pct(part)} % of the run): {seconds(guess.pet_s)}, "
-        f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {pct(process.error)} %\n"
+        f"predicted from the first {seconds(forecast.set_s)} ({pct(part)} % of the run): {seconds(forecast.pet_s)}, "
+        f"{seconds(forecast.low_s)} to {seconds(forecast.high_s)}; off by {pct(process.error)} %\n"
     )
     out.write(f"{_executed(signature)}; its phases once: {seconds(signature.set_s)} ({pct(once)} %)\n")
     for line in _left_or_awaited(signature):
@@ -219,7 +219,7 @@ def write_json(
         profile_phases: The profile phase in which each phase lies.
     """
     process = signature.process
-    guess, options, ending = process.predicted, signature.options, signature.ending
+    forecast, options, ending = process.predicted, signature.options, signature.ending
     answer: dict[str, object] = {
         "schema": SCHEMA,
         "app": process.app,
@@ -240,15 +240,15 @@ def write_json(
             "by_modes": by_modes(signature),
         },
         "aet_s": significant(process.phases_found.aet_s),
-        "pet_s": significant(guess.pet_s),
-        "pet_low_s": significant(guess.low_s),
-        "pet_high_s": significant(guess.high_s),
-        "set_s": significant(guess.set_s),
+        "pet_s": significant(forecast.pet_s),
+        "pet_low_s": significant(forecast.low_s),
+        "pet_high_s": significant(forecast.high_s),
+        "set_s": significant(forecast.set_s),
         "phases_s": significant(signature.set_s),
         "coverage": significant(process.phases_found.coverage),
         "outside_s": significant(process.phases_found.outside_s),
         "events": process.events,
-        "needed_events": guess.events,
+        "needed_events": forecast.events,
         "until": ending.collective,
         "until_calls": None if ending.calls is None else _in_a_row(ending.calls),
         "until_events": ending.events,

@@ -141,7 +141,7 @@ MOST_ROWS = 3000
 # Rows beyond this distance are not used to estimate scatter.
 FAR = 4.0
 # Mean square, in standard deviations, above which a row belongs to no known state.
-STRANGE = 40.0
+UNKNOWN_FROM = 40.0
 # Additional cost of leaving a state, because neighbouring rows have similar levels.
 CAUTION = 4.0
 
@@ -174,7 +174,7 @@ def emissions_of(levels: Sequence[FloatArray], labels: Sequence[IntArray], least
     scatters = np.maximum(np.sqrt((1 - POOLED) * scatters**2 + POOLED), 0.8)
     change = sum(int(np.count_nonzero(np.diff(each))) for each in labels)
     stay = float(np.log(count.sum() / (change + 1)) + np.log(max(states, 2)) + CAUTION)
-    return Emissions(whitening, means, scatters, stay, STRANGE * counters)
+    return Emissions(whitening, means, scatters, stay, UNKNOWN_FROM * counters)
 
 
 def whitening_of(deviations: FloatArray, least: float) -> FloatArray:
@@ -232,7 +232,7 @@ UNKNOWN = -1
 # Number of rows compared with the states at once: it fits into the caches.
 BATCH = 4096
 # Greatest evidence of one row against a state, as a share of the cost of leaving a state.
-ALONE = 0.9
+ONE_ROW = 0.9
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class Emissions:
             normal = float(np.max(-np.log(self.scatters).sum(axis=1)))
             out[:, -1] = normal - 0.5 * self.strange
         # A single odd row, a mixture of two states or other activity of the system, is not a state.
-        np.maximum(out, out.max(axis=1, keepdims=True) - np.float32(ALONE * self.stay), out=out)
+        np.maximum(out, out.max(axis=1, keepdims=True) - np.float32(ONE_ROW * self.stay), out=out)
         return out
 
 

@@ -100,13 +100,15 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
     if application is None:
         application = max(alignments, key=lambda each: each[1].similarity)[0].application
     own = [each for each in alignments if each[0].application == application]
-    wholes = [_whole(pieces, run, alignment) for run, alignment in own]
-    energies = np.array([whole[0] for whole in wholes])
+    forecasts = [_whole_run(pieces, run, alignment) for run, alignment in own]
+    energies = np.array([forecast_of_run[0] for forecast_of_run in forecasts])
     middle = float(np.median(energies))
-    spread = float(np.sqrt(np.mean([whole[1] ** 2 for whole in wholes]) + energies.var() / len(energies)))
+    spread = float(
+        np.sqrt(np.mean([forecast_of_run[1] ** 2 for forecast_of_run in forecasts]) + energies.var() / len(energies))
+    )
     so_far = float((pieces.watts * pieces.seconds).sum())
     half = WIDTH * spread
-    seconds, by_paper = (float(np.median([whole[at] for whole in wholes])) for at in (2, 3))
+    seconds, by_paper = (float(np.median([forecast_of_run[at] for forecast_of_run in forecasts])) for at in (2, 3))
     return Estimate(
         application=application,
         energy_j=middle,
@@ -178,15 +180,15 @@ def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
     return best
 
 
-def _whole(pieces: _Pieces, run: KnownRun, alignment: Alignment) -> tuple[float, float, float, float]:
+def _whole_run(pieces: _Pieces, run: KnownRun, alignment: Alignment) -> tuple[float, float, float, float]:
     """Return joules of the whole run, their standard deviation, seconds, and the paper's joules, from one known run."""
     state = np.array([segment.state for segment in run.segments])
     known_s = np.array([segment.seconds for segment in run.segments])
     known_w = np.array([segment.energy_j or 0.0 for segment in run.segments]) / known_s
-    here = {j: i for i, j in alignment.pairs}
+    position_of = {j: i for i, j in alignment.pairs}
     last = alignment.end - 1
-    length, power = _ratios(pieces, known_s, known_w, state, here)
-    open_s = pieces.seconds[here[last]] if last in here else 0.0
+    length, power = _ratios(pieces, known_s, known_w, state, position_of)
+    open_s = pieces.seconds[position_of[last]] if last in position_of else 0.0
     rest_s = known_s[last:] * np.exp(length.mean[state[last:]])
     rest_s[0] = max(rest_s[0] - open_s, 0.0)
     rest_j = rest_s * known_w[last:] * np.exp(power.mean[state[last:]])
@@ -222,15 +224,15 @@ class _Ratios:
 
 
 def _ratios(
-    pieces: _Pieces, known_s: FloatArray, known_w: FloatArray, state: np.ndarray, here: dict[int, int]
+    pieces: _Pieces, known_s: FloatArray, known_w: FloatArray, state: np.ndarray, position_of: dict[int, int]
 ) -> tuple[_Ratios, _Ratios]:
     """Return the ratios of segment lengths of each kind, here to the known run, and those of power."""
-    closed = {j: i for j, i in here.items() if i < len(pieces.seconds) - 1}
+    closed = {j: i for j, i in position_of.items() if i < len(pieces.seconds) - 1}
     lengths: dict[int, list[tuple[float, float]]] = {}
     powers: dict[int, list[tuple[float, float]]] = {}
     for j, i in closed.items():
         lengths.setdefault(int(state[j]), []).append((float(np.log(pieces.seconds[i] / known_s[j])), known_s[j]))
-    for j, i in here.items():
+    for j, i in position_of.items():
         powers.setdefault(int(state[j]), []).append((float(np.log(pieces.watts[i] / known_w[j])), pieces.seconds[i]))
     kinds = int(state.max()) + 1
     return _shrunk(lengths, kinds), _shrunk(powers, kinds)

@@ -49,7 +49,7 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     """Return the group of each segment, numbered from 0.
 
     Segments are joined by Ward's criterion. The number of groups minimises the BIC of a mixture in which the segments
-    of a group scatter about its mean by the noise, by `AGAIN`, and by their observed scatter.
+    of a group scatter about its mean by the noise, by `OCCURRENCE_SCATTER`, and by their observed scatter.
 
     Args:
         means: (segments, counters) in coordinates in which rows of one state scatter by 1, independently.
@@ -57,11 +57,11 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     """
     large = np.flatnonzero(rows >= min(LEAST_ROWS, int(rows.max())))
     large = np.sort(large[np.argsort(-rows[large], kind="stable")[:MOST]])
-    points, weight = means[large] / AGAIN, rows[large].astype(np.float64)
+    points, weight = means[large] / OCCURRENCE_SCATTER, rows[large].astype(np.float64)
     if len(large) == 1:
         return np.zeros(len(means), dtype=np.int64)
     tree = linkage(points, "ward")
-    own = 1 / AGAIN**2 / rows[large][:, None]
+    own = 1 / OCCURRENCE_SCATTER**2 / rows[large][:, None]
     best, least = np.zeros(len(large), dtype=np.int64), np.inf
     # Cut at heights: before SciPy 1.15 "maxclust" finds one group in a few points, whatever the number requested.
     heights = [0.0, *tree[:, 2]][::-1]
@@ -73,7 +73,7 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     centres = np.array(
         [np.average(points[best == g], axis=0, weights=weight[best == g]) for g in range(best.max() + 1)]
     )
-    distance = ((means[:, None] / AGAIN - centres) ** 2).sum(axis=2)
+    distance = ((means[:, None] / OCCURRENCE_SCATTER - centres) ** 2).sum(axis=2)
     return np.asarray(distance.argmin(axis=1))
 
 
@@ -271,7 +271,7 @@ SHORTEST, WIDEST = 8, 512
 # A side has at least two rows: a single odd row is not a state.
 SIDE = 2
 # Scatter of a state's mean between occurrences, relative to the scatter of its rows.
-AGAIN = 0.3
+OCCURRENCE_SCATTER = 0.3
 # A difference must be this many times the difference expected by chance.
 BEYOND = 2.0
 
@@ -309,7 +309,7 @@ def _splits(sums: FloatArray, length: int, least: float, taken: np.ndarray) -> l
         left = sums[part[:, None] + offsets] - sums[part][:, None]
         right = (sums[part + length] - sums[part])[:, None] - left
         n, m = offsets[None, :, None], (length - offsets)[None, :, None]
-        gain = ((left / n - right / m) ** 2 / (1 / n + 1 / m + 2 * AGAIN**2)).sum(axis=2)
+        gain = ((left / n - right / m) ** 2 / (1 / n + 1 / m + 2 * OCCURRENCE_SCATTER**2)).sum(axis=2)
         best = gain.argmax(axis=1)
         strength = gain[np.arange(len(part)), best]
         candidates += [(-s, a + SIDE + b, a) for s, a, b in zip(strength, part, best, strict=True) if s > least]

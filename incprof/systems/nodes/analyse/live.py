@@ -174,13 +174,13 @@ class Places:
         Args:
             elapsed_s: Seconds since the current state was entered.
         """
-        here = np.flatnonzero(self._state == self._now)
-        if self._fits is None or not len(here):
+        places_now = np.flatnonzero(self._state == self._now)
+        if self._fits is None or not len(places_now):
             return ()
-        fits = self._fits[here]
+        fits = self._fits[places_now]
         vote = np.exp((fits - fits.max()) / VOTES)
-        seconds = self._seconds[here] * np.exp(self._log_pace)
-        after = np.where(self._last[here], ENDED, np.append(self._state, ENDED)[here + 1])
+        seconds = self._seconds[places_now] * np.exp(self._log_pace)
+        after = np.where(self._last[places_now], ENDED, np.append(self._state, ENDED)[places_now + 1])
         still = vote * (seconds > elapsed_s)
         vote = still if still.sum() > 0.05 * vote.sum() else vote
         following = []

@@ -332,10 +332,10 @@ def _edges(visited: IntArray) -> tuple[Edge, ...]:
     counts: dict[tuple[int, int], int] = {}
     for a, b in zip(visited[:-1].tolist(), visited[1:].tolist(), strict=True):
         counts[a, b] = counts.get((a, b), 0) + 1
-    left: dict[int, int] = {}
+    times_left: dict[int, int] = {}
     for (source, _), count in counts.items():
-        left[source] = left.get(source, 0) + count
-    return tuple(Edge(a, b, count, count / left[a]) for (a, b), count in sorted(counts.items()))
+        times_left[source] = times_left.get(source, 0) + count
+    return tuple(Edge(a, b, count, count / times_left[a]) for (a, b), count in sorted(counts.items()))
 
 
 def _power(segment: Segment) -> float:

@@ -141,8 +141,8 @@ def paper_letters(learnt: Sequence[Recording], tests: Sequence[Recording], optio
 
 def _spelling(recording: Recording, names: Sequence[str], most: FloatArray, options: LetterOptions) -> Spelling | None:
     """Convert a recording to letters, without the idle times at both ends; None if all of it is idle."""
-    whole = rows_of(recording.series, names, most, options.beta)
-    rows: NodeRows = whole[whole.busy]
+    all_rows = rows_of(recording.series, names, most, options.beta)
+    rows: NodeRows = all_rows[all_rows.busy]
     if not len(rows.ends_s) or not np.isfinite(rows.watts).any():
         return None
     phases_found = phases_but_idle(
@@ -295,7 +295,7 @@ def energies(every: Sequence[Fold]) -> list[RunEnergy]:
         like = [each for each in fold.learnt if each.application == run.application]
         if like:
             own = [each for each in like if each.rows.node == run.rows.node] or like
-            reference = max(own, key=lambda each: _alike(run, each))
+            reference = max(own, key=lambda each: _equal_share(run, each))
             measured, estimated = run.rows.energy_j(0, 1), _estimate(run, reference)
             if measured > 0 and estimated is not None:
                 row = (estimated, measured, _by_letters(run, own))
@@ -313,7 +313,7 @@ def energies(every: Sequence[Fold]) -> list[RunEnergy]:
     return out
 
 
-def _alike(run: Spelling, other: Spelling) -> float:
+def _equal_share(run: Spelling, other: Spelling) -> float:
     """Return the share of letters of the executed part that equal another run's, over the shorter of both."""
     count = max(1, min(round(EXECUTED * len(run.letters)), len(other.letters)))
     return sum(a == b for a, b in zip(run.letters[:count], other.letters, strict=False)) / count
@@ -324,8 +324,8 @@ def _estimate(run: Spelling, reference: Spelling) -> float | None:
 
     None if the reference took no energy in that part.
     """
-    here, there = (each.rows.energy_j(0, EXECUTED) for each in (run, reference))
-    return estimated_energy(here, there, reference.rows.energy_j(EXECUTED, 1)) if there > 0 else None
+    own_j, reference_j = (each.rows.energy_j(0, EXECUTED) for each in (run, reference))
+    return estimated_energy(own_j, reference_j, reference.rows.energy_j(EXECUTED, 1)) if reference_j > 0 else None
 
 
 def _by_letters(run: Spelling, own: Sequence[Spelling]) -> float:

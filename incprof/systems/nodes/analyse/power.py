@@ -55,12 +55,12 @@ def fit(rates: FloatArray, watts: FloatArray, towards: PowerModel | None = None)
     good = good[:: max(1, len(good) // SAMPLE)]
     x, y = rates[good], watts[good]
     model = _solve(x, y, towards)
-    left = np.empty(len(y))
+    residual = np.empty(len(y))
     for block in np.array_split(np.arange(len(y)), min(BLOCKS, len(y))):
         others = np.delete(np.arange(len(y)), block)
         base, per = _solve(x[others], y[others], towards)
-        left[block] = y[block] - base - x[block] @ per
-    low, high = np.quantile(left, [0.05, 0.95])
+        residual[block] = y[block] - base - x[block] @ per
+    low, high = np.quantile(residual, [0.05, 0.95])
     return PowerModel(model[0], model[1], float(y.mean()), float(low), float(high))
 
 

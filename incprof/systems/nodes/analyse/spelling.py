@@ -55,9 +55,9 @@ def windows(ends_s: FloatArray, period_s: float, length_s: float) -> IntArray:
     """
     since = ends_s - period_s / 2 - (ends_s[0] - period_s)
     at = np.floor(since / length_s + 1e-9).astype(np.int64)
-    whole = float(ends_s[-1] - ends_s[0]) + period_s
+    total_s = float(ends_s[-1] - ends_s[0]) + period_s
     last = int(at[-1])
-    short = last > 0 and whole - last * length_s < LEAST * length_s
+    short = last > 0 and total_s - last * length_s < LEAST * length_s
     return np.where(at == last, -1, at) if short else at
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.symbols.function_table import ELSEWHERE, GeneratedCode, Piece, made_code
+from incprof.symbols.function_table import RELOCATED_BASE, GeneratedCode, Piece, made_code
 from incprof.symbols.modules import parse_map
 
 PIECES = st.lists(
@@ -70,4 +70,4 @@ def test_any_text_is_read(text: bytes) -> None:
     table = parse_map(text)
     assert (table.start < table.end).all()
     assert (table.end[:-1] <= table.start[1:]).all()
-    assert not len(table.end) or int(table.end[-1]) < 2 * ELSEWHERE
+    assert not len(table.end) or int(table.end[-1]) < 2 * RELOCATED_BASE

@@ -15,7 +15,7 @@ from incprof.cli.verbs.importing import FORMATS as NAMED
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.foreign import foreign_files, formats
 from incprof.readers.foreign.foreign_files import in_order
-from incprof.readers.foreign.formats import FORMATS, ImportRequest, guess
+from incprof.readers.foreign.formats import FORMATS, ImportRequest, detect_format
 from incprof.readers.foreign.frames import qualified
 from incprof.readers.run import open_all, open_run, read_profile
 from incprof.symbols.source_lines import locate
@@ -404,7 +404,7 @@ def test_a_jvm_that_knew_the_places_of_safepoints_only(flags, said, tmp_path, ca
     ],
 )  # fmt: skip
 def test_what_the_content_says(content, kind, tmp_path):
-    assert guess([str(put(tmp_path / "input", content))]) == kind
+    assert detect_format([str(put(tmp_path / "input", content))]) == kind
     assert NAMED == FORMATS
 
 
@@ -539,4 +539,4 @@ def test_damaged_files(kind, seed, tmp_path_factory):
 
 def test_a_hole_in_a_series(tmp_path):
     with pytest.raises((NoDataError, UsageError)):
-        guess([str(tmp_path)])
+        detect_format([str(tmp_path)])

@@ -62,7 +62,7 @@ def used(path: Path, run: Path) -> str:
         found = predict(read_signature(str(path)), str(run / "rank-00000.mpi"), str(run), whole=True)
     except IncprofError as error:
         return "refused" if len(str(error).splitlines()) == 1 else str(error)
-    guess = found.guess
+    guess = found.forecast
     assert all(map(math.isfinite, (guess.pet_s, guess.low_s, guess.high_s)))
     assert guess.low_s <= guess.pet_s <= guess.high_s
     return "used"
