@@ -1,1 +1,1 @@
-"""What all comparisons share: the noise of what is compared, and conditions on a change (`--fail-on`)."""
+"""What all comparisons share: which names are the same, the noise of what is compared, and conditions (`--fail-on`)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from incprof.analysis.compare.match import common_components
 from incprof.analysis.phase_result import Phase, Site
-from incprof.model.names import parse
 
 Key = tuple[int, str]
 Sites = dict[Key, Site]
@@ -92,6 +92,4 @@ def _fit(given: str, name: str, mangled: str) -> int:
     """Return how well two names match, 0 for not at all: equal, or equal in their last components."""
     if given in (name, mangled):
         return 1_000_000
-    one, other = parse(given).components, parse(name).components
-    common = min(len(one), len(other))
-    return common if common and one[-common:] == other[-common:] else 0
+    return common_components(given, name)

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.compare.gate import TIMES, Condition, change_pct, exceeds, parse, selected, selects
+from incprof.analysis.compare.match import Pair, pair_beats
 from incprof.analysis.compare.noise import Change, Estimate, adjusted, change, series_mean, verdict
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.errors import UsageError
 from incprof.study.heartbeat_files import Filters, load, matches, run_of, summaries
 
+BeatPair = Pair[BeatSummary]
 UNITS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("mean", "min", "max", "std", "p95"), TIMES),
     "count": {"": 1.0},
@@ -95,14 +97,16 @@ def compare_beats(a: str, b: str, wanted: Filters, conditions: Sequence[str]) ->
     whole = replace(wanted, ids=None)  # a heartbeat may be in one run only
     found = load(a, whole), load(b, whole)
     warnings = tuple(f"{letter}: {line}" for letter, run in zip("AB", found, strict=True) for line in run.warnings)
-    pairs = match(summaries(found[0]), summaries(found[1]))
+    pairs = pair_beats(summaries(found[0]), summaries(found[1]))
     diffs = compare(pairs if wanted.ids is None else _selected(pairs, wanted.ids, f"{a} or {b}"))
     runs = (a, run_of(found[0])), (b, run_of(found[1]))
     notes = differences(runs[0][1], runs[1][1])
     return BeatsCompared(runs, notes, diffs, broken(parsed, diffs), warnings, found[0].damaged or found[1].damaged)
 
 
-def _selected(pairs: list[Pair], ids: Sequence[frozenset[int] | str], where: str) -> list[Pair]:
+def _selected(
+    pairs: list[Pair[BeatSummary]], ids: Sequence[frozenset[int] | str], where: str
+) -> list[Pair[BeatSummary]]:
     """Select the pairs that match ids in either run.
 
     Raises:
@@ -158,7 +162,7 @@ class BeatDiff:
             (not in B), `new` (not in A), or `-` without a mean in both.
     """
 
-    pair: Pair
+    pair: BeatPair
     deltas: dict[str, Delta]
     ci: Change | None
     p_adjusted: float | None
@@ -187,7 +191,7 @@ def present(beat: BeatSummary | None) -> bool:
     return beat is not None and bool(beat.count or beat.pulses or beat.open)
 
 
-def compare(pairs: Sequence[Pair]) -> list[BeatDiff]:
+def compare(pairs: Sequence[BeatPair]) -> list[BeatDiff]:
     """Compare each heartbeat of B with that of A; those that occurred in neither run are omitted."""
     diffs = [_diff(pair) for pair in pairs if present(pair.a) or present(pair.b)]
     p_values = adjusted([None if diff.ci is None else diff.ci.p_value for diff in diffs])
@@ -199,7 +203,7 @@ def compare(pairs: Sequence[Pair]) -> list[BeatDiff]:
     ]
 
 
-def _diff(pair: Pair) -> BeatDiff:
+def _diff(pair: BeatPair) -> BeatDiff:
     """Compare a single heartbeat, without adjusting for the others."""
     a, b = figures(pair.a), figures(pair.b)
     deltas = {metric: Delta(a[metric], b[metric]) for metric in METRICS}
@@ -233,80 +237,3 @@ def differences(a: BeatRun, b: BeatRun) -> list[str]:
     if not math.isclose(a.interval_s, b.interval_s):
         lines.append(f"intervals are {a.interval_s:g} s in A, {b.interval_s:g} s in B: p95 is of means over them")
     return lines
-
-
-# Pair the heartbeats of two runs: by name if both have one, else by id.
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A heartbeat in two runs.
-
-    Attributes:
-        a: The heartbeat in run A; None if A does not have it.
-        b: The same heartbeat in run B; None if B does not have it.
-        notes: Anything unusual.
-    """
-
-    a: BeatSummary | None
-    b: BeatSummary | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> int:
-        """The id: A's if it has the heartbeat, else B's."""
-        return self._known().id
-
-    @property
-    def name(self) -> str | None:
-        """The name: A's if it has one, else B's."""
-        return next((beat.name for beat in (self.a, self.b) if beat is not None and beat.name is not None), None)
-
-    def _known(self) -> BeatSummary:
-        """Return the heartbeat of A, else that of B."""
-        beat = self.a if self.a is not None else self.b
-        assert beat is not None
-        return beat
-
-
-def match(a: Sequence[BeatSummary], b: Sequence[BeatSummary]) -> list[Pair]:
-    """Pair the heartbeats of two runs.
-
-    Heartbeats are paired in this order: same id and same name; same name and another id; same id where only one run has
-    a name for it. One id with two different names is two heartbeats.
-
-    Returns:
-        Each heartbeat of either run once, by id.
-    """
-    left, right = {beat.id: beat for beat in a}, {beat.id: beat for beat in b}
-    pairs = []
-    for number in sorted(left.keys() & right.keys()):
-        if left[number].name == right[number].name:
-            pairs.append(Pair(left.pop(number), right.pop(number)))
-    # Several ids may have the same name: they are paired in order of id.
-    named: dict[str, list[BeatSummary]] = {}
-    for number in sorted(right):
-        if (name := right[number].name) is not None:
-            named.setdefault(name, []).append(right[number])
-    for beat in [left[number] for number in sorted(left)]:
-        if beat.name is not None and named.get(beat.name):
-            other = named[beat.name].pop(0)
-            pairs.append(Pair(left.pop(beat.id), right.pop(other.id), (f"id {beat.id} in A, {other.id} in B",)))
-    pairs += _by_id(left, right)
-    return sorted(pairs, key=lambda pair: (pair.id, pair.a is None))
-
-
-def _by_id(left: dict[int, BeatSummary], right: dict[int, BeatSummary]) -> list[Pair]:
-    """Pair the remaining heartbeats by id."""
-    pairs = []
-    for number in sorted(left.keys() | right.keys()):
-        one, other = left.get(number), right.get(number)
-        if one is None or other is None:
-            pairs.append(Pair(one, other))
-        elif one.name is None or other.name is None:
-            run, name = ("B", other.name) if one.name is None else ("A", one.name)
-            pairs.append(Pair(one, other, (f"named only in {run} ({name!r}), matched by its id",)))
-        else:
-            note = f"id {number} is {one.name!r} in A and {other.name!r} in B: not the same heartbeat"
-            pairs += [Pair(one, None, (note,)), Pair(None, other, (note,))]
-    return pairs

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from incprof.analysis.compare.match import BeatKey, beat_keys
 from incprof.analysis.compare.noise import PastRuns, adjusted, p_of, past_runs
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary, FloatArray
 from incprof.study.heartbeat_files import run_of
@@ -119,11 +120,11 @@ def beat_row(beat: BeatSummary) -> BeatRow:
     )  # fmt: skip
 
 
-def facts(rows: Sequence[BeatRow]) -> dict[Key, tuple[int, Mapping[str, float]]]:
+def facts(rows: Sequence[BeatRow]) -> dict[BeatKey, tuple[int, Mapping[str, float]]]:
     """Return the metrics of a run to assess; invalid values, in a file that others can write, are omitted."""
     sane = [row for row in rows if isinstance(row.id, int) and isinstance(row.name, str | None)]
-    found: dict[Key, tuple[int, Mapping[str, float]]] = {}
-    for key, row in zip(keys([(row.id, row.name) for row in sane]), sane, strict=True):
+    found: dict[BeatKey, tuple[int, Mapping[str, float]]] = {}
+    for key, row in zip(beat_keys([(row.id, row.name) for row in sane]), sane, strict=True):
         factor = row.rate_factor if isinstance(row.rate_factor, int | float) else 1
         values = {"mean": positive(row.mean_s), "rate": (positive(row.rate_hz) or 0.0) * factor}
         if own := {metric: value for metric, value in values.items() if value}:
@@ -138,15 +139,15 @@ def positive(value: object) -> float | None:
 
 def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow, list[BeatRow]]]) -> list[Slow]:
     """Return the slow segments of each heartbeat, according to past runs with equally long intervals."""
-    limits: dict[Key, list[float]] = {}
+    limits: dict[BeatKey, list[float]] = {}
     for run, rows in past:
         if run.interval_s == own.interval_s:
-            for key, row in zip(keys([(row.id, row.name) for row in rows]), rows, strict=True):
+            for key, row in zip(beat_keys([(row.id, row.name) for row in rows]), rows, strict=True):
                 if (p99 := positive(row.q99)) is not None:
                     limits.setdefault(key, []).append(p99)
     return [
         slow_segments(beat.id, beat.name, beat.series, limit(limits[key]), own.interval_s)
-        for key, beat in zip(keys([(beat.id, beat.name) for beat in beats]), beats, strict=True)
+        for key, beat in zip(beat_keys([(beat.id, beat.name) for beat in beats]), beats, strict=True)
         if len(limits.get(key, ())) >= MIN_PAST and beat.count
     ]
 
@@ -157,8 +158,6 @@ def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow,
 MIN_PAST = 5
 ALARM = 0.01  # probability that a quiet run has a metric reported as poor
 MORE_IS_POOR = {"mean": True, "rate": False}
-
-Key = tuple[str | None, int]
 
 
 @dataclass(frozen=True)
@@ -192,25 +191,9 @@ class Assessment:
     verdict: str = "few"
 
 
-def keys(beats: Sequence[tuple[int, str | None]]) -> list[Key]:
-    """Return the keys that identify heartbeats across runs, for (id, name): the name, else the id.
-
-    Several ids with one name are identified by their order.
-    """
-    seen: dict[str, int] = {}
-    found: list[Key] = []
-    for number, name in beats:
-        if name is None:
-            found.append((None, number))
-        else:
-            found.append((name, seen.get(name, 0)))
-            seen[name] = seen.get(name, 0) + 1
-    return found
-
-
 def assess(
-    now: Mapping[Key, tuple[int, Mapping[str, float]]],
-    past: Sequence[Mapping[Key, tuple[int, Mapping[str, float]]]],
+    now: Mapping[BeatKey, tuple[int, Mapping[str, float]]],
+    past: Sequence[Mapping[BeatKey, tuple[int, Mapping[str, float]]]],
 ) -> list[Assessment]:
     """Assess each metric of a run.
 
@@ -252,7 +235,7 @@ def _assessment(empty: Assessment, value: float, before: Sequence[float]) -> Ass
 
 
 def _missing(
-    now: Mapping[Key, object], past: Sequence[Mapping[Key, tuple[int, Mapping[str, float]]]]
+    now: Mapping[BeatKey, object], past: Sequence[Mapping[BeatKey, tuple[int, Mapping[str, float]]]]
 ) -> list[Assessment]:
     """Return the heartbeats that all past runs have, but this one has not."""
     if len(past) < MIN_PAST:

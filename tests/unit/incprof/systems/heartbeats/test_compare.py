@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from incprof.analysis.compare.match import pair_beats
 from incprof.analysis.heartbeats.summaries import BeatRun
-from incprof.systems.heartbeats.compare import METRICS, compare, differences, match
+from incprof.systems.heartbeats.compare import METRICS, compare, differences
 from tests.unit.beatmaker import beat
 
 RUN = BeatRun("app", 1, 1, 1, 40, 1.0, 0.0, 40.0, True, {})
@@ -15,7 +16,7 @@ def noisy(seed, n=40, noise=0.05):
 
 
 def one(a, b):
-    (found,) = compare(match([a], [b]))
+    (found,) = compare(pair_beats([a], [b]))
     return found
 
 
@@ -49,7 +50,7 @@ def test_intervals_without_beats_are_no_zeros():
 def test_gone_new_and_never_there():
     a = [beat(1, "gone", [3] * 9), beat(2, "named only")]
     b = [beat(3, "new", [3] * 9), beat(1, "gone"), beat(2, "named only")]
-    found = {diff.pair.name: diff for diff in compare(match(a, b))}
+    found = {diff.pair.name: diff for diff in compare(pair_beats(a, b))}
     assert {name: diff.verdict for name, diff in found.items()} == {"gone": "gone", "new": "new"}
     assert (found["gone"].deltas["count"].b, found["gone"].deltas["mean"].b) == (0, None)
     assert found["gone"].deltas["rate"].pct == -100
@@ -76,7 +77,7 @@ def test_many_heartbeats_that_did_not_change_are_not_called_slower():
     for seed in range(20):
         a = [beat(i, None, [10] * 40, noisy(1000 * seed + i)) for i in range(50)]
         b = [beat(i, None, [10] * 40, noisy(1000 * seed + 500 + i)) for i in range(50)]
-        alarms += any(diff.verdict != "noise" for diff in compare(match(a, b)))
+        alarms += any(diff.verdict != "noise" for diff in compare(pair_beats(a, b)))
     # At 5 % one would be expected in 20; uncorrected it would be nearly all of them.
     assert alarms <= 4
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.analysis.compare.match import pair_beats
 from incprof.errors import UsageError
-from incprof.systems.heartbeats.compare import METRICS, UNITS, broken, compare, condition_of, match
+from incprof.systems.heartbeats.compare import METRICS, UNITS, broken, compare, condition_of
 from tests.unit.beatmaker import beat
 
 
@@ -70,7 +71,7 @@ def test_whatever_a_name_holds_the_condition_is_at_the_right(name, metric, opera
 
 
 def judged(text, a, b):
-    return [diff.pair.id for _, diff in broken([condition_of(text)], compare(match(a, b)))]
+    return [diff.pair.id for _, diff in broken([condition_of(text)], compare(pair_beats(a, b)))]
 
 
 A = [beat(1, "solve:body", [10] * 9, 1.0e-3), beat(2, "io", [4] * 9, 1.0e-3)]

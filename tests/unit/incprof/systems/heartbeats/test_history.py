@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from incprof.analysis.compare.match import beat_keys
 from incprof.analysis.compare.noise import p_of
-from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess, keys
+from incprof.systems.heartbeats.history import ALARM, MIN_PAST, assess
 
 NOISE = 0.05
 
@@ -134,4 +135,4 @@ def test_missing_is_what_every_past_run_has():
 
 
 def test_a_heartbeat_is_known_by_its_name_else_by_its_id():
-    assert keys([(1, "a"), (2, None), (3, "a"), (4, "b")]) == [("a", 0), (None, 2), ("a", 1), ("b", 0)]
+    assert beat_keys([(1, "a"), (2, None), (3, "a"), (4, "b")]) == [("a", 0), (None, 2), ("a", 1), ("b", 0)]

@@ -1,10 +1,11 @@
-"""Match the functions of runs: versions of a program differ in clones, template arguments, modules.
+"""Match functions and heartbeats of runs by name (analysis/diff/match.py matches phases, by what they do).
 
-Functions of one name in several files (static ones) are distinguished by their file, where it is known; else by the
-order of their addresses, if each run has the same number of them. Clones that the compiler made of a function
-(`f.isra.0`, `f.constprop.1`, `f._omp_fn.0`) are that function. A program's own module is the same whatever the name of
-its file, and a library whatever its version. Functions still unmatched are the same if their qualified name without
-parameters and template arguments is unique in each run.
+Versions of a program differ in clones, template arguments and modules. Functions of one name in several files (static
+ones) are distinguished by their file, where it is known; else by the order of their addresses, if each run has the same
+number of them. Clones that the compiler made of a function (`f.isra.0`, `f.constprop.1`, `f._omp_fn.0`) are that
+function. A program's own module is the same whatever the name of its file, and a library whatever its version.
+Functions still unmatched are the same if their qualified name without parameters and template arguments is unique in
+each run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -148,3 +151,125 @@ def _by_plain_name(
         if key in wanted and function.is_code:
             table[key[0], parse(function.name).components].add(key)
     return table
+
+
+def common_components(one: str, other: str) -> int:
+    """Return the number of components of the shorter name if the longer one ends with them, else 0.
+
+    `solve` is `ns::Mesh::solve(int)`.
+    """
+    a, b = parse(one).components, parse(other).components
+    common = min(len(a), len(b))
+    return common if common and a[-common:] == b[-common:] else 0
+
+
+# Heartbeats of runs: in two runs by name if both have one, else by id; in a history by name and order.
+
+
+# Name and order among those of that name; None and the id without a name.
+BeatKey = tuple[str | None, int]
+
+
+def beat_keys(beats: Sequence[tuple[int, str | None]]) -> list[BeatKey]:
+    """Return the keys that identify heartbeats across runs, for (id, name): the name, else the id.
+
+    Several ids with one name are identified by their order.
+    """
+    seen: dict[str, int] = {}
+    found: list[BeatKey] = []
+    for number, name in beats:
+        if name is None:
+            found.append((None, number))
+        else:
+            found.append((name, seen.get(name, 0)))
+            seen[name] = seen.get(name, 0) + 1
+    return found
+
+
+class Named(Protocol):
+    """What has a number and perhaps a name, such as a heartbeat."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name, if it has one."""
+
+
+Beat = TypeVar("Beat", bound=Named)
+
+
+@dataclass(frozen=True)
+class Pair(Generic[Beat]):
+    """A heartbeat in two runs.
+
+    Attributes:
+        a: The heartbeat in run A; None if A does not have it.
+        b: The same heartbeat in run B; None if B does not have it.
+        notes: Anything unusual.
+    """
+
+    a: Beat | None
+    b: Beat | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> int:
+        """The id: A's if it has the heartbeat, else B's."""
+        return self._known().id
+
+    @property
+    def name(self) -> str | None:
+        """The name: A's if it has one, else B's."""
+        return next((beat.name for beat in (self.a, self.b) if beat is not None and beat.name is not None), None)
+
+    def _known(self) -> Beat:
+        """Return the heartbeat of A, else that of B."""
+        beat = self.a if self.a is not None else self.b
+        assert beat is not None
+        return beat
+
+
+def pair_beats(a: Sequence[Beat], b: Sequence[Beat]) -> list[Pair[Beat]]:
+    """Pair the heartbeats of two runs.
+
+    Heartbeats are paired in this order: same id and same name; same name and another id; same id where only one run has
+    a name for it. One id with two different names is two heartbeats.
+
+    Returns:
+        Each heartbeat of either run once, by id.
+    """
+    left, right = {beat.id: beat for beat in a}, {beat.id: beat for beat in b}
+    pairs: list[Pair[Beat]] = []
+    for number in sorted(left.keys() & right.keys()):
+        if left[number].name == right[number].name:
+            pairs.append(Pair(left.pop(number), right.pop(number)))
+    # Several ids may have the same name: they are paired in order of id.
+    named: dict[str, list[Beat]] = {}
+    for number in sorted(right):
+        if (name := right[number].name) is not None:
+            named.setdefault(name, []).append(right[number])
+    for beat in [left[number] for number in sorted(left)]:
+        if beat.name is not None and named.get(beat.name):
+            other = named[beat.name].pop(0)
+            pairs.append(Pair(left.pop(beat.id), right.pop(other.id), (f"id {beat.id} in A, {other.id} in B",)))
+    pairs += _by_id(left, right)
+    return sorted(pairs, key=lambda pair: (pair.id, pair.a is None))
+
+
+def _by_id(left: dict[int, Beat], right: dict[int, Beat]) -> list[Pair[Beat]]:
+    """Pair the remaining heartbeats by id."""
+    pairs: list[Pair[Beat]] = []
+    for number in sorted(left.keys() | right.keys()):
+        one, other = left.get(number), right.get(number)
+        if one is None or other is None:
+            pairs.append(Pair(one, other))
+        elif one.name is None or other.name is None:
+            run, name = ("B", other.name) if one.name is None else ("A", one.name)
+            pairs.append(Pair(one, other, (f"named only in {run} ({name!r}), matched by its id",)))
+        else:
+            note = f"id {number} is {one.name!r} in A and {other.name!r} in B: not the same heartbeat"
+            pairs += [Pair(one, None, (note,)), Pair(None, other, (note,))]
+    return pairs
