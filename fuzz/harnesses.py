@@ -69,7 +69,7 @@ HARNESSES = (
         (ELF + CFI + BUFFER + MEMORY + PYTHON)
         + _of(
             "preload",
-            "fp_search maps_line module_json module_look modules own_maps path return_search ring shared_code "
+            "fp_search maps_line module_json module_open modules own_maps path return_search ring shared_code "
             "table unwind",
         )
         + _of("fuzz/harnesses", "standins"),
@@ -79,7 +79,7 @@ HARNESSES = (
         "rings",
         (
             *PYTHON,
-            *_of("preload", "arcs interval interval_take maps_line module_json module_look modules own_maps"),
+            *_of("preload", "arcs interval interval_take maps_line module_json module_open modules own_maps"),
             *_of("preload", "fp_search path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )

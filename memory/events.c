@@ -35,14 +35,14 @@ struct release {
 
 static int number = -1;
 static enum state state;
-static uint64_t asked_mean = DEFAULT_MEAN;
+static uint64_t requested_mean = DEFAULT_MEAN;
 static uint64_t next_id, lost, cost_ns;
 static uint64_t last_cpu_ns;
 static struct buffer allocations, releases, payload;
 
 static bool may_double(uint64_t mean)
 {
-    return mean < MOST_THINNED * asked_mean && mean < LARGEST_MEAN;
+    return mean < MOST_THINNED * requested_mean && mean < LARGEST_MEAN;
 }
 
 static void add_cost(uint64_t more_ns)
@@ -133,7 +133,7 @@ static void adjust(uint64_t wall_ns)
     last_cpu_ns = cpu_ns;
     for (; cost > most && may_double(mean); cost /= 2)
         mean *= 2;
-    if (cost < most / 4 && mean > asked_mean)
+    if (cost < most / 4 && mean > requested_mean)
         mean /= 2;
     sampling_set_mean(mean);
 }
@@ -208,7 +208,7 @@ static void begin_recording(bool forked, bool wanted)
     allocations.length = releases.length = 0;
     lost = cost_ns = 0;
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    sampling_set_mean(asked_mean);
+    sampling_set_mean(requested_mean);
     bool is_possible = wanted && state == STATE_RECORDED && live_begin();
     allocator_mark_early();
     sampling_set(is_possible ? SAMPLING_ON : SAMPLING_OFF);
@@ -233,11 +233,11 @@ __attribute__((constructor)) static void start(void)
 {
     const char *asked = getenv("INCPROF_MEMORY");
     if (asked != NULL && *asked != '\0')
-        asked_mean = parse_bytes(asked);
+        requested_mean = parse_bytes(asked);
     allocator_find_code();
     if (!allocator_is_ours())
         state = STATE_OWN_ALLOCATOR;
-    if (asked_mean > 0 && incprof_extension_add != NULL && incprof_extension_event != NULL)
+    if (requested_mean > 0 && incprof_extension_add != NULL && incprof_extension_event != NULL)
         number = incprof_extension_add(&extension);
     if (number < 0)
         sampling_set(SAMPLING_OFF);

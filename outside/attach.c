@@ -44,7 +44,7 @@ static bool claim_directory(pid_t pid)
     return true;
 }
 
-static void say_end(void)
+static void report_end(void)
 {
     struct follow_totals totals = follow_totals();
     char line[160];
@@ -58,7 +58,7 @@ static void say_end(void)
     else if (totals.samples + totals.lost == 0)
         log_warn("no samples: the program has used no measurable CPU time", NULL);
     else
-        closing_line_say(&(struct closing){.intervals = totals.intervals});
+        closing_line_write(&(struct closing){.intervals = totals.intervals});
 }
 
 /* A record gets its time before it enters its ring, so older records may still arrive behind one that is newer than
@@ -125,13 +125,13 @@ static int attach(const struct request *request)
     struct watch watch;
     sigset_t mask;
     watch_begin(&watch, false, &mask);
-    if (!target_look(request->target.pid, program))
+    if (!target_read(request->target.pid, program))
         return FAILURE;
     int error = watch_open(&watch, NULL, request->target.pid);
     recorder_prepare();
     error = error != 0 ? error : events_open(&events, request->target.pid, false, config.rate_hz, request->stack_bytes);
     if (error != 0) {
-        refusal_say(error, request->target.pid);
+        refusal_report(error, request->target.pid);
         return FAILURE;
     }
     if (!claim_directory(request->target.pid))
@@ -139,14 +139,14 @@ static int attach(const struct request *request)
     follow_begin(&config, &launch, program, events.sees_kernel);
     error = running_follow(&events, request->target.pid, program);
     if (error != 0) {
-        refusal_say(error, request->target.pid);
+        refusal_report(error, request->target.pid);
         return FAILURE;
     }
     if (config.follow)
         running_follow_descendants(&events, request->target.pid);
     record(&watch, end_of(request));
     events_close(&events);
-    say_end();
+    report_end();
     return follow_totals().samples > 0 ? 0 : NO_DATA;
 }
 
@@ -176,7 +176,7 @@ static int start(const struct request *request)
     error = watch_open(&watch, &child, 0);
     error = error != 0 ? error : events_open(&events, child.pid, true, config.rate_hz, request->stack_bytes);
     if (error != 0)
-        refusal_say(error, 0);
+        refusal_report(error, 0);
     follow_begin(&config, &launch, program, events.sees_kernel);
     if (error != 0 || !claim_directory(0) || !follow_child(child.pid)) {
         child_abandon(&child);
@@ -188,7 +188,7 @@ static int start(const struct request *request)
         return status;
     record(&watch, until_ns);
     events_close(&events);
-    say_end();
+    report_end();
     watch_wait(&watch);
     child_become(&child);
 }

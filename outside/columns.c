@@ -192,16 +192,16 @@ bool column_is_of_threads(const struct column *column)
            (column->field == ACTIVE_CPUS || column->field == RUNNING_THREADS);
 }
 
-bool columns_need_looks(const struct columns *columns)
+bool columns_need_polling(const struct columns *columns)
 {
     return columns_need_scans(columns) && (tree_fields & (TREE_WANTS(ACTIVE_CPUS) | TREE_WANTS(RUNNING_THREADS))) != 0;
 }
 
-void columns_look(struct columns *columns)
+void columns_update(struct columns *columns)
 {
-    has_looked = columns_need_looks(columns);
+    has_looked = columns_need_polling(columns);
     if (has_looked)
-        tree_look(values);
+        tree_update(values);
 }
 
 static bool read_column(struct column *column, bool levels)

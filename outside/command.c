@@ -117,7 +117,7 @@ static void take_line(struct command *command, char *line)
         command->has_watts = true;
         command->watts_ns = monotonic_ns();
     } else if (line[strspn(line, " \t\r")] != '\0') {
-        snprintf(command->said, sizeof command->said, "%s", line);
+        snprintf(command->last_text, sizeof command->last_text, "%s", line);
     }
 }
 

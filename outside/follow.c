@@ -133,7 +133,7 @@ bool follow_child(pid_t pid)
     return add_thread(process, pid, 0) != NULL;
 }
 
-static void take_what_it_is(struct followed *process, const char *path)
+static void read_identity(struct followed *process, const char *path)
 {
     snprintf(process->launch.exe, sizeof process->launch.exe, "%s", path);
     launch_name_program(&process->launch);
@@ -147,7 +147,7 @@ bool follow_running(pid_t pid, const char *path, uint64_t now_ns)
     if (process == NULL)
         return false;
     target_name(pid, process->name, sizeof process->name);
-    take_what_it_is(process, path);
+    read_identity(process, path);
     process->last_cpu_ns = target_cpu_ns(pid);
     mappings_read(&process->maps, pid);
     process->maps_changed = true;
@@ -171,7 +171,7 @@ static void finish(struct followed *process, uint64_t now_ns)
 static void take_program(struct followed *process, const char *path, uint64_t now_ns)
 {
     process->awaits_program = false;
-    take_what_it_is(process, path);
+    read_identity(process, path);
     if (is_chosen(path, process->name))
         begin(process, now_ns, false, opening_of(path));
 }
@@ -315,7 +315,7 @@ void follow_tick(uint64_t now_ns)
         }
         if (!process->is_recorded || process->ended_ns != 0) /* its last interval ends at its own end */
             continue;
-        followed_look(process);
+        followed_poll(process);
         if (!process->is_recorded || followed_stands_still(process, now_ns))
             continue;
         if (process->grid_ns <= now_ns)

@@ -13,7 +13,7 @@
 #include "target.h"
 #include "tasks.h"
 
-#define MOST_LOOKS 5 /* scans for new threads */
+#define MOST_ATTEMPTS 5 /* scans for new threads */
 
 /* Call `each` for the number of each thread of a process, until that returns other than 0, and returns it. */
 static int for_each_thread(pid_t pid, int (*each)(pid_t pid, pid_t tid, void *context), void *context)
@@ -59,7 +59,7 @@ static int add_thread(pid_t pid, pid_t tid, void *context)
     return error == -ESRCH ? 0 : error;
 }
 
-static void take_what_there_is(struct events *events)
+static void drain_events(struct events *events)
 {
     const struct perf_event_header *record;
     uint64_t time_ns;
@@ -74,11 +74,11 @@ static int follow(struct events *events, pid_t pid, pid_t opened, const char *ex
     const struct timespec pause = {0, 1000000};
     struct adding adding = {.events = events, .opened = opened, .now_ns = monotonic_ns(), .added = 1};
     int error = follow_running(pid, exe, adding.now_ns) ? 0 : -ENOMEM;
-    for (int look = 0; look < MOST_LOOKS && error == 0 && adding.added > 0; look++) {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && error == 0 && adding.added > 0; attempt++) {
         adding.added = 0;
         error = for_each_thread(pid, add_thread, &adding);
         SYS2(SYS_nanosleep, &pause, NULL);
-        take_what_there_is(events);
+        drain_events(events);
     }
     return error;
 }
@@ -93,7 +93,7 @@ static void follow_descendant(struct events *events, pid_t pid)
 {
     char exe[PATH_MAX];
     char line[64];
-    take_what_there_is(events);
+    drain_events(events);
     if (follow_has_thread(pid))
         return;
     int error = target_exe(pid, exe) ? follow(events, pid, 0, exe) : -EACCES;

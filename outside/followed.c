@@ -14,7 +14,7 @@
 #define NANO 1000000000u
 #define MOST_NAMESPACES 32 /* the kernel's limit */
 
-static uint64_t told_own_ns; /* CPU time of this process already assigned to an interval */
+static uint64_t assigned_own_ns; /* CPU time of this process already assigned to an interval */
 
 /* Select the process for all functions of code, memory and JIT names; NULL: this process. */
 static void look_at(struct followed *process)
@@ -75,7 +75,7 @@ bool followed_runs_python(const struct followed *process)
     return process->is_recorded && process->python_codes != NULL;
 }
 
-bool python_tell(struct python_thread *mine, const uint64_t *words, size_t count)
+bool python_record(struct python_thread *mine, const uint64_t *words, size_t count)
 {
     python_learn(mine, words, count);
     return true;
@@ -156,7 +156,7 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
     interval_add_sample(&process->interval, functions, &sample);
 }
 
-void followed_look(struct followed *process)
+void followed_poll(struct followed *process)
 {
     use(process);
     if (!process->recording.open && process->recording.opening != OPEN_LATE &&
@@ -180,8 +180,8 @@ static uint64_t cpu_since_last(struct followed *process, uint64_t period_ns)
 static uint64_t own_cpu_ns(void)
 {
     uint64_t now = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t more = now - told_own_ns;
-    told_own_ns = now;
+    uint64_t more = now - assigned_own_ns;
+    assigned_own_ns = now;
     return more;
 }
 

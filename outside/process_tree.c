@@ -230,7 +230,7 @@ bool tree_read(double *values)
     return true;
 }
 
-void tree_look(double *values)
+void tree_update(double *values)
 {
     threads_read(&values[RUNNING_THREADS], &values[ACTIVE_CPUS]);
 }

@@ -60,7 +60,7 @@ void refusal_of_file(char *text, size_t size, int error, const char *path)
         snprintf(text, size, "reading %s: %s (%s)", path, strerror(-error), reason_name(error));
 }
 
-static void say_permission(int error, pid_t pid)
+static void report_permission(int error, pid_t pid)
 {
     char line[480];
     char self[256] = "incprof-attach";
@@ -82,10 +82,10 @@ static void say_permission(int error, pid_t pid)
     log_warn(line, NULL);
 }
 
-void refusal_say(int error, pid_t pid)
+void refusal_report(int error, pid_t pid)
 {
     if (error == -EACCES || error == -EPERM)
-        say_permission(error, pid);
+        report_permission(error, pid);
     else if (error == -ESRCH)
         log_warn("the process has ended already", NULL);
     else if (error == -EMFILE || error == -ENFILE)

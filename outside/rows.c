@@ -25,7 +25,7 @@ struct budget {
 };
 
 /* Pay up to `now_ns` (CLOCK_MONOTONIC); return whether the debt exceeds the limit. */
-static bool is_spent(struct budget *budget, uint64_t now_ns)
+static bool is_budget_spent(struct budget *budget, uint64_t now_ns)
 {
     if (budget->paid_ns > 0)
         budget->debt_ns -= budget->share * (double)(now_ns - budget->paid_ns);
@@ -148,13 +148,13 @@ static void write_until(struct rows *rows, size_t length)
 }
 
 /* Add a comment line. Commands and reasons may contain any characters. */
-static void put_comment(const char *what, const char *says)
+static void put_comment(const char *what, const char *text_of_event)
 {
     buffer_text(&text, "# ");
     buffer_text(&text, what);
     buffer_text(&text, ": ");
-    for (; *says != '\0'; says++)
-        buffer_u8(&text, (uint8_t)*says < 32 || *says == 127 ? '?' : (uint8_t)*says);
+    for (; *text_of_event != '\0'; text_of_event++)
+        buffer_u8(&text, (uint8_t)*text_of_event < 32 || *text_of_event == 127 ? '?' : (uint8_t)*text_of_event);
     buffer_u8(&text, '\n');
 }
 
@@ -179,9 +179,9 @@ static void put_head(const struct rows *rows, const char *of)
     for (int available = 0; available < 2; available++)
         for (size_t i = 0; i < rows->columns->count; i++) {
             const struct column *column = &rows->columns->all[i];
-            const char *says = available ? column->note : column->why;
-            snprintf(line, sizeof line, "%s: %s", column->event->name, says);
-            if (says[0] != '\0')
+            const char *text_of_event = available ? column->note : column->why;
+            snprintf(line, sizeof line, "%s: %s", column->event->name, text_of_event);
+            if (text_of_event[0] != '\0')
                 put_comment(available ? "note" : "not available", line);
         }
     for (size_t i = 0; i < rows->columns->count; i++)
@@ -203,7 +203,7 @@ bool rows_begin(struct rows *rows, const char *of)
 {
     put_head(rows, of);
     columns_scan(rows->columns);
-    columns_look(rows->columns);
+    columns_update(rows->columns);
     take(rows, true);
     write_until(rows, text.length);
     rows->start_ns = scanned_ns = now.at_ns;
@@ -214,13 +214,13 @@ bool rows_begin(struct rows *rows, const char *of)
 static void charge(struct budget *budget, uint64_t begun_ns)
 {
     add_cost(budget, own_cpu_ns() - begun_ns);
-    punctual_end_if_long(budget->usual_ns);
+    punctual_end_if_coarse(budget->usual_ns);
 }
 
 /* Do a part of the work if its budget allows. */
 static bool spend(struct budget *budget, uint64_t clock, void (*work)(struct columns *), struct columns *columns)
 {
-    if (is_spent(budget, clock))
+    if (is_budget_spent(budget, clock))
         return false;
     uint64_t begun_ns = own_cpu_ns();
     work(columns);
@@ -242,14 +242,14 @@ void rows_tick(struct rows *rows, uint64_t missed)
     uint64_t clock = monotonic_ns();
     rows->late += missed;
     rows->ticks += missed + 1;
-    if (is_spent(&for_rows, clock)) {
+    if (is_budget_spent(&for_rows, clock)) {
         rows->left_out++;
         return;
     }
     /* Scan before reading, so that new processes count from here on. */
     if (clock - scanned_ns >= SCAN_EVERY_NS && spend(&for_scans, clock, columns_scan, rows->columns))
         scanned_ns = clock;
-    spend(&for_threads, clock, columns_look, rows->columns);
+    spend(&for_threads, clock, columns_update, rows->columns);
     uint64_t begun_ns = own_cpu_ns();
     make_row(rows);
     charge(&for_rows, begun_ns);

@@ -56,7 +56,7 @@ static bool has_program(const struct request *request)
     return request->words != NULL;
 }
 
-static const char *of_what(const struct request *request)
+static const char *subject_of(const struct request *request)
 {
     static char text[4096];
     size_t at = 0;
@@ -71,7 +71,7 @@ static const char *of_what(const struct request *request)
 }
 
 /* Print the events that are not available in one line, grouped by reason. */
-static void say_unavailable(void)
+static void report_unavailable(void)
 {
     char line[480];
     size_t at = 0;
@@ -108,7 +108,7 @@ static void summarise(const struct request *request, const struct rows *rows, do
     log_warn(line, NULL);
 }
 
-static void say_thinned(const struct rows *rows)
+static void report_thinned(const struct rows *rows)
 {
     char line[200];
     if (rows->thin > 0) {
@@ -127,7 +127,7 @@ static void say_thinned(const struct rows *rows)
     }
 }
 
-static void say_incomplete(void)
+static void report_incomplete(void)
 {
     if (tree_is_full())
         log_warn("not all of it was counted: it had more than 1024 processes or 4096 threads, or more than there may "
@@ -187,8 +187,8 @@ static enum end sample(const struct request *request, struct watch *watch, struc
     sensors_close();
     if (rows->error != 0)
         log_error("the series ends here", request->output, rows->error);
-    say_thinned(rows);
-    say_incomplete();
+    report_thinned(rows);
+    report_incomplete();
     summarise(request, rows, own_cpu_s() - before);
     return rows->error != 0 ? FAILED : end;
 }
@@ -212,7 +212,7 @@ static bool choose(const struct request *request, const struct event **chosen, s
 static int start(const struct request *request, struct child *child, struct rows *rows)
 {
     rows->error = is_regular && request->force ? output_cut(&output, 0) : 0;
-    if (rows->error != 0 || !rows_begin(rows, of_what(request))) {
+    if (rows->error != 0 || !rows_begin(rows, subject_of(request))) {
         log_error("cannot write", request->output, rows->error);
         return FAILURE;
     }
@@ -226,11 +226,11 @@ static int open_and_start(const struct request *request, const struct event *con
     bool has_child = has_program(request), is_process = request->target.scope == OF_PROCESS;
     int error = open_loop(watch, has_child ? child : NULL, is_process ? request->target.pid : 0);
     if (error != 0) {
-        log_error(is_process ? "there is no such process to sample" : "cannot sample", of_what(request), error);
+        log_error(is_process ? "there is no such process to sample" : "cannot sample", subject_of(request), error);
         return FAILURE;
     }
     size_t available = columns_open(&columns, chosen, count, request->target, request->interval_ns);
-    say_unavailable();
+    report_unavailable();
     if (available == 0) {
         log_warn("none of the requested events can be sampled", NULL);
         return NO_DATA;
@@ -253,7 +253,7 @@ static int sample_all(struct request *request, const struct event *const *chosen
         log_error("cannot start a process", NULL, error);
         return give_up(request, FAILURE);
     }
-    punctual_ask(request->interval_ns);
+    punctual_request(request->interval_ns);
     recorder_prepare();
     if (request->target.scope == OF_PROGRAM)
         request->target.pid = child.pid;

@@ -32,7 +32,7 @@ static void be_ordinary(uint64_t slice_ns)
 
 /* The sampler works for some microseconds and must run on time; kernels with lazy preemption guarantee that only to
  * real-time processes. */
-void punctual_ask(uint64_t interval_ns)
+void punctual_request(uint64_t interval_ns)
 {
     struct wish wish = {.size = sizeof wish, .policy = SCHED_RR, .flags = SCHED_RESET_ON_FORKS, .priority = 1};
     /* Not if it might have no time to sleep. */
@@ -40,7 +40,7 @@ void punctual_ask(uint64_t interval_ns)
         be_ordinary(100000);
 }
 
-void punctual_end_if_long(uint64_t work_ns)
+void punctual_end_if_coarse(uint64_t work_ns)
 {
     static bool is_ordinary;
     if (work_ns < LONG_NS || is_ordinary)

@@ -35,15 +35,15 @@ void sensor_name(struct sensor *sensors, size_t at, const char *name)
     while (length > 0 && plain[length - 1] == '-')
         length--;
     plain[length] = '\0';
-    for (int twin = 1;; twin++) {
+    for (int number = 1;; number++) {
         char *into = sensors[at].name;
         bool is_taken = false;
         if (sensors[at].form == FORM_NONE)
             snprintf(into, sizeof sensors[at].name, "%s", plain);
-        else if (twin == 1)
+        else if (number == 1)
             snprintf(into, sizeof sensors[at].name, "%s-watts", plain);
         else
-            snprintf(into, sizeof sensors[at].name, "%s-%d-watts", plain, twin);
+            snprintf(into, sizeof sensors[at].name, "%s-%d-watts", plain, number);
         for (size_t i = 0; i < at; i++)
             is_taken |= strcmp(sensors[i].name, into) == 0;
         if (!is_taken)
@@ -76,15 +76,15 @@ __attribute__((format(printf, 2, 3))) static bool set_path(char path[256], const
     return length < 256 && access(path, F_OK) == 0;
 }
 
-/* Call `look` for each entry, in the order of their numbers. */
-static void each_entry(const char *directory, void (*look)(const char *, const char *, sensor_maker *),
+/* Call `visit_entry` for each entry, in the order of their numbers. */
+static void each_entry(const char *directory, void (*visit_entry)(const char *, const char *, sensor_maker *),
                        sensor_maker *make)
 {
     struct dirent **entries;
     int count = scandir(directory, &entries, NULL, versionsort);
     for (int i = 0; i < count; i++) {
         if (entries[i]->d_name[0] != '.')
-            look(directory, entries[i]->d_name, make);
+            visit_entry(directory, entries[i]->d_name, make);
         free(entries[i]);
     }
     if (count >= 0)
@@ -93,7 +93,7 @@ static void each_entry(const char *directory, void (*look)(const char *, const c
 
 /* intel-rapl:0 is a package or the whole system (psys), intel-rapl:0:1 a part of package 0; intel-rapl-mmio:0 is the
  * same package, read through another interface. */
-static void look_at_zone(const char *directory, const char *entry, sensor_maker *make)
+static void add_zone(const char *directory, const char *entry, sensor_maker *make)
 {
     char own[40], parent[40] = "", text[64], name[100], path[256];
     if (strncmp(entry, "intel-rapl:", 11) != 0 || !set_path(path, "%s/%s/energy_uj", directory, entry))
@@ -122,10 +122,10 @@ void find_rapl(const char *sysfs, sensor_maker *make)
 {
     char directory[200];
     snprintf(directory, sizeof directory, "%s/class/powercap", sysfs);
-    each_entry(directory, look_at_zone, make);
+    each_entry(directory, add_zone, make);
 }
 
-static void look_at_channel(const char *directory, const char *entry, const char *chip, int channel, sensor_maker *make)
+static void add_channel(const char *directory, const char *entry, const char *chip, int channel, sensor_maker *make)
 {
     static const struct {
         const char *kind, *file;
@@ -150,24 +150,24 @@ static void look_at_channel(const char *directory, const char *entry, const char
     }
 }
 
-static void look_at_chip(const char *directory, const char *entry, sensor_maker *make)
+static void add_chip(const char *directory, const char *entry, sensor_maker *make)
 {
     char chip[40];
     if (!line_of(chip, sizeof chip, "%s/%s/name", directory, entry))
         snprintf(chip, sizeof chip, "%.30s", entry);
     for (int channel = 1; channel <= MOST_CHANNELS; channel++)
-        look_at_channel(directory, entry, chip, channel, make);
+        add_channel(directory, entry, chip, channel, make);
 }
 
 void find_hwmon(const char *sysfs, sensor_maker *make)
 {
     char directory[200];
     snprintf(directory, sizeof directory, "%s/class/hwmon", sysfs);
-    each_entry(directory, look_at_chip, make);
+    each_entry(directory, add_chip, make);
 }
 
 /* Some supplies report watts, others volts and amperes. */
-static void look_at_supply(const char *directory, const char *entry, sensor_maker *make)
+static void add_supply(const char *directory, const char *entry, sensor_maker *make)
 {
     char text[40], name[80], status[256], first[256], second[256] = "";
     if (!line_of(text, sizeof text, "%s/%s/type", directory, entry) || strcmp(text, "Battery") != 0)
@@ -195,11 +195,11 @@ void find_battery(const char *sysfs, sensor_maker *make)
 {
     char directory[200];
     snprintf(directory, sizeof directory, "%s/class/power_supply", sysfs);
-    each_entry(directory, look_at_supply, make);
+    each_entry(directory, add_supply, make);
 }
 
 /* "power" is the node, "cpu_power", "memory_power", "accel0_power" are parts: "212 W 1700000000000000 us". */
-static void look_at_counter(const char *directory, const char *entry, sensor_maker *make)
+static void add_counter(const char *directory, const char *entry, sensor_maker *make)
 {
     size_t length = strlen(entry);
     char name[80], path[256];
@@ -222,5 +222,5 @@ void find_cray(const char *sysfs, sensor_maker *make)
 {
     char directory[200];
     snprintf(directory, sizeof directory, "%s/cray/pm_counters", sysfs);
-    each_entry(directory, look_at_counter, make);
+    each_entry(directory, add_counter, make);
 }

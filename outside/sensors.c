@@ -40,7 +40,7 @@ static void open_command(struct command *command, char *why, size_t size)
         snprintf(why, size, "'%.60s' has printed no watts for 5 s", command->line);
     else
         snprintf(why, size, "'%.50s' prints no watts: %.80s", command->line,
-                 command->said[0] != '\0' ? command->said : "nothing");
+                 command->last_text[0] != '\0' ? command->last_text : "nothing");
     command_stop(command);
 }
 

@@ -52,7 +52,7 @@ static bool is_64_bit(const char *exe)
     return !is_read || ident[EI_CLASS] == ELFCLASS64;
 }
 
-bool target_look(pid_t pid, char *exe)
+bool target_read(pid_t pid, char *exe)
 {
     char path[64];
     struct buffer status = {0};

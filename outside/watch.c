@@ -80,26 +80,26 @@ static void take(const struct watch *watch, struct taken *taken)
     }
 }
 
-static bool has_all(const struct taken *taken, uint64_t seen)
+static bool has_all(const struct taken *taken, uint64_t witnessed)
 {
     for (size_t i = 0; i < taken->count; i++)
-        if ((seen & WITNESSED(taken->all[i].ssi_signo)) == 0)
+        if ((witnessed & WITNESSED(taken->all[i].ssi_signo)) == 0)
             return false;
     return true;
 }
 
 /* Return which of these signals other processes received too. A signal that the witness has received may arrive here a
  * moment later. */
-static uint64_t ask(struct watch *watch, struct taken *taken)
+static uint64_t query(struct watch *watch, struct taken *taken)
 {
-    uint64_t seen = witness_ask(&watch->witness);
+    uint64_t witnessed = witness_query(&watch->witness);
     take(watch, taken);
-    if (has_all(taken, seen))
-        return seen;
+    if (has_all(taken, witnessed))
+        return witnessed;
     nanosleep(&grace, NULL);
-    seen |= witness_ask(&watch->witness);
+    witnessed |= witness_query(&watch->witness);
     take(watch, taken);
-    return seen;
+    return witnessed;
 }
 
 /* Pass a signal on. A signal from the program to its parent is meant for the process that has started the recorder. */
@@ -144,10 +144,10 @@ static void relay(struct watch *watch)
     struct taken taken = {.count = 0};
     bool is_asked = false;
     take(watch, &taken);
-    uint64_t seen = taken.count > 0 ? ask(watch, &taken) : 0;
+    uint64_t witnessed = taken.count > 0 ? query(watch, &taken) : 0;
     for (size_t i = 0; i < taken.count; i++) {
         is_asked |= taken.all[i].ssi_signo == SIGTSTP;
-        if ((seen & WITNESSED(taken.all[i].ssi_signo)) == 0)
+        if ((witnessed & WITNESSED(taken.all[i].ssi_signo)) == 0)
             pass_on(watch->child, &taken.all[i]);
     }
     if (taken.may_have_stopped || is_asked)

@@ -19,10 +19,10 @@ static _Noreturn void answer(int socket)
     char question;
     sigfillset(&all);
     while (read(socket, &question, 1) == 1) {
-        uint64_t seen = 0;
+        uint64_t witnessed = 0;
         for (int number; (number = sigtimedwait(&all, NULL, &at_once)) > 0;)
-            seen |= WITNESSED(number);
-        if (write(socket, &seen, sizeof seen) != sizeof seen)
+            witnessed |= WITNESSED(number);
+        if (write(socket, &witnessed, sizeof witnessed) != sizeof witnessed)
             break;
     }
     _exit(0);
@@ -46,15 +46,15 @@ void witness_start(struct witness *witness)
         close(ends[0]);
 }
 
-uint64_t witness_ask(struct witness *witness)
+uint64_t witness_query(struct witness *witness)
 {
-    uint64_t seen = 0;
+    uint64_t witnessed = 0;
     struct pollfd file = {.fd = witness->socket, .events = POLLIN};
     if (witness->pid == 0)
         return 0;
     if (send(witness->socket, "", 1, MSG_NOSIGNAL) == 1 && poll(&file, 1, LONGEST_ANSWER_MS) == 1 &&
-        read(witness->socket, &seen, sizeof seen) == sizeof seen)
-        return seen;
+        read(witness->socket, &witnessed, sizeof witnessed) == sizeof witnessed)
+        return witnessed;
     witness_end(witness);
     return 0;
 }

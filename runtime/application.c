@@ -10,13 +10,13 @@
 #include "tasks.h"
 #include "writer.h"
 
-#define LOOK_PERIOD_NS 500000000u
+#define CHECK_PERIOD_NS 500000000u
 #define CONFIRM_PERIOD_NS 50000000u
 #define LEAST_STATUS_BYTES 4096
 #define CONFIRMATIONS 2 /* number of checks without a thread of the application before it counts as ended */
 
-static uint64_t next_look_ns;
-static int seen_alone;
+static uint64_t next_check_ns;
+static int checks_alone;
 static bool was_left_by_the_first; /* while others still existed */
 static struct buffer status, own_status;
 
@@ -26,15 +26,15 @@ void application_start(void)
     status.length = 0;
     status.failed = false;
     buffer_reserve(&status, LEAST_STATUS_BYTES);
-    next_look_ns = monotonic_ns() + LOOK_PERIOD_NS;
-    seen_alone = 0;
+    next_check_ns = monotonic_ns() + CHECK_PERIOD_NS;
+    checks_alone = 0;
     was_left_by_the_first = false;
     own_status.length = 0;
 }
 
 uint64_t application_due_ns(void)
 {
-    return next_look_ns;
+    return next_check_ns;
 }
 
 static bool is_worker(const char *tid, const char *of)
@@ -71,16 +71,16 @@ static void keep_spare_files(void)
 
 /* Check the application: all its threads may have ended without libc, or may have changed their user. The first thread
  * represents all of them while it exists. False if the recording has to end. */
-static bool look(void)
+static bool check(void)
 {
     free_spare_files();
     int others = find_others();
     keep_spare_files();
     if (others < 0)
         return true;
-    seen_alone = others == 0 ? seen_alone + 1 : 0;
+    checks_alone = others == 0 ? checks_alone + 1 : 0;
     if (others != 1)
-        return seen_alone < CONFIRMATIONS;
+        return checks_alone < CONFIRMATIONS;
     enum credentials followed = credentials_follow(&own_status, (const char *)status.data);
     if (followed == CREDENTIALS_CHANGED)
         writer_follow();
@@ -91,19 +91,19 @@ static bool look(void)
 }
 
 /* A check takes some 50 us, mostly because its data is not in the processor's cache. */
-bool application_goes_on(bool at_once)
+bool application_continues(bool at_once)
 {
     uint64_t now_ns = monotonic_ns();
-    if (!at_once && now_ns < next_look_ns)
+    if (!at_once && now_ns < next_check_ns)
         return true;
-    bool goes_on = look();
-    next_look_ns = now_ns + (seen_alone > 0 ? CONFIRM_PERIOD_NS : LOOK_PERIOD_NS);
+    bool goes_on = check();
+    next_check_ns = now_ns + (checks_alone > 0 ? CONFIRM_PERIOD_NS : CHECK_PERIOD_NS);
     return goes_on;
 }
 
 bool application_is_alone(void)
 {
-    return seen_alone > 0;
+    return checks_alone > 0;
 }
 
 /* The kernel takes a process's exit code from the thread that ends last (before Linux 5.17, from the first one), so
@@ -112,9 +112,9 @@ bool application_is_alone(void)
 int application_exit_code(void)
 {
     free_spare_files();
-    if (seen_alone == 0) /* ended for another reason, perhaps as the last thread */
-        seen_alone = find_others() == 0;
-    int code = seen_alone == 0 || was_left_by_the_first ? 0 : task_first_exit_code(&status);
+    if (checks_alone == 0) /* ended for another reason, perhaps as the last thread */
+        checks_alone = find_others() == 0;
+    int code = checks_alone == 0 || was_left_by_the_first ? 0 : task_first_exit_code(&status);
     int signal = code & 0x7f;
     if (signal == 0)
         return code >> 8 & 0xff;

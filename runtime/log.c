@@ -1,6 +1,6 @@
 /* Thread safety: all of it is written before main, or before the first message, and read from then on. Exceptions:
- * detached_tid and kept_stderr belong to the interval thread, which also fills `unsaid` while its atomic length is 0;
- * another thread empties that. No lock: a message is one write. */
+ * detached_tid and kept_stderr belong to the interval thread, which also fills `pending_line` while its atomic length
+ * is 0; another thread empties that. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -13,7 +13,7 @@
 #include "output.h"
 #include "sys.h"
 
-#define STAYS_GONE_NS ((uint64_t)1000000000)
+#define LONGEST_ABSENCE_NS ((uint64_t)1000000000)
 
 static enum log_level current_level = LOG_WARN;
 static const char *speaker = "";
@@ -24,18 +24,18 @@ static struct stat first_stderr;
 static bool had_stderr;
 static bool is_known;
 static long detached_tid;
-static long keeper;          /* the process whose detached thread keeps a copy */
-static int kept_stderr = -1; /* that copy, in that thread's descriptor table */
-static uint64_t gone_ns;     /* time since which the program has no stderr, or 0 */
+static long keeper;              /* the process whose detached thread keeps a copy */
+static int kept_stderr = -1;     /* that copy, in that thread's descriptor table */
+static uint64_t absent_since_ns; /* time since which the program has no stderr, or 0 */
 
 struct line {
     char text[512];
     size_t length;
 };
 
-static struct line unsaid; /* left by that thread for lack of a descriptor */
+static struct line pending_line; /* left by that thread for lack of a descriptor */
 
-static __attribute__((constructor)) void know_stderr(void)
+static __attribute__((constructor)) void note_first_stderr(void)
 {
     if (is_known)
         return;
@@ -46,7 +46,7 @@ static __attribute__((constructor)) void know_stderr(void)
 void log_start(const char *library)
 {
     speaker = library;
-    know_stderr(); /* if another constructor needs it first */
+    note_first_stderr(); /* if another constructor needs it first */
 }
 
 void log_set_level(enum log_level level)
@@ -62,8 +62,8 @@ void log_keep_stderr(void)
 int log_copy_stderr(void)
 {
     bool is_kept = keeper == SYS0(SYS_getpid);
-    gone_ns = 0;
-    __atomic_store_n(&unsaid.length, 0, __ATOMIC_RELAXED);
+    absent_since_ns = 0;
+    __atomic_store_n(&pending_line.length, 0, __ATOMIC_RELAXED);
     kept_stderr = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
     return kept_stderr;
 }
@@ -97,9 +97,9 @@ void log_follow_stderr(void)
         return;
     bool is_there = SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd/2", &status, 0) == 0 &&
                     status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino;
-    if (is_there || gone_ns == 0) {
-        gone_ns = is_there ? 0 : monotonic_ns();
-    } else if (monotonic_ns() - gone_ns >= STAYS_GONE_NS) {
+    if (is_there || absent_since_ns == 0) {
+        absent_since_ns = is_there ? 0 : monotonic_ns();
+    } else if (monotonic_ns() - absent_since_ns >= LONGEST_ABSENCE_NS) {
         sys_close(kept_stderr);
         kept_stderr = -1;
     }
@@ -144,27 +144,27 @@ static void write_line(int fd, const struct line *line)
 
 static bool keep_for_later(const struct line *line)
 {
-    if (__atomic_load_n(&unsaid.length, __ATOMIC_ACQUIRE) != 0)
+    if (__atomic_load_n(&pending_line.length, __ATOMIC_ACQUIRE) != 0)
         return false;
-    memcpy(unsaid.text, line->text, line->length);
-    __atomic_store_n(&unsaid.length, line->length, __ATOMIC_RELEASE);
+    memcpy(pending_line.text, line->text, line->length);
+    __atomic_store_n(&pending_line.length, line->length, __ATOMIC_RELEASE);
     return true;
 }
 
-void log_say_what_is_left(void)
+void log_write_pending(void)
 {
-    struct line line = {.length = __atomic_load_n(&unsaid.length, __ATOMIC_ACQUIRE)};
+    struct line line = {.length = __atomic_load_n(&pending_line.length, __ATOMIC_ACQUIRE)};
     size_t length = line.length;
     if (length == 0)
         return;
-    memcpy(line.text, unsaid.text, length);
+    memcpy(line.text, pending_line.text, length);
     struct quiet quiet = quiet_begin();
-    if (__atomic_compare_exchange_n(&unsaid.length, &length, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&pending_line.length, &length, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         write_line(2, &line);
     quiet_end(quiet);
 }
 
-static bool say(enum log_level level, const char *what, const char *detail, const char *reason)
+static bool log_line(enum log_level level, const char *what, const char *detail, const char *reason)
 {
     if (level > current_level)
         return true;
@@ -194,16 +194,16 @@ static bool say(enum log_level level, const char *what, const char *detail, cons
 
 bool log_warn(const char *what, const char *detail)
 {
-    return say(LOG_WARN, what, detail, NULL);
+    return log_line(LOG_WARN, what, detail, NULL);
 }
 
 void log_debug(const char *what, const char *detail)
 {
-    say(LOG_DEBUG, what, detail, NULL);
+    log_line(LOG_DEBUG, what, detail, NULL);
 }
 
 void log_error(const char *what, const char *detail, long error)
 {
     char number[32];
-    say(LOG_WARN, what, detail, reason_of(error, number));
+    log_line(LOG_WARN, what, detail, reason_of(error, number));
 }

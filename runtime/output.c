@@ -117,7 +117,7 @@ static uint64_t draw(void)
 
 /* Create a new file next to `path`, under an unpredictable name, without opening an existing one. Returns its
  * descriptor or negative errno. */
-static int create_beside(const char *path, char *temporary)
+static int create_temporary(const char *path, char *temporary)
 {
     int fd = -EEXIST;
     for (int attempt = 0; attempt < MOST_DRAWS && fd == -EEXIST; attempt++) {
@@ -146,7 +146,7 @@ long output_write_file(const char *path, const struct buffer *data, bool keep)
     char temporary[PATH_MAX];
     if (data->failed)
         return -ENOMEM;
-    int fd = create_beside(path, temporary);
+    int fd = create_temporary(path, temporary);
     if (fd < 0)
         return fd;
     long error = write_all(fd, data);
@@ -161,7 +161,7 @@ long output_write_file(const char *path, const struct buffer *data, bool keep)
 long output_try_file(const char *path)
 {
     char temporary[PATH_MAX];
-    int fd = create_beside(path, temporary);
+    int fd = create_temporary(path, temporary);
     if (fd < 0)
         return fd;
     sys_close(fd);

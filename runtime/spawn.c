@@ -1,5 +1,6 @@
-/* Thread safety: `entered` and `made_known` are written before a thread is created, by the application's thread or, for
- * the next one, by the created thread after it has read them. A `struct spawned` belongs to the caller. */
+/* Thread safety: `entered` and `thread_being_created` are written before a thread is created, by the application's
+ * thread or, for the next one, by the created thread after it has read them. A `struct spawned` belongs to the caller.
+ */
 #define _GNU_SOURCE
 #include "spawn.h"
 
@@ -25,7 +26,7 @@
 #endif
 
 static int (*entered)(void *);
-static struct spawned *made_known;
+static struct spawned *thread_being_created;
 
 /* Return whether this runs under Valgrind, by the request of its valgrind.h: a sequence of instructions that does
  * nothing on a real processor. */
@@ -51,7 +52,7 @@ static bool is_valgrind(void)
 
 static void *enter_by_pthread(void *unused)
 {
-    __atomic_store_n(&made_known->tid, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELAXED);
+    __atomic_store_n(&thread_being_created->tid, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELAXED);
     SYS1(SYS_unshare, CLONE_FILES | CLONE_FS);
     entered(unused);
     return NULL;
@@ -155,14 +156,14 @@ static bool is_known(void)
 bool spawn(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;
-    made_known = spawned;
+    thread_being_created = spawned;
     if (is_known())
         return spawn_known();
     long error = spawn_unknown(spawned, 0);
     return error == -EINVAL ? spawn_known() : error == 0;
 }
 
-bool spawn_beside(struct spawned *spawned, int (*enter)(void *))
+bool spawn_sharing_files(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;
     return !is_known() && spawn_unknown(spawned, CLONE_FILES | CLONE_FS) == 0;

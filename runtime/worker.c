@@ -1,6 +1,7 @@
-/* Thread safety: the name and the function are written before the thread is created. `state` and `asked` are futexes: a
- * requester sets `asked` from 0 to a request (compare and swap), and only the interval thread sets it back to 0;
- * `state` belongs to that thread once it runs. No locks: a requester waits for `asked` to change, with a deadline. */
+/* Thread safety: the name and the function are written before the thread is created. `state` and `requested` are
+ * futexes: a requester sets `requested` from 0 to a request (compare and swap), and only the interval thread sets it
+ * back to 0; `state` belongs to that thread once it runs. No locks: a requester waits for `requested` to change, with a
+ * deadline. */
 #define _GNU_SOURCE
 #include "worker.h"
 
@@ -21,7 +22,7 @@ enum { STARTING, ALIVE, ENDED };
 
 static struct spawned thread;
 static uint32_t state = ENDED; /* a futex */
-static uint32_t asked;         /* a futex: the request under way, or 0 */
+static uint32_t requested;     /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
 static int kept_file = -1;   /* a descriptor of the application */
@@ -131,7 +132,7 @@ void worker_keep_file(int fd)
     kept_file = fd;
 }
 
-bool worker_is_gone(uint64_t longest_ns)
+bool worker_has_exited(uint64_t longest_ns)
 {
     const struct timespec pause = {0, 100000};
     uint64_t deadline_ns = deadline_after(longest_ns);
@@ -148,7 +149,7 @@ void worker_forget(void)
     spawn_forget(&thread);
     writer_forget();
     state = ENDED;
-    asked = 0;
+    requested = 0;
 }
 
 pid_t worker_tid(void)
@@ -165,9 +166,9 @@ uint64_t worker_cpu_ns(void)
 uint32_t worker_wait(uint64_t deadline_ns)
 {
     for (;;) {
-        futex_wait(&asked, 0, deadline_ns < application_due_ns() ? deadline_ns : application_due_ns());
-        uint32_t request = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
-        if (!application_goes_on(request == REQUEST_FOLLOW))
+        futex_wait(&requested, 0, deadline_ns < application_due_ns() ? deadline_ns : application_due_ns());
+        uint32_t request = __atomic_load_n(&requested, __ATOMIC_ACQUIRE);
+        if (!application_continues(request == REQUEST_FOLLOW))
             return WORKER_END;
         if (request == REQUEST_FOLLOW)
             worker_done();
@@ -178,8 +179,8 @@ uint32_t worker_wait(uint64_t deadline_ns)
 
 void worker_done(void)
 {
-    __atomic_store_n(&asked, 0, __ATOMIC_RELEASE);
-    futex_wake(&asked);
+    __atomic_store_n(&requested, 0, __ATOMIC_RELEASE);
+    futex_wake(&requested);
 }
 
 void worker_write_regularly(uint64_t first_ns, uint64_t interval_ns, bool (*write)(uint32_t request))
@@ -201,35 +202,35 @@ bool worker_has_ended(void)
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
 }
 
-bool worker_ask(uint32_t request, uint64_t longest_ns)
+bool worker_request(uint32_t request, uint64_t longest_ns)
 {
     uint64_t deadline_ns = deadline_after(longest_ns);
     uint32_t other = 0;
     while (!worker_has_ended() &&
-           !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        if (!futex_wait(&asked, other, deadline_ns))
+           !__atomic_compare_exchange_n(&requested, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (!futex_wait(&requested, other, deadline_ns))
             return false;
         other = 0;
     }
-    futex_wake(&asked);
+    futex_wake(&requested);
     /* The thread may have ended just before the request, and then wakes no one. */
-    while (!worker_has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
-        if (!futex_wait(&asked, request, deadline_ns))
+    while (!worker_has_ended() && __atomic_load_n(&requested, __ATOMIC_ACQUIRE) == request)
+        if (!futex_wait(&requested, request, deadline_ns))
             return false;
-    log_say_what_is_left();
+    log_write_pending();
     return true;
 }
 
 void worker_follow(uint64_t longest_ns)
 {
     if (!worker_has_ended() && !vfork_is_child())
-        worker_ask(REQUEST_FOLLOW, longest_ns);
+        worker_request(REQUEST_FOLLOW, longest_ns);
 }
 
 void worker_nudge(uint32_t request)
 {
     uint32_t none = 0;
     if (!worker_has_ended() &&
-        __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        futex_wake(&asked);
+        __atomic_compare_exchange_n(&requested, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        futex_wake(&requested);
 }

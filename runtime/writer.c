@@ -1,6 +1,6 @@
 /* Thread safety: `queue` and the memory of its entries are guarded by the lock, which either thread holds for some
- * instructions; free memory belongs to the interval thread. `news`, `done`, `error`, `follows` and `ends` are atomic.
- * `output` belongs to the writer while it runs, the rest to the interval thread. */
+ * instructions; free memory belongs to the interval thread. `queue_futex`, `done`, `error`, `follows` and `ends` are
+ * atomic. `output` belongs to the writer while it runs, the rest to the interval thread. */
 #define _GNU_SOURCE
 #include "writer.h"
 
@@ -19,7 +19,7 @@
 #define KEPT_BYTES ((uint64_t)1 << 20) /* memory kept when the queue is empty */
 #define HEAD_BYTES 8                   /* the length, before each */
 #define FOLLOW_NS 500000000u
-#define GONE_NS 100000000u
+#define LONGEST_EXIT_NS 100000000u
 #define FOR_EVER_NS (UINT64_MAX / 4)
 
 /* Entries from `first` to `last`; or, if `end` is not 0, from `first` to `end` and then from the beginning to
@@ -31,13 +31,13 @@ static struct queue {
 static uint32_t lock;
 static uint8_t *memory;
 static uint64_t memory_bytes;
-static uint32_t news, done; /* futexes: new data or a new request; a completed write or follow */
+static uint32_t queue_futex, done; /* futexes: new data or a new request; a completed write or follow */
 static uint32_t follows, ends;
 static long error;
 static struct spawned thread;
 static struct output *output;
 static struct buffer own_status;
-static pid_t beside; /* the interval thread */
+static pid_t interval_tid; /* the interval thread */
 
 static void take_lock(void)
 {
@@ -51,7 +51,7 @@ static void give_lock(void)
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
-static void tell(uint32_t *futex)
+static void notify(uint32_t *futex)
 {
     __atomic_add_fetch(futex, 1, __ATOMIC_RELEASE);
     futex_wake(futex);
@@ -63,7 +63,7 @@ static bool is_set(const uint32_t *flag)
 }
 
 /* Return the first entry, which stays in the queue, as a buffer that must not be extended. */
-static bool see_first(struct buffer *data)
+static bool first_entry(struct buffer *data)
 {
     take_lock();
     bool is_there = queue.count > 0;
@@ -89,7 +89,7 @@ static void drop_first(uint64_t length)
     queue.first += room_for(length);
     queue.count--;
     give_lock();
-    tell(&done);
+    notify(&done);
 }
 
 /* Adopt the current user of the interval thread, which follows the application. */
@@ -97,13 +97,13 @@ static void follow(void)
 {
     char path[64] = "self/task/";
     struct buffer status = {0};
-    text_append_number(path, sizeof path, (uint64_t)beside, 1);
+    text_append_number(path, sizeof path, (uint64_t)interval_tid, 1);
     text_append(path, sizeof path, "/status");
     if (task_read(path, &status) && credentials_follow(&own_status, (const char *)status.data) == CREDENTIALS_REFUSED)
         __atomic_store_n(&error, -EPERM, __ATOMIC_RELEASE);
     buffer_free(&status);
     __atomic_store_n(&follows, 0, __ATOMIC_RELEASE);
-    tell(&done);
+    notify(&done);
 }
 
 static void write_first(const struct buffer *data)
@@ -119,16 +119,16 @@ static int enter(void *unused)
     (void)unused;
     SYS5(SYS_prctl, PR_SET_NAME, WRITER_NAME, 0, 0, 0);
     for (;;) {
-        uint32_t seen = __atomic_load_n(&news, __ATOMIC_ACQUIRE);
+        uint32_t value = __atomic_load_n(&queue_futex, __ATOMIC_ACQUIRE);
         struct buffer data;
         if (is_set(&follows))
             follow();
         else if (is_set(&ends))
             return 0;
-        else if (see_first(&data))
+        else if (first_entry(&data))
             write_first(&data);
         else
-            futex_wait(&news, seen, FOR_EVER_NS);
+            futex_wait(&queue_futex, value, FOR_EVER_NS);
     }
 }
 
@@ -150,9 +150,9 @@ bool writer_start(struct output *to)
         return false;
     memory_bytes = bytes;
     output = to;
-    beside = (pid_t)SYS0(SYS_gettid);
+    interval_tid = (pid_t)SYS0(SYS_gettid);
     own_status.length = 0;
-    if (spawn_beside(&thread, enter))
+    if (spawn_sharing_files(&thread, enter))
         return true;
     sys_free(memory, memory_bytes);
     memory = NULL;
@@ -195,7 +195,7 @@ bool writer_put(const struct buffer *data)
     queue.highest = queue.last > queue.highest ? queue.last : queue.highest;
     queue.count++;
     give_lock();
-    tell(&news);
+    notify(&queue_futex);
     return true;
 }
 
@@ -215,10 +215,10 @@ uint32_t writer_waiting(void)
 bool writer_flush(uint64_t deadline_ns)
 {
     for (;;) {
-        uint32_t seen = __atomic_load_n(&done, __ATOMIC_ACQUIRE);
+        uint32_t value = __atomic_load_n(&done, __ATOMIC_ACQUIRE);
         if (writer_waiting() == 0)
             return true;
-        if (!futex_wait(&done, seen, deadline_ns))
+        if (!futex_wait(&done, value, deadline_ns))
             return false;
     }
 }
@@ -229,10 +229,10 @@ void writer_follow(void)
         return;
     uint64_t deadline_ns = monotonic_ns() + FOLLOW_NS;
     __atomic_store_n(&follows, 1, __ATOMIC_RELEASE);
-    tell(&news);
+    notify(&queue_futex);
     for (;;) {
-        uint32_t seen = __atomic_load_n(&done, __ATOMIC_ACQUIRE);
-        if (!is_set(&follows) || !futex_wait(&done, seen, deadline_ns))
+        uint32_t value = __atomic_load_n(&done, __ATOMIC_ACQUIRE);
+        if (!is_set(&follows) || !futex_wait(&done, value, deadline_ns))
             return;
     }
 }
@@ -242,10 +242,10 @@ bool writer_end(void)
     pid_t tid = spawn_tid(&thread);
     if (tid == 0)
         return true;
-    uint64_t deadline_ns = monotonic_ns() + GONE_NS;
+    uint64_t deadline_ns = monotonic_ns() + LONGEST_EXIT_NS;
     const struct timespec pause = {0, 100000};
     __atomic_store_n(&ends, 1, __ATOMIC_RELEASE);
-    tell(&news);
+    notify(&queue_futex);
     while (SYS3(SYS_tgkill, SYS0(SYS_getpid), tid, 0) == 0) {
         if (monotonic_ns() >= deadline_ns)
             return false;

@@ -45,7 +45,7 @@ static struct visit *open_visit(const char *name, uint64_t hash, uint32_t period
 static void end_iteration(struct visit *visit, uint64_t now)
 {
     struct region *region = visit->region;
-    region->visit_ns = now - visit->start_ns;
+    region->episode_ns = now - visit->start_ns;
     region->last_ns = now;
     if (visit->iteration_ns == 0)
         return;
@@ -88,8 +88,8 @@ void explicit_end(uint64_t hash, uint32_t period)
     struct visit *visit = find(hash, period);
     if (visit != NULL) {
         end_iteration(visit, now);
-        visit->region->span_ns += visit->region->visit_ns;
-        visit->region->visit_ns = 0;
+        visit->region->span_ns += visit->region->episode_ns;
+        visit->region->episode_ns = 0;
         baseline_end(visit->region);
         memmove(visit, visit + 1, (size_t)(visits + --count - visit) * sizeof *visit);
     }
@@ -116,8 +116,8 @@ void explicit_call(uint64_t start_ns, uint64_t end_ns)
 void explicit_break(void)
 {
     for (int i = 0; i < count; i++) {
-        visits[i].region->span_ns += visits[i].region->visit_ns;
-        visits[i].region->visit_ns = 0;
+        visits[i].region->span_ns += visits[i].region->episode_ns;
+        visits[i].region->episode_ns = 0;
         baseline_end(visits[i].region);
     }
     count = 0;

@@ -127,7 +127,7 @@ static void *known(enum openmp_function function, const void *caller)
     return found;
 }
 
-static int ask(enum openmp_function function, const void *caller)
+static int call_openmp(enum openmp_function function, const void *caller)
 {
     int (*found)(void) = (int (*)(void))known(function, caller);
     return found != NULL ? found() : 0;
@@ -135,12 +135,12 @@ static int ask(enum openmp_function function, const void *caller)
 
 int openmp_max_threads(const void *caller)
 {
-    return ask(OPENMP_omp_get_max_threads, caller);
+    return call_openmp(OPENMP_omp_get_max_threads, caller);
 }
 
 int openmp_level(const void *caller)
 {
-    return ask(OPENMP_omp_get_level, caller);
+    return call_openmp(OPENMP_omp_get_level, caller);
 }
 
 struct openmp_threads openmp_hold_threads(const void *caller)

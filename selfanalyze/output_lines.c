@@ -118,7 +118,7 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     buffer_json_u64(&out, "fewest_threads", (uint64_t)region->fewest_threads);
     buffer_json_u64(&out, "first_ns", region->first_ns > start_ns ? region->first_ns - start_ns : 0);
     buffer_json_u64(&out, "last_ns", region->last_ns > start_ns ? region->last_ns - start_ns : 0);
-    buffer_json_u64(&out, "total_ns", region->span_ns + region->visit_ns);
+    buffer_json_u64(&out, "total_ns", region->span_ns + region->episode_ns);
     buffer_json_u64(&out, "self_ns", region->self_ns);
     buffer_json_u64(&out, "parallel_ns", region->parallel_ns);
     put_times("times", &region->times);
@@ -146,7 +146,7 @@ static void put_regions(const struct launch *launch, uint64_t start_ns, uint64_t
     for (long id = 0; id < count; id++) {
         if ((size_t)id >= regions_written)
             put_region(&regions[id], (size_t)id);
-        else if (regions[id].iterations == iterations_written[id] && regions[id].visit_ns == 0)
+        else if (regions[id].iterations == iterations_written[id] && regions[id].episode_ns == 0)
             continue;
         iterations_written[id] = regions[id].iterations;
         put_state(&regions[id], (size_t)id, start_ns, now_ns);

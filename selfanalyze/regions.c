@@ -67,11 +67,11 @@ void regions_note_threads(struct region *region, int threads)
         region->fewest_threads = threads;
 }
 
-void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t visit_ns)
+void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t episode_ns)
 {
     region->parallel_ns += end_ns - start_ns;
     region->last_ns = end_ns;
-    region->visit_ns = end_ns - visit_ns;
+    region->episode_ns = end_ns - episode_ns;
 }
 
 void times_add(struct times *times, uint64_t ns)

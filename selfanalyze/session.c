@@ -138,9 +138,9 @@ static void fork_child(void)
 }
 
 /* A vfork child runs in its parent's memory. */
-static void ask(uint32_t request)
+static void request_worker(uint32_t request)
 {
-    if (!session_is_on() || SYS0(SYS_getpid) != owner || worker_ask(request, LONGEST_WAIT_NS))
+    if (!session_is_on() || SYS0(SYS_getpid) != owner || worker_request(request, LONGEST_WAIT_NS))
         return;
     set_state(OVER);
     log_warn("the file system does not respond, not waiting for it any more: the last loops are not written", NULL);
@@ -148,12 +148,12 @@ static void ask(uint32_t request)
 
 void session_stop(void)
 {
-    ask(REQUEST_STOP);
+    request_worker(REQUEST_STOP);
 }
 
 void session_before_exec(void)
 {
-    ask(REQUEST_WRITE);
+    request_worker(REQUEST_WRITE);
 }
 
 static __attribute__((destructor(101))) void at_exit(void)

@@ -71,7 +71,7 @@ static void take_one(struct stage *stage, const struct dpd_loop *loops, int leve
         uint64_t first = first_of(stage, &loops[i]);
         struct region *region = region_of(stage, &loops[i], first);
         if (region != NULL)
-            visit_open(stage, region, &loops[i], first);
+            episode_open(stage, region, &loops[i], first);
         else
             stage->refused = loops[i].first + 1;
         return;
@@ -96,19 +96,19 @@ static void follow(struct stage *stage, const struct token *token, const void *c
     if (goes_on(visit, loops, levels)) {
         begins = now == visit->next;
         if (begins) {
-            visit_account(visit->region, &visit->under_way, token);
+            episode_account(visit->region, &visit->under_way, token);
             visit->under_way = *token;
             visit->next += visit->period;
         }
     } else {
-        visit_close(stage);
+        episode_close(stage);
         take_one(stage, loops, levels);
         begins = now + visit->period == visit->next;
     }
     if (visit->region == NULL)
         return;
     stage->inside = stage->count;
-    uint32_t depth = visit_depth(stage);
+    uint32_t depth = episode_depth(stage);
     if (depth > visit->region->depth)
         visit->region->depth = depth; /* the surrounding loop is found later */
     if (begins)
@@ -126,7 +126,7 @@ void stages_begin(const struct call *call, const void *caller)
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
         bool was_in = stage->visit.region != NULL;
         uint64_t was_first = stage->visit.first;
-        token.inner_ns = visit_inner_ns(stage);
+        token.inner_ns = episode_inner_ns(stage);
         *token_at(stage, stage->count++) = token;
         if (token.what >= MOST_FUNCTIONS)
             stage->folded = stage->count;
@@ -155,13 +155,13 @@ void stages_note(uint32_t epoch, int threads)
 
 void stages_end(uint64_t start_ns, uint64_t end_ns)
 {
-    visit_call_ended(end_ns);
+    episode_call_ended(end_ns);
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
         struct visit *visit = &stage->visit;
         if (visit->region == NULL)
             continue;
         regions_add_call(visit->region, start_ns, end_ns, visit->begin.at.start_ns);
-        visit_settle(stage);
+        episode_settle(stage);
         if (stage->count != visit->next || visit->counted == visit->next)
             continue;
         visit->region->iterations++; /* its last parallel region has ended, or is in a loop that is its last part */
@@ -173,7 +173,7 @@ void stages_break(void)
 {
     const struct dpd_options options = {.window = window};
     for (struct stage *stage = stages; stage < stages + MOST_STAGES && stage->detector != NULL; stage++) {
-        visit_close(stage);
+        episode_close(stage);
         dpd_init(stage->detector, &options);
         stage->count = stage->folded = stage->inside = stage->refused = 0;
     }
@@ -181,6 +181,6 @@ void stages_break(void)
 
 void stages_forget(void)
 {
-    visits_forget();
+    episodes_forget();
     stages_break();
 }

@@ -16,7 +16,7 @@ struct range {
 static _Thread_local struct range bindings;
 static _Thread_local uint32_t bindings_unloads; /* number of unloads for which it is valid */
 
-static bool lies_in(const struct range *range, uint64_t address)
+static bool range_holds(const struct range *range, uint64_t address)
 {
     return address >= range->low && address < range->high;
 }
@@ -25,12 +25,12 @@ static bool lies_in(const struct range *range, uint64_t address)
  * called MPI. */
 static bool is_binding(uint64_t caller, uint64_t site)
 {
-    if (lies_in(&bindings, caller) && bindings_unloads == loader_unloads())
+    if (range_holds(&bindings, caller) && bindings_unloads == loader_unloads())
         return true;
     struct object object = {0};
     object_at(caller, &object);
     struct range found = {object.low, object.high};
-    if (lies_in(&found, site))
+    if (range_holds(&found, site))
         return false;
     bindings = found;
     bindings_unloads = loader_unloads();

@@ -11,13 +11,13 @@
 
 #define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define SHORTEST_NS 1000000u /* below, the length of a tick is too inaccurate */
-#define STRETCHES 1024u
+#define SEGMENTS 1024u
 #define MOST_WRONG_NS 1000000
 #define LARGEST_CHANGE 1e-3 /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
 
-const struct stretch *clock_stretch;
+const struct segment *clock_segment;
 
-static struct stretch stretches[STRETCHES];
+static struct segment segments[SEGMENTS];
 static unsigned int used;
 static struct moment first, last;
 static bool is_usable;
@@ -49,11 +49,11 @@ static double rate_between(struct moment from, struct moment to)
     return to.ticks > from.ticks ? (double)(to.ns - from.ns) / (double)(to.ticks - from.ticks) : 0;
 }
 
-static void begin_stretch(uint64_t ns, uint64_t ticks, double rate)
+static void begin_clock_segment(uint64_t ns, uint64_t ticks, double rate)
 {
-    struct stretch *stretch = &stretches[used++ % STRETCHES];
-    *stretch = (struct stretch){ticks, ns, (uint64_t)(rate * 4294967296.0)};
-    __atomic_store_n(&clock_stretch, stretch, __ATOMIC_RELEASE);
+    struct segment *segment = &segments[used++ % SEGMENTS];
+    *segment = (struct segment){ticks, ns, (uint64_t)(rate * 4294967296.0)};
+    __atomic_store_n(&clock_segment, segment, __ATOMIC_RELEASE);
 }
 
 void clock_use_counter(void)
@@ -62,26 +62,26 @@ void clock_use_counter(void)
     if (!is_usable || now.ns - first.ns < SHORTEST_NS || now.ticks <= first.ticks)
         return;
     last = now;
-    begin_stretch(now.ns, now.ticks, rate_between(first, now));
+    begin_clock_segment(now.ns, now.ticks, rate_between(first, now));
 }
 
 void clock_adjust(void)
 {
-    const struct stretch *stretch = clock_stretch;
-    struct moment now = stretch != NULL ? moment_now(clock_counter) : last;
-    if (stretch == NULL || now.ns - last.ns < SHORTEST_NS)
+    const struct segment *segment = clock_segment;
+    struct moment now = segment != NULL ? moment_now(clock_counter) : last;
+    if (segment == NULL || now.ns - last.ns < SHORTEST_NS)
         return;
-    uint64_t told_ns = clock_ns_of(stretch, now.ticks);
-    int64_t wrong_ns = (int64_t)(now.ns - told_ns);
+    uint64_t predicted_ns = clock_ns_of(segment, now.ticks);
+    int64_t wrong_ns = (int64_t)(now.ns - predicted_ns);
     double whole = rate_between(first, now), recent = rate_between(last, now);
     bool agrees = recent > whole * (1 - LARGEST_CHANGE) && recent < whole * (1 + LARGEST_CHANGE);
     if (!agrees || wrong_ns > MOST_WRONG_NS || wrong_ns < -MOST_WRONG_NS) {
         /* Suspended, or moved to another machine. */
-        __atomic_store_n(&clock_stretch, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&clock_segment, NULL, __ATOMIC_RELEASE);
         return;
     }
     double change = (double)wrong_ns / (double)(now.ns - last.ns);
     change = change > LARGEST_CHANGE ? LARGEST_CHANGE : change < -LARGEST_CHANGE ? -LARGEST_CHANGE : change;
-    begin_stretch(told_ns, now.ticks, recent * (1 + change));
+    begin_clock_segment(predicted_ns, now.ticks, recent * (1 + change));
     last = now;
 }

@@ -68,7 +68,7 @@ static uint8_t *put_completed(uint8_t *at, const struct lane *lane)
     for (uint32_t i = 0; i < listed; i++) {
         const struct completion *completion = &e->completed[i];
         at = put(at, completion->flags);
-        if (completion->flags & COMPLETION_ELSEWHERE) {
+        if (completion->flags & COMPLETION_OTHER_LANE) {
             at = put(at, completion->lane);
             at = put(at, completion->number);
         } else {
@@ -114,7 +114,7 @@ static bool build_key(struct lane *lane)
     if (e->fields & HAS_COMPLETED)
         at = put_completed(at, lane);
     if (e->fields & HAS_NEW)
-        at = put(at, e->made_object);
+        at = put(at, e->created_object);
     lane->key.length = (size_t)(at - lane->key.data);
     return true;
 }
@@ -140,15 +140,15 @@ static void explain(struct lane *lane)
     if (e->fields & HAS_OBJECT)
         objects_explain(lane->versions, e->object, &lane->words);
     if (e->fields & HAS_NEW)
-        objects_explain(lane->versions, e->made_object, &lane->words);
+        objects_explain(lane->versions, e->created_object, &lane->words);
     for (uint32_t i = 0; i < e->completed_count && i < MOST_LISTED; i++)
         if (e->completed[i].flags & COMPLETION_MESSAGE)
             objects_explain(lane->versions, e->completed[i].object, &lane->words);
-    if (lane->lost > lane->told_lost) {
+    if (lane->lost > lane->written_lost) {
         buffer_u8(&lane->words, RECORD_LOST);
-        buffer_varint(&lane->words, lane->lost - lane->told_lost);
+        buffer_varint(&lane->words, lane->lost - lane->written_lost);
         buffer_varint(&lane->words, lane->made - e->made);
-        lane->told_lost = lane->lost;
+        lane->written_lost = lane->lost;
     }
 }
 

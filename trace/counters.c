@@ -38,7 +38,7 @@ static const struct known known[] = {
 };
 
 static const struct known *asked[MOST_COUNTERS];
-static uint32_t asked_count, count;
+static uint32_t requested_count, count;
 static long error;
 
 static const struct known *find(const char *name, size_t length)
@@ -51,13 +51,13 @@ static const struct known *find(const char *name, size_t length)
 
 static bool parse(const char *text)
 {
-    asked_count = 0;
+    requested_count = 0;
     for (const char *at = text; at != NULL;) {
         const char *comma = strchr(at, ',');
         const struct known *one = find(at, comma != NULL ? (size_t)(comma - at) : strlen(at));
-        if (one == NULL || asked_count == MOST_COUNTERS)
+        if (one == NULL || requested_count == MOST_COUNTERS)
             return false;
-        asked[asked_count++] = one;
+        asked[requested_count++] = one;
         at = comma != NULL ? comma + 1 : NULL;
     }
     return true;
@@ -87,7 +87,7 @@ const char *counters_name(uint32_t number)
 
 const char *counters_missing(void)
 {
-    return asked_count == 0 ? "off" : reason_name(error);
+    return requested_count == 0 ? "off" : reason_name(error);
 }
 
 /* Open an event of the calling thread, in user mode only, as perf_event_paranoid 2 permits. */
@@ -107,7 +107,7 @@ static long open_event(const struct known *one, int leader)
 void counters_choose(void)
 {
     int fds[MOST_COUNTERS];
-    for (count = 0; count < asked_count; count++) {
+    for (count = 0; count < requested_count; count++) {
         long fd = open_event(asked[count], count > 0 ? fds[0] : -1);
         if (fd < 0) {
             error = fd;

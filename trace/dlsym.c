@@ -1,4 +1,4 @@
-/* Thread safety: `is_another_said` is atomic. No locks but the loader's. */
+/* Thread safety: `is_second_mpi_reported` is atomic. No locks but the loader's. */
 #define _GNU_SOURCE
 #include "loader.h"
 
@@ -8,7 +8,7 @@
 #include "log.h"
 #include "resolve.h"
 
-static bool is_another_said;
+static bool is_second_mpi_reported;
 
 dlsym_function *looked_up_dlsym(void)
 {
@@ -41,7 +41,7 @@ void *looked_up(void *handle, const char *name)
     if (elf_symbol_besides(name, found) == NULL)
         return trace_ways_in[number];
     if (strstr(name, "MPI_Init") != NULL && strcmp(name, "MPI_Initialized") != 0 &&
-        !__atomic_exchange_n(&is_another_said, true, __ATOMIC_RELAXED))
+        !__atomic_exchange_n(&is_second_mpi_reported, true, __ATOMIC_RELAXED))
         log_warn("one of several MPIs in this process was looked up by dlsym: its calls are not traced", NULL);
     return found;
 }

@@ -144,7 +144,7 @@ static bool tables_of(const struct dl_phdr_info *info, struct tables *tables)
     return tables->symbols != NULL && tables->strings != NULL;
 }
 
-static int look_for_definition(struct dl_phdr_info *info, size_t size, void *context)
+static int match_definition(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct wanted *wanted = context;
     struct tables tables;
@@ -166,7 +166,7 @@ static int look_for_definition(struct dl_phdr_info *info, size_t size, void *con
 void *elf_symbol_besides(const char *name, const void *known)
 {
     struct wanted wanted = {.name = name, .known = known, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
-    dl_iterate_phdr(look_for_definition, &wanted);
+    dl_iterate_phdr(match_definition, &wanted);
     return wanted.found;
 }
 
@@ -189,7 +189,7 @@ static bool misses(const struct tables *tables, const struct relocations *reloca
     return false;
 }
 
-static int look_for_missed(struct dl_phdr_info *info, size_t size, void *context)
+static int match_missed(struct dl_phdr_info *info, size_t size, void *context)
 {
     bool (**is_ours)(const char *name) = context;
     struct tables tables;
@@ -200,5 +200,5 @@ static int look_for_missed(struct dl_phdr_info *info, size_t size, void *context
 
 bool elf_symbol_is_missed(bool (*is_ours)(const char *name))
 {
-    return dl_iterate_phdr(look_for_missed, &is_ours) != 0;
+    return dl_iterate_phdr(match_missed, &is_ours) != 0;
 }

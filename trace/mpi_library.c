@@ -26,7 +26,7 @@ struct library {
 
 static struct library *known;
 static struct library gone; /* its replacement when the traced MPI may have been closed */
-static bool is_another_said;
+static bool is_second_mpi_reported;
 static uint32_t next_set[2 * FUNCTION_COUNT]; /* number of unloads when it was set */
 static void *looked_in;                       /* used by the loading thread */
 
@@ -96,10 +96,10 @@ static struct library *load(const void *base)
     return library;
 }
 
-static void say_another(const void *address)
+static void report_second_mpi(const void *address)
 {
     Dl_info info;
-    if (!__atomic_exchange_n(&is_another_said, true, __ATOMIC_RELAXED) && dladdr(address, &info) != 0)
+    if (!__atomic_exchange_n(&is_second_mpi_reported, true, __ATOMIC_RELAXED) && dladdr(address, &info) != 0)
         log_warn("a second MPI in this process: its calls are not traced", info.dli_fname);
 }
 
@@ -112,7 +112,7 @@ static const struct wrappers *wrappers_of(const struct scope *scope)
     if (base == NULL || (before != NULL && before->base == base))
         return base == NULL ? NULL : before->wrappers;
     if (before == &gone || (before != NULL && before->wrappers != NULL)) {
-        say_another(anchor);
+        report_second_mpi(anchor);
         return NULL;
     }
     struct library *library = load(base);

@@ -79,7 +79,7 @@ static void hide_for_the_first_time(ElfW(Sym) * symbol)
     symbol->st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
 }
 
-static __attribute__((constructor)) void hide_what_nobody_has(void)
+static __attribute__((constructor)) void hide_undefined_names(void)
 {
     const uint32_t *hash = table_of(DT_HASH); /* gives the number of symbols */
     bool is_mpi = elf_symbol_anywhere("PMPI_Init") != NULL;
@@ -95,7 +95,7 @@ static __attribute__((constructor)) void hide_what_nobody_has(void)
     __atomic_store_n(&is_waiting, !is_mpi, __ATOMIC_RELEASE);
 }
 
-static void show_all_or_what_there_is(bool is_all, bool is_mpi)
+static void show_names(bool is_all, bool is_mpi)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t number =
@@ -114,7 +114,7 @@ static void hide_again(void)
     if (__atomic_load_n(&opened_by, __ATOMIC_ACQUIRE) != self)
         return;
     bool is_mpi = elf_symbol_anywhere("PMPI_Init") != NULL;
-    show_all_or_what_there_is(false, is_mpi);
+    show_names(false, is_mpi);
     __atomic_store_n(&is_waiting, !is_mpi, __ATOMIC_RELEASE);
     __atomic_compare_exchange_n(&opened_by, &self, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
@@ -125,7 +125,7 @@ void *trace_before_dlopen(void)
     hide_again();
     if (__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE)) {
         __atomic_store_n(&opened_by, &this_thread, __ATOMIC_RELEASE);
-        show_all_or_what_there_is(true, false);
+        show_names(true, false);
     }
     void *found = __atomic_load_n(&real, __ATOMIC_RELAXED);
     if (found == NULL) {

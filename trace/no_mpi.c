@@ -90,7 +90,7 @@ static const struct {
     {"Get_library_version", __extension__(void *) no_name, false},
 };
 
-static void say(const char *name)
+static void report(const char *name)
 {
     static bool is_said;
     char line[160] = "";
@@ -110,6 +110,6 @@ void *no_mpi(const char *name)
     while (i < sizeof answers / sizeof *answers && strcmp(answers[i].name, plain) != 0)
         i++;
     if (i == sizeof answers / sizeof *answers || !answers[i].is_an_answer)
-        say(name);
+        report(name);
     return i < sizeof answers / sizeof *answers ? answers[i].function : __extension__(void *) trace_no_mpi;
 }

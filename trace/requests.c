@@ -116,7 +116,7 @@ static struct request *own_one(struct request *first)
     return request != NULL ? request : first;
 }
 
-static void put_under_way(struct event *event, struct request *request)
+static void put_pending(struct event *event, struct request *request)
 {
     struct lane *lane = lane_of_thread();
     request->is_active = true;
@@ -133,7 +133,7 @@ void incprof_mpi_request(struct event *event, uint64_t handle, bool receives)
     tables_lock();
     struct request *request = add(event, handle, receives);
     if (request != NULL)
-        put_under_way(event, request);
+        put_pending(event, request);
     tables_unlock();
 }
 
@@ -181,7 +181,7 @@ void incprof_mpi_start(struct event *event, uint64_t handle)
     struct request *request = *find(handle);
     struct lane *lane = lane_of_thread();
     if (request != NULL && request->template_id != 0 && buffer_reserve(&lane->started, sizeof(uint32_t))) {
-        put_under_way(event, request);
+        put_pending(event, request);
         buffer_u32(&lane->started, request->template_id);
         event->started = (uint32_t *)(void *)lane->started.data;
         event->started_count++;
@@ -202,7 +202,7 @@ static struct message *note(struct event *event, const struct request *request)
     };
     bool has_message = request->receives && request->object != 0;
     completion.flags =
-        (has_message ? COMPLETION_MESSAGE : 0u) | (request->lane != lane->number ? COMPLETION_ELSEWHERE : 0u);
+        (has_message ? COMPLETION_MESSAGE : 0u) | (request->lane != lane->number ? COMPLETION_OTHER_LANE : 0u);
     completion.message.peer = completion.message.tag = ANY;
     buffer_bytes(&lane->completed, &completion, sizeof completion);
     if (lane->completed.failed)

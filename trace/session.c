@@ -108,16 +108,16 @@ static void run(void)
     worker_write_regularly(monotonic_ns(), about.interval_ns, write_data);
 }
 
-static bool ask(uint32_t request)
+static bool request_write(uint32_t request)
 {
-    return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
+    return get_state() == RUNNING && worker_request(request, LONGEST_WAIT_NS);
 }
 
 /* Send a request briefly, for calls that the program may repeat. A stalled file system is waited for only once. */
-static void ask_briefly(uint64_t longest_ns)
+static void request_within(uint64_t longest_ns)
 {
     if (get_state() == RUNNING && !__atomic_load_n(&is_stalled, __ATOMIC_ACQUIRE) &&
-        !worker_ask(REQUEST_WRITE, longest_ns))
+        !worker_request(REQUEST_WRITE, longest_ns))
         __atomic_store_n(&is_stalled, true, __ATOMIC_RELEASE);
 }
 
@@ -125,7 +125,7 @@ static void ask_briefly(uint64_t longest_ns)
 static _Noreturn void stop(const char *why)
 {
     how = "stopped";
-    ask(REQUEST_STOP);
+    request_write(REQUEST_STOP);
     set_state(OVER);
     if (launch.rank == 0)
         log_warn(why, NULL);
@@ -157,7 +157,7 @@ void incprof_mpi_started(int rank, int size, bool threads)
 }
 
 /* Print the directory, one line for all ranks. */
-static void say_where(void)
+static void report_directory(void)
 {
     char line[PATH_MAX + 64] = "MPI trace written; show it with: incprof trace --show ";
     text_append(line, sizeof line, launch.directory);
@@ -165,13 +165,13 @@ static void say_where(void)
 }
 
 /* Print a note about spawned processes: the launcher starts them, with its environment. */
-static void say_spawned(void)
+static void report_spawned(void)
 {
     if (__atomic_load_n(&has_spawned, __ATOMIC_RELAXED))
         log_warn("programs that MPI_Comm_spawn started are traced only if incprof trace precedes the launcher", NULL);
 }
 
-static void say_lost(void)
+static void report_lost(void)
 {
     char line[160] = "";
     uint64_t lost = 0;
@@ -189,12 +189,12 @@ static __attribute__((destructor(101))) void at_exit(void)
     bool has_traced = get_state() == RUNNING;
     if (get_state() == OPEN && launch.rank == 0)
         log_warn("MPI was used, but not MPI_Init: nothing is traced (sessions of MPI-4 cannot be)", NULL);
-    if (ask(REQUEST_STOP) && launch.rank == 0) {
-        say_where();
-        say_spawned();
+    if (request_write(REQUEST_STOP) && launch.rank == 0) {
+        report_directory();
+        report_spawned();
     }
     if (has_traced)
-        say_lost();
+        report_lost();
 }
 
 /* Write the event. If the ring is full, wait briefly, and only if the writing thread has written since the last
@@ -202,7 +202,7 @@ static __attribute__((destructor(101))) void at_exit(void)
 static void write_event(struct lane *lane)
 {
     if (!coding_put(lane, about.start_ns)) {
-        ask_briefly(FLUSH_NS);
+        request_within(FLUSH_NS);
         if (!coding_put(lane, about.start_ns))
             coding_lose(lane);
     }
@@ -321,7 +321,7 @@ void incprof_mpi_control(struct event *event, int level)
     __atomic_store_n(&paused, false, __ATOMIC_RELAXED);
     event->is_silent = false;
     if (level > 1)
-        ask_briefly(LONGEST_WAIT_NS);
+        request_within(LONGEST_WAIT_NS);
 }
 
 void incprof_mpi_finalizing(struct event *event)
@@ -338,7 +338,7 @@ void incprof_mpi_finalized(struct event *event)
         write_event(lane);
     event->is_silent = true;
     how = "finalize";
-    ask(REQUEST_WRITE);
+    request_write(REQUEST_WRITE);
     __atomic_store_n(&finalized_by, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELEASE);
 }
 
@@ -356,7 +356,7 @@ void incprof_mpi_aborting(struct event *event)
     if (!event->is_silent && get_state() == RUNNING)
         write_event(lane);
     event->is_silent = true;
-    ask(REQUEST_ABORT);
+    request_write(REQUEST_ABORT);
 }
 
 void *incprof_mpi_room(struct event *event, int room, uint64_t bytes)

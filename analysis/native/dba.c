@@ -47,21 +47,21 @@ CLONES static void fill_row(double x, const double *restrict b, double *restrict
         const double *restrict y = b + j * LANES;
         double *restrict cell = row + j * LANES;
         uint8_t *restrict came = from + j * LANES;
-        int64_t ways[LANES];
+        int64_t directions[LANES];
         EACH_LANE
         for (int l = 0; l < LANES; l++) {
             double up = cell[l], step = x - y[l];
             double best = up < left[l] ? up : left[l];
-            int64_t way = up <= left[l] ? FROM_UP : FROM_LEFT;
-            way = diagonal[l] <= best ? FROM_DIAGONAL : way;
+            int64_t direction = up <= left[l] ? FROM_UP : FROM_LEFT;
+            direction = diagonal[l] <= best ? FROM_DIAGONAL : direction;
             best = diagonal[l] < best ? diagonal[l] : best;
-            ways[l] = way;
+            directions[l] = direction;
             left[l] = step * step + best;
             diagonal[l] = up;
             cell[l] = left[l];
         }
         for (int l = 0; l < LANES; l++)
-            came[l] = (uint8_t)ways[l];
+            came[l] = (uint8_t)directions[l];
     }
     for (int l = 0; l < LANES; l++) {
         edge->diagonal[l] = diagonal[l];
@@ -103,9 +103,9 @@ static void walk_block(const struct work *work, int64_t first, int lanes, int64_
         while (i >= first && j >= 0) {
             sums[i] += work->b[j * LANES + l];
             counts[i] += 1;
-            int way = work->from[((i - first) * work->columns + j) * LANES + l];
-            i -= way != FROM_LEFT;
-            j -= way != FROM_UP;
+            int direction = work->from[((i - first) * work->columns + j) * LANES + l];
+            i -= direction != FROM_LEFT;
+            j -= direction != FROM_UP;
         }
         row[l] = i;
         column[l] = j;

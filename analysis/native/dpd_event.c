@@ -30,7 +30,7 @@ int dpd_event(struct dpd *dpd, int64_t sample, int32_t *period)
     dpd->count++;
     int start = 0;
     dpd->ended = 0;
-    if (dpd->levels != 0 || reached || dpd->look)
+    if (dpd->levels != 0 || reached || dpd->recheck)
         start = dpd_levels_follow(dpd, index, reached, sample);
     if (period) {
         const struct level *outermost = dpd_outermost(dpd);

@@ -34,7 +34,7 @@ void dpd_levels_end(struct dpd *dpd, int32_t at)
     }
     if (level->mend >= 0)
         dpd_mend_drop(dpd, level);
-    dpd->look |= level->hides;
+    dpd->recheck |= level->hides;
     dpd->levels--;
     memmove(level, level + 1, (size_t)(dpd->levels - at) * sizeof *level);
 }
@@ -182,9 +182,9 @@ static void find(struct dpd *dpd, uint64_t index)
         int32_t end = from + TOGETHER < dpd->padded ? from + TOGETHER : dpd->padded;
         if (!dpd->kernels->meets(dpd->run + from, dpd->threshold + from, (size_t)(end - from)))
             continue;
-        for (int32_t some = from; some < end; some += FEW)
-            if (few_meet(dpd->run + some, dpd->threshold + some))
-                for (int32_t j = some; j < some + FEW; j++)
+        for (int32_t base = from; base < end; base += FEW)
+            if (few_meet(dpd->run + base, dpd->threshold + base))
+                for (int32_t j = base; j < base + FEW; j++)
                     if (dpd->run[j] == dpd->threshold[j])
                         consider(dpd, j + 1, index);
     }
@@ -202,11 +202,11 @@ int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sam
 {
     for (int32_t i = dpd->levels - 1; i >= 0; i--)
         follow(dpd, i, index, sample);
-    if (dpd->look)
+    if (dpd->recheck)
         find_again(dpd, index);
     else if (reached)
         find(dpd, index);
-    dpd->look = false;
+    dpd->recheck = false;
     if (dpd->watched != 0)
         count(dpd, index);
     const struct level *outermost = dpd_outermost(dpd);

@@ -130,7 +130,7 @@ int dpd_resize(struct dpd *dpd, int32_t window)
         if (period > dpd->lags || (level->mend < 0 && dpd->run[period - 1] < dpd_needed(dpd, period)))
             dpd_levels_end(dpd, i);
     }
-    dpd->look = true;
+    dpd->recheck = true;
     return 0;
 }
 

@@ -20,7 +20,7 @@ bool dpd_mend_begin(struct dpd *dpd, struct level *level, uint64_t index, int64_
         return false;
     struct mend *mend = &dpd->mend[free];
     mend->used = true;
-    mend->seen = 0;
+    mend->samples = 0;
     for (int32_t back = period, at = phase; back > 0; back--, at = next(at, period))
         mend->pattern[at] = dpd_sample(dpd, back);
     int32_t after = next(phase, period);
@@ -57,8 +57,8 @@ enum mend_verdict dpd_mend_follow(struct dpd *dpd, struct level *level, int64_t 
     if (phase < 0)
         return MEND_FAILED;
     level->phase = (phase + period - 1) % period;
-    mend->seen++;
-    return mend->seen >= (period > FEWEST ? period : FEWEST) ? MEND_DONE : MEND_OPEN;
+    mend->samples++;
+    return mend->samples >= (period > FEWEST ? period : FEWEST) ? MEND_DONE : MEND_OPEN;
 }
 
 int64_t dpd_mend_predict(const struct dpd *dpd, const struct level *level, int32_t ahead)

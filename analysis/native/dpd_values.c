@@ -136,7 +136,7 @@ static void push(struct dpd_values *dpd, double sample)
 }
 
 /* Evaluate the distances. A lag counts once its pattern has occurred twice. */
-static void look(struct dpd_values *dpd)
+static void search(struct dpd_values *dpd)
 {
     int32_t n = dpd->have / 2 < dpd->lags ? dpd->have / 2 : dpd->lags, was = dpd->period;
     const double *d = dpd->sum;
@@ -167,7 +167,7 @@ int dpd_values_sample(struct dpd_values *dpd, double sample, int32_t *period)
     if (dpd->period != 0)
         dpd->to_start = (start ? dpd->period : dpd->to_start) - 1;
     if (dpd->count % (uint64_t)dpd->options.every == 0)
-        look(dpd);
+        search(dpd);
     if (period)
         *period = dpd->period;
     return start;

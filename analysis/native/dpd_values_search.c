@@ -60,8 +60,8 @@ static bool repeats(const double *d, int32_t lowest, int32_t parts, double limit
 
 /* Return whether d at a lag is raised only because `lowest` / parts lies between lags: extrapolated with the slope of
  * the steeper side, d there is as low as noise allows. */
-static bool lies_between(const struct dpd_values_minima *minima, int32_t lag, int32_t lowest, int32_t parts,
-                         double noise, double limit)
+static bool is_between_minima(const struct dpd_values_minima *minima, int32_t lag, int32_t lowest, int32_t parts,
+                              double noise, double limit)
 {
     const double *d = minima->d;
     double value = d[lag - 1], difference = d[lag - 2] - d[lag], slope = fmax(d[lag - 2], d[lag]) - value;
@@ -82,7 +82,7 @@ static int32_t fundamental(const struct dpd_values *dpd, struct dpd_values_minim
         int32_t parts = 2 * lowest / (2 * lag - 1), fewest = 2 * lowest / (2 * lag + 1) + 1;
         for (; parts >= fewest && parts > 1; parts--)
             if (repeats(minima.d, lowest, parts, limit) &&
-                (lies_between(&minima, lag, lowest, parts, noise, floor + BETWEEN * range) ||
+                (is_between_minima(&minima, lag, lowest, parts, noise, floor + BETWEEN * range) ||
                  !dpd_values_is_worse(dpd, lag, lowest)))
                 return deepest(minima.d, lag - lag / 8, smaller(lag + lag / 8, minima.n));
     }

@@ -31,10 +31,10 @@ static enum control read_file(void)
     return strcmp(text, "on") == 0 ? CONTROL_ON : strcmp(text, "off") == 0 ? CONTROL_OFF : CONTROL_NONE;
 }
 
-enum control control_look(void)
+enum control control_poll(void)
 {
     enum control now = read_file();
-    bool news = now != last;
+    bool is_new = now != last;
     last = now;
-    return news ? now : CONTROL_NONE;
+    return is_new ? now : CONTROL_NONE;
 }

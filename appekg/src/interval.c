@@ -31,12 +31,12 @@ void interval_start(uint64_t start_ns)
     left_behind = 0;
 }
 
-bool interval_left_some(void)
+bool interval_has_more(void)
 {
     return left_behind > 0;
 }
 
-void interval_ask_last(pid_t tid)
+void interval_request_last(pid_t tid)
 {
     __atomic_store_n(&asking_tid, tid, __ATOMIC_RELAXED);
 }

@@ -15,7 +15,7 @@ enum { REQUEST_STOP = 1 };
 
 static void obey_control(void)
 {
-    enum control control = control_look();
+    enum control control = control_poll();
     if (control != CONTROL_NONE)
         switch_turn(control == CONTROL_ON);
 }
@@ -25,7 +25,7 @@ static void write_last(void)
     const struct snapshot *last = interval_take();
     switch_turn(false);
     session_write(last);
-    for (int i = 0; i < MOST_MORE && interval_left_some(); i++)
+    for (int i = 0; i < MOST_MORE && interval_has_more(); i++)
         session_write(last = interval_take());
     session_close(last);
 }
@@ -64,12 +64,12 @@ static void run(void)
     quiescence_prepare();
     cost_measure();
     thinning_price();
-    uint64_t look = monotonic_ns();
+    uint64_t next_poll = monotonic_ns();
     uint32_t request;
-    while ((request = worker_wait(look < grid ? look : grid)) == 0) {
-        if (monotonic_ns() >= look) {
+    while ((request = worker_wait(next_poll < grid ? next_poll : grid)) == 0) {
+        if (monotonic_ns() >= next_poll) {
             obey_control();
-            look = monotonic_ns() + CONTROL_PERIOD_NS;
+            next_poll = monotonic_ns() + CONTROL_PERIOD_NS;
         }
         if (monotonic_ns() < grid)
             continue;
@@ -91,7 +91,7 @@ bool interval_thread_start(uint64_t start_ns)
 
 void interval_thread_stop(void)
 {
-    worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+    worker_request(REQUEST_STOP, LONGEST_WAIT_NS);
 }
 
 #endif

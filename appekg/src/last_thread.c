@@ -61,9 +61,9 @@ static void *guard(void *unused)
     struct buffer text = {0};
     (void)unused;
     SYS5(SYS_prctl, 15 /* PR_SET_NAME */, "appekg-guard", 0, 0, 0);
-    for (int seen = 0; seen < CONFIRMATIONS;) {
+    for (int confirmed = 0; confirmed < CONFIRMATIONS;) {
         SYS2(SYS_nanosleep, &period, NULL);
-        seen = main_has_ended() && task_find(is_ours, &text) == 0 ? seen + 1 : 0;
+        confirmed = main_has_ended() && task_find(is_ours, &text) == 0 ? confirmed + 1 : 0;
     }
     exit(0); /* as libc does in the last thread */
 }

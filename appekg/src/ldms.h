@@ -92,8 +92,8 @@ void message_free(struct message *message);
 
 /* For the sender: read the event count and, once these events are handled, wait until it changes or until the deadline
  * (CLOCK_MONOTONIC). Events are new messages and messages_wake. */
-uint32_t messages_news(void);
-void messages_wait(uint32_t seen, uint64_t deadline_ns);
+uint32_t messages_sequence(void);
+void messages_wait(uint32_t value, uint64_t deadline_ns);
 
 /* Thread-safe. */
 void messages_wake(void);

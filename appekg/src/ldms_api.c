@@ -40,7 +40,7 @@ static void silence(void *library)
         set_level(NULL, level_of("QUIET"));
 }
 
-static void say_nothing(const char *format, ...)
+static void discard_message(const char *format, ...)
 {
     (void)format;
 }
@@ -79,7 +79,7 @@ struct ldms_transport *ldms_create(const struct ldms_api *api, const char *trans
 {
     if (api->create != NULL)
         return api->create(transport, authentication, NULL);
-    return api->create_with_log(transport, say_nothing, authentication, NULL);
+    return api->create_with_log(transport, discard_message, authentication, NULL);
 }
 
 int ldms_publish(const struct ldms_api *api, struct ldms_transport *transport, const char *name, const char *json,

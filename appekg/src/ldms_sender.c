@@ -167,10 +167,10 @@ static void *run(void *unused)
     (void)unused;
     SYS5(SYS_prctl, 15 /* PR_SET_NAME */, "appekg-ldms", 0, 0, 0);
     __atomic_store_n(&used, true, __ATOMIC_RELEASE);
-    for (uint32_t seen = messages_news(); !is_stopping(); seen = messages_news()) {
+    for (uint32_t value = messages_sequence(); !is_stopping(); value = messages_sequence()) {
         send_all();
         if (connected())
-            messages_wait(seen, monotonic_ns() + IDLE_NS);
+            messages_wait(value, monotonic_ns() + IDLE_NS);
     }
     send_all();
     if (has_sent && state_of_connection() == CONNECTED)

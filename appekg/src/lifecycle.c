@@ -155,7 +155,7 @@ void ekg_finalize(void)
     uint64_t mask = lock_take(&starting);
     enum switch_state before = switch_state();
     if (before == SWITCH_RUNNING) {
-        interval_ask_last((pid_t)SYS0(SYS_gettid));
+        interval_request_last((pid_t)SYS0(SYS_gettid));
         interval_thread_stop();
     }
     if (before == SWITCH_RUNNING || before == SWITCH_FORKED)

@@ -75,10 +75,10 @@ const struct snapshot *interval_take(void);
 
 /* Make the next interval the last one, for which this thread waits: it writes none of its slots, whatever their
  * state. */
-void interval_ask_last(pid_t tid);
+void interval_request_last(pid_t tid);
 
 /* Return whether a thread was inside a begin or end for so long that its beats are left for another interval. */
-bool interval_left_some(void);
+bool interval_has_more(void);
 
 /* In a forked child: restart the rows. */
 void interval_forget(void);
@@ -97,6 +97,6 @@ enum control { CONTROL_NONE, CONTROL_ON, CONTROL_OFF };
 void control_start(const char *directory);
 
 /* Return the file's setting if it has changed since the last call. For the interval thread. */
-enum control control_look(void);
+enum control control_poll(void);
 
 #endif

@@ -13,7 +13,7 @@ static struct message *ring[MESSAGES];
 static uint32_t put_count;  /* by the interval thread */
 static uint32_t take_count; /* by the sender */
 static uint32_t waiting;    /* messages in the ring */
-static uint32_t news;       /* a futex: changes with each event */
+static uint32_t sequence;   /* a futex: changes with each event */
 static uint64_t lost;
 
 void message_free(struct message *message)
@@ -67,20 +67,20 @@ struct message *messages_take(void)
     return NULL;
 }
 
-uint32_t messages_news(void)
+uint32_t messages_sequence(void)
 {
-    return __atomic_load_n(&news, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
 }
 
-void messages_wait(uint32_t seen, uint64_t deadline_ns)
+void messages_wait(uint32_t value, uint64_t deadline_ns)
 {
-    futex_wait(&news, seen, deadline_ns);
+    futex_wait(&sequence, value, deadline_ns);
 }
 
 void messages_wake(void)
 {
-    __atomic_add_fetch(&news, 1, __ATOMIC_RELEASE);
-    futex_wake(&news);
+    __atomic_add_fetch(&sequence, 1, __ATOMIC_RELEASE);
+    futex_wake(&sequence);
 }
 
 uint32_t messages_count(void)

@@ -16,7 +16,7 @@
 #endif
 
 #define COLUMNS "interval,thread,id,count,pulses,sum_ns,min_ns,max_ns,sumsq_ns2,nested_ns,open,open_ns,executions\n"
-#define TOLD 16384u /* ids whose line is not repeated; beyond, it is */
+#define MOST_WRITTEN_LINES 16384u /* ids whose line is not repeated; beyond, it is */
 
 static const struct session *session;
 static struct output file;
@@ -24,10 +24,10 @@ static struct buffer block;
 static bool is_open, has_head, has_failed, has_spoken;
 static bool repeats_threads; /* a lost block may have contained a thread's line */
 static uint64_t lost_intervals, lost_rows;
-static uint32_t told_changes; /* the catalogue's change count at its last scan */
-static struct told {
+static uint32_t scanned_changes; /* the catalogue's change count at its last scan */
+static struct written_lines {
     uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
-} told[TOLD];
+} written_lines[MOST_WRITTEN_LINES];
 
 static void put_cost(struct cost cost)
 {
@@ -57,8 +57,8 @@ static bool open_file(const struct session *of)
     session = of;
     is_open = has_head = has_failed = has_spoken = repeats_threads = false;
     lost_intervals = lost_rows = 0;
-    told_changes = catalogue_changes();
-    memset(told, 0, sizeof told);
+    scanned_changes = catalogue_changes();
+    memset(written_lines, 0, sizeof written_lines);
     return true;
 }
 
@@ -84,14 +84,14 @@ static long prepare(void)
 }
 
 /* Return whether the current line of this id is in the file or in this block. */
-static bool is_told(const struct beat *beat)
+static bool is_line_written(const struct beat *beat)
 {
     for (uint32_t step = 0; step < 64; step++) {
-        struct told *entry = &told[(beat->id + step) % TOLD];
+        struct written_lines *entry = &written_lines[(beat->id + step) % MOST_WRITTEN_LINES];
         if (entry->version != 0 && entry->id != beat->id)
             continue;
         bool same = entry->version == beat->version + 1;
-        *entry = (struct told){beat->id, beat->version + 1};
+        *entry = (struct written_lines){beat->id, beat->version + 1};
         return same;
     }
     return false;
@@ -101,7 +101,7 @@ static void put_beat(uint32_t id)
 {
     struct beat beat;
     catalogue_get(id, &beat);
-    if (is_told(&beat))
+    if (is_line_written(&beat))
         return;
     buffer_text(&block, "#beat {");
     buffer_json_u64(&block, "id", id);
@@ -114,12 +114,12 @@ static void put_beat(uint32_t id)
 static void put_renamed(void)
 {
     uint32_t changes = catalogue_changes();
-    if (changes == told_changes)
+    if (changes == scanned_changes)
         return;
-    told_changes = changes;
-    for (uint32_t i = 0; i < TOLD; i++)
-        if (told[i].version != 0)
-            put_beat(told[i].id);
+    scanned_changes = changes;
+    for (uint32_t i = 0; i < MOST_WRITTEN_LINES; i++)
+        if (written_lines[i].version != 0)
+            put_beat(written_lines[i].id);
 }
 
 static void put_thread(const struct row *row)
@@ -180,7 +180,7 @@ static void lose(const struct snapshot *snapshot, long error)
     has_failed = has_spoken = repeats_threads = true;
     lost_intervals++;
     lost_rows += snapshot->count;
-    memset(told, 0, sizeof told);
+    memset(written_lines, 0, sizeof written_lines);
 }
 
 /* Write the lines of the threads. The rows of a thread are consecutive. */

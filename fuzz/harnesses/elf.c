@@ -12,7 +12,7 @@ static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)
     cfi_free(&table);
 }
 
-static void look_around(const struct elf_file *elf)
+static void read_all_symbols(const struct elf_file *elf)
 {
     char build_id[72], byte;
     struct start_code start = {0};
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     watched_allow(ALLOWED_BYTES(size));
     if (!elf_open_memory(&elf, data, size))
         return 0;
-    look_around(&elf);
+    read_all_symbols(&elf);
     for (size_t i = 0; i < elf.segment_count; i++)
         if (elf.segments[i].p_type == PT_LOAD && (elf.segments[i].p_flags & PF_X) != 0)
             compile(&elf, &elf.segments[i]);

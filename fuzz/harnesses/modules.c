@@ -34,7 +34,7 @@ static bool open_image_drawn(struct elf_file *elf, const void *image, size_t siz
 #define sys_open open_maps
 #define object_file_open open_object_drawn
 #define elf_open_memory open_image_drawn
-#include "preload/modules/module_look.c"
+#include "preload/modules/module_open.c"
 #include "preload/modules/modules.c"
 #include "preload/modules/own_maps.c"
 #undef elf_open_memory

@@ -17,13 +17,13 @@ static struct path_memory memory;
 static struct unwind_cache cache;
 static uint8_t window[UNWIND_WINDOW];
 
-static int count_looks(clockid_t clock, struct timespec *now)
+static int count_lookups(clockid_t clock, struct timespec *now)
 {
     (void)clock;
     *now = (struct timespec){0, (long)++looks};
     return 0;
 }
-int (*vdso_clock_gettime)(clockid_t clock, struct timespec *now) = count_looks;
+int (*vdso_clock_gettime)(clockid_t clock, struct timespec *now) = count_lookups;
 
 /* Bytes of .eh_frame. */
 struct frames {

@@ -92,7 +92,7 @@ void followed_add_thread(struct followed *process, uint64_t now_ns, int more);
 void followed_take(struct followed *process, const struct perf_event_header *record, uint32_t thread);
 
 /* Read newly mapped code; opens the recording's file and copies symbols if necessary. */
-void followed_look(struct followed *process);
+void followed_poll(struct followed *process);
 
 /* Return whether it is stopped now. A process that continues starts a new interval, so no interval contains the
  * stop. */

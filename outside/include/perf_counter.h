@@ -55,6 +55,6 @@ void refusal_of_file(char *text, size_t size, int error, const char *path);
 
 /* Print one line on stderr: why the kernel denies the recording of a process (negative errno), and the remedy. `pid`:
  * of a running process, or 0. */
-void refusal_say(int error, pid_t pid);
+void refusal_report(int error, pid_t pid);
 
 #endif

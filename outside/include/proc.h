@@ -69,7 +69,7 @@ void tree_want(uint32_t fields);
 void tree_scan(void);
 
 /* Read the threads' states into values[ACTIVE_CPUS] and values[RUNNING_THREADS]. No allocation. */
-void tree_look(double *values);
+void tree_update(double *values);
 
 /* Sum over the living processes into values[FIELDS], only up to ACTIVE_CPUS. False, and values unchanged, once the
  * first process cannot be read any more. No allocation. */

@@ -44,9 +44,9 @@ bool columns_read(struct columns *columns, bool levels);
 void columns_scan(struct columns *columns);
 
 /* Sample the threads' states for the next reading; without it the columns of threads have no value. No allocation. */
-void columns_look(struct columns *columns);
+void columns_update(struct columns *columns);
 
-bool columns_need_looks(const struct columns *columns);
+bool columns_need_polling(const struct columns *columns);
 bool column_is_of_threads(const struct column *column);
 
 bool columns_need_scans(const struct columns *columns);
@@ -77,9 +77,9 @@ void rows_end(struct rows *rows, bool whole);
  * async-signal-safe. */
 
 /* Request real-time scheduling, or else short time slices. The program has been forked already. */
-void punctual_ask(uint64_t interval_ns);
+void punctual_request(uint64_t interval_ns);
 
 /* Return to ordinary scheduling once the work takes long enough to delay other processes. */
-void punctual_end_if_long(uint64_t work_ns);
+void punctual_end_if_coarse(uint64_t work_ns);
 
 #endif

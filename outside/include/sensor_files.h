@@ -15,7 +15,7 @@ struct command {
     const char *line; /* for the shell */
     pid_t pid, dying; /* 0: not running; killed, but not reaped yet */
     int fd;
-    char text[512], said[96]; /* an incomplete line; the last line that was no number */
+    char text[512], last_text[96]; /* an incomplete line; the last line that was no number */
     size_t filled;
     double watts;
     bool has_watts;

@@ -10,7 +10,7 @@
 /* Return whether it can be recorded from outside, and the path of its program in exe[PATH_MAX]. False after one line on
  * stderr: no such process, it has ended, or it is a thread, a kernel thread, 32-bit, another user's, or this
  * process. */
-bool target_look(pid_t pid, char *exe);
+bool target_read(pid_t pid, char *exe);
 
 /* Return the file of its program in exe[PATH_MAX]. False if access is denied, or the file does not exist. */
 bool target_exe(pid_t pid, char *exe);

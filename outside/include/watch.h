@@ -66,7 +66,7 @@ struct witness {
 void witness_start(struct witness *witness);
 
 /* Return the signals that it has received since the previous call. */
-uint64_t witness_ask(struct witness *witness);
+uint64_t witness_query(struct witness *witness);
 
 void witness_end(struct witness *witness);
 

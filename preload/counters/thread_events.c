@@ -60,7 +60,7 @@ static const struct {
     {AMD, SLOTS, PERF_TYPE_RAW, AMD_EVENT(0x1a0, 0x1e), NULL},
 };
 
-static const char *trouble, *trouble_said;
+static const char *trouble, *reported_trouble;
 
 static enum vendor vendor_of_processor(void)
 {
@@ -211,8 +211,8 @@ void thread_events_take(struct thread_events *events, struct counter_values *val
 
 void thread_events_report(void)
 {
-    if (trouble == trouble_said)
+    if (trouble == reported_trouble)
         return;
-    trouble_said = trouble;
+    reported_trouble = trouble;
     log_warn(trouble, NULL);
 }

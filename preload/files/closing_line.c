@@ -18,7 +18,7 @@
 static char rest[1024]; /* of the line, behind the number of intervals; empty: this process does not print it */
 static const char *run_directory; /* of a job, which may hold other processes' data; or NULL */
 static int job_rank = -1;         /* rank of this process, if each rank is a job because the launcher is outside it */
-static uint64_t spent_ns;         /* CPU time, with children, before the exec of the job's first program */
+static uint64_t earlier_ns;       /* CPU time, with children, before the exec of the job's first program */
 static bool is_first_program;     /* its CPU time before the recording is its start-up */
 static bool is_ours;
 static pid_t speaker; /* not its vfork child */
@@ -84,8 +84,8 @@ static void prepare_job(const struct config *config, const struct launch *launch
         return;
     run_directory = launch->directory;
     job_rank = launch->ranks != 1 ? launch->rank : -1;
-    const char *spent = strrchr(config->launch, '+');
-    spent_ns = spent != NULL ? strtoull(spent + 1, NULL, 10) : 0;
+    const char *suffix = strrchr(config->launch, '+');
+    earlier_ns = suffix != NULL ? strtoull(suffix + 1, NULL, 10) : 0;
 }
 
 void closing_line_prepare(const struct config *config, const struct launch *launch)
@@ -117,7 +117,7 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
 }
 
 /* Add a note for an unsupported Python version, of which only C frames are recorded. */
-static void say_python(char *line, size_t size)
+static void append_python_advice(char *line, size_t size)
 {
     uint32_t version = python_unknown_version();
     if (python_used()->is_unreadable)
@@ -133,7 +133,7 @@ static void say_python(char *line, size_t size)
     text_append(line, size, " are not recorded");
 }
 
-static void say_count(char *line, size_t size, uint64_t count, const char *one, const char *many)
+static void append_count(char *line, size_t size, uint64_t count, const char *one, const char *many)
 {
     text_append_number(line, size, count, 1);
     text_append(line, size, count == 1 ? one : many);
@@ -141,7 +141,7 @@ static void say_count(char *line, size_t size, uint64_t count, const char *one, 
 
 /* Add the recorded share of the CPU time, rounded down. The recorded time exceeds the job's if processes have left the
  * job, because their CPU time is unknown. */
-static void say_share(char *line, size_t size, const struct job_summary *job, uint64_t all_ns)
+static void append_share(char *line, size_t size, const struct job_summary *job, uint64_t all_ns)
 {
     uint64_t recorded_ns = job->recorded_ns;
     if (recorded_ns > all_ns)
@@ -153,64 +153,64 @@ static void say_share(char *line, size_t size, const struct job_summary *job, ui
     text_append(line, size, job_rank < 0 ? " % of the job's CPU time," : " % of the CPU time");
 }
 
-static void say_nothing(char *line, size_t size, uint64_t all_ns)
+static void discard_message(char *line, size_t size, uint64_t all_ns)
 {
     text_append(line, size, "nothing recorded: the job used ");
     text_append_number(line, size, all_ns / 1000000, 1);
     text_append(line, size, " ms of CPU time, without a sample in a program that can be recorded");
 }
 
-static void say_processes(char *line, size_t size, const struct job_summary *job)
+static void append_processes(char *line, size_t size, const struct job_summary *job)
 {
     text_append(line, size, job->program);
     text_append(line, size, " in ");
-    say_count(line, size, job->leading.processes, " process", " processes");
+    append_count(line, size, job->leading.processes, " process", " processes");
     if (job->others.processes > 0) {
         text_append(line, size, ", and ");
-        say_count(line, size, job->others.processes, " other process", " other processes");
+        append_count(line, size, job->others.processes, " other process", " other processes");
     }
 }
 
 /* Return whether this process's recording covers all CPU time except 1 % and, for the first program, its start-up. */
 static bool is_whole(const struct closing *closing, uint64_t recorded_ns, uint64_t all_ns)
 {
-    uint64_t start_ns = is_first_program && closing->cpu_begin_ns > spent_ns ? closing->cpu_begin_ns - spent_ns : 0;
+    uint64_t start_ns = is_first_program && closing->cpu_begin_ns > earlier_ns ? closing->cpu_begin_ns - earlier_ns : 0;
     return recorded_ns + start_ns >= all_ns / 100 * 99;
 }
 
 /* Add the job's summary. Returns whether the run directory holds any data. */
-static bool say_job(char *line, size_t size, const struct closing *closing)
+static bool append_job(char *line, size_t size, const struct closing *closing)
 {
     struct job_summary job;
     uint64_t all_ns = closing->cpu_end_ns + job_time_ns();
-    all_ns -= all_ns > spent_ns ? spent_ns : all_ns;
+    all_ns -= all_ns > earlier_ns ? earlier_ns : all_ns;
     job_summary_read(&job, run_directory, job_rank);
     uint64_t processes = job.leading.processes + job.others.processes;
     bool is_single = processes == 1 && closing->intervals > 0;
     if (processes == 0)
-        say_nothing(line, size, all_ns);
+        discard_message(line, size, all_ns);
     else if (is_single)
-        say_count(line, size, closing->intervals, " interval", " intervals");
+        append_count(line, size, closing->intervals, " interval", " intervals");
     else
-        say_processes(line, size, &job);
+        append_processes(line, size, &job);
     if (processes > 0 && !(is_single && is_whole(closing, job.recorded_ns, all_ns)))
-        say_share(line, size, &job, all_ns);
+        append_share(line, size, &job, all_ns);
     return processes > 0;
 }
 
-void closing_line_say(const struct closing *closing)
+void closing_line_write(const struct closing *closing)
 {
     char line[480 + sizeof rest] = "";
     if (rest[0] == '\0' || (closing->intervals == 0 && run_directory == NULL))
         return;
     bool has_recording = true;
     if (run_directory != NULL)
-        has_recording = say_job(line, sizeof line, closing);
+        has_recording = append_job(line, sizeof line, closing);
     else
-        say_count(line, sizeof line, closing->intervals, " interval", " intervals");
+        append_count(line, sizeof line, closing->intervals, " interval", " intervals");
     if (has_recording)
         text_append(line, sizeof line, rest);
-    say_python(line, sizeof line);
+    append_python_advice(line, sizeof line);
     log_warn(line, NULL);
 }
 

@@ -32,7 +32,7 @@ struct closing {
 };
 
 /* Print the line; for a job it includes the other processes' data in the run directory. Async-signal-safe. */
-void closing_line_say(const struct closing *closing);
+void closing_line_write(const struct closing *closing);
 
 /* Summary of the processes' data in a job's run directory, for the job's closing line. */
 struct job_share {

@@ -34,13 +34,13 @@ static void keep_symbols_of(struct recording *recording, size_t id)
  * loaded libraries never do. */
 static void keep_symbols(struct recording *recording, const struct interval *interval, bool is_end)
 {
-    for (; recording->modules_seen < modules_count(); recording->modules_seen++)
-        if (recording->modules_seen == 0 || modules_get(recording->modules_seen)->counts)
-            keep_symbols_of(recording, recording->modules_seen);
+    for (; recording->modules_checked < modules_count(); recording->modules_checked++)
+        if (recording->modules_checked == 0 || modules_get(recording->modules_checked)->counts)
+            keep_symbols_of(recording, recording->modules_checked);
     const struct path_node *nodes = (const struct path_node *)(const void *)interval->paths.records;
-    for (; recording->nodes_seen < interval->paths.count; recording->nodes_seen++)
-        if (nodes[recording->nodes_seen].module < modules_count())
-            keep_symbols_of(recording, nodes[recording->nodes_seen].module);
+    for (; recording->nodes_checked < interval->paths.count; recording->nodes_checked++)
+        if (nodes[recording->nodes_checked].module < modules_count())
+            keep_symbols_of(recording, nodes[recording->nodes_checked].module);
     if (modules_have_jit() && recording->config->format == FORMAT_STREAM)
         jit_names_keep(recording->launch->directory, is_end);
 }

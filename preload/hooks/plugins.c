@@ -32,7 +32,7 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *into)
 
 /* Return the number of the map's ranges whose object is not loaded; includes objects loaded without the loader, or by
  * one of another namespace. Negative: there are objects that the map lacks. */
-static ptrdiff_t count_gone(const struct code_map *map)
+static ptrdiff_t count_unloaded(const struct code_map *map)
 {
     struct known known = {.map = map};
     for (size_t i = 0; i < map->count; i++)
@@ -54,10 +54,10 @@ static bool counts_calls(const struct code_map *map)
 static void forget_unloaded(bool is_all)
 {
     const struct code_map *map = modules_enter();
-    ptrdiff_t gone = is_all && map != NULL && !counts_calls(map) ? count_gone(map) : -1;
+    ptrdiff_t unloaded = is_all && map != NULL && !counts_calls(map) ? count_unloaded(map) : -1;
     modules_leave(map);
-    if (gone != 0)
-        collector_remap(gone > 0 ? (size_t)gone : 0);
+    if (unloaded != 0)
+        collector_remap(unloaded > 0 ? (size_t)unloaded : 0);
 }
 
 /* Thread-safe, as dlclose is. A library that was loaded, used and closed between two scans is scanned now. */

@@ -268,16 +268,16 @@ void collection_close(void)
     recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
 
-void collection_tell(void)
+void collection_report(void)
 {
     if (!recording.broken && !recording.forked)
-        closing_line_say(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns});
+        closing_line_write(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns});
 }
 
-void collection_tell_late(void)
+void collection_report_late(void)
 {
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    collection_tell();
+    collection_report();
 }
 
 bool collection_is_blank(void)

@@ -46,10 +46,10 @@ bool collection_leave_out(uint64_t from_ns, uint64_t until_ns);
 void collection_close(void);
 
 /* Print the closing line after that, if this process is the one to print it. */
-void collection_tell(void);
+void collection_report(void);
 
 /* The same at the end of the program for a recording that had to stop earlier: the program has used CPU time since. */
-void collection_tell_late(void);
+void collection_report_late(void);
 
 /* Return whether there is neither a file nor data for one. */
 bool collection_is_blank(void);

@@ -38,23 +38,23 @@ static bool fork_holds_lock;            /* set and cleared by the lock's holder 
 static bool is_left;                    /* set once by the interval thread: the end is still to be reported */
 
 /* Return whether the interval thread exists in this process. */
-static bool is_under_way(void)
+static bool is_recording_here(void)
 {
     return !worker_has_ended() && !vfork_is_child();
 }
 
 /* Send a request to the interval thread and wait until it is done, or until the thread ends if another thread has
  * requested that: if several threads call exit at once, the first must not end the process in the middle of a write. */
-static void ask(enum request request)
+static void request_worker(enum request request)
 {
-    if (is_under_way() && !worker_ask(request, collector_lock_patience_ns()))
+    if (is_recording_here() && !worker_request(request, collector_lock_patience_ns()))
         collector_lock_note_stall();
 }
 
 /* Async-signal-safe and thread-safe. */
 static void write_before_end(void)
 {
-    ask(REQUEST_STOP);
+    request_worker(REQUEST_STOP);
 }
 
 static void begin(bool forked, const char *trouble)
@@ -137,7 +137,7 @@ static bool is_wanted(void)
 }
 
 /* Claim the run directory, and scan the program's code, before it runs. */
-static bool look_around(void)
+static bool read_all_symbols(void)
 {
     if (!launch_claim_directory(&launch, config.directory, "gmon"))
         return false;
@@ -188,7 +188,7 @@ static bool prepare(enum start start)
     modules_begin(libraries_too, config.format == FORMAT_STREAM);
     bool is_first = closing_line_take();
     bool is_deferred = opening == OPEN_LATE && !is_first && has_absolute_directory();
-    if (!is_deferred && !look_around()) {
+    if (!is_deferred && !read_all_symbols()) {
         if (is_first)
             give_job_up();
         return false;
@@ -215,22 +215,22 @@ void collector_start(enum start start)
 
 void collector_stop(void)
 {
-    ask(REQUEST_STOP);
+    request_worker(REQUEST_STOP);
     if (__atomic_load_n(&is_left, __ATOMIC_RELAXED) && !vfork_is_child() &&
         __atomic_exchange_n(&is_left, false, __ATOMIC_RELAXED))
-        collection_tell_late();
+        collection_report_late();
 }
 
 void collector_note_buffers(void)
 {
-    if (is_under_way())
+    if (is_recording_here())
         procio_note_buffers();
 }
 
 void collector_end(const char *why)
 {
     end_signals_end();
-    ask(REQUEST_LEAVE);
+    request_worker(REQUEST_LEAVE);
     log_warn(why, NULL);
 }
 
@@ -238,38 +238,38 @@ void collector_before_exec(const char *file, char *const envp[])
 {
     if (switch_is_on())
         exec_target_report(file, envp);
-    ask(REQUEST_EXEC);
+    request_worker(REQUEST_EXEC);
     inherited_begin(true);
 }
 
 void collector_after_exec(void)
 {
     inherited_end(true);
-    if (is_under_way())
+    if (is_recording_here())
         interval_thread_go_on();
 }
 
 void collector_look_up(void)
 {
-    ask(REQUEST_LOOK_UP);
+    request_worker(REQUEST_LOOK_UP);
 }
 
-void collector_remap(size_t gone)
+void collector_remap(size_t unloaded)
 {
-    module_scan_expect(gone);
-    ask(REQUEST_REMAP);
+    module_scan_expect(unloaded);
+    request_worker(REQUEST_REMAP);
 }
 
 void collector_pause(bool pause)
 {
-    ask(pause ? REQUEST_PAUSE : REQUEST_RESUME);
+    request_worker(pause ? REQUEST_PAUSE : REQUEST_RESUME);
 }
 
 static bool is_only_thread(void)
 {
     int count = 0;
     for (const struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        count += thread->state != THREAD_ENDED && !thread_is_gone(thread->tid);
+        count += thread->state != THREAD_ENDED && !thread_has_exited(thread->tid);
     return count <= 1;
 }
 
@@ -298,13 +298,13 @@ static struct absence {
 
 bool collector_leave(void)
 {
-    if (!is_under_way() || !is_only_thread())
+    if (!is_recording_here() || !is_only_thread())
         return false;
     absence.mask = sys_block_signals();
-    ask(REQUEST_FLUSH);
+    request_worker(REQUEST_FLUSH);
     absence.fd = open_file_again();
-    ask(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_CLOSE);
-    absence.is_final = !worker_is_gone(LONGEST_WAIT_NS) || !switch_is_on();
+    request_worker(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_CLOSE);
+    absence.is_final = !worker_has_exited(LONGEST_WAIT_NS) || !switch_is_on();
     return true;
 }
 

@@ -43,9 +43,9 @@ void collector_pause(bool paused);
 /* Resolve addresses in newly loaded libraries, before one is unloaded. Waits for the interval thread. Thread-safe. */
 void collector_look_up(void);
 
-/* Resolve the recorded addresses after libraries were unloaded, before other code takes their place. `gone`: number of
- * ranges of the current map that they had, if nothing else has changed; 0: unknown. Waits for the interval thread.
+/* Resolve the recorded addresses after libraries were unloaded, before other code takes their place. `unloaded`: number
+ * of ranges of the current map that they had, if nothing else has changed; 0: unknown. Waits for the interval thread.
  * Thread-safe. */
-void collector_remap(size_t gone);
+void collector_remap(size_t unloaded);
 
 #endif

@@ -27,7 +27,7 @@ static void leave(void)
     bool is_blank = collection_is_blank();
     collection_close();
     if (!is_blank)
-        collection_tell();
+        collection_report();
 }
 
 static void serve(uint32_t request)
@@ -37,7 +37,7 @@ static void serve(uint32_t request)
     case WORKER_END:
         thread_stop_all();
         collection_close();
-        collection_tell();
+        collection_report();
         break;
     case REQUEST_LEAVE:
         thread_stop_all();

@@ -75,10 +75,10 @@ uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns)
 }
 
 /* Find threads that ended by a bare system call, without our hook. */
-static void find_gone(struct thread *thread)
+static void detect_exit(struct thread *thread)
 {
     uint32_t number = number_of(thread);
-    bool live = state_of(thread) == THREAD_LIVE && !thread_is_gone(__atomic_load_n(&thread->tid, __ATOMIC_RELAXED));
+    bool live = state_of(thread) == THREAD_LIVE && !thread_has_exited(__atomic_load_n(&thread->tid, __ATOMIC_RELAXED));
     if (live || state_of(thread) != THREAD_LIVE || number_of(thread) != number)
         return;
     ticker_forget_thread(thread);
@@ -94,11 +94,11 @@ bool thread_is_settled(const struct thread *thread)
 void thread_settle(void (*take)(struct thread *))
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        find_gone(thread);
+        detect_exit(thread);
         if (thread_is_settled(thread) || state_of(thread) != THREAD_ENDED)
             continue;
         uint64_t number = number_of(thread);
-        if (!thread_is_gone(__atomic_load_n(&thread->tid, __ATOMIC_RELAXED)))
+        if (!thread_has_exited(__atomic_load_n(&thread->tid, __ATOMIC_RELAXED)))
             continue;
         take(thread);
         ticker_close_event(thread);

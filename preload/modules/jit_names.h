@@ -71,7 +71,7 @@ void jit_lines_write(struct jit_lines *lines);
 #define JIT_OBJECTS_LISTS 4 /* one for each library that generates code */
 
 struct jit_objects {
-    size_t modules_seen;
+    size_t modules_checked;
     size_t count;
     struct jit_objects_list {
         uint64_t address, newest; /* of the list's head, and of the object that was first in it */

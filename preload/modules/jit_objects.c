@@ -23,7 +23,7 @@ struct entry {
     uint64_t next, previous, image, size;
 };
 
-static void look_into(struct jit_objects *objects, const struct module *module)
+static void scan_module(struct jit_objects *objects, const struct module *module)
 {
     struct elf_file elf;
     const struct object_file file = {
@@ -94,8 +94,8 @@ static void read_list(struct jit_objects_list *list, struct jit_lines *lines)
 
 void jit_objects_read(struct jit_objects *objects, struct jit_lines *lines)
 {
-    for (; objects->modules_seen < modules_count(); objects->modules_seen++)
-        look_into(objects, modules_get(objects->modules_seen));
+    for (; objects->modules_checked < modules_count(); objects->modules_checked++)
+        scan_module(objects, modules_get(objects->modules_checked));
     for (size_t i = 0; i < objects->count; i++)
         read_list(&objects->lists[i], lines);
 }

@@ -86,7 +86,7 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
         memcpy(code->jit_dump, mapping->path, sizeof code->jit_dump);
         return NULL;
     }
-    struct module *module = code->objects < MOST_OBJECTS ? module_look(code, mapping, base, &is_new) : NULL;
+    struct module *module = code->objects < MOST_OBJECTS ? module_open(code, mapping, base, &is_new) : NULL;
     if (module == NULL || !is_new)
         return module;
     code->objects++;
@@ -210,7 +210,7 @@ static bool is_mapped(const struct code_range *range)
 }
 
 /* Return the current map without the ranges no longer in memory, or NULL. */
-static struct code_map *without_gone(void)
+static struct code_map *without_unloaded(void)
 {
     const struct code_map *old = code->current;
     struct code_map *map = old != NULL ? new_map(old->count) : NULL;
@@ -220,10 +220,10 @@ static struct code_map *without_gone(void)
     return map;
 }
 
-bool modules_drop(size_t gone)
+bool modules_drop(size_t unloaded)
 {
-    struct code_map *map = gone > 0 ? without_gone() : NULL;
-    return map != NULL && code->current->count - map->count == gone && publish(map);
+    struct code_map *map = unloaded > 0 ? without_unloaded() : NULL;
+    return map != NULL && code->current->count - map->count == unloaded && publish(map);
 }
 
 bool modules_scan(void)
@@ -235,7 +235,7 @@ bool modules_scan(void)
     code->is_unreadable = !own_maps_read(&text);
     if (!code->is_unreadable)
         changed = modules_scan_text((const char *)text.data);
-    else if ((rest = without_gone()) != NULL)
+    else if ((rest = without_unloaded()) != NULL)
         changed = publish(rest);
     buffer_free(&text);
     return changed;

@@ -143,10 +143,10 @@ bool modules_are_unreadable(void);
 /* modules_scan on a text in the format of /proc/PID/maps. */
 bool modules_scan_text(const char *text);
 
-/* Publish a map without the objects that are no longer in memory, if exactly `gone` of its ranges are unmapped; a full
- * scan takes ten times as long. Returns false and does nothing if other ranges are gone or something else is mapped
- * there already. Same rules as modules_scan. */
-bool modules_drop(size_t gone);
+/* Publish a map without the objects that are no longer in memory, if exactly `unloaded` of its ranges are unmapped; a
+ * full scan takes ten times as long. Returns false and does nothing if other ranges are gone or something else is
+ * mapped there already. Same rules as modules_scan. */
+bool modules_drop(size_t unloaded);
 
 /* The current map, for the thread that publishes maps and for single-threaded programs. */
 const struct code_map *modules_current(void);
@@ -178,7 +178,7 @@ struct mapping; /* maps.h */
 
 /* Return the module of the mapping: a known one, or a new one that is not among `code`'s modules yet, which the caller
  * appends or frees. base: the load offset here. NULL: the object could not be read. Async-signal-safe. */
-struct module *module_look(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new);
+struct module *module_open(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new);
 
 /* Libraries that are not any program's own code. */
 

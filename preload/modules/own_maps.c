@@ -3,7 +3,7 @@
 
 #include "sys.h"
 
-#define MOST_BESIDE 4
+#define MOST_ANCHORS 4
 
 static bool read_file(struct buffer *text, const char *path)
 {
@@ -24,13 +24,13 @@ static bool read_file(struct buffer *text, const char *path)
 }
 
 /* Addresses in libraries that are preloaded beside this one; atomic. */
-static uint64_t beside[MOST_BESIDE];
+static uint64_t anchors[MOST_ANCHORS];
 
 void own_maps_add_profiler(uint64_t address)
 {
     uint64_t none = 0;
-    for (size_t i = 0; i < MOST_BESIDE; i++, none = 0)
-        if (__atomic_compare_exchange_n(&beside[i], &none, address, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    for (size_t i = 0; i < MOST_ANCHORS; i++, none = 0)
+        if (__atomic_compare_exchange_n(&anchors[i], &none, address, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             return;
 }
 
@@ -47,10 +47,10 @@ static bool holds_this(const struct mapping *mapping)
 
 bool own_maps_hold_profiler(const struct mapping *mapping)
 {
-    bool is_beside = false;
-    for (size_t i = 0; i < MOST_BESIDE; i++)
-        is_beside |= holds(mapping, __atomic_load_n(&beside[i], __ATOMIC_RELAXED));
-    return is_beside || holds_this(mapping);
+    bool is_anchored = false;
+    for (size_t i = 0; i < MOST_ANCHORS; i++)
+        is_anchored |= holds(mapping, __atomic_load_n(&anchors[i], __ATOMIC_RELAXED));
+    return is_anchored || holds_this(mapping);
 }
 
 static bool shows_profiler(const struct buffer *text)

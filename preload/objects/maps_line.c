@@ -29,7 +29,7 @@ static uint64_t parse_inode(const char *line, const char *end)
 }
 
 /* Return whether the mapping is JIT code: without a name, or in a memory file. */
-static bool is_made_by_program(const char *line, const char *end, const char *path)
+static bool is_generated_code(const char *line, const char *end, const char *path)
 {
     static const char memory[] = "/memfd:";
     if (path != NULL)
@@ -54,7 +54,7 @@ static bool parse_mapping(const char *line, size_t length, struct mapping *mappi
     const char *path = memchr(line, '/', (size_t)(end - line));
     if (path == NULL && end - line > 6 && memcmp(end - 6, "[vdso]", 6) == 0)
         path = end - 6;
-    if (is_made_by_program(line, end, path)) {
+    if (is_generated_code(line, end, path)) {
         path = JIT_PATH;
         end = path + sizeof JIT_PATH - 1;
         mapping->inode = mapping->offset = 0;

@@ -149,9 +149,9 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
 
 /* Pass python_code_slot's record of a code object to python_learn: through the thread's ring, or directly. False: no
  * room now. Async-signal-safe. */
-bool python_tell(struct python_thread *mine, const uint64_t *words, size_t count);
+bool python_record(struct python_thread *mine, const uint64_t *words, size_t count);
 
-/* Take a record passed to python_tell. Collector. */
+/* Take a record passed to python_record. Collector. */
 void python_learn(struct python_thread *mine, const uint64_t *words, size_t count);
 
 /* Report every code object again: the ring was emptied unread, or the threads have changed. Collector. */

@@ -115,7 +115,7 @@ static size_t home_of(uint64_t code)
 _Static_assert(CODE_BYTES + MOST_NAME + MOST_FILE <= PYTHON_CHECKED_BYTES, "room for the largest");
 
 /* Return whether the bytes of the code object and both strings, with the sizes in `known`, match the report. */
-static bool is_what_was_told(const struct python *python, const struct python_code *known, const uint8_t *bytes)
+static bool is_recorded_name(const struct python *python, const struct python_code *known, const uint8_t *bytes)
 {
     const struct code_words words = words_of(&python->layout, bytes);
     const uint8_t *name = bytes + CODE_BYTES;
@@ -141,7 +141,7 @@ static bool is_still(const struct python *python, struct python_thread *mine, co
     struct iovec there[3];
     const struct iovec here = {mine->checked, bytes_of(known)};
     add_pieces(there, known);
-    return peek_pieces(&here, 1, there, 3) == bytes_of(known) && is_what_was_told(python, known, mine->checked);
+    return peek_pieces(&here, 1, there, 3) == bytes_of(known) && is_recorded_name(python, known, mine->checked);
 }
 
 static struct python_code *find_known(struct python_thread *mine, uint64_t code)
@@ -180,7 +180,7 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
     size_t got = peek_pieces(&here, 1, there, 3 * found);
     const uint8_t *at = mine->checked;
     for (size_t i = 0; i < found && bytes_of(known[i]) <= got; i++) {
-        if (is_what_was_told(python, known[i], at))
+        if (is_recorded_name(python, known[i], at))
             known[i]->seen = mine->sample;
         at += bytes_of(known[i]);
         got -= bytes_of(known[i]);
@@ -188,10 +188,10 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
 }
 
 /* Read a code object's record and report it. */
-static bool tell(const struct python *python, struct python_thread *mine, int slot, uint64_t address)
+static bool record_code(const struct python *python, struct python_thread *mine, int slot, uint64_t address)
 {
     uint8_t code[CODE_BYTES];
-    uint64_t told[HEAD_WORDS + NAME_WORDS + FILE_WORDS] = {0};
+    uint64_t record[HEAD_WORDS + NAME_WORDS + FILE_WORDS] = {0};
     struct text name;
     struct text file;
     struct python_code *known = &mine->codes[slot];
@@ -202,19 +202,19 @@ static bool tell(const struct python *python, struct python_thread *mine, int sl
     if (words.type != python->code_type || !find_text(python, words.name, MOST_NAME, false, &name) ||
         !find_text(python, words.file, MOST_FILE, true, &file))
         return false;
-    uint8_t *name_at = (uint8_t *)&told[HEAD_WORDS];
+    uint8_t *name_at = (uint8_t *)&record[HEAD_WORDS];
     uint8_t *file_at = name_at + (name.bytes + 7) / 8 * 8;
     if (!peek(name_at, name.from + name.at, name.bytes) || !peek(file_at, file.from + file.at, file.bytes))
         return false;
-    told[0] = (uint64_t)words.first << 32 | (uint32_t)slot;
-    told[1] = address;
-    told[2] = words.name;
-    told[3] = words.file;
-    told[4] = words.lines;
-    told[5] = (uint64_t)name.bytes | (uint64_t)name.width << 16 | (uint64_t)name.is_ascii << 24;
-    told[6] = (uint64_t)file.bytes | (uint64_t)file.width << 16 | (uint64_t)file.is_ascii << 24;
-    size_t count = (size_t)((uint64_t *)file_at - told) + (file.bytes + 7) / 8;
-    if (!python_tell(mine, told, count))
+    record[0] = (uint64_t)words.first << 32 | (uint32_t)slot;
+    record[1] = address;
+    record[2] = words.name;
+    record[3] = words.file;
+    record[4] = words.lines;
+    record[5] = (uint64_t)name.bytes | (uint64_t)name.width << 16 | (uint64_t)name.is_ascii << 24;
+    record[6] = (uint64_t)file.bytes | (uint64_t)file.width << 16 | (uint64_t)file.is_ascii << 24;
+    size_t count = (size_t)((uint64_t *)file_at - record) + (file.bytes + 7) / 8;
+    if (!python_record(mine, record, count))
         return false;
     known->name = name.from + name.at;
     known->file = file.from + file.at;
@@ -249,7 +249,7 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
             place = slot;
         }
     }
-    if (place < 0 || !tell(python, mine, place, code))
+    if (place < 0 || !record_code(python, mine, place, code))
         return -1;
     mine->codes[place].seen = mine->sample;
     return place;
@@ -283,7 +283,7 @@ static void to_utf8(char *out, const uint8_t *bytes, uint64_t shape)
 }
 
 /* Read the line table, if the code object still exists. */
-static size_t read_lines(const struct python *python, const uint64_t *told, uint8_t *lines)
+static size_t read_lines(const struct python *python, const uint64_t *record, uint8_t *lines)
 {
     const struct python_layout *layout = &python->layout;
     uint8_t code[CODE_BYTES];
@@ -291,15 +291,16 @@ static size_t read_lines(const struct python *python, const uint64_t *told, uint
     uint64_t type;
     uint64_t size;
     for (int time = 0; time < 2; time++) { /* check before and after the table is read */
-        if (!peek(code, told[1], sizeof code) || !peek(head, told[4], layout->object_size + 8))
+        if (!peek(code, record[1], sizeof code) || !peek(head, record[4], layout->object_size + 8))
             return 0;
         const struct code_words words = words_of(layout, code);
         memcpy(&type, head + layout->object_type, 8);
         memcpy(&size, head + layout->object_size, 8);
-        if (words.type != python->code_type || words.name != told[2] || words.file != told[3] ||
-            words.lines != told[4] || words.first != told[0] >> 32 || type != python->bytes_type || size > MOST_LINES)
+        if (words.type != python->code_type || words.name != record[2] || words.file != record[3] ||
+            words.lines != record[4] || words.first != record[0] >> 32 || type != python->bytes_type ||
+            size > MOST_LINES)
             return 0;
-        if (time == 0 && !peek(lines, told[4] + layout->object_size + 16, size))
+        if (time == 0 && !peek(lines, record[4] + layout->object_size + 16, size))
             return 0;
     }
     return size;

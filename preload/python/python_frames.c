@@ -80,7 +80,7 @@ static bool is_among(uint64_t code, const uint64_t *codes, size_t count)
 }
 
 /* Verify the code objects of the frames in the window, from the current one on. */
-static void look_ahead(const struct python_walk *walk)
+static void prefetch_frames(const struct python_walk *walk)
 {
     uint64_t codes[PYTHON_CHECKED];
     uint64_t address = walk->frame;
@@ -261,7 +261,7 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
     return best;
 }
 
-static void look_for_state(struct python_walk *walk, uint64_t floor)
+static void find_thread_state(struct python_walk *walk, uint64_t floor)
 {
     struct python_thread *mine = walk->mine;
     if (mine->state == 0 && walk->stack.self != 0 && (int32_t)(mine->sample - mine->next_try) < 0)
@@ -292,12 +292,12 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
 }
 
 /* From outside, the thread keeps running: retry states that are being created or destroyed. */
-static void look_from_outside(struct python_walk *walk)
+static void walk_other_process(struct python_walk *walk)
 {
     struct frame_words frame;
     for (int time = 0; time < MOST_LOOKS; time++) {
         walk->window_low = walk->window_high = 0;
-        look_for_state(walk, walk->stack.low);
+        find_thread_state(walk, walk->stack.low);
         if (walk->boundary == 0 ||
             (read_frame(walk, walk->frame, &frame) && python_code_slot(walk->python, walk->mine, frame.code) >= 0))
             return;
@@ -311,11 +311,11 @@ static void find_from_outside(struct python_walk *walk)
     struct python_found *found = python_used();
     walk->by_number = walk->stack.number != 0 && walk->python->layout.thread_number != 0;
     walk->searched = walk->by_number ? MOST_SEARCHED_OUTSIDE : MOST_FRAMES;
-    look_from_outside(walk);
+    walk_other_process(walk);
     if (walk->boundary == 0 && walk->by_number && !found->has_numbers) {
         walk->by_number = false;
         walk->searched = walk->left = MOST_FRAMES;
-        look_from_outside(walk);
+        walk_other_process(walk);
     }
     found->has_numbers |= walk->by_number && walk->boundary != 0 && !walk->is_next;
     walk->searched = MOST_SEARCHED_OUTSIDE;
@@ -333,7 +333,7 @@ static void find_beginning(struct python_walk *walk)
     if (mine->state != 0 && !mine->has_many && enter_state(walk, mine->state) && walk->boundary != 0)
         return;
     mine->state = 0;
-    look_for_state(walk, walk->stack.low);
+    find_thread_state(walk, walk->stack.low);
 }
 
 /* Leave a call. The frame after its last one is the first of another call. */
@@ -353,7 +353,7 @@ static void leave_call(struct python_walk *walk, uint64_t end, uint64_t previous
     else
         walk->boundary = 0;
     if (walk->boundary == 0 && walk->mine->has_many && !was_next)
-        look_for_state(walk, floor);
+        find_thread_state(walk, floor);
 }
 
 /* Return whether the current call is run by the C frame at `pc` that ends below `end`, or by one further in. */
@@ -380,7 +380,7 @@ static bool is_end(const struct python_layout *layout, const struct frame_words 
 static uint64_t frame_of(struct python_walk *walk, const struct frame_words *frame)
 {
     if (!python_code_is_checked(walk->mine, frame->code))
-        look_ahead(walk);
+        prefetch_frames(walk);
     int slot = python_code_slot(walk->python, walk->mine, frame->code);
     if (slot < 0)
         return 0;

@@ -44,8 +44,8 @@ void ring_put(struct thread *thread, const struct sample *sample);
 bool ring_put_event(struct thread *thread, uint32_t extension, uint64_t time_ns, uint8_t flags,
                     const uint64_t words[EXTENSION_WORDS]);
 
-/* python_tell (python.h) puts a record of a code object into the ring, of at most as many words as a sample has frames;
- * false if the ring is full. */
+/* python_record (python.h) puts a record of a code object into the ring, of at most as many words as a sample has
+ * frames; false if the ring is full. */
 
 /* Take the oldest sample out of the ring. False if it is empty. An invalid sample (thread.h gives the cause) is
  * discarded with all behind it, and counted in `lost`. Collector. */

@@ -72,7 +72,7 @@ static struct sigaction by_the_rules(const struct sigaction *action)
 
 /* Return the application's action for the kernel's action `now`. Actions changed without sigaction (libc's own signal)
  * are returned as in the kernel. */
-static struct sigaction as_asked(int number, const struct sigaction *now)
+static struct sigaction requested_action(int number, const struct sigaction *now)
 {
     bool is_kept = number >= 1 && number <= SIGNALS && (changed & bit_of(number)) != 0 &&
                    asked[number].sa_handler == now->sa_handler;
@@ -98,7 +98,7 @@ static int set_action(set_function set, int number, const struct sigaction *acti
     int result = set(number, ours ? &wanted : action, &before);
     if (result != 0)
         return result;
-    struct sigaction told = as_asked(number, &before);
+    struct sigaction reported = requested_action(number, &before);
     if (ours) {
         asked[number] = *action;
         changed |= bit_of(number);
@@ -106,7 +106,7 @@ static int set_action(set_function set, int number, const struct sigaction *acti
         changed &= ~bit_of(number);
     }
     if (old != NULL)
-        *old = told;
+        *old = reported;
     return 0;
 }
 
@@ -116,7 +116,7 @@ static int set_action_of_child(int number, const struct sigaction *action, struc
     struct sigaction before;
     int result = NEXT(sigaction)(number, action, &before);
     if (result == 0 && old != NULL)
-        *old = as_asked(number, &before);
+        *old = requested_action(number, &before);
     return result;
 }
 
@@ -185,7 +185,7 @@ void signal_stacks_start_thread(struct thread *thread)
 }
 
 /* Set the stack in the kernel; return the application's stack instead of ours. Negative errno on failure. */
-static long ask_kernel(const struct thread *thread, const stack_t *stack, stack_t *before)
+static long set_kernel_stack(const struct thread *thread, const stack_t *stack, stack_t *before)
 {
     long error = SYS2(SYS_sigaltstack, stack, before); /* the kernel checks the arguments */
     if (error == 0 && thread != NULL && before->ss_sp == thread->signal_stack) {
@@ -205,7 +205,7 @@ static long change_stack(const stack_t *stack, stack_t *old)
     bool usable = stack != NULL && (stack->ss_flags & SS_DISABLE) == 0;
     if (usable)
         add_rule(stack->ss_size < ROOMY_STACK ? HAS_STACKS | HAS_SMALL_STACKS : HAS_STACKS);
-    long error = ask_kernel(thread, stack, &before);
+    long error = set_kernel_stack(thread, stack, &before);
     if (error != 0)
         return error;
     if (thread != NULL && stack != NULL) {
@@ -222,7 +222,7 @@ static long set_stack(const stack_t *stack, stack_t *old)
 {
     if (vfork_is_child()) {
         stack_t before;
-        long failed = ask_kernel(incprof_tls.self, stack, &before);
+        long failed = set_kernel_stack(incprof_tls.self, stack, &before);
         if (failed == 0 && old != NULL)
             *old = before;
         return failed;

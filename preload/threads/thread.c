@@ -18,7 +18,7 @@ __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec")))
 #define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + MACHINE_PAGE - 1) / MACHINE_PAGE * MACHINE_PAGE)
 
 /* Number of unused records to try for one that can be reused. */
-#define MOST_LOOKS 4
+#define MOST_ATTEMPTS 4
 #define PATIENCE 1000 /* spin iterations: a running holder keeps the lock for less */
 
 static struct thread *records;
@@ -63,7 +63,7 @@ static struct thread *pop_oldest(void)
     return thread;
 }
 
-bool thread_is_gone(pid_t tid)
+bool thread_has_exited(pid_t tid)
 {
     return tid == 0 || SYS3(SYS_tgkill, SYS0(SYS_getpid), tid, 0) == -ESRCH;
 }
@@ -73,13 +73,13 @@ bool thread_is_gone(pid_t tid)
 static bool is_usable(const struct thread *thread)
 {
     uint64_t waiting = thread->head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE);
-    return waiting <= RING_WORDS / 2 && thread_is_gone(thread->tid);
+    return waiting <= RING_WORDS / 2 && thread_has_exited(thread->tid);
 }
 
 static struct thread *take_ended(void)
 {
     struct thread *thread = NULL;
-    for (int look = 0; look < MOST_LOOKS; look++) {
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
         thread = pop_oldest();
         if (thread == NULL || is_usable(thread))
             return thread;
@@ -174,7 +174,7 @@ struct thread *thread_first(void)
 /* Return whether the record is of a thread of the forked child: sanitizers create one before our fork hook. */
 static bool is_of_child(const struct thread *thread)
 {
-    return thread->state == THREAD_NEW || (thread->state == THREAD_LIVE && !thread_is_gone(thread->tid));
+    return thread->state == THREAD_NEW || (thread->state == THREAD_LIVE && !thread_has_exited(thread->tid));
 }
 
 void thread_forget_others(const struct thread *mine)

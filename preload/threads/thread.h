@@ -142,7 +142,7 @@ struct thread *thread_new(void);
 void thread_give_back(struct thread *thread);
 
 /* Return whether the kernel has no such thread: it has run its last instruction. Async-signal-safe. */
-bool thread_is_gone(pid_t tid);
+bool thread_has_exited(pid_t tid);
 
 /* Make the record the calling thread's: set its tid and the next number. Thread-safe and async-signal-safe. */
 void thread_sign(struct thread *thread);

@@ -15,7 +15,7 @@
 #define LEAST_GAP_NS 500000000u
 #define MORE_GAP_NS 1000000000u
 #define LOOKS 24
-#define LOOK_EVERY_NS 1000000u
+#define SAMPLING_PERIOD_NS 1000000u
 /* At this rate and above no dense sampling windows are needed. */
 #define FAST_HZ 500
 #define NEVER_NS (UINT64_MAX / 4)
@@ -59,12 +59,12 @@ static struct thread *next_thread(void)
 
 static bool start(struct thread *thread, int number)
 {
-    int fd = perf_event_open(thread->tid, LOOK_EVERY_NS);
+    int fd = perf_event_open(thread->tid, SAMPLING_PERIOD_NS);
     if (fd < 0)
-        return thread_is_gone(thread->tid);
+        return thread_has_exited(thread->tid);
     event_fd = fd;
     __atomic_store_n(&thread->burst_fd, fd, __ATOMIC_RELEASE);
-    return perf_event_start_some(fd, thread->tid, number, LOOKS) || thread_is_gone(thread->tid);
+    return perf_event_start_some(fd, thread->tid, number, LOOKS) || thread_has_exited(thread->tid);
 }
 
 void burst_go_on(uint64_t now_ns)
@@ -85,7 +85,7 @@ void burst_go_on(uint64_t now_ns)
         due_ns = NEVER_NS; /* perf's clock is not permitted here */
 }
 
-bool burst_is_look(const struct thread *thread, const siginfo_t *info)
+bool burst_is_sample(const struct thread *thread, const siginfo_t *info)
 {
     bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
     return of_descriptor && thread != NULL && info->si_fd == __atomic_load_n(&thread->burst_fd, __ATOMIC_ACQUIRE);

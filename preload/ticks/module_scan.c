@@ -47,7 +47,7 @@ void module_scan_begin(void)
     set_next(0);
 }
 
-static bool look(void)
+static bool scan(void)
 {
     bool changed = modules_scan();
     was_unreadable = was_unreadable || modules_are_unreadable();
@@ -62,14 +62,14 @@ static bool look(void)
 
 void module_scan_now(void)
 {
-    look();
+    scan();
     pause_ns = SHORTEST_PAUSE_NS;
     set_next(monotonic_ns() + pause_ns);
 }
 
-void module_scan_expect(size_t gone)
+void module_scan_expect(size_t unloaded)
 {
-    __atomic_store_n(&expected, gone, __ATOMIC_RELAXED);
+    __atomic_store_n(&expected, unloaded, __ATOMIC_RELAXED);
 }
 
 void module_scan_after_unload(void)
@@ -82,7 +82,7 @@ void module_scan_if_wanted(void)
 {
     if (!module_scan_is_wanted() || !is_time())
         return;
-    pause_ns = look() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
+    pause_ns = scan() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
     if (pause_ns > LONGEST_PAUSE_NS)
         pause_ns = LONGEST_PAUSE_NS;
     set_next(monotonic_ns() + pause_ns);

@@ -18,9 +18,9 @@ void module_scan_begin(void);
 /* Scan now, whenever the last scan was. Interval thread, under the lock. */
 void module_scan_now(void);
 
-/* Record that the loader has unloaded objects with `gone` ranges of the current map; 0: number not known.
+/* Record that the loader has unloaded objects with `unloaded` ranges of the current map; 0: number not known.
  * Thread-safe. */
-void module_scan_expect(size_t gone);
+void module_scan_expect(size_t unloaded);
 
 /* After an unload: drop the unmapped ranges, or scan. Interval thread, under the lock. */
 void module_scan_after_unload(void);

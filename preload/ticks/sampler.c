@@ -118,7 +118,7 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
     thread->held = 0;
 }
 
-static void look(struct thread *thread, const ucontext_t *context)
+static void sample_thread(struct thread *thread, const ucontext_t *context)
 {
     if (thread->credit_ns > 0)
         take_paid_sample(thread, context, 0);
@@ -128,8 +128,8 @@ static void look(struct thread *thread, const ucontext_t *context)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
-    bool is_look = burst_is_look(thread, info);
-    if (!is_look && !ticker_is_ours(thread, info)) {
+    bool is_dense_sample = burst_is_sample(thread, info);
+    if (!is_dense_sample && !ticker_is_ours(thread, info)) {
         int none = 0;
         own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
         if (thread != NULL && number != own_signal() && number == thread->tick_signal && !vfork_is_child())
@@ -142,9 +142,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
         ticker_forget_thread(thread);
         return;
     }
-    if (is_look) {
+    if (is_dense_sample) {
         if (number == own_signal() && switch_is_sampling())
-            look(thread, context);
+            sample_thread(thread, context);
         return;
     }
     uint64_t ticks = ticker_weight(thread, info);
@@ -172,7 +172,7 @@ bool sampler_start(void)
 
 /* Account for the ticks due after the last expiry that the kernel detected: all, for a thread shorter than a kernel
  * tick. */
-static void account_for_rest(struct thread *thread)
+static void account_remaining_ticks(struct thread *thread)
 {
     uint64_t overdue = ticker_overdue(thread);
     uint64_t due = overdue + thread->held;
@@ -198,6 +198,6 @@ void sampler_end_thread(struct thread *thread)
 {
     /* A signal still in flight must not write into the ring at the same time. */
     uint64_t mask = sys_block_signals();
-    account_for_rest(thread);
+    account_remaining_ticks(thread);
     sys_set_signal_mask(mask);
 }

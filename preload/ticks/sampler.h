@@ -38,7 +38,7 @@ void burst_go_on(uint64_t now_ns);
 
 /* Return whether the signal belongs to a dense sampling window of the thread; thread may be NULL. Async-signal-safe and
  * thread-safe. */
-bool burst_is_look(const struct thread *thread, const siginfo_t *info);
+bool burst_is_sample(const struct thread *thread, const siginfo_t *info);
 
 /* Close the event, before the interval thread ends. Collector. */
 void burst_park(void);

@@ -1,8 +1,8 @@
 /* Thread safety: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is each
  * record's wants_ticker. A thread owns its timer until it requests a ticker from the interval thread, which opens, aims
  * and closes its perf event, or creates a timer in its place. The interval thread also deletes the timers of ended
- * threads, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite; trouble_said
- * belongs to the interval thread. No locks. */
+ * threads, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
+ * reported_trouble belongs to the interval thread. No locks. */
 #define _GNU_SOURCE
 #include "ticker.h"
 
@@ -19,7 +19,7 @@ static uint32_t wanted; /* number of threads that wait for a ticker from the int
 
 /* A ticker that some thread could not get: reported once, by the interval thread. A thread may start in the entry stub,
  * where libc code with vector registers would overwrite the arguments of the function being entered. */
-static const char *trouble, *trouble_said;
+static const char *trouble, *reported_trouble;
 
 static bool perf_is_refused;
 
@@ -104,7 +104,7 @@ static void want(struct thread *thread, bool wait)
     if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
         __atomic_fetch_add(&wanted, 1, __ATOMIC_ACQ_REL);
     if (wait)
-        worker_ask(REQUEST_TICKERS, LONGEST_WAIT_NS);
+        worker_request(REQUEST_TICKERS, LONGEST_WAIT_NS);
     else
         worker_nudge(REQUEST_TICKERS);
 }
@@ -186,7 +186,7 @@ static void give_perf(struct thread *thread, int number)
 {
     int error = start_perf(thread, number);
     thread->tick_signal = number;
-    if (error == 0 || error == -ESRCH || thread_is_gone(thread->tid))
+    if (error == 0 || error == -ESRCH || thread_has_exited(thread->tid))
         return;
     if (is_refusal(error))
         __atomic_store_n(&perf_is_refused, true, __ATOMIC_RELAXED);
@@ -243,9 +243,9 @@ void ticker_give(void)
 void ticker_report_trouble(void)
 {
     const char *now = __atomic_load_n(&trouble, __ATOMIC_RELAXED);
-    if (now == NULL || now == trouble_said)
+    if (now == NULL || now == reported_trouble)
         return;
-    trouble_said = now;
+    reported_trouble = now;
     log_warn(now, NULL);
 }
 

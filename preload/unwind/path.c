@@ -152,7 +152,7 @@ static bool add_python(struct walk *walk, uint64_t pc, uint64_t end)
 }
 
 /* Add the remaining Python frames, which lead to the outermost frame even if the C frames cannot be unwound. */
-static void add_rest_of_python(struct walk *walk)
+static void add_remaining_python_frames(struct walk *walk)
 {
     if (walk->path->result == UNWIND_BROKEN && add_python(walk, 0, UINT64_MAX) && python_has_ended(walk->python)) {
         walk->path->result = UNWIND_END;
@@ -191,7 +191,7 @@ static bool advance(struct walk *walk, bool is_new)
             add_frame(walk, pc);
     }
     if (walk->python != NULL)
-        add_rest_of_python(walk);
+        add_remaining_python_frames(walk);
     return false;
 }
 

@@ -320,7 +320,7 @@ static void part_with(const struct interval *interval, struct thread *thread)
 }
 
 /* Return whether the budget is spent, after `count` threads since `start_ns` on the own CPU clock. */
-static bool is_spent(size_t count, uint64_t start_ns)
+static bool is_budget_spent(size_t count, uint64_t start_ns)
 {
     return count % BETWEEN_CLOCKS == BETWEEN_CLOCKS - 1 && (int64_t)(own_cpu_ns() - start_ns) > credit_ns;
 }
@@ -344,7 +344,7 @@ static bool sample_all(struct interval *interval, uint64_t start_ns)
             thinned++;
         } else {
             is_busy |= sample(interval, thread, true);
-            has_stopped = is_spent(count++, start_ns);
+            has_stopped = is_budget_spent(count++, start_ns);
             resume = has_stopped ? next : NULL;
         }
         thread = next;

@@ -31,7 +31,7 @@ void log_detach(void);
 
 /* For any other thread: print the messages for which the detached one had no descriptor. Async-signal-safe and
  * thread-safe. */
-void log_say_what_is_left(void);
+void log_write_pending(void);
 
 /* Print a message. `detail` may be NULL. False: there was no descriptor, and the buffer for unprinted messages was in
  * use. Like log_error, async-signal-safe and thread-safe. */

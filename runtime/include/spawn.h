@@ -22,7 +22,7 @@ bool spawn(struct spawned *spawned, int (*enter)(void *));
 
 /* The same for a thread that shares those of the calling one, which was created by `spawn`; not where each thread must
  * be registered. */
-bool spawn_beside(struct spawned *spawned, int (*enter)(void *));
+bool spawn_sharing_files(struct spawned *spawned, int (*enter)(void *));
 
 /* Return whether execution is slower by an order of magnitude or more: under Valgrind. */
 bool spawn_is_slow(void);
@@ -45,7 +45,7 @@ uint64_t application_due_ns(void);
 /* Check the application if due, or `at_once`, and adopt its user; call it at every wake-up of the thread. False if the
  * recording has to end: no thread of the application is left, or, after one line on stderr, this thread cannot become
  * the application's user. */
-bool application_goes_on(bool at_once);
+bool application_continues(bool at_once);
 
 /* Return this thread's exit code, so that the process ends as without it if it is the last thread. May end the process
  * by a signal. */

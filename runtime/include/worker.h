@@ -31,14 +31,14 @@ void worker_keep_file(int fd);
 
 /* After `run` has returned: wait until the thread no longer exists in the kernel, for `longest_ns` at most. Returns
  * whether the thread and the writer have ended. */
-bool worker_is_gone(uint64_t longest_ns);
+bool worker_has_exited(uint64_t longest_ns);
 
-/* Forget the thread, in a forked child or after worker_is_gone. */
+/* Forget the thread, in a forked child or after worker_has_exited. */
 void worker_forget(void);
 
 /* Send a request (not 0) and wait until it is done, for `longest_ns` at most (under Valgrind thirty times as long).
  * False if it was not done, or if the thread has ended. Async-signal-safe and thread-safe. */
-bool worker_ask(uint32_t request, uint64_t longest_ns);
+bool worker_request(uint32_t request, uint64_t longest_ns);
 
 /* Send a request that may be lost: it is dropped during another request. Never waits. Async-signal-safe and
  * thread-safe. */
@@ -58,7 +58,7 @@ pid_t worker_tid(void);
 uint64_t worker_cpu_ns(void);
 
 /* The result of worker_wait if the recording has to end without a request: `run` returns. The number below it is also
- * reserved: no caller of worker_ask may use it. */
+ * reserved: no caller of worker_request may use it. */
 #define WORKER_END UINT32_MAX
 
 /* For the thread itself: wait for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 if there is none. */

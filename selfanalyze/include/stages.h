@@ -78,28 +78,28 @@ static inline struct token *token_at(struct stage *stage, uint64_t index)
 }
 
 /* Return the time in all loops of the stages below. */
-uint64_t visit_inner_ns(const struct stage *stage);
+uint64_t episode_inner_ns(const struct stage *stage);
 
 /* Update the visit's self time up to the end of the latest call. It may decrease, because an inner loop is found only
  * after its second iteration. */
-void visit_settle(struct stage *stage);
+void episode_settle(struct stage *stage);
 
 /* Account for the completed iteration from one token to the other. */
-void visit_account(struct region *region, const struct token *from, const struct token *to);
+void episode_account(struct region *region, const struct token *from, const struct token *to);
 
 /* Return the number of open loops around the stage's own. */
-uint32_t visit_depth(const struct stage *stage);
+uint32_t episode_depth(const struct stage *stage);
 
 /* Enter the loop, in which an iteration begins with token `first`: iterations before its detection are timed now, as
  * far as they are remembered. */
-void visit_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first);
+void episode_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first);
 
 /* Leave the stage's loop, if any, with its latest token. */
-void visit_close(struct stage *stage);
+void episode_close(struct stage *stage);
 
 /* Handle the end of the latest call. */
-void visit_call_ended(uint64_t end_ns);
+void episode_call_ended(uint64_t end_ns);
 
-void visits_forget(void);
+void episodes_forget(void);
 
 #endif

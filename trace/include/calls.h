@@ -62,13 +62,13 @@ CALL(Waitsome, waitsome, "wait",
      (int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
       MPI_Status *array_of_statuses),
      (incount, array_of_requests, outcount, array_of_indices, array_of_statuses), hold(e, incount, array_of_requests);
-     OWN_STATUSES(incount, array_of_statuses), some_ended(e, *outcount, array_of_indices, array_of_statuses))
+     OWN_STATUSES(incount, array_of_statuses), put_some_completed(e, *outcount, array_of_indices, array_of_statuses))
 CALL(Testsome, testsome, "test",
      (int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
       MPI_Status *array_of_statuses),
      (incount, array_of_requests, outcount, array_of_indices, array_of_statuses), hold(e, incount, array_of_requests);
      OWN_STATUSES(incount, array_of_statuses), value(e, *outcount > 0);
-     some_ended(e, *outcount, array_of_indices, array_of_statuses))
+     put_some_completed(e, *outcount, array_of_indices, array_of_statuses))
 CALL(Request_free, request_free, "request", (MPI_Request * request), (request), forget(request), )
 CALL(Cancel, cancel, "request", (MPI_Request * request), (request), , )
 CALL(Request_get_status, request_get_status, "test", (MPI_Request request, int *flag, MPI_Status *status),
@@ -93,7 +93,7 @@ IF_FOUR(CALL(Parrived, parrived, "partition", (MPI_Request request, int partitio
 /* Collectives without data. */
 CALL(Barrier, barrier, "collective", (MPI_Comm comm), (comm), on(e, comm), )
 CALL(Ibarrier, ibarrier, "icollective", (MPI_Comm comm, MPI_Request *request), (comm, request), on(e, comm),
-     put_under_way(e, request, false))
+     put_pending(e, request, false))
 IF_FOUR(CALL(Barrier_init, barrier_init, "persistent", (MPI_Comm comm, MPI_Info info, MPI_Request *request),
              (comm, info, request), on(e, comm), make_template(e, request, false)))
 
@@ -102,7 +102,7 @@ CALL(Comm_dup, comm_dup, "comm", (MPI_Comm comm, MPI_Comm *newcomm), (comm, newc
 CALL(Comm_dup_with_info, comm_dup_with_info, "comm", (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm),
      (comm, info, newcomm), on(e, comm), new_comm(e, newcomm))
 CALL(Comm_idup, comm_idup, "comm", (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request), (comm, newcomm, request),
-     on(e, comm), put_under_way(e, request, false))
+     on(e, comm), put_pending(e, request, false))
 CALL(Comm_create, comm_create, "comm", (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm), (comm, group, newcomm),
      on(e, comm), new_comm(e, newcomm))
 CALL(Comm_create_group, comm_create_group, "comm", (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm),

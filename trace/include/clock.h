@@ -10,12 +10,12 @@
 #include "sys.h"
 
 /* A segment of time with a constant length of the counter's tick. */
-struct stretch {
+struct segment {
     uint64_t ticks, ns; /* at its beginning */
     uint64_t length;    /* of a tick, in 2^-32 ns */
 };
 
-extern const struct stretch *clock_stretch; /* NULL: the counter is not used */
+extern const struct segment *clock_segment; /* NULL: the counter is not used */
 
 static inline uint64_t clock_counter(void)
 {
@@ -26,16 +26,16 @@ static inline uint64_t clock_counter(void)
 #endif
 }
 
-static inline uint64_t clock_ns_of(const struct stretch *stretch, uint64_t ticks)
+static inline uint64_t clock_ns_of(const struct segment *segment, uint64_t ticks)
 {
-    int64_t passed = (int64_t)(ticks - stretch->ticks);
-    return passed < 0 ? stretch->ns : stretch->ns + (uint64_t)((unsigned __int128)passed * stretch->length >> 32);
+    int64_t passed = (int64_t)(ticks - segment->ticks);
+    return passed < 0 ? segment->ns : segment->ns + (uint64_t)((unsigned __int128)passed * segment->length >> 32);
 }
 
 static inline uint64_t clock_now_ns(void)
 {
-    const struct stretch *stretch = __atomic_load_n(&clock_stretch, __ATOMIC_ACQUIRE);
-    return stretch == NULL ? monotonic_ns() : clock_ns_of(stretch, clock_counter());
+    const struct segment *segment = __atomic_load_n(&clock_segment, __ATOMIC_ACQUIRE);
+    return segment == NULL ? monotonic_ns() : clock_ns_of(segment, clock_counter());
 }
 
 /* Before main: check whether the counter is usable, and start to calibrate it. Not thread-safe. */

@@ -20,7 +20,7 @@ SEND(Rsend, rsend)
         C(N), C(n), "isend",                                                                                           \
         (const void *buf, COUNT count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request), \
         (buf, count, datatype, dest, tag, comm, request), message(e, count, datatype, dest, tag, comm),                \
-        put_under_way(e, request, false))
+        put_pending(e, request, false))
 ISEND(Isend, isend)
 ISEND(Ibsend, ibsend)
 ISEND(Issend, issend)
@@ -50,10 +50,10 @@ CALL(C(Mrecv), C(mrecv), "receive",
 CALL(C(Irecv), C(irecv), "ireceive",
      (void *buf, COUNT count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request),
      (buf, count, datatype, source, tag, comm, request), message(e, count, datatype, source, tag, comm),
-     put_under_way(e, request, true))
+     put_pending(e, request, true))
 CALL(C(Imrecv), C(imrecv), "ireceive",
      (void *buf, COUNT count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request),
-     (buf, count, datatype, message, request), bytes(e, count, datatype), put_under_way(e, request, true))
+     (buf, count, datatype, message, request), bytes(e, count, datatype), put_pending(e, request, true))
 CALL(C(Recv_init), C(recv_init), "persistent",
      (void *buf, COUNT count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request),
      (buf, count, datatype, source, tag, comm, request), message(e, count, datatype, source, tag, comm),
@@ -77,20 +77,20 @@ IF_FOUR(CALL(C(Isendrecv), C(isendrecv), "isendrecv",
              (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
               request),
              message(e, sendcount, sendtype, dest, sendtag, comm);
-             other_message(e, recvcount, recvtype, source, recvtag), put_under_way(e, request, true)))
+             other_message(e, recvcount, recvtype, source, recvtag), put_pending(e, request, true)))
 IF_FOUR(CALL(C(Isendrecv_replace), C(isendrecv_replace), "isendrecv",
              (void *buf, COUNT count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
               MPI_Comm comm, MPI_Request *request),
              (buf, count, datatype, dest, sendtag, source, recvtag, comm, request),
              message(e, count, datatype, dest, sendtag, comm);
-             other_message(e, count, datatype, source, recvtag), put_under_way(e, request, true)))
+             other_message(e, count, datatype, source, recvtag), put_pending(e, request, true)))
 
 /* Blocking, with a request, and persistent. */
 #define ALL(...) __VA_ARGS__
 #define COLLECTIVE(N, n, parameters, arguments, before)                                                                \
     CALL(C(N), C(n), "collective", (ALL parameters), (ALL arguments), before, )                                        \
     CALL(C(I##n), C(i##n), "icollective", (ALL parameters, MPI_Request * request), (ALL arguments, request), before,   \
-         put_under_way(e, request, false))                                                                             \
+         put_pending(e, request, false))                                                                             \
     IF_FOUR(CALL(C(N##_init), C(n##_init), "persistent", (ALL parameters, MPI_Info info, MPI_Request * request),       \
                  (ALL arguments, info, request), before, make_template(e, request, false)))
 
@@ -221,22 +221,22 @@ CALL(C(Rput), C(rput), "rma",
      (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, TARGET, MPI_Win win,
       MPI_Request *request),
      (origin_addr, origin_count, origin_datatype, TARGET_GIVEN, win, request),
-     at_target(e, origin_count, origin_datatype, target_rank, win), put_under_way(e, request, false))
+     at_target(e, origin_count, origin_datatype, target_rank, win), put_pending(e, request, false))
 CALL(C(Rget), C(rget), "rma",
      (void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, TARGET, MPI_Win win, MPI_Request *request),
      (origin_addr, origin_count, origin_datatype, TARGET_GIVEN, win, request),
-     at_target(e, origin_count, origin_datatype, target_rank, win), put_under_way(e, request, false))
+     at_target(e, origin_count, origin_datatype, target_rank, win), put_pending(e, request, false))
 CALL(C(Raccumulate), C(raccumulate), "rma",
      (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, TARGET, MPI_Op op, MPI_Win win,
       MPI_Request *request),
      (origin_addr, origin_count, origin_datatype, TARGET_GIVEN, op, win, request),
-     at_target(e, origin_count, origin_datatype, target_rank, win), put_under_way(e, request, false))
+     at_target(e, origin_count, origin_datatype, target_rank, win), put_pending(e, request, false))
 CALL(C(Rget_accumulate), C(rget_accumulate), "rma",
      (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, void *result_addr, COUNT result_count,
       MPI_Datatype result_datatype, TARGET, MPI_Op op, MPI_Win win, MPI_Request *request),
      (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, TARGET_GIVEN, op, win,
       request),
-     at_target(e, op != MPI_NO_OP ? origin_count : 0, origin_datatype, target_rank, win), put_under_way(e, request, false))
+     at_target(e, op != MPI_NO_OP ? origin_count : 0, origin_datatype, target_rank, win), put_pending(e, request, false))
 #undef TARGET
 #undef TARGET_GIVEN
 
@@ -249,7 +249,7 @@ CALL(C(Rget_accumulate), C(rget_accumulate), "rma",
          in_file(e, count, datatype, fh), )
 #define IIO(N, n, parameters, arguments)                                                                               \
     CALL(C(N), C(n), "iio", (ALL parameters, MPI_Request * request), (ALL arguments, request),                         \
-         in_file(e, count, datatype, fh), put_under_way(e, request, false))
+         in_file(e, count, datatype, fh), put_pending(e, request, false))
 #define BEGIN_IO(N, n, parameters, arguments)                                                                          \
     CALL(C(N), C(n), "io", parameters, arguments, in_file(e, count, datatype, fh), )
 #define HERE(buffer) (MPI_File fh, buffer)

@@ -43,8 +43,8 @@ struct message {
 };
 
 enum completion_flag {
-    COMPLETION_MESSAGE = 1 << 0,   /* a receive: `message` is the received one */
-    COMPLETION_ELSEWHERE = 1 << 1, /* created in another thread: `lane` and `number` */
+    COMPLETION_MESSAGE = 1 << 0,    /* a receive: `message` is the received one */
+    COMPLETION_OTHER_LANE = 1 << 1, /* created in another thread: `lane` and `number` */
 };
 
 /* A completed request. */
@@ -75,7 +75,7 @@ struct event {
     int64_t value;
     uint64_t made;
     uint32_t template_id;
-    uint32_t made_object;
+    uint32_t created_object;
     uint32_t completed_count, started_count;
     struct completion *completed;
     uint32_t *started;

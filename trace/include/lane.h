@@ -160,7 +160,7 @@ struct lane {
     uint64_t made;     /* requests started */
     uint64_t events;   /* encoded; read by the writing thread, atomic */
     uint64_t lost;     /* dropped because the ring was full; atomic */
-    uint64_t told_lost;
+    uint64_t written_lost;
     uint64_t last_end_ns; /* as reconstructed by a reader, since the start */
     struct cpu_clock cpu;
     struct event event;

@@ -16,14 +16,14 @@ static int comm_key = MPI_KEYVAL_INVALID, win_key = MPI_KEYVAL_INVALID;
 
 /* Each described communicator and window has an attribute, and is forgotten when MPI deletes the attribute, wherever
  * the object is freed, also by an untraced function or within another call. */
-static int comm_is_gone(MPI_Comm comm, int key, void *value, void *extra)
+static int comm_freed(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)key, (void)value, (void)extra;
     incprof_mpi_drop_object(OBJECT_COMM, BITS(comm));
     return MPI_SUCCESS;
 }
 
-static int win_is_gone(MPI_Win win, int key, void *value, void *extra)
+static int win_freed(MPI_Win win, int key, void *value, void *extra)
 {
     (void)key, (void)value, (void)extra;
     incprof_mpi_drop_object(OBJECT_WIN, BITS(win));
@@ -32,8 +32,8 @@ static int win_is_gone(MPI_Win win, int key, void *value, void *extra)
 
 static void describe_from_now(void)
 {
-    use_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_is_gone, &comm_key, NULL);
-    use_Win_create_keyval(MPI_WIN_NULL_COPY_FN, win_is_gone, &win_key, NULL);
+    use_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_freed, &comm_key, NULL);
+    use_Win_create_keyval(MPI_WIN_NULL_COPY_FN, win_freed, &win_key, NULL);
     is_up = true;
 }
 
@@ -114,7 +114,7 @@ static void new_comm(struct event *e, const MPI_Comm *comm)
         return;
     incprof_mpi_drop_object(OBJECT_COMM, BITS(*comm));
     describe_comm(&made, *comm);
-    e->made_object = made.object;
+    e->created_object = made.object;
     e->fields |= HAS_NEW;
 }
 
@@ -147,7 +147,7 @@ static void new_win(struct event *e, const MPI_Win *win)
         return;
     incprof_mpi_drop_object(OBJECT_WIN, BITS(*win));
     describe_win(&made, *win);
-    e->made_object = made.object;
+    e->created_object = made.object;
     e->fields |= HAS_NEW;
 }
 
@@ -162,7 +162,7 @@ static void new_file(struct event *e, const MPI_File *file, const char *name)
     struct event made = *e;
     incprof_mpi_drop_object(OBJECT_FILE, BITS(*file));
     incprof_mpi_add_object(&made, OBJECT_FILE, BITS(*file), 0, 1, NULL, 0, NULL, 0, name);
-    e->made_object = made.object;
+    e->created_object = made.object;
     e->fields |= HAS_NEW;
 }
 

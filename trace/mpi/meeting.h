@@ -1,5 +1,5 @@
 /* Agreement of all processes on whether they end together. For wrappers.c alone. Thread safety: for one thread at a
- * time, which until.c ensures. */
+ * time, which stop_after.c ensures. */
 #ifndef INCPROF_TRACE_MEETING_H
 #define INCPROF_TRACE_MEETING_H
 
@@ -10,7 +10,7 @@
 
 static MPI_Comm meeting_comm;
 static MPI_Request meeting_request;
-static int meeting_says, meeting_sum;
+static int collective_ends, meeting_sum;
 
 static bool meeting_is_over(void)
 {
@@ -34,8 +34,9 @@ static bool meeting_make(unsigned patience_s)
 
 static void meeting_join(bool ends)
 {
-    meeting_says = ends;
-    if (use_Iallreduce(&meeting_says, &meeting_sum, 1, MPI_INT, MPI_MIN, meeting_comm, &meeting_request) != MPI_SUCCESS)
+    collective_ends = ends;
+    if (use_Iallreduce(&collective_ends, &meeting_sum, 1, MPI_INT, MPI_MIN, meeting_comm, &meeting_request) !=
+        MPI_SUCCESS)
         meeting_request = MPI_REQUEST_NULL;
 }
 

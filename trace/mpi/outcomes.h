@@ -36,7 +36,7 @@ static void received(struct event *e, const MPI_Status *status)
     e->fields |= HAS_ACTUAL;
 }
 
-static void put_under_way(struct event *e, const MPI_Request *request, bool receives)
+static void put_pending(struct event *e, const MPI_Request *request, bool receives)
 {
     incprof_mpi_request(e, BITS(*request), receives);
 }
@@ -86,7 +86,7 @@ static void all_ended(struct event *e, int count, const MPI_Status *statuses)
             end_one(e, held, i, &statuses[i]);
 }
 
-static void some_ended(struct event *e, int count, const int *indices, const MPI_Status *statuses)
+static void put_some_completed(struct event *e, int count, const int *indices, const MPI_Status *statuses)
 {
     const uint64_t *held = incprof_mpi_room(e, 0, 0);
     for (int i = 0; held != NULL && count != MPI_UNDEFINED && i < count; i++)
@@ -101,7 +101,7 @@ static bool has_statuses(const struct event *e, int error)
 }
 
 /* After a call that has failed otherwise: requests whose handles are gone have completed. */
-static void some_are_gone(struct event *e)
+static void completions_ended(struct event *e)
 {
     const uint64_t *held = incprof_mpi_room(e, 0, 0);
     const MPI_Request *requests = e->held;

@@ -49,7 +49,7 @@ static inline void unwound(struct stay *stay)
         if (result == MPI_SUCCESS || has_statuses(e, result)) {                                                        \
             after;                                                                                                     \
         } else {                                                                                                       \
-            some_are_gone(e);                                                                                          \
+            completions_ended(e);                                                                                      \
         }                                                                                                              \
         incprof_mpi_leave(&stay);                                                                                      \
         return result;                                                                                                 \

@@ -102,7 +102,7 @@ struct visit {
 struct mend {
     bool used;
     int32_t phase[DPD_HYPOTHESES]; /* of the next sample, by hypothesis; -1: refuted */
-    int32_t seen;                  /* samples since the odd one */
+    int32_t samples;               /* samples since the odd one */
     int64_t *pattern;              /* (capacity,) the loop's samples by phase */
 };
 
@@ -128,7 +128,7 @@ struct dpd {
     struct recall recall;
 
     int32_t levels, ended;
-    bool look;                      /* runs may have reached their thresholds unseen */
+    bool recheck;                   /* runs may have reached their thresholds unseen */
     int32_t watched;                /* number of levels that do not count yet */
     struct level level[DPD_LEVELS]; /* the longest period first */
     struct dpd_loop last[DPD_LEVELS];

@@ -37,8 +37,8 @@ static void scheduled(uint32_t first, uint32_t second)
 int main(void)
 {
     counters_configure();
-    assert(asked_count == 2 && !parse("instructions,") && !parse("") && !parse("a") && !parse("cycles,cycles,cycles"));
-    assert(parse("page-faults") && asked_count == 1 && parse("instructions,cache-misses"));
+    assert(requested_count == 2 && !parse("instructions,") && !parse("") && !parse("a") && !parse("cycles,cycles,cycles"));
+    assert(parse("page-faults") && requested_count == 1 && parse("instructions,cache-misses"));
     count = 2;
     for (int i = 0; i < 2; i++) {
         pages[i].cap_user_rdpmc = 1;

@@ -25,7 +25,7 @@ def of_preload(names: str) -> list[Path]:
 
 SOURCES = [
     *of_preload("arcs cfi cfi_program cfi_record cfi_table elf_file go_table interval interval_take maps_line"),
-    *of_preload("module_json module_look modules object_file own_maps path python_codes python_frames"),
+    *of_preload("module_json module_open modules object_file own_maps path python_codes python_frames"),
     *of_preload("peek python_functions python_layout ring shared_code start_code table unwind"),
     *of_preload("fp_search return_search" if platform.machine() == "x86_64" else ""),
     *(ROOT / "runtime" / f"{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso", "vfork")),

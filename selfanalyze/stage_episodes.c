@@ -8,7 +8,7 @@
 static uint64_t until[MOST_REGIONS]; /* call up to which iterations were counted, by region */
 static uint64_t last_end_ns;         /* of the latest call that has ended */
 
-uint64_t visit_inner_ns(const struct stage *stage)
+uint64_t episode_inner_ns(const struct stage *stage)
 {
     uint64_t sum = 0;
     for (const struct stage *below = stages; below < stage; below++)
@@ -16,13 +16,13 @@ uint64_t visit_inner_ns(const struct stage *stage)
     return sum;
 }
 
-void visit_settle(struct stage *stage)
+void episode_settle(struct stage *stage)
 {
     struct visit *visit = &stage->visit;
     if (visit->region == NULL || last_end_ns < visit->begin.at.start_ns)
         return;
     uint64_t span = last_end_ns - visit->begin.at.start_ns;
-    uint64_t inner = visit_inner_ns(stage) - visit->begin.inner_ns;
+    uint64_t inner = episode_inner_ns(stage) - visit->begin.inner_ns;
     uint64_t self = span > inner ? span - inner : 0;
     visit->region->self_ns += self - visit->self_ns;
     stage->self_ns += self - visit->self_ns;
@@ -30,7 +30,7 @@ void visit_settle(struct stage *stage)
 }
 
 /* An iteration across several epochs is not timed. */
-void visit_account(struct region *region, const struct token *from, const struct token *to)
+void episode_account(struct region *region, const struct token *from, const struct token *to)
 {
     uint64_t calls = to->at.call - from->at.call;
     if (region->period == 0 || calls < region->period)
@@ -41,7 +41,7 @@ void visit_account(struct region *region, const struct token *from, const struct
         baseline_account(region, from->at.epoch, to->at.start_ns - from->at.start_ns);
 }
 
-uint32_t visit_depth(const struct stage *stage)
+uint32_t episode_depth(const struct stage *stage)
 {
     uint32_t depth = 0;
     for (const struct stage *above = stage + 1; above < stages + MOST_STAGES; above++)
@@ -49,14 +49,14 @@ uint32_t visit_depth(const struct stage *stage)
     return depth;
 }
 
-void visit_close(struct stage *stage)
+void episode_close(struct stage *stage)
 {
     struct region *region = stage->visit.region;
     if (region == NULL)
         return;
-    visit_settle(stage);
-    region->span_ns += region->visit_ns;
-    region->visit_ns = 0;
+    episode_settle(stage);
+    region->span_ns += region->episode_ns;
+    region->episode_ns = 0;
     stage->until_ns = last_end_ns;
     /* Iterations counted at their last call's end precede the latest token. */
     bool whole = stage->visit.counted == stage->visit.next;
@@ -75,7 +75,7 @@ static struct token beginning(struct stage *stage, uint64_t first)
     return begin;
 }
 
-void visit_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first)
+void episode_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first)
 {
     uint64_t now = stage->count - 1, period = (uint64_t)loop->period;
     uint64_t counted = until[regions_index(region)];
@@ -92,17 +92,17 @@ void visit_open(struct stage *stage, struct region *region, const struct dpd_loo
         region->first_ns = visit->begin.at.start_ns;
     region->iterations += done;
     for (uint64_t at = first; at + period <= now; at += period)
-        visit_account(region, token_at(stage, at), token_at(stage, at + period));
+        episode_account(region, token_at(stage, at), token_at(stage, at + period));
     region->parallel_ns += token_at(stage, now)->at.parallel_ns - visit->begin.at.parallel_ns;
-    visit_settle(stage);
+    episode_settle(stage);
 }
 
-void visit_call_ended(uint64_t end_ns)
+void episode_call_ended(uint64_t end_ns)
 {
     last_end_ns = end_ns;
 }
 
-void visits_forget(void)
+void episodes_forget(void)
 {
     memset(until, 0, sizeof until);
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {

@@ -141,7 +141,7 @@ static struct module *take(struct code *code, const struct elf_file *elf, const 
     return known != NULL ? known : fresh;
 }
 
-struct module *module_look(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new)
+struct module *module_open(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new)
 {
     struct elf_file elf;
     struct module *fresh = sys_alloc(sizeof *fresh), *result = NULL;
