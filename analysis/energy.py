@@ -67,8 +67,8 @@ def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> Phase
     """
     measured_rows = np.isfinite(power.watts)
     watts = np.where(measured_rows, power.watts, 0.0)
-    alone = [measured_rows & (own >= ONE_PHASE * row_s) for own in inside]
-    usual = [float(watts[own] @ row_s[own] / row_s[own].sum()) if own.any() else np.nan for own in alone]
+    in_one_phase = [measured_rows & (own >= ONE_PHASE * row_s) for own in inside]
+    usual = [float(watts[own] @ row_s[own] / row_s[own].sum()) if own.any() else np.nan for own in in_one_phase]
     seconds = np.where(measured_rows, inside, 0.0)
     # Time in a phase without a power of its own, or outside of the run, is assumed to have the row's power.
     expected = seconds * np.where(np.isfinite(usual)[:, None], np.array(usual)[:, None], watts)
@@ -77,7 +77,9 @@ def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> Phase
     joules = expected * np.divide(watts * row_s, total, out=np.zeros_like(total), where=total > 0)
     measured = seconds.sum(axis=1)
     mean = np.divide(joules.sum(axis=1), measured, out=np.full(len(inside), np.nan), where=measured > 0)
-    return PhasePower(mean, measured, tuple(watts[own] for own in alone), tuple(row_s[own] for own in alone))
+    return PhasePower(
+        mean, measured, tuple(watts[own] for own in in_one_phase), tuple(row_s[own] for own in in_one_phase)
+    )
 
 
 def phase_power(

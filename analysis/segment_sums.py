@@ -17,7 +17,7 @@ MAX_LAG = 8
 MOST_PAIRS = 20_000
 # Quantiles of a squared normal variable, and of the pairs of intervals that are certainly of one phase.
 LOW, LOW_OF_NORMAL = 0.4, 0.275
-ONE_PHASE, OF_ALIKE = 0.6, 1.3
+ONE_PHASE, OF_ONE_PHASE = 0.6, 1.3
 # Mean of squared normal variables without the largest, which are changes.
 TRIM, OF_TRIMMED = 0.98, 0.93
 # Ignore functions with a smaller share, and fewer pairs; larger scatter is not noise.
@@ -49,7 +49,7 @@ def scatter_by_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
     for column in range(len(out)):
         use = similar & (share[:, column] > LEAST_SHARE)
         if use.sum() >= ENOUGH:
-            out[column] = np.quantile(times[use, column], LOW) / LOW_OF_NORMAL * OF_ALIKE
+            out[column] = np.quantile(times[use, column], LOW) / LOW_OF_NORMAL * OF_ONE_PHASE
     return np.clip(out, 1.0, MOST)
 
 

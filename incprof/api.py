@@ -97,9 +97,9 @@ class Recording:
 
         return view(self._study(rank=rank), table)
 
-    def _study(self, **chosen: Any) -> Study:
+    def _study(self, **selection: Any) -> Study:
         """Return the run as a study of what was chosen."""
-        return Study(self.run, exe=self.exe, **chosen)
+        return Study(self.run, exe=self.exe, **selection)
 
 
 def open(directory: str | os.PathLike[str], *, exe: str | None = None) -> Recording:

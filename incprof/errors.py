@@ -43,5 +43,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean WORD?", or nothing where no known word is like this one."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    suggestions = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f"; did you mean {suggestions[0]}?" if suggestions else ""

@@ -12,7 +12,7 @@ import numpy as np
 from truth.families_hard import HARD
 from truth.schedules import Make, Rng, count_of, in_turn, lengths, shares_of, some_scatter, works
 from truth.story import Episode, Scenario, in_order
-from truth.work import any_work, called, lasting, stepped, with_drift
+from truth.work import any_work, called, one_long_call, stepped, with_drift
 from truth.work import step_seconds as steps
 
 
@@ -86,7 +86,7 @@ def lifted(rng: Rng) -> Scenario:
 def long_calls(rng: Rng) -> Scenario:
     """Draw phases that are one long call each."""
     count = int(rng.integers(2, 6))
-    parts = tuple(lasting(rng, i) for i in range(count))
+    parts = tuple(one_long_call(rng, i) for i in range(count))
     return Scenario(parts, in_order(lengths(rng, count, 15, 80)), dispersion=some_scatter(rng), stray=0.002)
 
 

@@ -123,7 +123,7 @@ def mixed(rng: Rng) -> Scenario:
     return phases_in_order(rng, [base, other, third], [0, 1, 2, 1, 0], 15.0, 50.0)
 
 
-def bursts(rng: Rng) -> Scenario:
+def interruptions(rng: Rng) -> Scenario:
     """Draw a phase interrupted a few times for 3 to 7 intervals by other work, called by main."""
     base, interruption = loop(rng, 0), loop(rng, 1)
     times = int(rng.integers(2, 6))
@@ -220,7 +220,7 @@ OVERLAP: dict[str, Make] = {
     "new-step": new_steps,
     "overlapping": overlapping,
     "mixed-steps": mixed,
-    "bursts": bursts,
+    "bursts": interruptions,
     "warm-up": warm_up,
     "wave": wave,
     "drifting-loop": drifting_loop,

@@ -20,7 +20,7 @@ from truth.play import play
 from truth.schedules import Rng
 from truth.split import HELD, SPLITS, half_of, seed_of
 from truth.story import Episode, Scenario, edges_of
-from truth.work import Work, called, lasting, log_uniform, step_seconds, stepped
+from truth.work import Work, called, log_uniform, one_long_call, step_seconds, stepped
 
 FAMILY, NUMBER = "timescales", 60
 # Lengths of the intervals, seconds; the finest is that of the recording, the others hold several of it.
@@ -78,7 +78,7 @@ def _work(rng: Rng, i: int, seconds: float) -> Work:
     period = log_uniform(rng, 0.005, max(0.006, min(100.0, seconds / LEAST_ITERATIONS)))
     kind = int(rng.integers(4))
     if kind == 0:
-        return lasting(rng, i)
+        return one_long_call(rng, i)
     if kind == 1:
         return called(rng, i, seconds=period, spread=rng.random() < 0.5)
     return stepped(rng, i, step_seconds(rng, int(rng.integers(2, 5)), period))

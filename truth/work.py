@@ -128,7 +128,7 @@ def called(rng: np.random.Generator, i: int, *, spread: bool = False, seconds: f
     return Work(truth, ("main", *driver), (Piece(step, seconds, leaves),))
 
 
-def lasting(rng: np.random.Generator, i: int) -> Work:
+def one_long_call(rng: np.random.Generator, i: int) -> Work:
     """Make a phase that is one long call: the site is a loop in it."""
     name = f"long{i}"
     leaves = hot_leaves(rng, name)
@@ -160,7 +160,7 @@ def any_work(rng: np.random.Generator, i: int) -> Work:
     kind = int(rng.integers(4))
     if kind == 3:
         return stepped(rng, i, step_seconds(rng, int(rng.integers(2, 5)), log_uniform(rng, 0.01, 0.4)))
-    return lasting(rng, i) if kind == 2 else called(rng, i, spread=kind == 1)
+    return one_long_call(rng, i) if kind == 2 else called(rng, i, spread=kind == 1)
 
 
 def with_drift(work: Work, drift: float) -> Work:

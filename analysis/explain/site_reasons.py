@@ -26,7 +26,7 @@ def explain_sites(chooser: SiteChooser, result: PhaseResult) -> tuple[tuple[Site
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _ChosenSite:
     """A site of a phase.
 
     Attributes:
@@ -81,17 +81,17 @@ class _Explainer:
             runner_up=self._runner_up(phase, site),
         )
 
-    def _chosen(self, phase: Phase, site: Site) -> _Chosen:
+    def _chosen(self, phase: Phase, site: Site) -> _ChosenSite:
         """Find a site among those that are chosen again; one that is missing there replaced another."""
         for own in self._sites[phase.id]:
             if own.key == (site.index, site.kind):
-                return _Chosen(phase, site, np.array(own.chains, dtype=np.int64), own.origin)
+                return _ChosenSite(phase, site, np.array(own.chains, dtype=np.int64), own.origin)
         first = self._times.chains.outermost()
         chains = first[self._times.chains.function[first] == site.index]
         is_waiting = not self._shares.inclusive[phase.id, 0] > 0
-        return _Chosen(phase, site, chains, "waiting" if is_waiting else "instead")
+        return _ChosenSite(phase, site, chains, "waiting" if is_waiting else "instead")
 
-    def _caller(self, choice: _Chosen) -> CallerEvidence | None:
+    def _caller(self, choice: _ChosenSite) -> CallerEvidence | None:
         """Return the main caller of a site, and why that is not a site itself; None outside the program."""
         profile, tree, ticks = self._chooser.profile, self._times.chains, self._shares.inclusive[choice.phase.id]
         parents = tree.parent[choice.chains]
@@ -107,7 +107,7 @@ class _Explainer:
             is_site=any(site.index == caller for site in choice.phase.sites),
         )
 
-    def _why_not_caller(self, choice: _Chosen, above: IntArray) -> NotCaller:
+    def _why_not_caller(self, choice: _ChosenSite, above: IntArray) -> NotCaller:
         limit = self._shares.limit
         if limit.long[above].any():
             return "lasts on"
@@ -115,7 +115,7 @@ class _Explainer:
             return "in other phases"
         return "too short" if limit.short[above].any() else "cannot be had"
 
-    def _callee(self, choice: _Chosen) -> CalleeEvidence | None:
+    def _callee(self, choice: _ChosenSite) -> CalleeEvidence | None:
         """Return the function that has most of what a site calls; None if it calls nothing of the program."""
         tree, ticks = self._times.chains, self._shares.inclusive[choice.phase.id]
         below = np.flatnonzero(np.isin(tree.parent, choice.chains) & self._below_root)
@@ -131,7 +131,7 @@ class _Explainer:
             call_s=_mean_s(self._times, chains),
         )
 
-    def _why_not_callee(self, choice: _Chosen, chains: IntArray) -> NotCallee:
+    def _why_not_callee(self, choice: _ChosenSite, chains: IntArray) -> NotCallee:
         if choice.site.kind == "body":
             return "lower"
         if self._times.unsure[chains].any():

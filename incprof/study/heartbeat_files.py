@@ -188,10 +188,10 @@ def load_beats(directory: str, profile: IntervalProfile) -> ProcessBeats:
         UsageError: that rank has none.
         IncprofError: the files have a newer format version.
     """
-    found = load(directory, Filters(ranks=frozenset([profile.metadata.rank])))
-    some = [place for place, process in enumerate(found.processes) if len(process.intervals)]
-    same = [place for place in some if offset_s(profile, found.processes[place]) is not None]
-    return ProcessBeats(found, (same or some)[0])
+    heartbeats = load(directory, Filters(ranks=frozenset([profile.metadata.rank])))
+    some = [place for place, process in enumerate(heartbeats.processes) if len(process.intervals)]
+    same = [place for place in some if offset_s(profile, heartbeats.processes[place]) is not None]
+    return ProcessBeats(heartbeats, (same or some)[0])
 
 
 def offset_s(profile: IntervalProfile, process: Process) -> float | None:

@@ -188,8 +188,8 @@ def _functions(file: str) -> dict[tuple[str, int], Lines]:
         return {}
     loops = _Loops(text)
     loops.walk(tree)
-    found = {key: tuple(sorted(lines)) for key, lines in loops.lines_of.items()}
-    return {**found, ("<module>", 0): found["<module>", 1]}
+    by_function = {key: tuple(sorted(lines)) for key, lines in loops.lines_of.items()}
+    return {**by_function, ("<module>", 0): by_function["<module>", 1]}
 
 
 class _Loops:

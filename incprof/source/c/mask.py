@@ -213,7 +213,7 @@ class _Declaration:
         yield from self._specifiers()
         yield from of_parameters(self.code, self.tokens[parameters], cpp=self.cpp)
         if not self._old_style(parameters):
-            yield from self._behind(parameters + 1)
+            yield from self._after_parameters(parameters + 1)
 
     def _operator(self, at: int) -> Iterator[Span]:
         """Read the rest of an operator's declaration; its parameters are the last parentheses that no macro has."""
@@ -224,7 +224,7 @@ class _Declaration:
         conversion = self.tokens[at + 1].kind in ("word", "name")
         yield from _spans(self.words) if conversion else self._specifiers()
         yield from of_parameters(self.code, self.tokens[groups[called]], cpp=self.cpp)
-        yield from self._behind(groups[called] + 1)
+        yield from self._after_parameters(groups[called] + 1)
 
     def _variable(self) -> Iterator[Span]:
         """Read a variable: the last word is the declared name."""
@@ -302,7 +302,7 @@ class _Declaration:
         """Yield all words if the type is known, else all but the last; and those after a star."""
         yield from _spans([*(self.words if self.typed else self.words[:-1]), *self.after_star])
 
-    def _behind(self, at: int) -> Iterator[Span]:
+    def _after_parameters(self, at: int) -> Iterator[Span]:
         """Yield macros between the parameters and the body."""
         while at < len(self.tokens):
             token = self.tokens[at]

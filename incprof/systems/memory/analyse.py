@@ -161,22 +161,22 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
     return with_verdicts(phases)
 
 
-def _allocated_in(found: Allocations, profile: IntervalProfile, labels: IntArray) -> IntArray:
+def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: IntArray) -> IntArray:
     """Return the phase of each allocation, (a,): that of its interval.
 
     In the two intervals beside a change of phase, a call path that otherwise allocates in one of the two phases
     belongs to that one: the phase begins somewhere within these intervals.
     """
-    phases = labels_at(found.time_s, profile, labels)
-    if not len(found) or not len(labels):
+    phases = labels_at(allocations.time_s, profile, labels)
+    if not len(allocations) or not len(labels):
         return phases
-    place = np.maximum(np.searchsorted(profile.start_s, found.time_s, side="right") - 1, 0)
+    place = np.maximum(np.searchsorted(profile.start_s, allocations.time_s, side="right") - 1, 0)
     before, after = labels[np.maximum(place - 1, 0)], labels[np.minimum(place + 1, len(labels) - 1)]
     is_beside = (before != labels[place]) | (after != labels[place])
-    nodes, which = np.unique(found.node, return_inverse=True)
+    nodes, which = np.unique(allocations.node, return_inverse=True)
     kinds = int(labels.max()) + 2
     cells = (which * kinds + phases + 1)[~is_beside]
-    weights = found.weight[~is_beside]
+    weights = allocations.weight[~is_beside]
     bytes_in = np.bincount(cells, weights=weights, minlength=len(nodes) * kinds).reshape(-1, kinds)
     is_usual = bytes_in.max(axis=1) >= np.maximum(USUAL * bytes_in.sum(axis=1), 1)
     usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
@@ -184,17 +184,21 @@ def _allocated_in(found: Allocations, profile: IntervalProfile, labels: IntArray
     return np.where(is_beside & is_near & (usual >= 0), usual, phases)
 
 
-def _standard_error(found: Allocations, use: BoolArray) -> float:
+def _standard_error(allocations: Allocations, use: BoolArray) -> float:
     """Return the standard error of the bytes of some allocations, because allocations are sampled."""
-    passed = np.exp(-np.divide(found.size, found.mean, out=np.full(len(found), np.inf), where=found.mean > 0))
-    variance = found.weight**2 * passed
+    passed = np.exp(
+        -np.divide(
+            allocations.size, allocations.mean, out=np.full(len(allocations), np.inf), where=allocations.mean > 0
+        )
+    )
+    variance = allocations.weight**2 * passed
     # All of a calibrated group together have no error.
-    groups = int(found.group.max(initial=-1)) + 2
-    whole = np.bincount(found.group + 1, weights=found.weight, minlength=groups)
-    part = np.bincount(found.group[use] + 1, weights=found.weight[use], minlength=groups)
+    groups = int(allocations.group.max(initial=-1)) + 2
+    whole = np.bincount(allocations.group + 1, weights=allocations.weight, minlength=groups)
+    part = np.bincount(allocations.group[use] + 1, weights=allocations.weight[use], minlength=groups)
     share = np.divide(part, whole, out=np.zeros(groups), where=whole > 0)
     share[0] = 0.0
-    return float(np.sqrt((variance * (1 - share[found.group + 1]))[use].sum()))
+    return float(np.sqrt((variance * (1 - share[allocations.group + 1]))[use].sum()))
 
 
 def _by_node(allocations: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:

@@ -200,12 +200,12 @@ def calibrated(
         for begin, end in pairwise(edges):
             # From the group before, up to the last sample of this one.
             members = own[sampled[begin - 1] + 1 if begin else 0 : sampled[end - 1] + 1]
-            chosen = members[mean[members] > 0]
+            selected = members[mean[members] > 0]
             exact = consumed[members].sum() - weight[members[mean[members] == 0]].sum()
-            estimate, error = weight[chosen].sum(), np.sqrt((weight[chosen] ** 2).sum())
+            estimate, error = weight[selected].sum(), np.sqrt((weight[selected] ** 2).sum())
             if abs(exact - estimate) <= MOST_ERRORS * error:
-                scaled[chosen] *= exact / estimate
-                group[chosen] = next_group
+                scaled[selected] *= exact / estimate
+                group[selected] = next_group
                 next_group += 1
     return scaled, group
 

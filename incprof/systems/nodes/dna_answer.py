@@ -316,7 +316,7 @@ def graph_json(alphabet: Alphabet, graph: Graph) -> Json:
     """Return the graph of a system."""
     states = [
         {"id": at, "letters": list(s.letters), "names": [name_of(alphabet, each) for each in s.letters], "idle": s.idle,
-         "seconds": significant(s.seconds), "visits": s.visits, "power_w": significant(s.power_w)}
+         "seconds": significant(s.seconds), "visits": s.episodes, "power_w": significant(s.power_w)}
         for at, s in enumerate(graph.states)
     ]  # fmt: skip
     edges = [
@@ -331,7 +331,7 @@ def write_graph(alphabet: Alphabet, graph: Graph, out: TextIO) -> None:
     """Write the states of a system and their transitions."""
     for at, state in enumerate(graph.states[:MOST_STATES]):
         power = f", {state.power_w:.0f} W" if state.power_w is not None else ""
-        episodes = count(state.visits, "episode")
+        episodes = count(state.episodes, "episode")
         name = _system_name(alphabet, state.letters, idle=state.idle)
         out.write(f"S{at}  {name}: {duration(state.seconds)} in {episodes}{power}\n")
         for edge in graph.edges:

@@ -160,7 +160,7 @@ def estimate(loop: Loop, expected: int, end_s: float | None = None) -> Estimate 
         total = end_s if end_s is not None else loop.last_s
         return Estimate(done, done, total, total, total)
     remaining = expected - done
-    mean_s = max(times.mean_s, (loop.last_s - loop.first_s) / done) if loop.visits > 1 else times.mean_s
+    mean_s = max(times.mean_s, (loop.last_s - loop.first_s) / done) if loop.episodes > 1 else times.mean_s
     total = loop.last_s + remaining * mean_s
     half = _t_quantile(times.count - 1) * times.std_s * math.sqrt(remaining + remaining * remaining / times.count)
     return Estimate(done, expected, total, max(total - half, loop.last_s), total + half)

@@ -165,7 +165,7 @@ def _rows(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
     for loop in sorted(rows.values(), key=lambda loop: (-loop.depth, loop.id)):
         others = [row for row in rows.values() if row.id != loop.id and set(loop.functions) <= set(row.functions)]
         around = [row for row in others if row.kind == loop.kind == "detected"]
-        if around and loop.iterations <= 2 * loop.visits:
+        if around and loop.iterations <= 2 * loop.episodes:
             other = max(around, key=lambda row: (row.depth < loop.depth, row.depth, row.total_s, -row.id))
             rows[other.id] = replace(other, self_s=other.self_s + (loop.self_s if other.depth < loop.depth else 0))
             del rows[loop.id]

@@ -56,7 +56,7 @@ class Loop:
         functions: Indices of the functions of an iteration, in order (the first 64); those of an inner loop once.
         longest_period: Greatest number of parallel regions in an iteration.
         at_s: Time of this state.
-        visits: Number of episodes.
+        episodes: Number of episodes.
         iterations: Number of complete iterations.
         expected: Number of iterations announced by the program, 0 if none.
         threads: Number of threads.
@@ -79,7 +79,7 @@ class Loop:
     functions: tuple[int, ...]
     longest_period: int = 0
     at_s: float = 0.0
-    visits: int = 0
+    episodes: int = 0
     iterations: int = 0
     expected: int = 0
     threads: int = 0

@@ -154,7 +154,7 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
         period=_number(record.get("period", loop.period)),
         longest_period=_number(record.get("longest_period", loop.period)),
         depth=_number(record.get("depth", loop.depth)),
-        visits=_number(record.get("visits")),
+        episodes=_number(record.get("visits")),
         iterations=_number(record.get("iterations")),
         expected=_number(record.get("expected")),
         threads=_number(record.get("threads")),

@@ -137,7 +137,7 @@ def _region(answer: LoopAnswer) -> dict[str, object]:
         "name": answer.name,
         "functions": list(answer.members),
         "depth": loop.depth,
-        "visits": loop.visits,
+        "visits": loop.episodes,
         "iterations": loop.iterations,
         **_times(loop.times),
         "total_s": round(loop.total_s, 9),

@@ -78,7 +78,7 @@ def _loops(rows: Sequence[EventLoop], loops_found: EventLoops) -> Table:
     columns = (
         Column("Loop", lambda loop: "  " * min(loop.depth, 8) + str(loop.id)),
         Column("Period", lambda loop: loop.period, "count"),
-        Column("Episodes", lambda loop: loop.visits, "count"),
+        Column("Episodes", lambda loop: loop.episodes, "count"),
         Column("Iterations", lambda loop: f"{loop.iterations:.1f}", "number"),
         Column("Share %", lambda loop: _percent(loop.events, loops_found.events), "%"),
         Column("First", lambda loop: loop.first, "count"),
@@ -205,7 +205,7 @@ def _loop(loop: EventLoop, events: int) -> Row:
         "depth": loop.depth,
         "period": loop.period,
         "content": list(loop.content),
-        "visits": loop.visits,
+        "visits": loop.episodes,
         "iterations": _round(loop.iterations),
         "events": loop.events,
         "share_pct": _pct(loop.events, events),

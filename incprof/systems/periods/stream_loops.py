@@ -76,7 +76,7 @@ class LoopStream:
         kinds = len(self._kinds) if len(self._kinds) <= MOST_NAMES else None
         hits = {ahead: right / max(self.events - ahead, 1) for ahead, right in self._right.items()}
         covered = self.events - self._outside - int(self._bare.sum())
-        loops = nested(loop for loop in self._loops.values() if loop.visits)
+        loops = nested(loop for loop in self._loops.values() if loop.episodes)
         return EventLoops(self.events, kinds, self.window, self.tolerance, loops, self._forgotten, covered, hits)
 
     def _piece(self, names: Sequence[str]) -> list[LoopChange]:
@@ -162,9 +162,9 @@ class LoopStream:
         key, first, last = _key(record), int(record["first"]), int(record["last"])
         self._cover(record)
         loop = self._loops[key]
-        counted = loop.last if loop.visits else -1  # the end of an episode may be the begin of the next one
+        counted = loop.last if loop.episodes else -1  # the end of an episode may be the begin of the next one
         loop.latest, loop.last = first, last
-        loop.visits += 1
+        loop.episodes += 1
         loop.events += last - max(first, counted + 1) + 1
         loop.starts += int(record["starts"])
         loop.whole += int(record["whole"])
@@ -205,7 +205,7 @@ class LoopStream:
         dropped = sorted(self._loops, key=lambda key: self._loops[key].events)[: len(self._loops) - MOST_LOOPS // 2]
         for key in dropped:
             if key not in kept:
-                self._forgotten += self._loops.pop(key).visits > 0
+                self._forgotten += self._loops.pop(key).episodes > 0
                 self._completed.pop(key, None)
         ids = {loop.id for loop in self._loops.values()}
         for loop in self._loops.values():
@@ -246,7 +246,7 @@ class EventLoop:
         first: Index of the first event of its first episode.
         last: Index of the last event of its latest complete episode.
         latest: Index of the first event of that episode; -1 before any episode is complete.
-        visits: Number of complete episodes.
+        episodes: Number of complete episodes.
         events: Number of events in its episodes.
         starts: Iterations that were predicted whole: all but the two needed to find the loop.
         whole: Those of them that came as predicted.
@@ -259,7 +259,7 @@ class EventLoop:
     first: int
     last: int
     latest: int = -1
-    visits: int = 0
+    episodes: int = 0
     events: int = 0
     starts: int = 0
     whole: int = 0

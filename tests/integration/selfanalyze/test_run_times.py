@@ -92,7 +92,7 @@ def test_a_library_that_takes_the_place_of_another_one(programs: Programs, tmp_p
     (run,) = done.runs
     assert sums(done.under.stdout) == ["sum 20000"] * 3
     assert [Path(function.module or "").name for function in run.functions] == ["team7.so", "team8.so"]
-    assert [(loop.functions, loop.iterations, loop.visits) for loop in run.loops] == [((0,), 40, 2), ((1,), 20, 1)]
+    assert [(loop.functions, loop.iterations, loop.episodes) for loop in run.loops] == [((0,), 40, 2), ((1,), 20, 1)]
 
 
 def test_a_destructor_that_waits_for_regions(programs: Programs, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_iterations_of_both_loops_are_exact(
     (around,), (within,) = done.loops(5 + inner), done.loops(1)
     assert around.iterations == done.printed("outer") == outer
     assert within.iterations == done.printed("inner") == outer * inner
-    assert (around.visits, within.visits) == (1, outer)
+    assert (around.episodes, within.episodes) == (1, outer)
     assert (around.depth, within.depth) == (0, 1)
     assert (around.threads, around.fewest_threads) == (3, 3)
     assert done.runs[0].parallel_regions == outer * (5 + inner)
@@ -62,7 +62,7 @@ def test_a_loop_that_is_interrupted_is_one_loop(programs: Programs, tmp_path: Pa
     unnoticed(done)
     (loop,) = done.loops(8)
     assert loop.iterations == 60
-    assert loop.visits == 3
+    assert loop.episodes == 3
 
 
 def test_a_loop_is_the_same_in_every_run_and_with_any_number_of_threads(programs: Programs, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_threads_that_follow_each_other_are_all_watched(programs: Programs, tmp_
     done = analyse([programs.compile("ways.c", compiler=compiler), "threads", "25"], tmp_path)
     unnoticed(done)
     (loop,) = done.loops(2)
-    assert (loop.iterations, loop.visits) == (50, 2)
+    assert (loop.iterations, loop.episodes) == (50, 2)
     assert done.runs[0].parallel_regions == 100
 
 
@@ -154,7 +154,7 @@ def test_a_solver_has_a_row_for_each_of_its_loops(
     steps, newton, solver = rows = in_order(run)
     assert [row.depth for row in rows] == [0, 1, 2]
     assert [row.iterations for row in rows] == [done.printed(name) for name in ("steps", "newton", "solver")]
-    assert [row.visits for row in rows] == [1, 9, newton.iterations]
+    assert [row.episodes for row in rows] == [1, 9, newton.iterations]
     assert (solver.period, solver.longest_period) == (5, 5)
     assert (newton.period < newton.longest_period) == (lengths[1] != "0")
     assert solver.total_s <= newton.total_s <= steps.total_s <= run.end_s
@@ -179,8 +179,8 @@ def test_a_fortran_solver_has_a_row_for_each_of_its_loops(programs: Programs, tm
     done = analyse([programs.compile("solver.f90", compiler="gfortran"), "6"], tmp_path)
     unnoticed(done)
     around, within = in_order(done.runs[0])
-    assert (around.iterations, around.visits, around.depth) == (6, 1, 0)
-    assert (within.iterations, within.visits, within.depth) == (done.printed("solver"), 6, 1)
+    assert (around.iterations, around.episodes, around.depth) == (6, 1, 0)
+    assert (within.iterations, within.episodes, within.depth) == (done.printed("solver"), 6, 1)
 
 
 def test_regions_that_never_repeat_are_no_loop(programs: Programs, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_loops_that_the_source_tells_of(
     done = analyse([program, "40"], tmp_path)
     unnoticed(done)
     (loop,) = done.loops(0, "explicit")
-    assert (loop.name, loop.iterations, loop.expected, loop.visits) == ("steps", 40, 40, 1)
+    assert (loop.name, loop.iterations, loop.expected, loop.episodes) == ("steps", 40, 40, 1)
     assert loop.times.count == 40
     (given,) = done.loops(5, "explicit")
     assert given.iterations == 39  # the last one has not ended

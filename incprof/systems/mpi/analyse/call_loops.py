@@ -138,7 +138,7 @@ class LoopFinder:
         return self._loops_so_far(len(grammar.contents))
 
     def _loops_so_far(self, count: int | None = None) -> Loops:
-        return Loops(tuple(_loop(visits) for visits in self._episodes[:count]), self._kinds, tuple(self._steps))
+        return Loops(tuple(_loop(episodes) for episodes in self._episodes[:count]), self._kinds, tuple(self._steps))
 
     def _numbers_of(self, repeats: Repeats) -> IntArray:
         """Return the loop number of each repeat, (m,)."""

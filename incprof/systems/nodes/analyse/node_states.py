@@ -242,14 +242,14 @@ class SystemState:
         letters: State of each node.
         idle: Whether all nodes are idle.
         seconds: Total time in the state.
-        visits: Number of episodes.
+        episodes: Number of episodes.
         power_w: Mean power of all nodes together; None if not measured.
     """
 
     letters: tuple[int, ...]
     idle: bool
     seconds: float
-    visits: int
+    episodes: int
     power_w: float | None
 
 

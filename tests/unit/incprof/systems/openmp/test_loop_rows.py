@@ -12,7 +12,7 @@ from incprof.systems.openmp.sections import write_text
 def loop(number: int, functions: tuple[int, ...], depth: int, iterations: int, visits: int, self_s: float) -> Loop:
     return Loop(
         number, "detected", None, 3, depth, f"{number:x}", functions,
-        iterations=iterations, visits=visits, total_s=self_s, self_s=self_s,
+        iterations=iterations, episodes=visits, total_s=self_s, self_s=self_s,
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def visit(one):
 def known(found):
     """All that is known of loops."""
     return [
-        (loop.id, loop.content, loop.visits, loop.events, loop.first, loop.last, loop.starts, loop.whole, loop.odd,
+        (loop.id, loop.content, loop.episodes, loop.events, loop.first, loop.last, loop.starts, loop.whole, loop.odd,
          loop.depth, loop.around and loop.around.id)
         for loop in found.loops
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_table_1():
     content = ("5", "6", "7", "8")
     assert told(changes) == [(11, None, (1, content, 4, 11)), (23, (1, content, 4, 22), None)]
     (loop,) = found.loops
-    assert (loop.period, loop.visits, loop.events, loop.iterations) == (4, 1, 19, 4.75)
+    assert (loop.period, loop.episodes, loop.events, loop.iterations) == (4, 1, 19, 4.75)
     assert (found.events, found.kinds, found.covered) == (25, 9, 19)
 
 
@@ -62,7 +62,7 @@ def test_streams_like_table_5(name):
     assert [loop.depth for loop in found.loops] == list(range(len(periods)))
     outermost = found.loops[0]
     assert outermost.content == tuple(map(str, stream[4 : 4 + periods[-1]]))
-    assert (outermost.visits, outermost.first, outermost.last) == (1, 4, len(stream) - 1)
+    assert (outermost.episodes, outermost.first, outermost.last) == (1, 4, len(stream) - 1)
     assert outermost.iterations == (len(stream) - 4) / periods[-1]
     assert found.covered == len(stream) - 4
     assert changes[-1].now.loop is outermost
@@ -76,7 +76,7 @@ def test_a_loop_that_one_of_its_own_events_ends(inner, trips, end):
     outer = [*inner] * trips + [*end]
     _, found = streamed(outer * 30)
     assert [loop.period for loop in found.loops] == [len(outer), len(inner)]
-    assert [loop.visits for loop in found.loops] == [1, 30]
+    assert [loop.episodes for loop in found.loops] == [1, 30]
     assert found.loops[0].iterations == 30
     assert 30 * trips * len(inner) <= found.loops[1].events <= found.events == 30 * len(outer)
 
@@ -103,7 +103,7 @@ def test_every_visit_is_taken_that_no_later_loop_explains(stream, window, cuts):
     visits = defaultdict(list)
     for period, first, last in spans:
         visits[rotated(tuple(map(str, stream[first : first + period])))].append((first, last))
-    assert {rotated(loop.content): (loop.visits, loop.last) for loop in found.loops} == {
+    assert {rotated(loop.content): (loop.episodes, loop.last) for loop in found.loops} == {
         content: (len(each), max(last for _, last in each)) for content, each in visits.items()
     }
     for loop in found.loops:
@@ -170,9 +170,9 @@ def test_predictions_are_counted_over_all_pieces(seed):
 
 def test_a_loop_goes_on_over_an_odd_event():
     stream = list("abcdefgh") * 5 + ["?"] + list("abcdefgh") * 5
-    assert [loop.visits for loop in streamed(stream)[1].loops] == [2]
+    assert [loop.episodes for loop in streamed(stream)[1].loops] == [2]
     (loop,) = streamed(stream, tolerance=True)[1].loops
-    assert (loop.visits, loop.odd, loop.events, loop.content) == (1, 1, 81, tuple("abcdefgh"))
+    assert (loop.episodes, loop.odd, loop.events, loop.content) == (1, 1, 81, tuple("abcdefgh"))
 
 
 def test_no_more_loops_are_kept_than_there_is_room_for():
@@ -186,7 +186,7 @@ def test_no_more_loops_are_kept_than_there_is_room_for():
     assert len(found.loops) <= MOST_LOOPS + 1024
     assert found.forgotten > 0
     assert len(found.loops) + found.forgotten == 3 * MOST_LOOPS + 1
-    assert (found.loops[0].content, found.loops[0].visits) == (("x", "y", "z"), 2)
+    assert (found.loops[0].content, found.loops[0].episodes) == (("x", "y", "z"), 2)
     assert found.covered == len(stream)
     assert changes[-1].now.loop is found.loops[0]
 
