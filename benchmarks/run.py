@@ -26,6 +26,7 @@ from benchmarks import (
     largecode,
     long_runs,
     many_ranks,
+    memory,
     periods,
     profilers,
     ranks_scale,
@@ -88,6 +89,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from signature.benchmarks(bed)
     yield from startup.benchmarks(bed)
     yield from input_output.benchmarks(bed)
+    yield from memory.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)

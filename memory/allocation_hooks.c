@@ -67,11 +67,12 @@ EXPORT void cfree(void *block)
 }
 
 /* Like a free and an allocation, as for the program itself. A block that stays because there is no memory is put back.
- */
-static void *reallocate(void *block, size_t bytes, void *(*call)(void *, size_t, size_t), size_t count, size_t each)
+ * `has_passed`: as sampling_pass has returned. */
+static __attribute__((noinline, cold)) void *
+reallocate(bool has_passed, void *block, size_t bytes, void *(*call)(void *, size_t, size_t), size_t count, size_t each)
 {
     struct pick pick;
-    bool is_picked = !sampling_pass(bytes) && sampling_pick(bytes, &pick);
+    bool is_picked = !has_passed && sampling_pick(bytes, &pick);
     uint32_t entry = block != NULL && live_may_have(block) ? live_take(block) : LIVE_NONE;
     void *moved = call(block, count, each);
     if (entry != LIVE_NONE && (moved != NULL || bytes == 0))
@@ -92,7 +93,7 @@ static void *call_reallocarray(void *block, size_t count, size_t each)
     return allocator_next.reallocarray(block, count, each);
 }
 
-EXPORT void *realloc(void *block, size_t bytes)
+static __attribute__((noinline, cold)) void *realloc_at_turn(bool has_passed, void *block, size_t bytes)
 {
     if (block != NULL && allocator_is_early(block)) {
         void *moved = malloc(bytes);
@@ -101,7 +102,16 @@ EXPORT void *realloc(void *block, size_t bytes)
             ((char *)moved)[i] = ((char *)block)[i];
         return moved;
     }
-    return reallocate(block, bytes, call_realloc, 1, bytes);
+    return reallocate(has_passed, block, bytes, call_realloc, 1, bytes);
+}
+
+/* Early blocks may be had, too (allocator_mark_early). */
+EXPORT void *realloc(void *block, size_t bytes)
+{
+    bool has_passed = sampling_pass(bytes);
+    if (LIKELY(has_passed) && LIKELY(!live_may_have(block)))
+        return allocator_next.realloc(block, bytes);
+    return realloc_at_turn(has_passed, block, bytes);
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t each)
@@ -109,7 +119,7 @@ EXPORT void *reallocarray(void *block, size_t count, size_t each)
     size_t all = 0;
     if (__builtin_mul_overflow(count, each, &all) || (block != NULL && allocator_is_early(block)))
         return allocator_next.reallocarray(block, count, each);
-    return reallocate(block, all, call_reallocarray, count, each);
+    return reallocate(sampling_pass(all), block, all, call_reallocarray, count, each);
 }
 
 EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)

@@ -1,9 +1,11 @@
-/* C++'s operators new and delete. Those of libstdc++ and libc++ call malloc, where the allocation counts; those of an
- * allocator (jemalloc, tcmalloc) do not, and count here. Which of the two it is shows in the countdown: it has moved.
+/* C++'s operators new and delete. Those of libstdc++ and libc++ call malloc and free, where the allocation counts: they
+ * are called and nothing else. Those of an allocator (jemalloc, tcmalloc) do not, and count here; any other may do
+ * either, which shows in the countdown: it has moved.
  *
  * As thread-safe as the operators. */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 
 #include "allocator.h"
 #include "events.h"
@@ -11,23 +13,41 @@
 #include "next.h"
 #include "sampling.h"
 
+/* The next operator. */
+struct cpp_operator {
+    void *calls_malloc; /* it, if it is a C++ library's */
+    void *any;
+};
+
+static bool is_of_library(const void *function)
+{
+    Dl_info object;
+    if (dladdr(function, &object) == 0 || object.dli_fname == NULL)
+        return false;
+    const char *slash = strrchr(object.dli_fname, '/');
+    const char *name = slash != NULL ? slash + 1 : object.dli_fname;
+    return strncmp(name, "libstdc++.so", 12) == 0 || strncmp(name, "libc++", 6) == 0;
+}
+
 /* A C++ library that was loaded by dlopen is not among the next ones. */
-static __attribute__((noinline, cold)) void *find(void **slot, const char *name)
+static __attribute__((noinline, cold)) void *find(struct cpp_operator *one, const char *name)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
-    void *found = next_function(slot, name);
+    void *found = next_function(&one->any, name);
     for (size_t i = 0; found == NULL && i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         found = library != NULL ? dlsym(library, name) : NULL;
     }
-    __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    __atomic_store_n(&one->any, found, __ATOMIC_RELAXED);
+    if (found != NULL && is_of_library(found))
+        __atomic_store_n(&one->calls_malloc, found, __ATOMIC_RELAXED);
     return found;
 }
 
-static inline void *function_of(void **slot, const char *name)
+static inline void *any_of(struct cpp_operator *one, const char *name)
 {
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    return LIKELY(found != NULL) ? found : find(slot, name);
+    void *found = __atomic_load_n(&one->any, __ATOMIC_RELAXED);
+    return LIKELY(found != NULL) ? found : find(one, name);
 }
 
 static __attribute__((noinline)) void *count_block(void *block, size_t bytes)
@@ -59,23 +79,28 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
 }
 
 #define NEW(name, parameters, arguments, alignment, may_fail)                                                          \
-    EXPORT void *name parameters                                                                                       \
+    static struct cpp_operator operator_##name;                                                                        \
+    static __attribute__((noinline)) void *name##_counted parameters                                                   \
     {                                                                                                                  \
-        static void *slot;                                                                                             \
-        void *(*next)parameters = (void *(*)parameters)function_of(&slot, #name);                                      \
+        void *(*next)parameters = (void *(*)parameters)any_of(&operator_##name, #name);                                \
         if (next == NULL)                                                                                              \
             return without_library(bytes, alignment, may_fail);                                                        \
         const struct countdown before = {.left = countdown.left, .random = countdown.random};                          \
         void *block = next arguments;                                                                                  \
         bool has_counted = before.left != countdown.left || before.random != countdown.random;                         \
         return has_counted ? block : count_block(block, bytes);                                                        \
+    }                                                                                                                  \
+    EXPORT void *name parameters                                                                                       \
+    {                                                                                                                  \
+        void *next = __atomic_load_n(&operator_##name.calls_malloc, __ATOMIC_RELAXED);                                 \
+        return LIKELY(next != NULL) ? ((void *(*)parameters)next)arguments : name##_counted arguments;                 \
     }
 
 #define DELETE(name, parameters, arguments)                                                                            \
-    EXPORT void name parameters                                                                                        \
+    static struct cpp_operator operator_##name;                                                                        \
+    static __attribute__((noinline)) void name##_counted parameters                                                    \
     {                                                                                                                  \
-        static void *slot;                                                                                             \
-        void(*next) parameters = (void(*) parameters)function_of(&slot, #name);                                        \
+        void(*next) parameters = (void(*) parameters)any_of(&operator_##name, #name);                                  \
         if (next == NULL) {                                                                                            \
             free(block);                                                                                               \
             return;                                                                                                    \
@@ -83,6 +108,14 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
         if (!LIKELY(!live_may_have(block)))                                                                            \
             forget(block);                                                                                             \
         next arguments;                                                                                                \
+    }                                                                                                                  \
+    EXPORT void name parameters                                                                                        \
+    {                                                                                                                  \
+        void *next = __atomic_load_n(&operator_##name.calls_malloc, __ATOMIC_RELAXED);                                 \
+        if (LIKELY(next != NULL))                                                                                      \
+            ((void(*) parameters)next) arguments;                                                                      \
+        else                                                                                                           \
+            name##_counted arguments;                                                                                  \
     }
 
 NEW(_Znwm, (size_t bytes), (bytes), 0, 0)

@@ -10,7 +10,7 @@
 
 #define IDLE_BYTES ((uint64_t)1 << 20) /* between two looks whether a recording has begun */
 
-__thread struct countdown countdown __attribute__((tls_model("initial-exec")));
+__thread struct countdown countdown;
 
 static int mode = SAMPLING_LATER;
 static uint64_t mean = 512 << 10;
@@ -148,6 +148,7 @@ static void idle(size_t bytes, uint64_t until)
 
 bool sampling_pick(size_t bytes, struct pick *pick)
 {
+    countdown.left += bytes; /* sampling_pass has subtracted them */
     enum sampling_mode now = sampling_mode();
     if (now != SAMPLING_ON) {
         idle(bytes, now == SAMPLING_OFF ? UINT64_MAX / 2 : IDLE_BYTES);

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
+/* Found without the table of addresses that the loader fills in. */
+#define HIDDEN __attribute__((visibility("hidden")))
 
 /* Its functions. Until the first call, each entry looks all of them up. */
 struct allocator {
@@ -22,7 +24,7 @@ struct allocator {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
 };
-extern struct allocator allocator_next;
+extern struct allocator allocator_next HIDDEN;
 
 /* Return whether the block was allocated while the functions were being looked up: it is never freed. */
 bool allocator_is_early(const void *block);

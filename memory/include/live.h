@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "allocator.h"
+
 #define LIVE_NONE UINT32_MAX
 
 /* How many recorded allocations lie in pages with the same last digits of their number. */
 #define LIVE_PAGES ((size_t)1 << 17)
-extern uint16_t live_pages[LIVE_PAGES];
+extern uint16_t live_pages[LIVE_PAGES] HIDDEN;
 
 static inline uint16_t *live_page(uintptr_t address)
 {

@@ -28,7 +28,7 @@ struct countdown {
     uint64_t random;
     uint32_t has_end; /* its end is noticed */
 };
-extern __thread struct countdown countdown __attribute__((tls_model("initial-exec")));
+extern __thread struct countdown countdown __attribute__((tls_model("initial-exec"))) HIDDEN;
 
 /* An allocation to be recorded. */
 struct pick {
@@ -36,13 +36,11 @@ struct pick {
     bool is_certain;
 };
 
-/* Count the bytes of an allocation. Returns false if the allocation may have to be recorded: sampling_pick decides. */
+/* Count the bytes of an allocation. Returns false if the allocation may have to be recorded: sampling_pick must be
+ * called, which decides. One subtraction in memory: the countdown has wrapped then. */
 static inline bool sampling_pass(size_t bytes)
 {
-    if (!LIKELY(bytes <= countdown.left))
-        return false;
-    countdown.left -= bytes;
-    return true;
+    return LIKELY(!__builtin_sub_overflow(countdown.left, (uint64_t)bytes, &countdown.left));
 }
 
 /* After sampling_pass has returned false: count the bytes, and return whether the allocation is to be recorded. */
