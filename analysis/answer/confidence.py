@@ -63,7 +63,7 @@ def recovery_rates(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> 
 
     Args:
         labels: (m,) phases 0..k-1, -1 for none.
-        drawn: (r, m) as drawn_again returns them.
+        drawn: (r, m) as resampled_labels returns them.
         whole: a group must also hold most of the phase: half a phase is not the same phase.
     """
     k = int(labels.max(initial=-1)) + 1

@@ -54,7 +54,7 @@ class _Explainer:
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
         """Explain why a phase has a site."""
-        choice = self._chosen(phase, site)
+        choice = self._chosen_site(phase, site)
         profile, times, chains = self._chooser.profile, self._times, choice.chains
         share = float(self._shares.share[phase.id, chains].sum())
         members = np.flatnonzero(self._labels == phase.id)
@@ -81,7 +81,7 @@ class _Explainer:
             runner_up=self._runner_up(phase, site),
         )
 
-    def _chosen(self, phase: Phase, site: Site) -> _ChosenSite:
+    def _chosen_site(self, phase: Phase, site: Site) -> _ChosenSite:
         """Find a site among those that are chosen again; one that is missing there replaced another."""
         for own in self._sites[phase.id]:
             if own.key == (site.index, site.kind):

@@ -221,7 +221,7 @@ def starts(summaries: Sequence[RankSummary]) -> FloatArray:
     return np.array([0.0 if s.start_unix_ns is None else (s.start_unix_ns - first) * 1e-9 for s in summaries])
 
 
-def borders_of(labels: RankLabels) -> dict[tuple[int, int, int], float]:
+def change_times(labels: RankLabels) -> dict[tuple[int, int, int], float]:
     """Return the times at which a rank changes phase, seconds: by the two phases, and the number of the occurrence."""
     out: dict[tuple[int, int, int], float] = {}
     use = np.flatnonzero(labels.label >= 0)
@@ -253,7 +253,7 @@ def aligned(
     hosts = sorted({summary.host for summary in summaries if summary.start_unix_ns is not None})
     if len(hosts) < 2:
         return offset, rate, ()
-    times = [{key: at + offset[r] for key, at in borders_of(own).items()} for r, own in enumerate(labels)]
+    times = [{key: at + offset[r] for key, at in change_times(own).items()} for r, own in enumerate(labels)]
     of_host = {host: [r for r, s in enumerate(summaries) if s.host == host] for host in hosts}
     middle = {host: _middle([times[r] for r in ranks]) for host, ranks in of_host.items()}
     # Of two nodes it is unknown which is wrong: the clock of the first rank's node is assumed to be right.

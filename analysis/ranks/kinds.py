@@ -80,7 +80,7 @@ def more_parts(
         options: thresholds: a part that is too short for a phase is left out.
     """
     unexplained = [
-        own if _enough(summary, own, options) else np.zeros_like(own)
+        own if _is_relevant(summary, own, options) else np.zeros_like(own)
         for summary, own in zip(summaries, unexplained_by_rank, strict=True)
     ]
     all_segments, is_left = _join_segments(summaries), np.concatenate(unexplained)
@@ -143,7 +143,7 @@ def _seconds(summary: RankSummary) -> FloatArray:
     return np.asarray(seconds, dtype=np.float64)
 
 
-def _enough(summary: RankSummary, which: BoolArray, options: PhaseOptions) -> bool:
+def _is_relevant(summary: RankSummary, which: BoolArray, options: PhaseOptions) -> bool:
     """Return whether some segments of a rank together are long enough for a phase."""
     return bool(_seconds(summary)[which].sum() >= options.least * summary.wall_s) and bool(which.any())
 

@@ -212,7 +212,7 @@ def find_recurrence(
         every[step], times[step] = _ratio(totals, in_phase, (step, reference), lanes, options)
         if every[step]:
             per_iteration[step] = times[step] / every[step]
-        elif _together(counts[members][:, [step, reference]], options):
+        elif _keep_pace(counts[members][:, [step, reference]], options):
             per_iteration[step] = in_phase[step] / in_phase[reference]
         # With several threads, each may be ahead of the others.
         if every[step] == times[step] == lanes == 1:
@@ -254,7 +254,7 @@ def _reference(
     return None if best is None else -best[2]
 
 
-def _together(counts: IntArray, options: StepOptions) -> bool:
+def _keep_pace(counts: IntArray, options: StepOptions) -> bool:
     """Return whether two steps, (s, 2), go on side by side, however irregularly: neither ends before the other."""
     part = np.cumsum(counts, axis=0) / counts.sum(axis=0)
     return bool(np.abs(part[:, 0] - part[:, 1]).max() <= options.aside + 1 / counts.sum(axis=0).min())

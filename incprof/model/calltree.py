@@ -21,16 +21,16 @@ class _Growing:
     """Nodes by parent and function, numbered in order of insertion. Node 0 is the root."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
 
     def node(self, parent: int, function: int) -> int:
         """Return the node of a function below a parent; insert it if it is new."""
-        return self._known.setdefault((parent, function), len(self._known) + 1)
+        return self._numbers.setdefault((parent, function), len(self._numbers) + 1)
 
     def tree(self, of_node: IntArray) -> CallTree:
         """Return the tree of all nodes so far."""
-        parents = np.array([0, *(parent for parent, _ in self._known)], dtype=np.int64)
-        functions = np.array([-1, *(function for _, function in self._known)], dtype=np.int64)
+        parents = np.array([0, *(parent for parent, _ in self._numbers)], dtype=np.int64)
+        functions = np.array([-1, *(function for _, function in self._numbers)], dtype=np.int64)
         return CallTree(parents, functions, of_node)
 
 

@@ -118,7 +118,7 @@ class _Modules:
 
     def __init__(self) -> None:
         self.all: list[Module] = []
-        self._known: dict[tuple[str, str | None], int] = {}
+        self._numbers: dict[tuple[str, str | None], int] = {}
 
     def add(self, modules: Sequence[Module]) -> IntArray:
         """Add the modules of a part. Return the new id by the old one; the last entry is that of -1."""
@@ -126,11 +126,11 @@ class _Modules:
         out = np.arange(max((module.id for module in modules), default=-1) + 2)
         out[-1] = -1
         for module in modules:
-            number = self._known.get((module.path, module.build_id))
+            number = self._numbers.get((module.path, module.build_id))
             if number is None:
                 number = module.id if module.id not in taken else max(taken) + 1
                 taken.add(number)
-                self._known[module.path, module.build_id] = number
+                self._numbers[module.path, module.build_id] = number
                 self.all.append(replace(module, id=number))
             out[module.id] = number
         return out

@@ -195,21 +195,21 @@ class Follower:
             complete = self._sorter.take(image)
             self._position = image.offset + image.length
             if complete and collected.n_intervals == most:
-                more = most == self._most and self._position < source.size
+                more = most == self._most_intervals and self._position < source.size
                 break
         self._size = -1 if more else self._size
         self.ended = collected.ended or (self.ended and not collected.n_intervals)
         return NewData(self._decode(collected), more)
 
     @property
-    def _most(self) -> int:
+    def _most_intervals(self) -> int:
         """Return the most recorded intervals decoded at once."""
         return max(MOST_INTERVALS // self.by, 1) * self.by
 
     def _available_intervals(self, source: Source) -> int:
         """Return how many recorded intervals after the last position can be returned now."""
         if self.by == 1:
-            return self._most
+            return self._most_intervals
         assert self.metadata is not None
         assert self._sorter is not None
         trial = copy.copy(self._sorter)
@@ -217,10 +217,10 @@ class Follower:
         trial.collected = Collected(source, self.metadata, dict(trial.collected.modules), before_ns=self._end_ns)
         for image in stream_files.walk(source, trial.collected.damage, self._position):
             trial.take(image)
-            if trial.collected.n_intervals == self._most:
-                return self._most
+            if trial.collected.n_intervals == self._most_intervals:
+                return self._most_intervals
         n = trial.collected.n_intervals
-        return self._most if trial.collected.ended or self.flush else n - n % self.by
+        return self._most_intervals if trial.collected.ended or self.flush else n - n % self.by
 
     def _begin(self, source: Source) -> bool:
         """Read the metadata, if present.

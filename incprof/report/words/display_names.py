@@ -130,10 +130,10 @@ class Names:
         """Return all names in that many columns, no two of them equal."""
         texts = {key: shorten(key[0], room) for key in sorted(self._by_key)}
         for form in FORMS:
-            for key in _same(texts):
+            for key in _ambiguous(texts):
                 texts[key] = _fitted(form(self._by_key[key]), key[0], room)
         taken = set(texts.values())
-        for key in _same(texts):
+        for key in _ambiguous(texts):
             numbered = (_numbered(key[0], number, room) for number in count(1))
             texts[key] = next(text for text in numbered if text not in taken)
             taken.add(texts[key])
@@ -156,7 +156,7 @@ def _file(function: Named | str) -> str | None:
     return None if isinstance(function, str) else function.file
 
 
-def _same(texts: Mapping[_Key, str]) -> list[_Key]:
+def _ambiguous(texts: Mapping[_Key, str]) -> list[_Key]:
     """Return the keys whose names are shared by several."""
     often = Counter(texts.values())
     return [key for key, text in texts.items() if often[text] > 1]

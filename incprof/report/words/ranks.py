@@ -57,7 +57,7 @@ def agree_line(result: RanksResult) -> str:
 def unlike_lines(result: RanksResult) -> list[str]:
     """Name the ranks that do not go through the phases of the others."""
     own = [labels for labels in result.labels if labels.unexplained >= UNLIKE]
-    return _most(
+    return _first_lines(
         [
             f"rank {one.rank} does not go through these phases for {percent(one.unexplained)} of its time; by itself: "
             f"--rank {one.rank} --ranks {one.rank}"
@@ -81,7 +81,7 @@ def group_lines(result: RanksResult) -> list[str]:
 
 def outlier_lines(result: RanksResult) -> list[str]:
     """Name the outlier ranks and the causes."""
-    return _most([_outlier(one) for one in result.outliers], "outlier")
+    return _first_lines([_outlier(one) for one in result.outliers], "outlier")
 
 
 def _outlier(one: Outlier) -> str:
@@ -95,7 +95,7 @@ def _outlier(one: Outlier) -> str:
 
 def straggler_lines(result: RanksResult) -> list[str]:
     """Name the stragglers of each phase."""
-    return _most([_straggler(one) for one in result.stragglers], "straggler")
+    return _first_lines([_straggler(one) for one in result.stragglers], "straggler")
 
 
 def _straggler(one: Straggler) -> str:
@@ -110,7 +110,7 @@ def late_lines(result: RanksResult) -> list[str]:
     """Name the ranks that started late, and the clocks that were corrected."""
     late = sorted(result.late, key=lambda one: (-one[1], one[0]))
     lines = [f"rank {rank} started {duration(seconds)} after most" for rank, seconds in late]
-    return [*_most(lines, "late rank"), *_most([_clock(clock) for clock in result.clocks], "clock")]
+    return [*_first_lines(lines, "late rank"), *_first_lines([_clock(clock) for clock in result.clocks], "clock")]
 
 
 def _clock(clock: Clock) -> str:
@@ -125,7 +125,7 @@ def _clock(clock: Clock) -> str:
     )
 
 
-def _most(lines: Sequence[str], noun: str) -> list[str]:
+def _first_lines(lines: Sequence[str], noun: str) -> list[str]:
     """Return the first lines, and the number of the others."""
     more = len(lines) - MOST
     return [*lines[:MOST], *([f"{count(more, f'more {noun}')}: --json"] if more > 0 else [])]

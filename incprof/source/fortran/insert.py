@@ -142,7 +142,7 @@ class Work:
             action = word.action or word
             if not self.loops and action.kind not in ("return", "stop"):
                 continue
-            left, returns = self._left(index)
+            left, returns = self._blocks_left(index)
             numbers = [number for block in left for number in reversed(self.loops.get(block, []))]
             numbers += reversed(self.body if returns else [])
             if numbers:
@@ -174,7 +174,7 @@ class Work:
         if self.source.statements[last].label or last == 0 or not ends_flow(self.source, last - 1):
             self._add(_BEFORE, self.places.before(last, ends, self._deeper(self.unit.first)))
 
-    def _left(self, index: int) -> tuple[list[int], bool]:
+    def _blocks_left(self, index: int) -> tuple[list[int], bool]:
         word = self.source.words[index]
         try:
             return loops_left(self.source, self.facts, index, word.action or word)

@@ -65,9 +65,9 @@ class Placer:
         exe: str | None = None,
     ):
         self._reader = CodeReader(run, process, profile, result.labels, exe=exe)
-        self._counted, self._again = profile.counted, set[int]()
+        self._counted, self._repeated = profile.counted, set[int]()
         if not self._counted:  # samples give lower bounds
-            self._again = repeatedly_called(profile)
+            self._repeated = repeatedly_called(profile)
             entry_counts = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
             profile = replace(profile, calls=entry_counts)
         self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
@@ -185,8 +185,8 @@ class Placer:
         """Return a function that tests whether calls of a function occur in at most half of a phase's intervals."""
         members = np.flatnonzero(self._labels == phase)
         calls = self._profile.calls[members].tocsc()
-        again = self._again
-        return lambda i: i not in again and 2 * int((calls[:, [i]].toarray() > 0).sum()) <= len(members)
+        repeated = self._repeated
+        return lambda i: i not in repeated and 2 * int((calls[:, [i]].toarray() > 0).sum()) <= len(members)
 
     def _without_lines(self, index: int, kind: str) -> SourcePlace:
         """Return the body of the only function of that name, if the binary has no line numbers."""

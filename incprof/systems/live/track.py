@@ -223,14 +223,14 @@ class LiveRun:
     def _steps(self, track: Track) -> tuple[Function, ...]:
         """Return the steps of the phase that a process is in."""
         phase = self._phases.get(track.last_label)
-        return tuple(step.function for step in _in_turn(phase.description.steps)) if phase else ()
+        return tuple(step.function for step in _in_order(phase.description.steps)) if phase else ()
 
 
-def _in_turn(steps: Iterable[Step]) -> Iterator[Step]:
+def _in_order(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps of a phase; a step with nearly all of it is replaced by its own steps."""
     for step in steps:
         if step.steps and step.share >= STEPS.holds:
-            yield from _in_turn(step.steps)
+            yield from _in_order(step.steps)
         else:
             yield step
 

@@ -347,7 +347,7 @@ def _from_beginning(
 ) -> Predicted:
     """Predict the time of a run from its first events. until: (n,) seconds at their ends."""
     times = tuple(
-        replace(phase_time(phase, events, options), enough_s=float(until[_enough(phase, options) - 1]))
+        replace(phase_time(phase, events, options), enough_s=float(until[_events_needed(phase, options) - 1]))
         for phase in process.phases
     )
     weight = np.array([phase.weight for phase in process.phases], dtype=np.float64)
@@ -384,11 +384,11 @@ def _needed(process: ProcessPhases, until: FloatArray, part: float, options: Sig
     begin_s = float(until[first - 1]) if first else 0.0
     last = int(np.searchsorted(until, begin_s + part * process.aet_s))
     longest = int(np.searchsorted(until, begin_s + options.most_of(process.aet_s) * process.aet_s))
-    late = [phase for phase in process.phases if _enough(phase, options) > longest]
+    late = [phase for phase in process.phases if _events_needed(phase, options) > longest]
     if options.most is None:
         late = _small(late, SMALL * process.aet_s)
     late_ids = {phase.id for phase in late}
-    last = max([last, *(_enough(phase, options) for phase in process.phases if phase.id not in late_ids)])
+    last = max([last, *(_events_needed(phase, options) for phase in process.phases if phase.id not in late_ids)])
     if options.most is not None:
         last = min(last, longest)
     return min(last, len(until))
@@ -405,6 +405,6 @@ def _small(phases: Sequence[EventPhase], most_s: float) -> list[EventPhase]:
     return smallest
 
 
-def _enough(phase: EventPhase, options: SignatureOptions) -> int:
+def _events_needed(phase: EventPhase, options: SignatureOptions) -> int:
     """Return the number of events after which a phase has occurred often enough."""
     return int(phase.ends[min(options.warm_up + options.occurrences, phase.weight) - 1])
