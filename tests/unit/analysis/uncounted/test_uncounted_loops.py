@@ -243,7 +243,7 @@ def test_a_loop_lies_in_itself_and_what_is_around() -> None:
     loops = CodeLoops(np.array([0, 1, 2, 3, -1]), AROUND, np.ones(5, dtype=np.bool_))
     assert loops.outermost().tolist() == [0, 1, 1, 3, -1]
     inner, outer = np.array([2, 1, 2, 3, 0, -1]), np.array([1, 2, 2, 1, 0, 1])
-    assert loops.range_holds(inner, outer).tolist() == [True, False, True, False, False, False]
+    assert loops.lies_in(inner, outer).tolist() == [True, False, True, False, False, False]
 
 
 def test_the_driver_of_steps_is_named_where_nobody_saw_it_called() -> None:
