@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
-from rich.text import Text
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.all_ranks import PEERS, worked_s
@@ -110,9 +109,8 @@ def _rank_table(found: RanksResult) -> Table:
 SEEN = 0.005
 # Threads listed by number.
 MOST = 8
-# Columns of a name.
-LEAST = 12
-HEAD = ("Role", "Threads", "CPU s", "CPU %", "Busy in phase")
+# Columns of a name at least, and of all names where nothing limits them.
+LEAST, WHOLE = 12, 10_000
 
 
 def write_threads(
@@ -132,31 +130,36 @@ def write_threads(
     console.print()
     said = f"{count(found.count, 'thread')} in {count(len(found.roles), 'role')}"
     console.print(f"{said}: share of each thread's time on the CPU, in each phase")
-    rows = [HEAD, *(_row(role) for role in found.roles)]
-    wide = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
-    for row, functions in zip(rows, [(), *(role.functions for role in found.roles)], strict=True):
-        cells = [
-            f"{cell:>{size}}" if 0 < column < 4 else f"{cell:{size}}"
-            for column, (cell, size) in enumerate(zip(row, wide, strict=True))
-        ]
-        line = "  ".join(cells)
-        line += "  Functions" if row is HEAD else _functions(functions, names, width - len(line) - 2)
-        console.print(Text(line.rstrip(), style="bold" if row is HEAD else ""), soft_wrap=True)
+    console.print(text_table(_role_table(found.roles, names), console.width))
     for one in found.imbalances:
         console.print(_thread_imbalance(one), soft_wrap=True)
 
 
-def _row(role: Role) -> tuple[str, ...]:
-    """Return the cells of a role."""
-    busy = ", ".join(f"{badge(phase.id)}: {percent(phase.busy)}" for phase in role.phases if phase.busy >= SEEN)
-    return role.name, str(len(role.threads)), f"{role.cpu_s:.2f}", f"{100 * role.share:.1f}", busy or "-"
+def _role_table(roles: Sequence[Role], names: Names) -> Table:
+    """Return a row for each role."""
+
+    def busy(role: Role) -> str | None:
+        return ", ".join(f"{badge(p.id)}: {percent(p.busy)}" for p in role.phases if p.busy >= SEEN) or None
+
+    def functions(role: Role, room: int = WHOLE) -> str:
+        return _functions(role.functions, names, room)
+
+    columns = (
+        Column("Role", lambda role: role.name),
+        Column("Threads", lambda role: len(role.threads), "count"),
+        Column("CPU s", lambda role: f"{role.cpu_s:.2f}", "number"),
+        Column("CPU %", lambda role: f"{100 * role.share:.1f}", "number"),
+        Column("Busy in phase", busy),
+        Column("Functions", functions, fit=functions),
+    )
+    return Table(columns, roles)
 
 
 def _functions(functions: Sequence[tuple[Function, float]], names: Names, room: int) -> str:
     """Return the first functions that fit, at least one."""
     line = ""
     for function, share in functions:
-        part = f", {percent(share)} " if line else f"  {percent(share)} "
+        part = f"{', ' * bool(line)}{percent(share)} "
         if line and len(line) + len(part) + len(names(function)) > room:
             break
         line += part + names(function, max(room - len(line) - len(part), LEAST))

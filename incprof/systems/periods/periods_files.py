@@ -15,7 +15,7 @@ from incprof.model import FloatArray
 from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
 from incprof.report.render.json import significant, write
 from incprof.systems.periods.pattern_result import Pattern, Patterns, segments_of
-from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
+from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,34 +66,6 @@ def forecast_of(forecast: Forecast | None) -> dict[str, object] | None:
         "level": LEVEL,
         **{key: [_round(value) for value in getattr(forecast, key).tolist()] for key in ("values", "low", "high")},
     }
-
-
-def sub_profiles_of(sub_profiles: Sequence[SubProfiles], interval_s: float) -> list[dict[str, object]]:
-    """Return the comparison of patterns of parts with the pattern of the whole run."""
-    return [
-        {
-            "samples": one.samples,
-            "duration_s": _round(interval_s * one.samples),
-            "reference_wgss": _round(one.reference),
-            "mean_instances": _round(one.mean_instances),
-            "mean_increase_pct": _share(one.increases.mean() if len(one.increases) else None),
-            "std_increase_pct": _share(one.increases.std() if len(one.increases) else None),
-            "parts": [
-                {
-                    "start": part.start,
-                    "instances": part.instances,
-                    "wgss": _round(part.wgss),
-                }
-                for part in one.parts
-            ],
-        }
-        for one in sub_profiles
-    ]
-
-
-def _share(value: float | None) -> float | None:
-    """Return a share as a percentage; None if it is missing or infinite."""
-    return None if value is None else _round(100 * float(value))
 
 
 def write_matches_json(source: str, name: str, path: str, matches: Sequence[Match], out: TextIO) -> None:

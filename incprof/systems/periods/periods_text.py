@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TextIO
 
@@ -13,6 +13,8 @@ from rich.text import Text
 from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.model.section import Column, Table
+from incprof.report.render.json import significant
+from incprof.report.render.plain import write_plain
 from incprof.report.render.text import text_table
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
@@ -24,9 +26,11 @@ from incprof.systems.periods.pattern_result import (
     Patterns,
     segments_of,
 )
-from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfiles
+from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match, SubProfile, SubProfiles
 
 SHAPE_ROOM = 60
+# Significant digits of numbers in JSON.
+DIGITS = 9
 
 
 def write_text(
@@ -243,11 +247,15 @@ def write_forecast(found: Forecast | None, interval_s: float | None, out: TextIO
     out.write(
         f"\nnext {ahead} samples{time}: pattern {found.pattern} after its point {found.position}, "
         f"by {found.instances} earlier repetitions; {100 * LEVEL:.0f} % lie between low and high\n"
-        f"{'ahead':>7}  {'value':>10}  {'low':>10}  {'high':>10}\n"
     )
-    for at in np.unique(np.linspace(0, ahead - 1, min(ahead, ROWS)).round().astype(int)).tolist():
-        row = (found.values[at], found.low[at], found.high[at])
-        out.write(f"{at + 1:>7}" + "".join(f"  {value:>10.4g}" for value in row) + "\n")
+    at = np.unique(np.linspace(0, ahead - 1, min(ahead, ROWS)).round().astype(int)).tolist()
+    columns = (
+        Column("ahead", lambda place: place + 1, "count"),
+        Column("value", lambda place: f"{found.values[place]:.4g}", "number"),
+        Column("low", lambda place: f"{found.low[place]:.4g}", "number"),
+        Column("high", lambda place: f"{found.high[place]:.4g}", "number"),
+    )
+    write_plain(Table(columns, at), out)
 
 
 def write_matches(path: str, found: Sequence[Match], out: TextIO) -> None:
@@ -264,22 +272,44 @@ def write_matches(path: str, found: Sequence[Match], out: TextIO) -> None:
 
 def write_sub_profiles(found: Sequence[SubProfiles], interval_s: float, out: TextIO) -> None:
     """Write how much worse the patterns of parts represent the whole run than its own pattern."""
-    out.write(f"\n{'Part':>12}  {'With pattern':>12}  {'Repetitions':>11}  {'WGSS, mean':>10}  {'std':>8}\n")
-    for one in found:
-        increases = one.increases
-        row = f"{short_time(interval_s * one.samples):>12}  {f'{len(increases)} of {len(one.parts)}':>12}"
-        if len(increases):
-            mean, spread = 100 * increases.mean(), 100 * increases.std()
-            row += f"  {one.mean_instances:>11.0f}  {f'{mean:+.1f} %':>10}  {f'{spread:.1f} %':>8}"
-        elif not one.parts:
-            row += "  longer than what follows the initialisation"
-        out.write(row + "\n")
+    out.write("\n")
+    write_plain(sub_profiles_table(found, interval_s), out)
     enough = [one for one in found if len(one.increases) and one.mean_instances >= ENOUGH_INSTANCES]
     if enough:
         least = min(enough, key=lambda one: one.samples)
         out.write(
             f"from {short_time(interval_s * least.samples)} on, parts have at least {ENOUGH_INSTANCES} repetitions\n"
         )
+
+
+def sub_profiles_table(found: Sequence[SubProfiles], interval_s: float) -> Table:
+    """Return a row for each length of the parts, for text and for JSON."""
+
+    def of_some(get: Callable[[SubProfiles], str]) -> Callable[[SubProfiles], str]:
+        return lambda one: get(one) if len(one.increases) else ""
+
+    def share(value: float) -> float | None:
+        return significant(100 * float(value), DIGITS)
+
+    def part(one: SubProfile) -> dict[str, object]:
+        return {"start": one.start, "instances": one.instances, "wgss": significant(one.wgss, DIGITS)}
+
+    columns = (
+        Column("Part", lambda one: short_time(interval_s * one.samples), "s"),
+        Column("With pattern", lambda one: f"{len(one.increases)} of {len(one.parts)}", "count"),
+        Column("Repetitions", of_some(lambda one: f"{one.mean_instances:.0f}"), "count"),
+        Column("WGSS, mean", of_some(lambda one: f"{100 * one.increases.mean():+.1f} %"), "%"),
+        Column("std", of_some(lambda one: f"{100 * one.increases.std():.1f} %"), "%"),
+        Column("", lambda one: "" if one.parts else "longer than what follows the initialisation"),
+        Column(None, lambda one: one.samples, key="samples"),
+        Column(None, lambda one: significant(interval_s * one.samples, DIGITS), key="duration_s"),
+        Column(None, lambda one: significant(one.reference, DIGITS), key="reference_wgss"),
+        Column(None, lambda one: significant(one.mean_instances, DIGITS), key="mean_instances"),
+        Column(None, lambda one: share(one.increases.mean()) if len(one.increases) else None, key="mean_increase_pct"),
+        Column(None, lambda one: share(one.increases.std()) if len(one.increases) else None, key="std_increase_pct"),
+        Column(None, lambda one: [part(each) for each in one.parts], key="parts"),
+    )
+    return Table(columns, found)
 
 
 def short_time(seconds: float) -> str:

@@ -139,8 +139,9 @@ def write(
     coming = None if args.forecast is None else forecast(series.values, patterns.patterns, args.forecast or None)
     interval_s = series.interval_s or 0.0  # set whenever there are parts
     if args.json:
+        from incprof.report.render.json import json_rows
         from incprof.systems.periods.periods_files import forecast_of, node_of, pair_of, write_json
-        from incprof.systems.periods.periods_files import sub_profiles_of as parts_of
+        from incprof.systems.periods.periods_text import sub_profiles_table
 
         nodes = [node_of(path, result) for path, result in [(args.series, patterns), *others]] if others else []
         nodes += [pair_of(pair) for pair in pairs]
@@ -148,7 +149,7 @@ def write(
         if args.forecast is not None:
             uses["forecast"] = forecast_of(coming)
         if args.sub_profiles is not None:
-            uses["sub_profiles"] = parts_of(parts, interval_s)
+            uses["sub_profiles"] = json_rows(sub_profiles_table(parts, interval_s))
         write_json(args.series, series.name, series.interval_s, patterns, series.notes, nodes, uses, sys.stdout)
         return
     from incprof.systems.periods.periods_text import write_agreement, write_forecast, write_sub_profiles
