@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import TextIO
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phase_result import Phase, PhaseResult, RunSummary, Site, Step
@@ -16,8 +15,10 @@ from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.views.tracks import SUSPENDED, badge, runs, sign, stretched, with_suspensions
 from incprof.model import FloatArray, IntArray, Run
 from incprof.model.names import parse
+from incprof.model.section import Column, Table
 from incprof.report.programs_answer import write_programs
-from incprof.report.text.console import console_for, print_folded
+from incprof.report.render.text import text_table
+from incprof.report.text.console import WIDEST, console_for, print_folded
 from incprof.report.text.rank_text import write_ranks, write_ranks_line
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, counting_advice, names_of, without_site
@@ -107,7 +108,7 @@ def _write(
     console.print()
     write_ribbon(console, run, result, suspensions)
     console.print()
-    console.print(site_table(result, console.width, names_of(result)))
+    console.print(text_table(site_table(result, console.width, names_of(result)), console.width))
     for line in same_sites_lines(result):
         print_folded(console, "same sites: ", [line])
     if budget_pct is not None and (beats := beats_line(result, budget_pct)):
@@ -243,38 +244,63 @@ def _brief_line(phase: Phase, names: Names) -> str:
 
 # Columns taken by everything but functions and their places, the gap before a place, and the widest place.
 COLUMNS, GAP, MOST_OF_PLACE = 46, 2, 40
-ENOUGH_OF_NAME = 24
-COLUMN_NAMES = (
-    PHASE, FUNCTION, OF_PHASE, OF_RUN, KIND, HEARTBEAT,
-)  # fmt: skip
-TEXTS = (FUNCTION, KIND, WHERE)
+LEAST_OF_FUNCTION, ENOUGH_OF_NAME = 16, 24
+
+
+@dataclass(frozen=True)
+class SiteRow:
+    """A line of the table of sites.
+
+    Attributes:
+        phase: the phase.
+        site: its site; None for a phase without one.
+        first: whether it is the first line of the phase.
+        below: whether it is the line of the site's place, below its function.
+    """
+
+    phase: Phase
+    site: Site | None = None
+    first: bool = True
+    below: bool = False
 
 
 def site_table(result: PhaseResult, width: int, names: Names) -> Table:
     """Return the sites, a row each; a phase without a site has a row with the reason.
 
-    Where names have little room beside their places, a place is printed below its function.
+    Where names have little room beside their places, a place has a row below its function.
     """
     sites = [site for phase in result.present for site in phase.sites]
     beside = width - COLUMNS - GAP - max((len(place(site)) for site in sites), default=0)
     below = beside < min(max((cell_len(names(site.function)) for site in sites), default=0), ENOUGH_OF_NAME)
-    room = max(16, width - COLUMNS if below else beside)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in COLUMN_NAMES if below else (*COLUMN_NAMES, WHERE):
-        table.add_column(name, justify="left" if name in TEXTS else "right", no_wrap=True)
-    for phase in result.present:
-        number = Text(f" {badge(phase.id)} ", style=style(phase.id))
-        if not phase.sites:
-            table.add_row(number, without_site(phase), "", f"{phase.app_pct:.1f}", "", "")
-        for site in phase.sites:
-            figures = (f"{site.phase_pct:.1f}", f"{site.app_pct:.1f}", site.kind, str(site.heartbeat))
-            name = names(site.function, room)
-            if below:
-                table.add_row(number, f"{name}\n  {fitted(place(site), room - 2)}", *figures)
-            else:
-                table.add_row(number, name, *figures, place(site))
-            number = Text("")
-    return table
+    rows = [
+        SiteRow(phase, site, number == 0 and not second, second)
+        for phase in result.present
+        for number, site in enumerate(phase.sites or (None,))
+        for second in ((False, True) if below and site is not None else (False,))
+    ]
+
+    def name(row: SiteRow, room: int) -> str:
+        if row.site is None:
+            return without_site(row.phase)
+        room = max(room, LEAST_OF_FUNCTION)
+        return f"  {fitted(place(row.site), room - 2)}" if row.below else names(row.site.function, room)
+
+    def of_site(get: Callable[[Site], object]) -> Callable[[SiteRow], object]:
+        return lambda row: "" if row.site is None or row.below else get(row.site)
+
+    def of_run(row: SiteRow) -> str:
+        return "" if row.below else f"{row.phase.app_pct if row.site is None else row.site.app_pct:.1f}"
+
+    columns = (
+        Column(PHASE, lambda row: row.phase.id if row.first else None, "phase"),
+        Column(FUNCTION, lambda row: name(row, WIDEST), fit=name),
+        Column(OF_PHASE, of_site(lambda site: f"{site.phase_pct:.1f}"), "number"),
+        Column(OF_RUN, of_run, "number"),
+        Column(KIND, of_site(lambda site: site.kind)),
+        Column(HEARTBEAT, of_site(lambda site: site.heartbeat), "count"),
+        *(() if below else (Column(WHERE, of_site(place)),)),
+    )
+    return Table(columns, rows)
 
 
 def place(site: Site) -> str:
