@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phase_result import Phase, PhaseResult, Step
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.systems.memory.read import Allocations
 
@@ -20,6 +20,8 @@ STEADY = 0.5
 # A phase that occurs at least so often is measured per occurrence.
 LEAST_OCCURRENCES = 10
 MOST_PATHS = 5
+# A step with at least this share of a phase is one of its iterations.
+LEAST_STEP_SHARE = 0.25
 # A call path with at least this share of its bytes in one phase belongs to it.
 USUAL = 0.9
 
@@ -35,6 +37,9 @@ class Growth:
         per_occurrence: whether it is per occurrence.
         p_value: probability of such a growth without a trend, before the correction for several phases.
         is_leak: whether it is significant, and not merely a warm-up.
+        iterations: of the phase's loop in the phase, by its steps; None: unknown, or it is per occurrence.
+        seconds: of the phase.
+        step: the function that each iteration calls; None: unknown.
     """
 
     low: float
@@ -43,6 +48,18 @@ class Growth:
     per_occurrence: bool
     p_value: float
     is_leak: bool = False
+    iterations: float | None = None
+    seconds: float = 0.0
+    step: str | None = None
+
+    def per_iteration(self) -> tuple[float, float, float] | None:
+        """Return the bytes per iteration, lower end, estimate and upper end; None where there are no iterations."""
+        if self.per_occurrence:
+            return self.low, self.value, self.high
+        if self.iterations is None:
+            return None
+        period_s = self.seconds / self.iterations
+        return self.low * period_s, self.value * period_s, self.high * period_s
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
                 alive_end_b=float(curve.at(ends[-1:])[0]),
                 peak_b=float(bytes_in_use.max()),
                 peak_error_b=_standard_error(allocations, at_peak),
-                growth=_growth_in(curve_of(allocations, allocated_in), starts, ends),
+                growth=_growth_in(phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends),
                 allocating=_by_node(allocations, allocated_in & ~allocations.is_rest),
                 at_peak=_by_node(allocations, at_peak),
             )
@@ -210,12 +227,64 @@ def _by_node(allocations: Allocations, use: BoolArray) -> tuple[NodeBytes, ...]:
     return tuple(NodeBytes(int(nodes[at]), float(sums[at]), float(sums[at]) / total) for at in order if sums[at] > 0)
 
 
-def _growth_in(curve: Curve, start_s: FloatArray, end_s: FloatArray) -> Growth | None:
-    """Return the growth of a phase's memory over the ends of its occurrences or, if these are few, its intervals."""
+def iterations_of(phase: Phase) -> tuple[float, Step] | None:
+    """Return how often a phase's loop iterates in it, and the step that shows it; None where that is unknown.
+
+    Calls that were counted give the number exactly; else it follows from the duration of an iteration.
+    """
+    steps = [step for step in phase.steps if step.share >= LEAST_STEP_SHARE]
+    for step in sorted(steps, key=lambda each: -each.share):
+        calls = step.per_iteration
+        if calls is None and step.times is not None and step.every is not None:
+            calls = step.times / step.every
+        iterations = 0.0
+        if step.estimated is None and step.calls > 0 and step.driver is not None:
+            iterations = step.calls / (calls or 1.0)
+        elif step.period_s is not None and step.period_s > 0:
+            iterations = phase.seconds / step.period_s
+        if iterations >= LEAST_OCCURRENCES:
+            return iterations, step
+    return None
+
+
+def _growth_in(
+    phase: Phase, own: Curve, total: Curve, recorded_s: FloatArray, start_s: FloatArray, end_s: FloatArray
+) -> Growth | None:
+    """Return the growth of a phase's memory over the ends of its occurrences or, if these are few, its time.
+
+    Args:
+        phase: the phase.
+        own: bytes alive that it has allocated.
+        total: bytes alive of all phases. If they do not grow as well, the phase merely replaces what others allocated.
+        recorded_s: (r,) ends of the intervals that were recorded; those of few samples are pooled for the phases.
+        start_s: (n,) starts of the phase's intervals.
+        end_s: (n,) their ends.
+    """
     is_last = np.append(start_s[1:] > end_s[:-1] + 1e-9, True)
     if is_last.sum() >= LEAST_OCCURRENCES:
-        return growth_of(np.arange(float(is_last.sum())), curve.at(end_s[is_last]), per_occurrence=True)
-    return growth_of(np.cumsum(end_s - start_s), curve.at(end_s), per_occurrence=False)
+        number, times = np.arange(float(is_last.sum())), end_s[is_last]
+        return _of_both(number, own.at(times), total.at(times), per_occurrence=True)
+    inside = np.maximum(np.searchsorted(start_s, recorded_s) - 1, 0)
+    times = recorded_s[(recorded_s > start_s[inside]) & (recorded_s < end_s[inside])]
+    times = np.unique(np.concatenate([times, end_s]))
+    inside = np.searchsorted(start_s, times) - 1
+    before_s = np.concatenate([[0.0], np.cumsum(end_s - start_s)[:-1]])
+    grown_before = np.concatenate([[0.0], np.cumsum(total.at(end_s) - total.at(start_s))[:-1]])
+    place = before_s[inside] + times - start_s[inside]
+    grown = grown_before[inside] + total.at(times) - total.at(start_s)[inside]
+    growth = _of_both(place, own.at(times), grown, per_occurrence=False)
+    loop = iterations_of(phase)
+    if growth is None or loop is None:
+        return growth
+    return replace(growth, iterations=loop[0], seconds=float((end_s - start_s).sum()), step=loop[1].function.name)
+
+
+def _of_both(place: FloatArray, own: FloatArray, total: FloatArray, *, per_occurrence: bool) -> Growth | None:
+    """Return the growth of a phase's memory, as significant as that of all memory at most."""
+    growths = [growth_of(place, each, per_occurrence=per_occurrence) for each in (own, total)]
+    if growths[0] is None or growths[1] is None:
+        return None
+    return replace(growths[0], p_value=max(growths[0].p_value, growths[1].p_value))
 
 
 def growth_of(place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bool) -> Growth | None:

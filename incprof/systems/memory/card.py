@@ -65,8 +65,14 @@ def value(one: PhaseMemory, paths: RecordedPaths | None) -> dict[str, object]:
         "at_peak": [_path_value(each, paths) for each in one.at_peak],
     }
     if one.growth is not None:
-        key = "growth_per_iteration_b" if one.growth.per_occurrence else "growth_per_second_b"
-        fields |= {key: [one.growth.low, one.growth.value, one.growth.high], "leak": one.growth.is_leak}
+        per_iteration = one.growth.per_iteration()
+        if per_iteration is not None:
+            fields |= {"growth_per_iteration_b": list(per_iteration)}
+        if one.growth.step is not None:
+            fields |= {"iteration": one.growth.step}
+        if not one.growth.per_occurrence:
+            fields |= {"growth_per_second_b": [one.growth.low, one.growth.value, one.growth.high]}
+        fields |= {"leak": one.growth.is_leak}
     return fields
 
 
@@ -98,10 +104,12 @@ def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
 
 
 def _growth(growth: Growth) -> str:
-    """Return "keeps 3.1 MB (2.9 to 3.3) more per second: a leak"."""
-    unit = "each time" if growth.per_occurrence else "per second"
-    low, high = (decimal_size(max(round(end), 0)) for end in (growth.low, growth.high))
-    return f"keeps {decimal_size(round(growth.value))} ({low} to {high}) more {unit}, without an end: a leak"
+    """Return "keeps 3.1 MB (2.9 to 3.3) more per iteration (`step`), without an end: a leak"."""
+    ends = growth.per_iteration()
+    unit = "per second" if ends is None else "each time" if growth.step is None else f"per iteration ({growth.step})"
+    low, value, high = ends or (growth.low, growth.value, growth.high)
+    low_text, high_text = (decimal_size(max(round(end), 0)) for end in (low, high))
+    return f"keeps {decimal_size(round(value))} ({low_text} to {high_text}) more {unit}, without an end: a leak"
 
 
 def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.model import FloatArray
+from incprof.analysis.phase_result import Phase, Step
+from incprof.model import FloatArray, Function
+from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage
-from incprof.systems.memory.analyse import PhaseMemory, curve_of, growth_of, with_verdicts
+from incprof.systems.memory.analyse import Growth, PhaseMemory, curve_of, growth_of, iterations_of, with_verdicts
 from incprof.systems.memory.card import notes
 from incprof.systems.memory.read import Allocations, allocations_of, calibrated, unzigzag, varints_of, weights
 
@@ -174,3 +178,36 @@ def test_leaks_of_drawn_programs_are_found() -> None:
         alive += np.sqrt(alive * 524288) * 0.3 * draw.normal(size=count)
         found += verdict(alive)
     assert found >= 190
+
+
+def step(
+    *, share: float, calls: int = 0, period_s: float | None = None, every: int | None = None, times: int | None = None,
+    estimated: CallEstimate | None = None,
+) -> Step:  # fmt: skip
+    function, driver = (Function("app", name, name, 0) for name in ("advance", "main"))
+    return Step(0, function, "body", share, calls, 0.01, driver=driver, period_s=period_s, every=every,
+                times=times, estimated=estimated)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ((step(share=0.9, calls=400, every=1, times=2),), 200.0),
+        ((step(share=0.9, calls=50, every=4, times=1),), 200.0),
+        ((step(share=0.9, calls=33, period_s=0.1, estimated=CallEstimate(20, 50, 33)),), 100.0),
+        ((step(share=0.1, calls=400),), None),
+        ((step(share=0.9, calls=5, every=1, times=1),), None),
+        ((), None),
+    ],
+)
+def test_iterations_of_a_phase(steps: tuple[Step, ...], expected: float | None) -> None:
+    phase = Phase(id=0, intervals=10, app_pct=100.0, seconds=10.0, functions=(), sites=(), steps=steps)
+    found = iterations_of(phase)
+    assert (None if found is None else found[0]) == (None if expected is None else pytest.approx(expected))
+
+
+def test_growth_per_iteration() -> None:
+    growth = Growth(100.0, 200.0, 300.0, per_occurrence=False, p_value=0.0, iterations=40, seconds=10.0, step="advance")
+    assert growth.per_iteration() == (25.0, 50.0, 75.0)
+    assert replace(growth, per_occurrence=True).per_iteration() == (100.0, 200.0, 300.0)
+    assert replace(growth, iterations=None).per_iteration() is None
