@@ -18,7 +18,7 @@
 
 static double values[FIELDS], of_machine[FIELDS];
 static uint32_t tree_fields;
-static bool has_looked; /* has sampled thread states since the last reading */
+static bool has_sampled; /* has sampled thread states since the last reading */
 
 /* Return whether the event is perf's task clock, which always includes kernel mode. */
 static bool is_task_clock(const struct event *event)
@@ -199,8 +199,8 @@ bool columns_need_polling(const struct columns *columns)
 
 void columns_update(struct columns *columns)
 {
-    has_looked = columns_need_polling(columns);
-    if (has_looked)
+    has_sampled = columns_need_polling(columns);
+    if (has_sampled)
         tree_update(values);
 }
 
@@ -217,7 +217,7 @@ static bool read_column(struct column *column, bool levels)
         if (event->kind == LEVEL && !levels)
             return true;
         column->now = (column->is_of_machine ? of_machine : values)[column->field];
-        column->is_counted = has_looked || !column_is_of_threads(column);
+        column->is_counted = has_sampled || !column_is_of_threads(column);
         return true;
     }
     column->is_counted = counter_read(&column->counter);
@@ -234,6 +234,6 @@ bool columns_read(struct columns *columns, bool levels)
     machine_read(of_machine);
     for (size_t i = 0; i < columns->count; i++)
         counted &= read_column(&columns->all[i], levels);
-    has_looked = false;
+    has_sampled = false;
     return counted;
 }

@@ -91,7 +91,7 @@ static void start(struct command *command)
 }
 
 /* Return whether it has ended. A process that waits for a device takes a while to end. */
-static bool is_gone(struct command *command)
+static bool has_exited(struct command *command)
 {
     if (command->dying > 0 && waitpid(command->dying, NULL, WNOHANG) != 0)
         command->dying = 0;
@@ -106,7 +106,7 @@ void command_stop(struct command *command)
     close(command->fd);
     command->dying = command->pid;
     command->pid = 0;
-    is_gone(command);
+    has_exited(command);
 }
 
 static void take_line(struct command *command, char *line)
@@ -162,14 +162,14 @@ static bool take_output(struct command *command)
     return true;
 }
 
-void command_go_on(struct command *command)
+void command_advance(struct command *command)
 {
     uint64_t now = monotonic_ns();
     uint64_t last =
         command->has_watts && command->watts_ns > command->started_ns ? command->watts_ns : command->started_ns;
     if (command->pid > 0 && (take_output(command) || now - last > HANGS_NS))
         command_stop(command);
-    else if (command->pid == 0 && is_gone(command) && now - command->started_ns >= SECOND_NS)
+    else if (command->pid == 0 && has_exited(command) && now - command->started_ns >= SECOND_NS)
         start(command);
 }
 

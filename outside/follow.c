@@ -316,7 +316,7 @@ void follow_tick(uint64_t now_ns)
         if (!process->is_recorded || process->ended_ns != 0) /* its last interval ends at its own end */
             continue;
         followed_poll(process);
-        if (!process->is_recorded || followed_stands_still(process, now_ns))
+        if (!process->is_recorded || followed_is_idle(process, now_ns))
             continue;
         if (process->grid_ns <= now_ns)
             followed_close_interval(process, now_ns);

@@ -17,7 +17,7 @@
 static uint64_t assigned_own_ns; /* CPU time of this process already assigned to an interval */
 
 /* Select the process for all functions of code, memory and JIT names; NULL: this process. */
-static void look_at(struct followed *process)
+static void use_code_of(struct followed *process)
 {
     modules_use(process != NULL ? &process->code : NULL);
     python_use(process != NULL ? &process->python : NULL);
@@ -40,7 +40,7 @@ static long number_of(const char *field, int place)
 }
 
 /* Determine the process's identity in its own namespaces. */
-static void look_at_process(struct followed *process)
+static void scan_process(struct followed *process)
 {
     char path[48];
     struct buffer status = {0};
@@ -59,9 +59,9 @@ static void look_at_process(struct followed *process)
 /* Select the process, and create its code if necessary. */
 static void use(struct followed *process)
 {
-    look_at(process);
+    use_code_of(process);
     if (process->maps_changed && process->maps.text.length > 0) {
-        look_at_process(process);
+        scan_process(process);
         modules_scan_text((const char *)process->maps.text.data);
     }
     process->maps_changed = false;
@@ -77,7 +77,7 @@ bool followed_runs_python(const struct followed *process)
 
 bool python_record(struct python_thread *mine, const uint64_t *words, size_t count)
 {
-    python_learn(mine, words, count);
+    python_add_code(mine, words, count);
     return true;
 }
 
@@ -234,7 +234,7 @@ void followed_close_interval(struct followed *process, uint64_t now_ns)
     close_interval(process, now_ns, now_ns);
 }
 
-bool followed_stands_still(struct followed *process, uint64_t now_ns)
+bool followed_is_idle(struct followed *process, uint64_t now_ns)
 {
     uint64_t since_ns = process->stopped_ns;
     bool stands = target_is_stopped(process->pid);
@@ -248,7 +248,7 @@ bool followed_stands_still(struct followed *process, uint64_t now_ns)
 
 void followed_end(struct followed *process, uint64_t now_ns)
 {
-    look_at(process);
+    use_code_of(process);
     const struct interval *interval = &process->interval;
     if (process->stopped_ns != 0)
         now_ns = process->stopped_ns;
@@ -298,7 +298,7 @@ void followed_forget_code(struct followed *process)
 void followed_free(struct followed *process)
 {
     forget_python(process);
-    look_at(NULL);
+    use_code_of(NULL);
     modules_free(&process->code);
     buffer_free(&process->maps.text);
     sys_free(process, sizeof *process);

@@ -182,7 +182,7 @@ static uint64_t time_of(const struct perf_event_header *header)
 
 /* Read the rings' heads, once until all records up to them are taken, because they are in memory that all processors
  * write to. Records that arrive meanwhile are newer, or are taken the next time. */
-static void look_at_rings(struct events *events)
+static void read_heads(struct events *events)
 {
     for (size_t i = 0; i < events->ring_count; i++) {
         struct ring *ring = &events->rings[i];
@@ -192,7 +192,7 @@ static void look_at_rings(struct events *events)
 }
 
 /* Release the record that was returned last. */
-static void give_back(struct events *events)
+static void release_ring(struct events *events)
 {
     struct ring *ring = events->taken;
     if (ring != NULL)
@@ -217,9 +217,9 @@ static struct ring *find_oldest(struct events *events, uint64_t until_ns)
 
 const struct perf_event_header *events_next(struct events *events, uint64_t until_ns, uint64_t *time_ns)
 {
-    give_back(events);
+    release_ring(events);
     if (!events->has_looked)
-        look_at_rings(events);
+        read_heads(events);
     struct ring *oldest = find_oldest(events, until_ns);
     events->has_looked = oldest != NULL;
     if (oldest == NULL)

@@ -218,7 +218,8 @@ static void charge(struct budget *budget, uint64_t begun_ns)
 }
 
 /* Do a part of the work if its budget allows. */
-static bool spend(struct budget *budget, uint64_t clock, void (*work)(struct columns *), struct columns *columns)
+static bool run_within_budget(struct budget *budget, uint64_t clock, void (*work)(struct columns *),
+                              struct columns *columns)
 {
     if (is_budget_spent(budget, clock))
         return false;
@@ -243,13 +244,13 @@ void rows_tick(struct rows *rows, uint64_t missed)
     rows->late += missed;
     rows->ticks += missed + 1;
     if (is_budget_spent(&for_rows, clock)) {
-        rows->left_out++;
+        rows->skipped++;
         return;
     }
     /* Scan before reading, so that new processes count from here on. */
-    if (clock - scanned_ns >= SCAN_EVERY_NS && spend(&for_scans, clock, columns_scan, rows->columns))
+    if (clock - scanned_ns >= SCAN_EVERY_NS && run_within_budget(&for_scans, clock, columns_scan, rows->columns))
         scanned_ns = clock;
-    spend(&for_threads, clock, columns_update, rows->columns);
+    run_within_budget(&for_threads, clock, columns_update, rows->columns);
     uint64_t begun_ns = own_cpu_ns();
     make_row(rows);
     charge(&for_rows, begun_ns);
@@ -280,8 +281,8 @@ static void put_thinned(const struct rows *rows)
                  (unsigned long long)rows->written);
         put_comment("note", line);
     }
-    snprintf(line, sizeof line, "%llu rows, as reading one takes long", (unsigned long long)rows->left_out);
-    if (rows->left_out > 0)
+    snprintf(line, sizeof line, "%llu rows, as reading one takes long", (unsigned long long)rows->skipped);
+    if (rows->skipped > 0)
         put_comment("left out", line);
 }
 

@@ -117,12 +117,12 @@ static void report_thinned(const struct rows *rows)
                  (unsigned long long)(rows->written - rows->thin), (unsigned long long)rows->written);
         log_warn(line, NULL);
     }
-    if (rows->left_out > 0) {
+    if (rows->skipped > 0) {
         snprintf(
             line, sizeof line,
             "%llu rows left out, and the others are for longer, as reading one takes long: give fewer events (-e) or "
             "a longer interval (-i)",
-            (unsigned long long)rows->left_out);
+            (unsigned long long)rows->skipped);
         log_warn(line, NULL);
     }
 }

@@ -13,7 +13,7 @@
 /* Well below the minimum time that an ordinary thread keeps a processor: 0.7 ms. */
 #define LONG_NS 250000
 
-struct wish {
+struct sched_attributes {
     uint32_t size, policy;
     uint64_t flags;
     int32_t nice;
@@ -22,22 +22,24 @@ struct wish {
 };
 
 /* Set ordinary scheduling, with a short slice, which helps most without real-time priority (Linux 6.12). */
-static void be_ordinary(uint64_t slice_ns)
+static void set_ordinary(uint64_t slice_ns)
 {
-    struct wish wish = {.size = sizeof wish, .policy = SCHED_OTHER, .flags = SCHED_RESET_ON_FORKS};
-    wish.nice = getpriority(PRIO_PROCESS, 0);
-    wish.runtime = slice_ns;
-    SYS3(SYS_sched_setattr, 0, &wish, 0);
+    struct sched_attributes sched_attributes = {
+        .size = sizeof sched_attributes, .policy = SCHED_OTHER, .flags = SCHED_RESET_ON_FORKS};
+    sched_attributes.nice = getpriority(PRIO_PROCESS, 0);
+    sched_attributes.runtime = slice_ns;
+    SYS3(SYS_sched_setattr, 0, &sched_attributes, 0);
 }
 
 /* The sampler works for some microseconds and must run on time; kernels with lazy preemption guarantee that only to
  * real-time processes. */
 void punctual_request(uint64_t interval_ns)
 {
-    struct wish wish = {.size = sizeof wish, .policy = SCHED_RR, .flags = SCHED_RESET_ON_FORKS, .priority = 1};
+    struct sched_attributes sched_attributes = {
+        .size = sizeof sched_attributes, .policy = SCHED_RR, .flags = SCHED_RESET_ON_FORKS, .priority = 1};
     /* Not if it might have no time to sleep. */
-    if (interval_ns < 1000000 || SYS3(SYS_sched_setattr, 0, &wish, 0) != 0)
-        be_ordinary(100000);
+    if (interval_ns < 1000000 || SYS3(SYS_sched_setattr, 0, &sched_attributes, 0) != 0)
+        set_ordinary(100000);
 }
 
 void punctual_end_if_coarse(uint64_t work_ns)
@@ -46,5 +48,5 @@ void punctual_end_if_coarse(uint64_t work_ns)
     if (work_ns < LONG_NS || is_ordinary)
         return;
     is_ordinary = true;
-    be_ordinary(0);
+    set_ordinary(0);
 }

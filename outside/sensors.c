@@ -142,7 +142,7 @@ bool sensor_read(size_t number, double *value)
         *value = sensor->total_nj;
         return is_read;
     case FORM_COMMAND:
-        command_go_on(sensor->command);
+        command_advance(sensor->command);
         return command_read(sensor->command, value);
     case FORM_POWER:
     case FORM_BATTERY:

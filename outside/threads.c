@@ -44,7 +44,7 @@ pid_t tids_next(struct tids *tids)
 
 /* Return whether the thread is followed. The kernel lists threads in the table's order, so the next one is usually the
  * next in the table. */
-static bool is_known(pid_t tid)
+static bool is_listed(pid_t tid)
 {
     for (size_t i = 0; i < count; i++, next_known++) {
         if (next_known >= count)
@@ -60,7 +60,7 @@ static bool is_known(pid_t tid)
 bool threads_enter(pid_t process, int task, pid_t tid)
 {
     char path[32];
-    if (is_known(tid))
+    if (is_listed(tid))
         return true;
     if (count == MOST_THREADS)
         return false;

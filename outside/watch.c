@@ -40,7 +40,7 @@ void watch_begin(struct watch *watch, bool has_program, sigset_t *before)
     choose_signals(has_program);
     sigprocmask(SIG_BLOCK, &blocked, before);
     if (has_program)
-        witness_start(&watch->witness);
+        observer_start(&watch->observer);
 }
 
 int watch_open(struct watch *watch, const struct child *child, pid_t pid)
@@ -80,26 +80,26 @@ static void take(const struct watch *watch, struct taken *taken)
     }
 }
 
-static bool has_all(const struct taken *taken, uint64_t witnessed)
+static bool has_received_all(const struct taken *taken, uint64_t observed)
 {
     for (size_t i = 0; i < taken->count; i++)
-        if ((witnessed & WITNESSED(taken->all[i].ssi_signo)) == 0)
+        if ((observed & OBSERVED(taken->all[i].ssi_signo)) == 0)
             return false;
     return true;
 }
 
-/* Return which of these signals other processes received too. A signal that the witness has received may arrive here a
- * moment later. */
+/* Return which of these signals other processes received too. A signal that the observer process has received may
+ * arrive here a moment later. */
 static uint64_t query(struct watch *watch, struct taken *taken)
 {
-    uint64_t witnessed = witness_query(&watch->witness);
+    uint64_t observed = observer_query(&watch->observer);
     take(watch, taken);
-    if (has_all(taken, witnessed))
-        return witnessed;
+    if (has_received_all(taken, observed))
+        return observed;
     nanosleep(&grace, NULL);
-    witnessed |= witness_query(&watch->witness);
+    observed |= observer_query(&watch->observer);
     take(watch, taken);
-    return witnessed;
+    return observed;
 }
 
 /* Pass a signal on. A signal from the program to its parent is meant for the process that has started the recorder. */
@@ -130,28 +130,28 @@ static void stop(int number)
 
 /* Job control: a shell detects that its job has stopped when this process stops. A program stopped by SIGSTOP may
  * continue without notice to this process, which therefore stops with it only when the terminal requests that. */
-static void stop_with_program(const struct child *child, bool is_asked)
+static void stop_with_program(const struct child *child, bool is_requested)
 {
     int number = child_stopped_by(child);
     if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
         stop(number);
-    else if (number != 0 && is_asked)
+    else if (number != 0 && is_requested)
         stop(SIGTSTP);
 }
 
 static void relay(struct watch *watch)
 {
     struct taken taken = {.count = 0};
-    bool is_asked = false;
+    bool is_requested = false;
     take(watch, &taken);
-    uint64_t witnessed = taken.count > 0 ? query(watch, &taken) : 0;
+    uint64_t observed = taken.count > 0 ? query(watch, &taken) : 0;
     for (size_t i = 0; i < taken.count; i++) {
-        is_asked |= taken.all[i].ssi_signo == SIGTSTP;
-        if ((witnessed & WITNESSED(taken.all[i].ssi_signo)) == 0)
+        is_requested |= taken.all[i].ssi_signo == SIGTSTP;
+        if ((observed & OBSERVED(taken.all[i].ssi_signo)) == 0)
             pass_on(watch->child, &taken.all[i]);
     }
-    if (taken.may_have_stopped || is_asked)
-        stop_with_program(watch->child, is_asked);
+    if (taken.may_have_stopped || is_requested)
+        stop_with_program(watch->child, is_requested);
 }
 
 /* Pass signals on to the program. Without one, return whether the recording has to end. */
@@ -219,5 +219,5 @@ void watch_wait(struct watch *watch)
         poll(&file, 1, -1);
         take_signals(watch);
     }
-    witness_end(&watch->witness);
+    observer_end(&watch->observer);
 }

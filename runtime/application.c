@@ -17,7 +17,7 @@
 
 static uint64_t next_check_ns;
 static int checks_alone;
-static bool was_left_by_the_first; /* while others still existed */
+static bool first_thread_left; /* while others still existed */
 static struct buffer status, own_status;
 
 /* Allocate memory now: the program may limit it later (RLIMIT_AS), and must still end correctly. */
@@ -28,7 +28,7 @@ void application_start(void)
     buffer_reserve(&status, LEAST_STATUS_BYTES);
     next_check_ns = monotonic_ns() + CHECK_PERIOD_NS;
     checks_alone = 0;
-    was_left_by_the_first = false;
+    first_thread_left = false;
     own_status.length = 0;
 }
 
@@ -51,7 +51,7 @@ static int find_others(void)
     if (!task_has_ended((const char *)status.data))
         return 1;
     int others = task_find(is_worker, &status);
-    was_left_by_the_first = was_left_by_the_first || others == 1;
+    first_thread_left = first_thread_left || others == 1;
     return others;
 }
 
@@ -114,7 +114,7 @@ int application_exit_code(void)
     free_spare_files();
     if (checks_alone == 0) /* ended for another reason, perhaps as the last thread */
         checks_alone = find_others() == 0;
-    int code = checks_alone == 0 || was_left_by_the_first ? 0 : task_first_exit_code(&status);
+    int code = checks_alone == 0 || first_thread_left ? 0 : task_first_exit_code(&status);
     int signal = code & 0x7f;
     if (signal == 0)
         return code >> 8 & 0xff;

@@ -35,7 +35,7 @@ static bool describe(const struct dl_phdr_info *info, uint64_t address, struct o
     return object->high != 0;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *search = context;
     (void)size;
@@ -49,7 +49,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 bool object_at(uint64_t address, struct object *object)
 {
     struct search search = {.address = address};
-    bool is_found = dl_iterate_phdr(look_at, &search) != 0;
+    bool is_found = dl_iterate_phdr(visit_object, &search) != 0;
     *object = search.object;
     return is_found;
 }
@@ -57,7 +57,7 @@ bool object_at(uint64_t address, struct object *object)
 bool object_use_at(uint64_t address, void (*use)(const struct object *object, void *context), void *context)
 {
     struct search search = {.address = address, .use = use, .context = context};
-    return dl_iterate_phdr(look_at, &search) != 0;
+    return dl_iterate_phdr(visit_object, &search) != 0;
 }
 
 void object_build_id(const struct object *object, char *text, size_t room)

@@ -16,13 +16,13 @@
 #define LONGEST_ABSENCE_NS ((uint64_t)1000000000)
 
 static enum log_level current_level = LOG_WARN;
-static const char *speaker = "";
+static const char *library_name = "";
 
 /* stderr before main. A program may close it, and reuse its number for a file of its own; heartbeats start long after
  * that. */
 static struct stat first_stderr;
 static bool had_stderr;
-static bool is_known;
+static bool is_noted;
 static long detached_tid;
 static long keeper;              /* the process whose detached thread keeps a copy */
 static int kept_stderr = -1;     /* that copy, in that thread's descriptor table */
@@ -37,15 +37,15 @@ static struct line pending_line; /* left by that thread for lack of a descriptor
 
 static __attribute__((constructor)) void note_first_stderr(void)
 {
-    if (is_known)
+    if (is_noted)
         return;
     had_stderr = SYS2(SYS_fstat, 2, &first_stderr) == 0;
-    is_known = true;
+    is_noted = true;
 }
 
 void log_start(const char *library)
 {
-    speaker = library;
+    library_name = library;
     note_first_stderr(); /* if another constructor needs it first */
 }
 
@@ -142,7 +142,7 @@ static void write_line(int fd, const struct line *line)
         SYS3(SYS_write, fd, line->text, line->length);
 }
 
-static bool keep_for_later(const struct line *line)
+static bool store_pending(const struct line *line)
 {
     if (__atomic_load_n(&pending_line.length, __ATOMIC_ACQUIRE) != 0)
         return false;
@@ -169,7 +169,7 @@ static bool log_line(enum log_level level, const char *what, const char *detail,
     if (level > current_level)
         return true;
     struct line line = {.length = 0};
-    add(&line, speaker);
+    add(&line, library_name);
     add(&line, ": ");
     add(&line, what);
     if (detail != NULL) {
@@ -189,7 +189,7 @@ static bool log_line(enum log_level level, const char *what, const char *detail,
     if (is_borrowed && fd >= 0)
         sys_close(fd);
     quiet_end(quiet);
-    return fd >= 0 || (detached && keep_for_later(&line));
+    return fd >= 0 || (detached && store_pending(&line));
 }
 
 bool log_warn(const char *what, const char *detail)

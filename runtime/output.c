@@ -107,7 +107,7 @@ long output_cut(struct output *output, uint64_t length)
 }
 
 /* Return an unpredictable number, if the kernel provides one. */
-static uint64_t draw(void)
+static uint64_t random_bits(void)
 {
     uint64_t number = 0;
     if (SYS3(SYS_getrandom, &number, sizeof number, GRND_NONBLOCK) == (long)sizeof number)
@@ -122,7 +122,7 @@ static int create_temporary(const char *path, char *temporary)
     int fd = -EEXIST;
     for (int attempt = 0; attempt < MOST_DRAWS && fd == -EEXIST; attempt++) {
         output_name(temporary, NULL, path, ".");
-        text_append_number(temporary, PATH_MAX, draw(), 1);
+        text_append_number(temporary, PATH_MAX, random_bits(), 1);
         text_append(temporary, PATH_MAX, ".tmp");
         fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
     }

@@ -26,7 +26,7 @@ struct search {
 };
 
 /* Many ranks may wait for the same line, so the pauses become longer and longer. */
-static void wait_a_little(struct search *search)
+static void wait_with_backoff(struct search *search)
 {
     const struct timespec pause = {0, search->pause * 1000000};
     SYS2(SYS_nanosleep, &pause, NULL);
@@ -52,7 +52,7 @@ static enum owner owner_of(const char *file, struct search *search)
         }
         if (search->patience <= 0)
             return OTHERS;
-        wait_a_little(search);
+        wait_with_backoff(search);
     }
 }
 

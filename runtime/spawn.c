@@ -58,7 +58,7 @@ static void *enter_by_pthread(void *unused)
     return NULL;
 }
 
-static bool spawn_known(void)
+static bool spawn_by_pthread(void)
 {
     pthread_t thread;
     if (pthread_create(&thread, NULL, enter_by_pthread, NULL) != 0)
@@ -131,7 +131,7 @@ static void *thread_block(uint8_t *block)
 }
 
 /* Create a thread unknown to libc. Returns 0 or negative errno. */
-static long spawn_unknown(struct spawned *spawned, long more_flags)
+static long spawn_by_clone(struct spawned *spawned, long more_flags)
 {
     const long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | more_flags;
     uint8_t *stack = spawned->stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
@@ -147,7 +147,7 @@ static long spawn_unknown(struct spawned *spawned, long more_flags)
     return made;
 }
 
-static bool is_known(void)
+static bool needs_registration(void)
 {
     return IS_SANITIZED || is_valgrind();
 }
@@ -157,16 +157,16 @@ bool spawn(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;
     thread_being_created = spawned;
-    if (is_known())
-        return spawn_known();
-    long error = spawn_unknown(spawned, 0);
-    return error == -EINVAL ? spawn_known() : error == 0;
+    if (needs_registration())
+        return spawn_by_pthread();
+    long error = spawn_by_clone(spawned, 0);
+    return error == -EINVAL ? spawn_by_pthread() : error == 0;
 }
 
 bool spawn_sharing_files(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;
-    return !is_known() && spawn_unknown(spawned, CLONE_FILES | CLONE_FS) == 0;
+    return !needs_registration() && spawn_by_clone(spawned, CLONE_FILES | CLONE_FS) == 0;
 }
 
 bool spawn_is_slow(void)

@@ -75,7 +75,7 @@ static bool close_between(int low, int high)
 }
 
 /* Close the application's descriptors. 0 to 2 stay occupied, so that no message of libc goes into a file of ours. */
-static void leave_the_applications_files(void)
+static void close_application_files(void)
 {
     int kept = log_copy_stderr();
     int low = kept < kept_file ? kept : kept_file;
@@ -92,7 +92,7 @@ static int enter(void *unused)
 {
     (void)unused;
     SYS5(SYS_prctl, PR_SET_NAME, worker_name, 0, 0, 0);
-    leave_the_applications_files();
+    close_application_files();
     __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
     futex_wake(&state);
     run_worker();
@@ -227,7 +227,7 @@ void worker_follow(uint64_t longest_ns)
         worker_request(REQUEST_FOLLOW, longest_ns);
 }
 
-void worker_nudge(uint32_t request)
+void worker_notify(uint32_t request)
 {
     uint32_t none = 0;
     if (!worker_has_ended() &&

@@ -39,14 +39,14 @@ static struct output *output;
 static struct buffer own_status;
 static pid_t interval_tid; /* the interval thread */
 
-static void take_lock(void)
+static void acquire_lock(void)
 {
     const struct timespec pause = {0, 20000};
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0)
         SYS2(SYS_nanosleep, &pause, NULL);
 }
 
-static void give_lock(void)
+static void release_lock(void)
 {
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
@@ -65,7 +65,7 @@ static bool is_set(const uint32_t *flag)
 /* Return the first entry, which stays in the queue, as a buffer that must not be extended. */
 static bool first_entry(struct buffer *data)
 {
-    take_lock();
+    acquire_lock();
     bool is_there = queue.count > 0;
     if (is_there && queue.end > 0 && queue.first == queue.end)
         queue.first = queue.end = 0;
@@ -74,7 +74,7 @@ static bool first_entry(struct buffer *data)
         memcpy(&length, memory + queue.first, sizeof length);
         *data = (struct buffer){.data = memory + queue.first + HEAD_BYTES, .length = length, .capacity = length};
     }
-    give_lock();
+    release_lock();
     return is_there;
 }
 
@@ -85,10 +85,10 @@ static uint64_t room_for(uint64_t length)
 
 static void drop_first(uint64_t length)
 {
-    take_lock();
+    acquire_lock();
     queue.first += room_for(length);
     queue.count--;
-    give_lock();
+    release_lock();
     notify(&done);
 }
 
@@ -133,7 +133,7 @@ static int enter(void *unused)
 }
 
 /* Return the queue's size. A program that limits its address space keeps most of it for itself. */
-static uint64_t bytes_to_have(void)
+static uint64_t queue_bytes(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     uint64_t bytes = WRITER_MOST_BYTES;
@@ -145,7 +145,7 @@ static uint64_t bytes_to_have(void)
 
 bool writer_start(struct output *to)
 {
-    uint64_t bytes = bytes_to_have();
+    uint64_t bytes = queue_bytes();
     if (bytes < LEAST_BYTES || (memory = sys_alloc_untouched(bytes)) == NULL)
         return false;
     memory_bytes = bytes;
@@ -183,18 +183,18 @@ bool writer_put(const struct buffer *data)
 {
     uint64_t length = data->length;
     uint64_t bytes = room_for(length);
-    take_lock();
+    acquire_lock();
     uint8_t *at = reserve(bytes);
-    give_lock();
+    release_lock();
     if (at == NULL)
         return false;
     memcpy(at, &length, sizeof length);
     memcpy(at + HEAD_BYTES, data->data, length);
-    take_lock();
+    acquire_lock();
     queue.last += bytes;
     queue.highest = queue.last > queue.highest ? queue.last : queue.highest;
     queue.count++;
-    give_lock();
+    release_lock();
     notify(&queue_futex);
     return true;
 }
@@ -206,9 +206,9 @@ long writer_error(void)
 
 uint32_t writer_waiting(void)
 {
-    take_lock();
+    acquire_lock();
     uint32_t count = queue.count;
-    give_lock();
+    release_lock();
     return count;
 }
 

@@ -207,7 +207,7 @@ static void write_event(struct lane *lane)
             coding_lose(lane);
     }
     if (ring_is_half_full(&lane->ring) || ring_is_half_full(&lane->counts))
-        worker_nudge(REQUEST_WRITE);
+        worker_notify(REQUEST_WRITE);
 }
 
 static void finish(struct lane *lane)

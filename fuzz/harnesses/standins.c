@@ -2,7 +2,7 @@
 #include "extensions.h"
 #include "worker.h"
 
-void worker_nudge(uint32_t request)
+void worker_notify(uint32_t request)
 {
     (void)request;
 }

@@ -96,7 +96,7 @@ void followed_poll(struct followed *process);
 
 /* Return whether it is stopped now. A process that continues starts a new interval, so no interval contains the
  * stop. */
-bool followed_stands_still(struct followed *process, uint64_t now_ns);
+bool followed_is_idle(struct followed *process, uint64_t now_ns);
 
 /* Write the open interval, and begins the next one. */
 void followed_close_interval(struct followed *process, uint64_t now_ns);

@@ -55,10 +55,10 @@ struct rows {
     struct columns *columns;
     struct output *output;
     uint64_t start_ns, interval_ns;
-    uint64_t written, late;  /* rows; missed ticks */
-    uint64_t ticks;          /* all ticks so far */
-    uint64_t thin, left_out; /* rows without thread states, and ticks without a row, to limit the cost */
-    long error;              /* of the file: negative errno, after which nothing is written */
+    uint64_t written, late; /* rows; missed ticks */
+    uint64_t ticks;         /* all ticks so far */
+    uint64_t thin, skipped; /* rows without thread states, and ticks without a row, to limit the cost */
+    long error;             /* of the file: negative errno, after which nothing is written */
 };
 
 /* Write the header, and read the initial values. `of`: the sampled target. False on failure. */

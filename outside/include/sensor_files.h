@@ -23,7 +23,7 @@ struct command {
 };
 
 /* Read its output, and start it if due. */
-void command_go_on(struct command *command);
+void command_advance(struct command *command);
 
 /* Wait up to `most_ns` for a first reading. False if the command or the time ends without one. */
 bool command_wait_for_first(struct command *command, uint64_t most_ns);

@@ -51,33 +51,34 @@ _Noreturn void child_become(const struct child *child);
 
 /* Distinguishes signals sent to this process alone from those sent to its group: a dedicated process of the same group
  * blocks all signals and reports those it has received. kill(-group) reaches the youngest process first, so a signal
- * that has reached this process has already reached the witness.
+ * that has reached this process has already reached the observer process.
  *
  * Not async-signal-safe; one thread. */
-struct witness {
+struct observer {
     pid_t pid;  /* 0: there is none */
     int socket; /* to it */
 };
 
 /* The bit of a signal. */
-#define WITNESSED(number) ((uint64_t)1 << ((number) - 1))
+#define OBSERVED(number) ((uint64_t)1 << ((number) - 1))
 
-/* Start the witness, with all signals blocked. If the process cannot be created, there is no witness. */
-void witness_start(struct witness *witness);
+/* Start the observer process, with all signals blocked. If the process cannot be created, there is no observer. */
+void observer_start(struct observer *observer);
 
 /* Return the signals that it has received since the previous call. */
-uint64_t witness_query(struct witness *witness);
+uint64_t observer_query(struct observer *observer);
 
-void witness_end(struct witness *witness);
+void observer_end(struct observer *observer);
 
 struct watch {
     int signals, process;      /* descriptors; process is -1 if there is none */
     const struct child *child; /* the program; NULL for a process that is no child, or none */
     pid_t pid;                 /* of that process, or 0 */
-    struct witness witness;
+    struct observer observer;
 };
 
-/* Block the handled signals and, before a program is started, start the witness. `before`: the previous mask. */
+/* Block the handled signals and, before a program is started, start the observer process. `before`: the previous mask.
+ */
 void watch_begin(struct watch *watch, bool has_program, sigset_t *before);
 
 /* Open the descriptors. `pid`: of a process that is no child, or 0. Returns 0 or negative errno. */

@@ -1,4 +1,4 @@
-/* Requests to the interval thread, one at a time (worker_request, worker_nudge). */
+/* Requests to the interval thread, one at a time (worker_request, worker_notify). */
 #ifndef INCPROF_REQUESTS_H
 #define INCPROF_REQUESTS_H
 

@@ -81,7 +81,7 @@ static enum vendor vendor_of_processor(void)
 }
 
 /* Return the number behind `word` in a text such as event=0x00,umask=0x80. */
-static uint64_t number_behind(const char *text, const char *word)
+static uint64_t number_after(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
     uint64_t number = 0;
@@ -100,7 +100,7 @@ static bool number_of(const char *file, uint64_t *config)
     if (fd >= 0)
         sys_close(fd);
     text[got > 0 ? got : 0] = '\0';
-    *config = number_behind(text, "event=0x") | number_behind(text, "umask=0x") << 8;
+    *config = number_after(text, "event=0x") | number_after(text, "umask=0x") << 8;
     return got > 0;
 }
 

@@ -21,7 +21,7 @@ static int job_rank = -1;         /* rank of this process, if each rank is a job
 static uint64_t earlier_ns;       /* CPU time, with children, before the exec of the job's first program */
 static bool is_first_program;     /* its CPU time before the recording is its start-up */
 static bool is_ours;
-static pid_t speaker; /* not its vfork child */
+static pid_t printer; /* not its vfork child */
 
 /* Return the number of leading characters that are among these. */
 static size_t run_of(const char *text, const char *these)
@@ -48,8 +48,8 @@ bool closing_line_take(void)
     char *value = getenv(CLOSING_LINE_VARIABLE);
     if (value == NULL || strlen(value) != DIGITS || run_of(value, "0123456789") != DIGITS)
         return false;
-    speaker = (pid_t)SYS0(SYS_getpid);
-    text_append_number(own, sizeof own, (uint64_t)speaker, DIGITS);
+    printer = (pid_t)SYS0(SYS_getpid);
+    text_append_number(own, sizeof own, (uint64_t)printer, DIGITS);
     /* In place: neither the environment's size nor main's third argument changes. */
     is_first_program = run_of(value, "0") == DIGITS;
     if (is_first_program)
@@ -216,10 +216,10 @@ void closing_line_write(const struct closing *closing)
 
 bool closing_line_is_due(void)
 {
-    return is_ours && rest[0] != '\0' && SYS0(SYS_getpid) == speaker && SYS0(SYS_gettid) == speaker;
+    return is_ours && rest[0] != '\0' && SYS0(SYS_getpid) == printer && SYS0(SYS_gettid) == printer;
 }
 
-void closing_line_give_up(const char *program, const char *obstacle)
+void closing_line_report_obstacle(const char *program, const char *obstacle)
 {
     char line[PATH_MAX + sizeof rest] = "";
     struct job_summary job = {.open = 0};

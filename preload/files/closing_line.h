@@ -24,7 +24,7 @@ bool closing_line_is_due(void);
 
 /* Report, before an exec of a program that cannot print the line, the program, the reason and the location of the
  * existing data. Async-signal-safe; only where the line is due. */
-void closing_line_give_up(const char *program, const char *obstacle);
+void closing_line_report_obstacle(const char *program, const char *obstacle);
 
 struct closing {
     uint64_t intervals;                /* of this process */

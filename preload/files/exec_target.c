@@ -109,5 +109,5 @@ void exec_target_report(const char *file, char *const envp[])
         return;
     const char *obstacle = find_obstacle(path, envp);
     if (obstacle != NULL)
-        closing_line_give_up(path, obstacle);
+        closing_line_report_obstacle(path, obstacle);
 }

@@ -12,7 +12,7 @@
 
 #define LONGEST_NS 200000000u
 #define MOST_RECORDINGS 4096
-#define IN_ANY_CASE 64       /* recordings, even if a busy machine stalls this thread meanwhile */
+#define LEAST_RECORDINGS 64  /* recordings, even if a busy machine stalls this thread meanwhile */
 #define MOST_PROGRAMS 32     /* of which names are stored; the others are merged */
 #define BEGINNING_BYTES 1024 /* the program's name is near the beginning of a file */
 #define END_BYTES 256
@@ -123,7 +123,7 @@ static void add(struct programs *programs, struct job_summary *summary, const ch
 
 static bool is_in_time(int count, uint64_t deadline_ns)
 {
-    return count < IN_ANY_CASE || (count < MOST_RECORDINGS && monotonic_ns() < deadline_ns);
+    return count < LEAST_RECORDINGS || (count < MOST_RECORDINGS && monotonic_ns() < deadline_ns);
 }
 
 static void add_all(struct programs *programs, struct job_summary *summary, const char *directory, int rank)

@@ -25,7 +25,7 @@ struct walk {
 
 static void add_process(struct walk *walk, pid_t pid);
 
-static uint64_t of_usage(const struct rusage *usage)
+static uint64_t usage_ns(const struct rusage *usage)
 {
     uint64_t seconds = (uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec;
     uint64_t micros = (uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec;
@@ -41,7 +41,7 @@ static uint64_t read_number(const char **at)
     return number;
 }
 
-static uint64_t waited_for_by(const char *stat)
+static uint64_t reaped_children_ns(const char *stat)
 {
     const char *at = strrchr(stat, ')'); /* the name may hold anything */
     for (int field = FIELD_AFTER_NAME - 1; at != NULL && field < CHILDREN_FIELD; field++)
@@ -98,7 +98,7 @@ static void add_process(struct walk *walk, pid_t pid)
     siginfo_t info = {.si_pid = 0};
     long error = walk->level > 0 ? -ECHILD : SYS5(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT, &usage);
     if (error == 0 && info.si_pid == pid) {
-        walk->total_ns += of_usage(&usage);
+        walk->total_ns += usage_ns(&usage);
         return;
     }
     text_append_number(process, sizeof process, (uint64_t)pid, 1);
@@ -106,7 +106,7 @@ static void add_process(struct walk *walk, pid_t pid)
     text_append(path, sizeof path, "/stat");
     struct buffer text = {0};
     walk->total_ns += sys_clock_ns((clockid_t)(~(unsigned int)pid << 3 | 2));
-    walk->total_ns += task_read(path, &text) ? waited_for_by((const char *)text.data) : 0;
+    walk->total_ns += task_read(path, &text) ? reaped_children_ns((const char *)text.data) : 0;
     buffer_free(&text);
     if (++walk->level < MOST_LEVELS)
         add_descendants(walk, process);
@@ -114,7 +114,7 @@ static void add_process(struct walk *walk, pid_t pid)
 }
 
 /* Return whether pids in /proc are of our namespace; they are of the process that has mounted it. */
-static bool are_numbers_ours(void)
+static bool is_own_pid_namespace(void)
 {
     char name[24] = "", own[24] = "";
     text_append_number(own, sizeof own, (uint64_t)SYS0(SYS_getpid), 1);
@@ -126,8 +126,8 @@ uint64_t job_time_ns(void)
     struct rusage children;
     struct walk walk = {.deadline_ns = monotonic_ns() + LONGEST_NS};
     if (SYS2(SYS_getrusage, RUSAGE_CHILDREN, &children) == 0)
-        walk.total_ns += of_usage(&children);
-    if (are_numbers_ours())
+        walk.total_ns += usage_ns(&children);
+    if (is_own_pid_namespace())
         add_descendants(&walk, "self");
     return walk.total_ns;
 }

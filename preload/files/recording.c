@@ -77,7 +77,7 @@ static void begin_append(struct recording *recording)
 }
 
 /* Queue the data. Data larger than the queue is written here, once no write is pending. */
-static long hand_over(struct recording *recording)
+static long queue_data(struct recording *recording)
 {
     const struct buffer *data = &recording->data;
     if (data->failed)
@@ -97,7 +97,7 @@ static long end_append(struct recording *recording)
 {
     if (recording->file.is_shared)
         node_file_end_chunk(&recording->data, &recording->stream);
-    long error = recording->has_writer ? hand_over(recording) : output_append(&recording->file, &recording->data);
+    long error = recording->has_writer ? queue_data(recording) : output_append(&recording->file, &recording->data);
     if (error == -EAGAIN && recording->file.is_shared)
         recording->stream.chunks--;
     return error;
@@ -223,7 +223,7 @@ void recording_park(struct recording *recording)
         writer_flush(monotonic_ns() + RECORDING_LONGEST_FLUSH_NS);
 }
 
-void recording_go_on(struct recording *recording)
+void recording_resume(struct recording *recording)
 {
     recording->has_writer = recording->has_writer && writer_start(&recording->file);
 }

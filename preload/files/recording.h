@@ -71,7 +71,7 @@ bool recording_open_early(struct recording *recording, const struct interval *in
 
 /* Prepare for the end of the writing thread; another one continues. */
 void recording_park(struct recording *recording);
-void recording_go_on(struct recording *recording);
+void recording_resume(struct recording *recording);
 
 /* Copy the symbols of new modules, if the file is open: the modules' own files may be replaced later. */
 void recording_keep_symbols(struct recording *recording, const struct interval *interval);

@@ -188,21 +188,21 @@ static void put_samples(struct buffer *out, struct interval *interval)
         return;
     interval_sort(interval);
     size_t start = stream_begin_image(out, IMAGE_SAMPLES, 0, interval->number);
-    uint64_t before_us = 0;
+    uint64_t previous_us = 0;
     for (size_t i = 0; i < interval->sample_count; i++) {
         const struct interval_sample *sample = &interval->samples[i];
         /* A sample taken while the last interval was being closed counts from the start of this one. */
         uint64_t since_start = sample->time_ns > interval->start_ns ? sample->time_ns - interval->start_ns : 0;
         uint64_t now_us = since_start / 1000;
         bool heavy = sample->weight != 1;
-        buffer_varint(out, now_us - before_us);
+        buffer_varint(out, now_us - previous_us);
         buffer_varint(out, sample->thread);
         buffer_varint(out, (uint64_t)sample->node * 8 + (uint64_t)sample->kind * 2 + heavy);
         if (sample->kind == KIND_LIBRARY)
             buffer_varint(out, sample->library);
         if (heavy)
             buffer_varint(out, sample->weight);
-        before_us = now_us;
+        previous_us = now_us;
     }
     stream_end_image(out, start);
 }

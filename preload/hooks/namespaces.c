@@ -14,7 +14,7 @@ DECLARE_NEXT(unshare);
 DECLARE_NEXT(setns);
 
 /* Return whether to retry: the kernel may still count the ended thread for some instructions. */
-static bool is_worth_another_try(int result)
+static bool should_retry(int result)
 {
     const struct timespec pause = {0, 1000000};
     if (result == 0 || errno != EINVAL)
@@ -25,23 +25,23 @@ static bool is_worth_another_try(int result)
 
 EXPORT int unshare(int flags)
 {
-    bool is_alone = (flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)) != 0 && collector_leave();
+    bool is_alone = (flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)) != 0 && collector_end_thread();
     int result = NEXT(unshare)(flags);
-    if (is_alone && is_worth_another_try(result))
+    if (is_alone && should_retry(result))
         result = NEXT(unshare)(flags);
     if (is_alone)
-        collector_come_back();
+        collector_restart_thread();
     return result;
 }
 
 /* 0: any type of namespace. */
 EXPORT int setns(int fd, int type)
 {
-    bool is_alone = (type == 0 || (type & (CLONE_NEWUSER | NEW_TIME)) != 0) && collector_leave();
+    bool is_alone = (type == 0 || (type & (CLONE_NEWUSER | NEW_TIME)) != 0) && collector_end_thread();
     int result = NEXT(setns)(fd, type);
-    if (is_alone && is_worth_another_try(result))
+    if (is_alone && should_retry(result))
         result = NEXT(setns)(fd, type);
     if (is_alone)
-        collector_come_back();
+        collector_restart_thread();
     return result;
 }

@@ -1,5 +1,5 @@
 /* dlclose: addresses recorded in a library are resolved before other code takes its place. dlopen is not wrapped,
- * because it depends on its caller's address. Thread safety: `known_loads` is atomic. No locks of ours; the loader's is
+ * because it depends on its caller's address. Thread safety: `last_loads` is atomic. No locks of ours; the loader's is
  * recursive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 DECLARE_NEXT(dlclose);
 
-static unsigned long long known_loads;
+static unsigned long long last_loads;
 
 /* Objects of a map: all, and those that are loaded. */
 struct known {
@@ -66,7 +66,7 @@ EXPORT int dlclose(void *handle)
     if (!switch_is_on_here())
         return NEXT(dlclose)(handle);
     struct loader_counts before = loader_counts();
-    if (__atomic_exchange_n(&known_loads, before.loads, __ATOMIC_RELAXED) != before.loads)
+    if (__atomic_exchange_n(&last_loads, before.loads, __ATOMIC_RELAXED) != before.loads)
         collector_look_up();
     int result = NEXT(dlclose)(handle);
     struct loader_counts after = loader_counts();

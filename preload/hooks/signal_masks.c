@@ -37,7 +37,7 @@ void signal_masks_follow(void)
 }
 
 /* Apply another thread's claim here, too: this thread's ticks leave a signal before it is blocked or waited for. */
-static void leave(struct thread *thread, const sigset_t *set)
+static void avoid_mask(struct thread *thread, const sigset_t *set)
 {
     if (thread->tick_signal != 0 && thread->tick_signal != own_signal() && sigismember(set, thread->tick_signal) == 1)
         ticker_move(thread, true);
@@ -71,7 +71,7 @@ static int change_mask(set_mask next, int how, const sigset_t *set, sigset_t *ol
         copy = *set;
         own_signal_before_mask(&thread->hidden_signal, how, &copy);
         if (how != SIG_UNBLOCK)
-            leave(thread, &copy);
+            avoid_mask(thread, &copy);
     }
     int result = next(how, set != NULL ? &copy : NULL, old);
     if (result == 0 && old != NULL && was_hidden != 0)
@@ -134,14 +134,14 @@ EXPORT int sigsetmask(int mask)
 }
 
 /* Return the set to pass to the kernel in place of the application's. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+static const sigset_t *without_own_signals(const sigset_t *set, sigset_t *copy)
 {
     struct thread *thread = recorded_thread();
     if (set == NULL || thread == NULL || is_of_parent(thread, set))
         return set;
     *copy = *set;
     own_signal_before_wait(&thread->hidden_signal, copy);
-    leave(thread, copy);
+    avoid_mask(thread, copy);
     for (int i = 0; i < 2; i++)
         if (claimable[i] != own_signal() && own_signal_keeps(claimable[i]) && sigismember(copy, claimable[i]) == 1)
             ticker_discard_pending(thread, claimable[i]);
@@ -151,23 +151,23 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 EXPORT int sigwait(const sigset_t *set, int *number)
 {
     sigset_t copy;
-    return NEXT(sigwait)(without_ours(set, &copy), number);
+    return NEXT(sigwait)(without_own_signals(set, &copy), number);
 }
 
 EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     sigset_t copy;
-    return NEXT(sigwaitinfo)(without_ours(set, &copy), info);
+    return NEXT(sigwaitinfo)(without_own_signals(set, &copy), info);
 }
 
 EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
     sigset_t copy;
-    return NEXT(sigtimedwait)(without_ours(set, &copy), info, timeout);
+    return NEXT(sigtimedwait)(without_own_signals(set, &copy), info, timeout);
 }
 
 EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
     sigset_t copy;
-    return NEXT(signalfd)(fd, without_ours(set, &copy), flags);
+    return NEXT(signalfd)(fd, without_own_signals(set, &copy), flags);
 }

@@ -44,7 +44,7 @@ EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*rou
     thread->stack_high = thread_hooks_stack_bytes(attr); /* a size, until the thread sets the address */
     int error = NEXT(pthread_create)(id, attr, run_thread, thread);
     if (error != 0)
-        thread_give_back(thread);
+        thread_release(thread);
     return error;
 }
 
@@ -59,6 +59,6 @@ EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
     thread->stack_high = thread_hooks_stack_bytes(NULL);
     int result = NEXT(thrd_create)(id, run_c11_thread, thread);
     if (result != thrd_success)
-        thread_give_back(thread);
+        thread_release(thread);
     return result;
 }

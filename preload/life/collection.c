@@ -55,10 +55,10 @@ uint64_t collection_start_ns(void)
     return run_start_ns;
 }
 
-void collection_go_on(void)
+void collection_resume(void)
 {
     if (recording.open)
-        recording_go_on(&recording);
+        recording_resume(&recording);
 }
 
 void collection_open_early(bool is_start)
@@ -97,7 +97,7 @@ void collection_drain(void)
 {
     uint64_t now_ns = monotonic_ns();
     collection_scan();
-    ticker_give();
+    ticker_assign();
     ticker_report_trouble();
     interval.threads = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
@@ -124,7 +124,7 @@ static void take_calls(void)
             take_calls_of(thread);
 }
 
-static void take_all_of(struct thread *thread)
+static void take_thread(struct thread *thread)
 {
     take_samples_of(thread, monotonic_ns());
     take_calls_of(thread);
@@ -218,7 +218,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
     last_cpu_ns = cpu_ns;
     last_collector_ns = collector_ns;
     suspended_ns = next_ns - end_ns;
-    thread_settle(take_all_of);
+    thread_settle(take_thread);
 }
 
 static void close_now(bool is_last)
@@ -244,15 +244,15 @@ static bool has_run(uint64_t from_ns, uint64_t until_ns)
     return false;
 }
 
-bool collection_leave_out(uint64_t from_ns, uint64_t until_ns)
+bool collection_exclude(uint64_t from_ns, uint64_t until_ns)
 {
     take_calls();
     collection_drain();
     if (from_ns <= interval.start_ns || has_run(from_ns, until_ns))
         return false;
-    interval.thread_ns -= thread_life_leave_out(from_ns, until_ns - from_ns);
+    interval.thread_ns -= thread_life_exclude(from_ns, until_ns - from_ns);
     close_interval(from_ns, until_ns, false);
-    waits_leave_out();
+    waits_exclude();
     return true;
 }
 
@@ -298,7 +298,7 @@ void collection_park(void)
     collection_drain();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         ticker_park(thread);
-    burst_park();
+    dense_window_park();
     waits_park();
     counters_park();
     recording_park(&recording);

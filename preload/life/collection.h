@@ -20,7 +20,7 @@ void collection_begin(const struct config *config, struct launch *launch, bool f
 uint64_t collection_start_ns(void);
 
 /* Resume writing to the file, if an earlier thread has opened it. */
-void collection_go_on(void);
+void collection_resume(void);
 
 /* Open the file before there is an interval to write, because copying symbols takes a while. `is_start`: at the start,
  * or later, as the recording's enum opening requires. */
@@ -40,7 +40,7 @@ void collection_close_interval(void);
 
 /* Close the open interval at `from_ns`, and begin the next one at `until_ns`: the process was stopped in between. False
  * if samples show that it has run. */
-bool collection_leave_out(uint64_t from_ns, uint64_t until_ns);
+bool collection_exclude(uint64_t from_ns, uint64_t until_ns);
 
 /* Close the interval now, and end the recording. */
 void collection_close(void);
@@ -87,11 +87,11 @@ uint64_t collector_lock_patience_ns(void);
 void collector_lock_note_stall(void);
 
 /* Take the lock; false if that takes longer than `longest_ns`. */
-bool collector_lock_take(uint64_t longest_ns);
-void collector_lock_give(void);
+bool collector_lock_acquire(uint64_t longest_ns);
+void collector_lock_release(void);
 
 /* Return when the lock was last released. The caller holds it. */
-uint64_t collector_lock_given_ns(void);
+uint64_t collector_lock_released_ns(void);
 
 /* In a forked child: reset the lock, which no thread holds. */
 void collector_lock_forget(void);
@@ -102,7 +102,7 @@ void collector_lock_forget(void);
 bool interval_thread_start(const struct config *config);
 
 /* Resume writing intervals after the exec announced by REQUEST_EXEC has failed. Async-signal-safe and thread-safe. */
-void interval_thread_go_on(void);
+void interval_thread_resume(void);
 
 /* Detection of suspensions: the whole process was stopped by a signal (SIGSTOP, Ctrl-Z), by a debugger or in a frozen
  * cgroup, or the machine slept. For the interval thread alone, whose descriptors are not the application's. */

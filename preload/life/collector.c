@@ -62,7 +62,7 @@ static void begin(bool forked, const char *trouble)
     vfork_begin();
     is_left = false;
     ticker_begin(&config);
-    burst_begin(&config);
+    dense_window_begin(&config);
     collection_begin(&config, &launch, forked, forked ? OPEN_LATE : opening);
     switch_set(SWITCH_ON);
     if (forked)
@@ -81,7 +81,7 @@ static void begin(bool forked, const char *trouble)
 static void fork_prepare(void)
 {
     is_of_vfork_child = vfork_is_child();
-    bool held = switch_is_on() && !is_of_vfork_child && collector_lock_take(collector_lock_patience_ns());
+    bool held = switch_is_on() && !is_of_vfork_child && collector_lock_acquire(collector_lock_patience_ns());
     if (held)
         fork_holds_lock = true;
 }
@@ -90,12 +90,12 @@ static void fork_parent(void)
 {
     if (fork_holds_lock) {
         fork_holds_lock = false;
-        collector_lock_give();
+        collector_lock_release();
     }
 }
 
 /* Do not record the child; restore the signal state that the application sees. */
-static void leave_child_alone(void)
+static void disable_in_child(void)
 {
     int none = 0;
     end_signals_end();
@@ -120,7 +120,7 @@ static void fork_child(void)
     if (config.follow && !is_of_vfork_child)
         begin(true, "cannot start the interval thread of a forked child, not recording it");
     else
-        leave_child_alone();
+        disable_in_child();
 }
 
 static bool is_wanted(void)
@@ -155,14 +155,14 @@ static bool has_absolute_directory(void)
 
 /* Disable the job: if the first process cannot write, and has reported that, the processes that it starts do not try
  * again. In place: neither the environment's size nor main's third argument changes. */
-static void give_job_up(void)
+static void disable_job(void)
 {
     char *value = getenv("INCPROF_LAUNCH");
     if (value != NULL)
         *value = '\0';
 }
 
-static bool is_given_up(void)
+static bool is_job_disabled(void)
 {
     const char *value = getenv("INCPROF_LAUNCH");
     return value != NULL && *value == '\0';
@@ -179,7 +179,7 @@ static bool prepare(enum start start)
 {
     log_start("incprof");
     config_read(&config);
-    if (config.disabled || is_given_up() || !launch_identify(&launch, config.rank) || !is_wanted())
+    if (config.disabled || is_job_disabled() || !launch_identify(&launch, config.rank) || !is_wanted())
         return false;
     launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
     opening = opening_of(start);
@@ -190,7 +190,7 @@ static bool prepare(enum start start)
     bool is_deferred = opening == OPEN_LATE && !is_first && has_absolute_directory();
     if (!is_deferred && !read_all_symbols()) {
         if (is_first)
-            give_job_up();
+            disable_job();
         return false;
     }
     if (!sampler_start())
@@ -246,7 +246,7 @@ void collector_after_exec(void)
 {
     inherited_end(true);
     if (is_recording_here())
-        interval_thread_go_on();
+        interval_thread_resume();
 }
 
 void collector_look_up(void)
@@ -275,7 +275,7 @@ static bool is_only_thread(void)
 
 /* Reopen the file, among the application's descriptors for a moment. Returns a descriptor of at least 3, or a negative
  * one. */
-static int open_file_again(void)
+static int reopen_file(void)
 {
     char path[80] = "/proc/self/task/";
     if (collection_file() < 0)
@@ -296,19 +296,19 @@ static struct absence {
     bool is_final;
 } absence; /* of the application's only thread */
 
-bool collector_leave(void)
+bool collector_end_thread(void)
 {
     if (!is_recording_here() || !is_only_thread())
         return false;
     absence.mask = sys_block_signals();
     request_worker(REQUEST_FLUSH);
-    absence.fd = open_file_again();
+    absence.fd = reopen_file();
     request_worker(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_CLOSE);
     absence.is_final = !worker_has_exited(LONGEST_WAIT_NS) || !switch_is_on();
     return true;
 }
 
-void collector_come_back(void)
+void collector_restart_thread(void)
 {
     bool is_there = !absence.is_final && (collection_file() < 0 || absence.fd >= 0);
     if (is_there) {

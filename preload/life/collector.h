@@ -34,8 +34,8 @@ void collector_after_exec(void);
 /* Surround a call that the kernel refuses to processes with several threads: end the interval thread before it, and
  * start another one after it. Returns false and does nothing if nothing is recorded or the application itself has
  * several threads. Waits for two seconds at most; signals are blocked in between. */
-bool collector_leave(void);
-void collector_come_back(void);
+bool collector_end_thread(void);
+void collector_restart_thread(void);
 
 /* moncontrol(3): turn sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);

@@ -21,7 +21,7 @@ void collector_lock_note_stall(void)
     __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
 }
 
-bool collector_lock_take(uint64_t longest_ns)
+bool collector_lock_acquire(uint64_t longest_ns)
 {
     uint64_t deadline = monotonic_ns() + longest_ns;
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
@@ -35,12 +35,12 @@ bool collector_lock_take(uint64_t longest_ns)
     return true;
 }
 
-uint64_t collector_lock_given_ns(void)
+uint64_t collector_lock_released_ns(void)
 {
     return given_ns;
 }
 
-void collector_lock_give(void)
+void collector_lock_release(void)
 {
     given_ns = monotonic_ns();
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);

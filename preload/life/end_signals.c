@@ -59,7 +59,7 @@ static void take(int number)
 }
 
 /* Restore the kernel's initial action. libc would add a restorer, which sigaction shows. */
-static void give_back_untouched(int number)
+static void restore_if_untouched(int number)
 {
     const struct {
         uint64_t handler, flags, restorer, mask;
@@ -67,13 +67,13 @@ static void give_back_untouched(int number)
     SYS4(SYS_rt_sigaction, number, &none, NULL, sizeof none.mask);
 }
 
-static void give_back(int number)
+static void restore_action(int number)
 {
     struct sigaction action;
     if (__sigaction(number, NULL, &action) != 0 || !is_ours(action.sa_handler))
         return;
     if (action.sa_handler == on_untouched_signal) {
-        give_back_untouched(number);
+        restore_if_untouched(number);
         return;
     }
     end_signals_conceal(&action);
@@ -96,7 +96,7 @@ void end_signals_end(void)
 {
     __atomic_store_n(&is_in_force, false, __ATOMIC_RELEASE);
     for (int i = 0; i < COUNT; i++)
-        give_back(numbers[i]);
+        restore_action(numbers[i]);
 }
 
 void end_signals_touched(int number)

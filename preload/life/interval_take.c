@@ -6,7 +6,7 @@
 #include "python.h"
 #include "ring.h"
 
-static uint64_t grown(const uint64_t *counter, uint64_t *taken)
+static uint64_t increase(const uint64_t *counter, uint64_t *taken)
 {
     uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), more = now - *taken;
     *taken = now;
@@ -20,7 +20,7 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
     uint64_t lost = interval->totals.lost;
     while (ring_take(thread, &sample, &interval->totals.lost)) {
         if (sample.kind == KIND_CODE)
-            python_learn(&thread->python, sample.frames, sample.frame_count);
+            python_add_code(&thread->python, sample.frames, sample.frame_count);
         else if (sample.kind == KIND_EVENT)
             extensions_take(&sample, interval_node(interval, thread->python.functions, &sample));
         else
@@ -30,10 +30,10 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
         python_forget(&thread->python);
     const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
-    interval->totals.lost += grown(&now->lost, &taken->lost);
-    interval->totals.broken += grown(&now->broken, &taken->broken);
-    interval->totals.handler_ns += grown(&now->handler_ns, &taken->handler_ns);
-    interval->totals.skipped += grown(&now->skipped, &taken->skipped);
+    interval->totals.lost += increase(&now->lost, &taken->lost);
+    interval->totals.broken += increase(&now->broken, &taken->broken);
+    interval->totals.handler_ns += increase(&now->handler_ns, &taken->handler_ns);
+    interval->totals.skipped += increase(&now->skipped, &taken->skipped);
 }
 
 static void add_calls(void *interval, uint64_t from, uint64_t self, uint64_t calls)

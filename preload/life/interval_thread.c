@@ -15,14 +15,14 @@
 #include "worker.h"
 
 #define LONGEST_DRAIN_NS ((uint64_t)100 * 1000000)
-#define FOR_EVER_NS (UINT64_MAX / 4)
+#define NO_TIMEOUT_NS (UINT64_MAX / 4)
 
 static uint64_t interval_ns, drain_ns;
 static bool is_parked;
 static bool is_leaving; /* exec is under way: the data is written, with an end record */
 
 /* Prepare for an exec. A launcher that has restricted itself may still execute the actual program. */
-static void leave(void)
+static void finish(void)
 {
     bool is_blank = collection_is_blank();
     collection_close();
@@ -41,7 +41,7 @@ static void serve(uint32_t request)
         break;
     case REQUEST_LEAVE:
         thread_stop_all();
-        leave();
+        finish();
         break;
     case REQUEST_CLOSE:
         thread_stop_all();
@@ -77,7 +77,7 @@ static void serve(uint32_t request)
         collection_remap();
         break;
     case REQUEST_TICKERS:
-        ticker_give();
+        ticker_assign();
         break;
     default:
         break;
@@ -86,12 +86,12 @@ static void serve(uint32_t request)
 
 static void open_early(void)
 {
-    collector_lock_take(FOR_EVER_NS);
+    collector_lock_acquire(NO_TIMEOUT_NS);
     if (switch_is_on()) {
-        collection_go_on();
+        collection_resume();
         collection_open_early(true);
     }
-    collector_lock_give();
+    collector_lock_release();
 }
 
 static void close_interval(void)
@@ -107,7 +107,7 @@ static bool was_suspended(uint64_t due_ns, uint64_t now_ns)
 {
     uint64_t until_ns;
     return suspension_before(due_ns, now_ns, &until_ns) && switch_is_on() &&
-           !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED) && collection_leave_out(due_ns, until_ns);
+           !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED) && collection_exclude(due_ns, until_ns);
 }
 
 static uint64_t earliest(uint64_t one_ns, uint64_t other_ns)
@@ -128,14 +128,14 @@ static void run(void)
     open_early();
     suspension_note();
     while (switch_is_on() && !is_parked) {
-        ticker_give(); /* nudges during another request are lost */
+        ticker_assign(); /* nudges during another request are lost */
         uint64_t next = next_drain < grid ? next_drain : grid;
-        uint64_t due = earliest(next, earliest(burst_due_ns(), waits_due_ns()));
+        uint64_t due = earliest(next, earliest(dense_window_due_ns(), waits_due_ns()));
         uint64_t asleep_since = monotonic_ns();
         uint32_t request = worker_wait(due);
-        collector_lock_take(FOR_EVER_NS);
+        collector_lock_acquire(NO_TIMEOUT_NS);
         /* A stop may follow a fork, which holds the lock. */
-        uint64_t ready_since = latest(asleep_since, collector_lock_given_ns());
+        uint64_t ready_since = latest(asleep_since, collector_lock_released_ns());
         bool is_closed = was_suspended(latest(due, ready_since), monotonic_ns());
         uint64_t now = monotonic_ns();
         if (request != 0) {
@@ -155,11 +155,11 @@ static void run(void)
             log_follow_stderr();
         /* Once parked, nothing may be opened: the next interval thread does not inherit descriptors. */
         if (switch_is_on() && !is_parked) {
-            burst_go_on(now);
+            dense_window_advance(now);
             if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
                 collection_sample_waits();
         }
-        collector_lock_give();
+        collector_lock_release();
         if (request != 0 && switch_is_on() && !is_parked)
             worker_done();
     }
@@ -182,7 +182,7 @@ bool interval_thread_start(const struct config *config)
     return worker_start("incprof", run);
 }
 
-void interval_thread_go_on(void)
+void interval_thread_resume(void)
 {
     __atomic_store_n(&is_leaving, false, __ATOMIC_RELAXED);
 }

@@ -39,7 +39,7 @@ static void end_life(struct thread *thread)
 {
     uint64_t now_ns = monotonic_ns();
     thread_add(&thread->lived_ns, now_ns > thread->start_ns ? now_ns - thread->start_ns : 0);
-    thread_give_back(thread);
+    thread_release(thread);
 }
 
 void thread_end(struct thread *thread)
@@ -60,7 +60,7 @@ uint64_t thread_life_ns(struct thread *thread, uint64_t now_ns)
     return more_ns;
 }
 
-uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns)
+uint64_t thread_life_exclude(uint64_t from_ns, uint64_t duration_ns)
 {
     uint64_t all_ns = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
@@ -107,7 +107,7 @@ void thread_settle(void (*take)(struct thread *))
 }
 
 /* Discard the record's content, which is the parent's. */
-static void forget_content(struct thread *thread)
+static void discard_content(struct thread *thread)
 {
     arcs_forget(&thread->table);
     thread->taken = thread->counters;
@@ -122,10 +122,10 @@ void thread_after_fork(void)
     struct thread *self = incprof_tls.self;
     thread_forget_others(self);
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        forget_content(thread);
+        discard_content(thread);
     if (self == NULL)
         return;
-    self->timer = self->perf_fd = self->burst_fd =
+    self->timer = self->perf_fd = self->dense_fd =
         -1; /* timers are not inherited; events belong to the parent's interval thread */
     self->wants_ticker = false;
     self->memory.count = 0;

@@ -21,7 +21,7 @@ uint64_t thread_life_ns(struct thread *thread, uint64_t now_ns);
 
 /* Subtract a duration after `from_ns`, which is already reported, from the life of every thread that existed then;
  * return the sum. Collector. */
-uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns);
+uint64_t thread_life_exclude(uint64_t from_ns, uint64_t duration_ns);
 
 /* Call `take` once more for each record whose thread has ended: it contains calls that other destructors made after our
  * hook. Also finds threads that ended without our hook. Collector. */

@@ -52,7 +52,7 @@ static int open_of(const struct jit_file *file, const struct jit_process *proces
 }
 
 /* Return whether the file still begins with the data read so far. */
-static bool goes_on(const struct jit_file *file, int fd)
+static bool has_same_prefix(const struct jit_file *file, int fd)
 {
     uint8_t tail[JIT_FILE_TAIL];
     size_t size = file->read < sizeof tail ? (size_t)file->read : sizeof tail;
@@ -65,7 +65,7 @@ int jit_file_open(struct jit_file *file, const struct jit_process *process, cons
     int fd = open_of(file, process, path, &status);
     if (fd < 0)
         return fd;
-    if (is_new(file, &status) || !goes_on(file, fd))
+    if (is_new(file, &status) || !has_same_prefix(file, fd))
         *file = (struct jit_file){.inode = status.st_ino};
     *size = (uint64_t)status.st_size;
     return fd;

@@ -86,7 +86,7 @@ static bool is_called_python(const struct module *module)
 }
 
 /* Return whether the object is an extension module of a binary package, whose functions have no symbols. */
-static bool is_nameless_package(const struct elf_file *elf, const char *path)
+static bool is_unnamed_package(const struct elf_file *elf, const char *path)
 {
     return (strstr(path, "/site-packages/") != NULL || strstr(path, "/dist-packages/") != NULL) &&
            elf_section(elf, ".symtab") == NULL;
@@ -119,7 +119,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
     module->app =
         !module->profiler &&
         (is_first || is_instrumented ||
-         (code->libraries_are_own && !shared_code_is(module->path) && !is_nameless_package(elf, module->path)));
+         (code->libraries_are_own && !shared_code_is(module->path) && !is_unnamed_package(elf, module->path)));
     if (is_first && code->pid != 0)
         start_code_find(&module->start, elf);
     if (is_first && code->entry == 0)
@@ -129,7 +129,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
 }
 
 /* Fill in `fresh`, or return the known module. NULL: the object has no code at the mapping. */
-static struct module *take(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
+static struct module *fill(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
                            struct module *fresh)
 {
     if (!place(elf, mapping, fresh, &fresh->base))
@@ -152,7 +152,7 @@ struct module *module_open(struct code *code, const struct mapping *mapping, uin
     fresh->inode = mapping->inode;
     fresh->pid = code->pid;
     if (open_object(&elf, mapping, code)) {
-        result = take(code, &elf, mapping, fresh);
+        result = fill(code, &elf, mapping, fresh);
         *base = fresh->base;
         *is_new = result == fresh;
         elf_close(&elf);

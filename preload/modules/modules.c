@@ -22,7 +22,7 @@ static struct code own_code;
 static struct code *code = &own_code;
 
 /* Find a mapping that the last scan contained too. */
-static const struct code_range *find_known(const struct mapping *mapping)
+static const struct code_range *find_loaded(const struct mapping *mapping)
 {
     const struct code_range *range = modules_find(code->current, mapping->start);
     bool same =
@@ -128,7 +128,7 @@ static struct code_map *new_map(size_t most)
 
 static void add_range(struct code_map *map, const struct mapping *mapping)
 {
-    const struct code_range *known = find_known(mapping);
+    const struct code_range *known = find_loaded(mapping);
     struct code_range range = {.start = mapping->start, .end = mapping->end, .inode = mapping->inode};
     range.module = known != NULL ? known->module : add_module(mapping, &range.base);
     if (known != NULL)

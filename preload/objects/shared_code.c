@@ -40,7 +40,7 @@ static size_t stem_length(const char *name)
     return length;
 }
 
-static bool is_known(const char *stem, size_t length)
+static bool is_listed(const char *stem, size_t length)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t size = strlen(names[i]);
@@ -78,5 +78,5 @@ bool shared_code_is(const char *path)
         return true;
     if (strncmp(name, "lib", 3) != 0)
         return false;
-    return is_known(name + 3, stem_length(name + 3));
+    return is_listed(name + 3, stem_length(name + 3));
 }

@@ -146,7 +146,7 @@ static void name_of(const struct module *module, char *name)
  * which the kernel assigns once and releases when the process ends. The other processes need no file system access.
  * Where paths may mean other files (in containers), the names differ as well. Returns a descriptor, or negative
  * errno. */
-static int take_name(const char *path)
+static int claim_name(const char *path)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
     char space[64] = "";
@@ -164,7 +164,7 @@ static int take_name(const char *path)
 
 /* Keep the first claims, for modules that all ranks load at the start. Release later ones, because the number of later
  * modules, such as libraries that a program generates and loads, is unlimited; the next process finds the file. */
-static void leave_name(int name)
+static void release_name(int name)
 {
     static int kept;
     if (name >= 0 && kept++ >= MOST_NAMES)
@@ -209,8 +209,8 @@ void snapshot_write(const char *directory, const struct module *module)
     output_name(folder, directory, "symbols", "");
     name_of(module, name);
     output_name(path, folder, name, ".elf");
-    int taken = take_name(path);
+    int taken = claim_name(path);
     if (taken != -EADDRINUSE && SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) != 0)
         write_symbols(folder, path, module);
-    leave_name(taken);
+    release_name(taken);
 }

@@ -147,12 +147,12 @@ bool python_code_is_checked(struct python_thread *mine, uint64_t code);
  * one. Async-signal-safe. */
 void python_codes_check(const struct python *python, struct python_thread *mine, const uint64_t *codes, size_t count);
 
-/* Pass python_code_slot's record of a code object to python_learn: through the thread's ring, or directly. False: no
+/* Pass python_code_slot's record of a code object to python_add_code: through the thread's ring, or directly. False: no
  * room now. Async-signal-safe. */
 bool python_record(struct python_thread *mine, const uint64_t *words, size_t count);
 
 /* Take a record passed to python_record. Collector. */
-void python_learn(struct python_thread *mine, const uint64_t *words, size_t count);
+void python_add_code(struct python_thread *mine, const uint64_t *words, size_t count);
 
 /* Report every code object again: the ring was emptied unread, or the threads have changed. Collector. */
 void python_forget(struct python_thread *mine);

@@ -136,7 +136,7 @@ static void add_pieces(struct iovec *pieces, const struct python_code *known)
     pieces[2] = (struct iovec){(void *)known->file, known->file_span};
 }
 
-static bool is_still(const struct python *python, struct python_thread *mine, const struct python_code *known)
+static bool is_unchanged(const struct python *python, struct python_thread *mine, const struct python_code *known)
 {
     struct iovec there[3];
     const struct iovec here = {mine->checked, bytes_of(known)};
@@ -237,7 +237,7 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
         if (known->address == code && code != 0) {
             if (age == 0)
                 return slot;
-            if (is_still(python, mine, known)) {
+            if (is_unchanged(python, mine, known)) {
                 known->seen = mine->sample;
                 return slot;
             }
@@ -306,7 +306,7 @@ static size_t read_lines(const struct python *python, const uint64_t *record, ui
     return size;
 }
 
-void python_learn(struct python_thread *mine, const uint64_t *words, size_t count)
+void python_add_code(struct python_thread *mine, const uint64_t *words, size_t count)
 {
     static uint8_t lines[MOST_LINES];
     char name[2 * MOST_NAME + 1];

@@ -21,7 +21,7 @@
 #define LEAST_CALL_OWNER 3
 #define FIRST_WINDOW 8192
 #define MOST_AHEAD 64
-#define MOST_LOOKS 4
+#define MOST_ATTEMPTS 4
 #define FRAME_BYTES 112 /* all fields read are within these bytes */
 #define HIGHEST ((uint64_t)1 << 56)
 
@@ -48,7 +48,7 @@ static bool fill_window(struct python_walk *walk, uint64_t address)
     return got >= upper;
 }
 
-static bool is_held(const struct python_walk *walk, uint64_t address)
+static bool is_in_window(const struct python_walk *walk, uint64_t address)
 {
     return (address & 7) == 0 && address >= walk->window_low && address + FRAME_BYTES <= walk->window_high;
 }
@@ -86,7 +86,7 @@ static void prefetch_frames(const struct python_walk *walk)
     uint64_t address = walk->frame;
     struct frame_words frame;
     size_t count = 0;
-    for (size_t i = 0; i < MOST_AHEAD && count < PYTHON_CHECKED && is_held(walk, address); i++) {
+    for (size_t i = 0; i < MOST_AHEAD && count < PYTHON_CHECKED && is_in_window(walk, address); i++) {
         take_frame(walk, address, &frame);
         if (!is_among(frame.code, codes, count))
             codes[count++] = frame.code;
@@ -99,7 +99,7 @@ static bool read_frame(struct python_walk *walk, uint64_t address, struct frame_
 {
     if ((address & 7) != 0 || address < 4096 || address > HIGHEST)
         return false;
-    if (!is_held(walk, address) && !fill_window(walk, address))
+    if (!is_in_window(walk, address) && !fill_window(walk, address))
         return false;
     take_frame(walk, address, frame);
     return true;
@@ -295,7 +295,7 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
 static void walk_other_process(struct python_walk *walk)
 {
     struct frame_words frame;
-    for (int time = 0; time < MOST_LOOKS; time++) {
+    for (int time = 0; time < MOST_ATTEMPTS; time++) {
         walk->window_low = walk->window_high = 0;
         find_thread_state(walk, walk->stack.low);
         if (walk->boundary == 0 ||

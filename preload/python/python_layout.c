@@ -60,7 +60,7 @@ const struct python *python_current(void)
 }
 
 /* From outside: return whether the layout can be read. Frames that are objects do not show on which stack they are. */
-static bool is_seen(const struct python_layout *layout)
+static bool is_complete(const struct python_layout *layout)
 {
     return peek_process == 0 || !layout->has_objects;
 }
@@ -187,7 +187,7 @@ static bool is_readable(uint64_t runtime)
 
 bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
 {
-    enum { RUNTIME, CODE, TEXT, BYTES, LOOP, NEEDED, SAID = NEEDED, NAMES };
+    enum { RUNTIME, CODE, TEXT, BYTES, LOOP, NEEDED, VERSION_NAME = NEEDED, NAMES };
     static const char *const names[] = {
         "_PyRuntime", "PyCode_Type", "PyUnicode_Type", "PyBytes_Type", "_PyEval_EvalFrameDefault", "Py_Version"};
     Elf64_Sym symbols[NAMES] = {{0}};
@@ -199,14 +199,14 @@ bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
         return found->known.runtime == symbols[RUNTIME].st_value + base;
     if (!is_readable(symbols[RUNTIME].st_value + base))
         return false;
-    uint32_t version = version_of(&symbols[SAID], path, base);
+    uint32_t version = version_of(&symbols[VERSION_NAME], path, base);
     struct python here = {.runtime = symbols[RUNTIME].st_value + base,
                           .code_type = symbols[CODE].st_value + base,
                           .text_type = symbols[TEXT].st_value + base,
                           .bytes_type = symbols[BYTES].st_value + base,
                           .loop_low = symbols[LOOP].st_value + base};
     here.loop_high = here.loop_low + symbols[LOOP].st_size;
-    if (!find_layout(&here.layout, here.runtime, version) || !is_seen(&here.layout)) {
+    if (!find_layout(&here.layout, here.runtime, version) || !is_complete(&here.layout)) {
         __atomic_store_n(&found->unknown_version, version, __ATOMIC_RELAXED);
         return false;
     }

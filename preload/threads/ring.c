@@ -39,7 +39,7 @@ static void put_path(struct thread *thread, uint64_t first, uint64_t time_ns, ui
     put_words(thread, &head, more, more_count);
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
     if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
-        worker_nudge(REQUEST_DRAIN);
+        worker_notify(REQUEST_DRAIN);
 }
 
 static uint64_t first_word(uint32_t weight, enum sample_kind kind, uint8_t flags)

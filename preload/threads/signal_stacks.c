@@ -30,7 +30,7 @@ static sigset_t tick_signals;
 
 /* Guarded by `lock`: the application's actions where the kernel's differ. */
 static int lock;
-static struct sigaction asked[SIGNALS + 1];
+static struct sigaction requested[SIGNALS + 1];
 static uint64_t changed;
 
 static uint64_t bit_of(int number)
@@ -60,7 +60,7 @@ static bool concerns_us(const struct sigaction *action)
 }
 
 /* Return the action for the kernel that corresponds to the application's. */
-static struct sigaction by_the_rules(const struct sigaction *action)
+static struct sigaction with_stack_flags(const struct sigaction *action)
 {
     struct sigaction result = *action;
     if ((rules & HAS_STACKS) == 0)
@@ -75,10 +75,10 @@ static struct sigaction by_the_rules(const struct sigaction *action)
 static struct sigaction requested_action(int number, const struct sigaction *now)
 {
     bool is_kept = number >= 1 && number <= SIGNALS && (changed & bit_of(number)) != 0 &&
-                   asked[number].sa_handler == now->sa_handler;
+                   requested[number].sa_handler == now->sa_handler;
     if (!is_kept)
         return *now;
-    struct sigaction result = asked[number];
+    struct sigaction result = requested[number];
     result.sa_flags |= now->sa_flags & SA_RESTORER; /* libc's; sa_mask without unblockable signals */
     result.sa_restorer = now->sa_restorer;
     sigdelset(&result.sa_mask, SIGKILL);
@@ -94,13 +94,13 @@ static int set_action(set_function set, int number, const struct sigaction *acti
     bool ours = action != NULL && valid && concerns_us(action);
     struct sigaction wanted;
     if (ours)
-        wanted = by_the_rules(action);
+        wanted = with_stack_flags(action);
     int result = set(number, ours ? &wanted : action, &before);
     if (result != 0)
         return result;
     struct sigaction reported = requested_action(number, &before);
     if (ours) {
-        asked[number] = *action;
+        requested[number] = *action;
         changed |= bit_of(number);
     } else if (action != NULL && valid) {
         changed &= ~bit_of(number);
@@ -170,7 +170,7 @@ void signal_stacks_after_fork(void)
     release(mask);
 }
 
-static void use_ours(struct thread *thread)
+static void use_own_stack(struct thread *thread)
 {
     const stack_t ours = {.ss_sp = thread->signal_stack, .ss_size = sizeof thread->signal_stack};
     SYS2(SYS_sigaltstack, &ours, NULL);
@@ -181,7 +181,7 @@ void signal_stacks_start_thread(struct thread *thread)
     stack_t present;
     thread->application_stack = (stack_t){.ss_flags = SS_DISABLE};
     if (SYS2(SYS_sigaltstack, NULL, &present) == 0 && (present.ss_flags & SS_DISABLE) != 0)
-        use_ours(thread);
+        use_own_stack(thread);
 }
 
 /* Set the stack in the kernel; return the application's stack instead of ours. Negative errno on failure. */
@@ -211,7 +211,7 @@ static long change_stack(const stack_t *stack, stack_t *old)
     if (thread != NULL && stack != NULL) {
         thread->application_stack = usable ? *stack : (stack_t){.ss_flags = SS_DISABLE};
         if (!usable || stack->ss_size < SMALLEST_STACK)
-            use_ours(thread);
+            use_own_stack(thread);
     }
     if (old != NULL)
         *old = before;

@@ -27,7 +27,7 @@ static struct thread *queue; /* taken from `ended`, oldest first */
 static int queue_lock;
 static uint32_t next_number, made;
 
-static bool take_lock(void)
+static bool acquire_lock(void)
 {
     for (int turn = 0; turn < PATIENCE; turn++)
         if (__atomic_load_n(&queue_lock, __ATOMIC_RELAXED) == 0 &&
@@ -36,7 +36,7 @@ static bool take_lock(void)
     return false;
 }
 
-static void give_lock(void)
+static void release_lock(void)
 {
     __atomic_store_n(&queue_lock, 0, __ATOMIC_RELEASE);
 }
@@ -104,7 +104,7 @@ static void set_up(struct thread *thread)
 {
     thread->table = first_table(thread);
     arcs_init_table(thread->table, ARCS_FIRST_HOMES);
-    thread->timer = thread->perf_fd = thread->burst_fd = -1;
+    thread->timer = thread->perf_fd = thread->dense_fd = -1;
     thread->next = __atomic_load_n(&records, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&records, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
@@ -130,10 +130,10 @@ struct thread *thread_new(void)
 {
     size_t count = 1; /* another thread is searching, and may create many */
     struct thread *thread = NULL;
-    if (take_lock()) {
+    if (acquire_lock()) {
         uint32_t so_far = __atomic_load_n(&made, __ATOMIC_RELAXED);
         thread = take_ended();
-        give_lock();
+        release_lock();
         count = so_far < MOST_IN_GROUP ? so_far + 1 : MOST_IN_GROUP;
     }
     if (thread == NULL && (thread = make_group(count)) == NULL)
@@ -147,7 +147,7 @@ struct thread *thread_new(void)
     return thread;
 }
 
-void thread_give_back(struct thread *thread)
+void thread_release(struct thread *thread)
 {
     if (thread->state == THREAD_NEW)
         __atomic_store_n(&thread->tid, 0, __ATOMIC_RELAXED);

@@ -89,8 +89,8 @@ struct thread {
     int hidden_signal;           /* the signal that the application regards as blocked here, or 0 (own_signal.h) */
     int timer;                   /* kernel timer id, or -1 */
     int perf_fd;                 /* in the interval thread's descriptor table, or -1 */
-    int burst_fd;                /* of the last dense sampling window's event, or -1 (sampler.h) */
-    uint64_t burst_ticks;        /* ticks delivered when that began (collector) */
+    int dense_fd;                /* of the last dense sampling window's event, or -1 (sampler.h) */
+    uint64_t dense_ticks;        /* ticks delivered when that began (collector) */
     pid_t perf_tid;              /* thread of the perf event: the running one, or one before it (collector) */
     bool wants_ticker;           /* from the interval thread */
     struct thread_events events; /* hardware events (collector) */
@@ -139,7 +139,7 @@ static inline void thread_add(uint64_t *counter, uint64_t more)
 struct thread *thread_new(void);
 
 /* Release the record for reuse as soon as the thread has ended. Thread-safe and async-signal-safe. */
-void thread_give_back(struct thread *thread);
+void thread_release(struct thread *thread);
 
 /* Return whether the kernel has no such thread: it has run its last instruction. Async-signal-safe. */
 bool thread_has_exited(pid_t tid);

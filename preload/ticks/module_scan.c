@@ -13,10 +13,10 @@
 #define LONGEST_PAUSE_NS (50 * SHORTEST_PAUSE_NS)
 
 static bool wanted;
-static uint64_t next_ns;             /* not before, on CLOCK_MONOTONIC */
-static uint64_t pause_ns;            /* interval thread */
-static size_t expected;              /* unmapped ranges */
-static bool was_unreadable, is_said; /* interval thread */
+static uint64_t next_ns;                 /* not before, on CLOCK_MONOTONIC */
+static uint64_t pause_ns;                /* interval thread */
+static size_t expected;                  /* unmapped ranges */
+static bool was_unreadable, is_reported; /* interval thread */
 
 static bool is_time(void)
 {
@@ -33,7 +33,7 @@ void module_scan_request(void)
 {
     __atomic_store_n(&wanted, true, __ATOMIC_RELAXED);
     if (is_time())
-        worker_nudge(REQUEST_SCAN);
+        worker_notify(REQUEST_SCAN);
 }
 
 bool module_scan_is_wanted(void)
@@ -52,8 +52,8 @@ static bool scan(void)
     bool changed = modules_scan();
     was_unreadable = was_unreadable || modules_are_unreadable();
     /* Without free descriptors the message may have to wait. */
-    if (was_unreadable && !is_said)
-        is_said =
+    if (was_unreadable && !is_reported)
+        is_reported =
             log_warn("cannot read /proc/thread-self/maps (see ulimit -n): calls and samples in code that was loaded "
                      "since are of unknown functions",
                      NULL);

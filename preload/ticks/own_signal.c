@@ -110,7 +110,7 @@ bool own_signal_begin(signal_handler on_tick)
 }
 
 /* Give candidate `i`, the ticks' signal, to the application. */
-static void give_away(int i)
+static void yield_signal(int i)
 {
     int next = i + 1;
     int errno_kept = errno;
@@ -142,7 +142,7 @@ int own_signal_action(int number, const struct sigaction *action, struct sigacti
         complete(i, &wanted);
         keep(i, &wanted);
         if (!does_nothing(&wanted) && i == current_index())
-            give_away(i);
+            yield_signal(i);
         if (i < current_index() && install(i, &wanted, NULL) != 0)
             return errno;
     }
@@ -181,7 +181,7 @@ void own_signal_pass_on(int *hidden, int number, siginfo_t *info, ucontext_t *co
     if (*hidden == number) {
         *hidden = 0;
         if (i == current_index())
-            give_away(i);
+            yield_signal(i);
         sigaddset(&context->uc_sigmask, number);
         own_signal_send_again(number, info);
         return;
@@ -301,7 +301,7 @@ void own_signal_before_wait(int *hidden, sigset_t *set)
         if (is_all)
             sigdelset(set, candidates[i]);
         else
-            give_away(i);
+            yield_signal(i);
     }
     own_signal_follow(hidden);
 }

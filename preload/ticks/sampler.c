@@ -73,7 +73,7 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
 }
 
 /* Return whether the handler may walk the stack at this tick. */
-static bool earn(struct thread *thread, uint64_t ticks)
+static bool may_walk(struct thread *thread, uint64_t ticks)
 {
     uint64_t earned = ticks * (thread->period_ns / SHARE);
     int64_t credit = thread->credit_ns + (int64_t)(earned < FULL_CREDIT_NS ? earned : FULL_CREDIT_NS);
@@ -88,7 +88,7 @@ static uint64_t thread_cpu_ns(void)
 
 /* The first sample of a process brings code and tables into memory. It counts as overhead but is not charged: otherwise
  * the ticks skipped for it would all be those of the program's first function. */
-static void take_paid_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
+static void take_charged_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
 {
     static bool has_sampled;
     bool is_first = !__atomic_exchange_n(&has_sampled, true, __ATOMIC_RELAXED);
@@ -110,25 +110,25 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
         module_scan_request();
         return;
     }
-    if (!earn(thread, ticks)) {
+    if (!may_walk(thread, ticks)) {
         thread_add(&thread->counters.skipped, 1);
         return;
     }
-    take_paid_sample(thread, context, thread->held);
+    take_charged_sample(thread, context, thread->held);
     thread->held = 0;
 }
 
 static void sample_thread(struct thread *thread, const ucontext_t *context)
 {
     if (thread->credit_ns > 0)
-        take_paid_sample(thread, context, 0);
+        take_charged_sample(thread, context, 0);
 }
 
 /* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
-    bool is_dense_sample = burst_is_sample(thread, info);
+    bool is_dense_sample = dense_window_has_signal(thread, info);
     if (!is_dense_sample && !ticker_is_ours(thread, info)) {
         int none = 0;
         own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);

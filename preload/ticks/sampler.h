@@ -28,19 +28,19 @@ void sampler_walk(struct thread *thread, struct cursor *cursor, uint64_t deadlin
  * where perf's clock is permitted. */
 
 /* Before the first thread starts, of the process or of a forked child. Not thread-safe. */
-void burst_begin(const struct config *config);
+void dense_window_begin(const struct config *config);
 
 /* Return when the next window is due, on CLOCK_MONOTONIC. Collector. */
-uint64_t burst_due_ns(void);
+uint64_t dense_window_due_ns(void);
 
 /* Open a window if it is due and the previous one has ended. Collector. */
-void burst_go_on(uint64_t now_ns);
+void dense_window_advance(uint64_t now_ns);
 
 /* Return whether the signal belongs to a dense sampling window of the thread; thread may be NULL. Async-signal-safe and
  * thread-safe. */
-bool burst_is_sample(const struct thread *thread, const siginfo_t *info);
+bool dense_window_has_signal(const struct thread *thread, const siginfo_t *info);
 
 /* Close the event, before the interval thread ends. Collector. */
-void burst_park(void);
+void dense_window_park(void);
 
 #endif

@@ -99,14 +99,14 @@ static long start_timer(struct thread *thread, int number)
 
 /* Request a ticker. A perf event is a descriptor, which the interval thread holds to leave the application's table
  * alone. */
-static void want(struct thread *thread, bool wait)
+static void request_ticker(struct thread *thread, bool wait)
 {
     if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
         __atomic_fetch_add(&wanted, 1, __ATOMIC_ACQ_REL);
     if (wait)
         worker_request(REQUEST_TICKERS, LONGEST_WAIT_NS);
     else
-        worker_nudge(REQUEST_TICKERS);
+        worker_notify(REQUEST_TICKERS);
 }
 
 /* Return whether the error is a denial, such as by a container's system call filter; lack of memory has other
@@ -127,7 +127,7 @@ static void set_timer(struct thread *thread, int number)
              "only calls of functions built with -pg are counted; record it from outside: incprof record --external");
     } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
         note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
-        want(thread, false);
+        request_ticker(thread, false);
     } else if (is_refusal(error)) {
         note("neither timers nor perf's clock are permitted here (see incprof doctor): no samples are taken, and only "
              "calls of functions built with -pg are counted");
@@ -151,7 +151,7 @@ void ticker_start_thread(struct thread *thread)
     if (clock_source == CLOCK_CPU)
         set_timer(thread, number);
     else
-        want(thread, false);
+        request_ticker(thread, false);
 }
 
 void ticker_move(struct thread *thread, bool wait)
@@ -164,7 +164,7 @@ void ticker_move(struct thread *thread, bool wait)
         thread->timer = -1;
         set_timer(thread, number);
     } else if (thread->perf_fd >= 0) {
-        want(thread, wait);
+        request_ticker(thread, wait);
     }
 }
 
@@ -182,7 +182,7 @@ void ticker_resume(struct thread *thread)
 }
 
 /* Open a perf event; if there are fewer descriptors than threads, the remaining threads use timers. */
-static void give_perf(struct thread *thread, int number)
+static void assign_perf(struct thread *thread, int number)
 {
     int error = start_perf(thread, number);
     thread->tick_signal = number;
@@ -208,10 +208,10 @@ void ticker_park(struct thread *thread)
     if (thread->perf_fd < 0)
         return;
     ticker_close_event(thread);
-    want(thread, false);
+    request_ticker(thread, false);
 }
 
-static void give(struct thread *thread)
+static void assign(struct thread *thread)
 {
     int number = own_signal();
     if (thread->state != THREAD_LIVE)
@@ -223,12 +223,12 @@ static void give(struct thread *thread)
     if (number == 0)
         set_timer(thread, 0);
     else if (thread->perf_fd < 0)
-        give_perf(thread, number);
+        assign_perf(thread, number);
     else if (perf_event_aim(thread->perf_fd, thread->tid, number))
         thread->tick_signal = number;
 }
 
-void ticker_give(void)
+void ticker_assign(void)
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
         if (__atomic_load_n(&wanted, __ATOMIC_ACQUIRE) == 0)
@@ -236,7 +236,7 @@ void ticker_give(void)
         if (!__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
             continue;
         __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
-        give(thread);
+        assign(thread);
     }
 }
 

@@ -34,7 +34,7 @@ void ticker_resume(struct thread *thread);
 void ticker_discard_pending(struct thread *thread, int number);
 
 /* Open perf events for the threads that wait for one. Collector. */
-void ticker_give(void);
+void ticker_assign(void);
 
 /* Release the timer of a thread that has ended or is no longer sampled; in the collector its perf event, too.
  * Async-signal-safe. */

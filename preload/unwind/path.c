@@ -48,7 +48,7 @@ static struct path_mark mark_here(const struct walk *walk)
     return (struct path_mark){.frame = unwind_frame(walk->cursor), .passed = walk->passed};
 }
 
-static uint64_t gap_without(const struct path *path, size_t i)
+static uint64_t gap_after_removal(const struct path *path, size_t i)
 {
     return path->marks[i + 1].frame.sp - path->marks[i - 1].frame.sp;
 }
@@ -60,7 +60,7 @@ static void add_mark(struct path *path, const struct path_mark *mark)
     if (path->mark_count == PATH_MARKS) {
         size_t drop = 1;
         for (size_t i = 1; i + 1 < PATH_MARKS; i++)
-            if (gap_without(path, i) < gap_without(path, drop))
+            if (gap_after_removal(path, i) < gap_after_removal(path, drop))
                 drop = i;
         path->mark_count--;
         memmove(&path->marks[drop], &path->marks[drop + 1], (path->mark_count - drop) * sizeof *mark);
@@ -87,7 +87,7 @@ static bool is_unchanged(const struct path_memory *memory, size_t first, const s
 
 /* Return whether the memory holds all frames from the cursor on: the path's inner frames are complete, and all its
  * outer frames lie beyond. */
-static bool is_known(struct walk *walk)
+static bool is_remembered(struct walk *walk)
 {
     const struct path_memory *memory = walk->memory;
     const struct cursor *cursor = walk->cursor;
@@ -129,7 +129,7 @@ static void add_frame(struct walk *walk, uint64_t frame)
     walk->passed++;
 }
 
-static bool is_late(const struct walk *walk)
+static bool is_past_deadline(const struct walk *walk)
 {
     if (walk->python != NULL && python_is_cut(walk->python))
         return true;
@@ -142,7 +142,7 @@ static bool add_python(struct walk *walk, uint64_t pc, uint64_t end)
 {
     uint64_t frame;
     bool any = false;
-    while (!is_late(walk) && python_next(walk->python, pc, end, &frame)) {
+    while (!is_past_deadline(walk) && python_next(walk->python, pc, end, &frame)) {
         if (frame != 0)
             add_frame(walk, frame);
         walk->path->walked++;
@@ -170,13 +170,13 @@ static bool advance(struct walk *walk, bool is_new)
     path->result = UNWIND_CALLER;
     while (path->result == UNWIND_CALLER) {
         if (path->walked >= DEEP && own_stack && !cursor->leaf && walk->python == NULL) {
-            if (is_new && is_known(walk))
+            if (is_new && is_remembered(walk))
                 return true;
             struct path_mark mark = mark_here(walk);
             if (path->walked % STRIDE == 0)
                 add_mark(path, &mark);
         }
-        if (is_late(walk))
+        if (is_past_deadline(walk))
             break;
         bool runs_python = walk->python != NULL && cursor->range != NULL && cursor->range->module->python;
         bool is_application = path_is_application(cursor);
@@ -207,7 +207,7 @@ static void remember(struct walk *walk)
 }
 
 /* Continue from a remembered frame: adopt the memory's frame numbers, and resume the walk at the memory's edge. */
-static void go_on_from_memory(struct walk *walk)
+static void resume_from_memory(struct walk *walk)
 {
     struct path *path = walk->path;
     struct path_memory *memory = walk->memory;
@@ -242,7 +242,7 @@ void path_walk(struct path *path, struct path_memory *memory, struct cursor *cur
     path->frames = 0;
     path->from_memory = path->has_gap = false;
     if (advance(&walk, true)) {
-        go_on_from_memory(&walk);
+        resume_from_memory(&walk);
     } else if (path->mark_count > 0) {
         remember(&walk);
         memcpy(memory->outer, path->outer, sizeof memory->outer);

@@ -119,7 +119,7 @@ static bool is_near(uint64_t low, uint64_t at)
 
 /* Return whether rules unwind from the caller up the stack, with every address after a call: to the stack's end, a
  * handler's beginning, or for some frames. If the caller has no rules, two frames suffice. */
-static bool leads_on(struct search *search)
+static bool unwinds_on(struct search *search)
 {
     struct cursor trial = *search->cursor;
     enum unwind_result result = UNWIND_CALLER;
@@ -151,36 +151,36 @@ static bool read_saved(struct search *search, uint64_t low, uint64_t at, uint64_
 }
 
 /* Return whether the return address is at `at`. A frame pointer that rules use leads further out. */
-static bool is_at(struct search *search, uint64_t low, uint64_t at)
+static bool try_return_at(struct search *search, uint64_t low, uint64_t at)
 {
     struct cursor *cursor = search->cursor;
     uint64_t pc;
     if (!unwind_read_word(cursor, at, &pc) || !is_return_of_leaf(cursor, pc))
         return false;
     search->caller = (struct frame){.pc = pc, .sp = at + 8, .fp = cursor->fp, .return_at = at, .is_exact = true};
-    bool found = leads_on(search);
+    bool found = unwinds_on(search);
     for (uint64_t n = 0; !found && n < (at - low) / 8 && search->trials > 0; n++)
-        found = read_saved(search, low, at, n) && search->caller.fp > at && leads_on(search);
+        found = read_saved(search, low, at, n) && search->caller.fp > at && unwinds_on(search);
     return found;
 }
 
-static bool is_above(struct search *search, uint64_t low)
+static bool search_above(struct search *search, uint64_t low)
 {
     for (uint64_t at = low; is_near(low, at) && search->trials > 0; at += 8)
-        if (is_at(search, low, at))
+        if (try_return_at(search, low, at))
             return true;
     return false;
 }
 
 /* Search above a saved stack pointer: a function that aligns its stack keeps the old value in a callee-saved
  * register. */
-static bool is_above_kept(struct search *search)
+static bool search_above_saved(struct search *search)
 {
     static const uint8_t kept[] = {3, DWARF_FP, 12, 13, 14, 15};
     const struct cursor *cursor = search->cursor;
     for (size_t i = 0; i < sizeof kept; i++) {
         uint64_t low = machine_register(cursor->context, kept[i]);
-        if (low > cursor->sp && low - cursor->sp < FAR_BYTES && is_above(search, low)) {
+        if (low > cursor->sp && low - cursor->sp < FAR_BYTES && search_above(search, low)) {
             search->kept = low;
             return true;
         }
@@ -191,12 +191,12 @@ static bool is_above_kept(struct search *search)
 /* Search above a page-aligned stack pointer. Usually a buffer with stale return addresses lies right above it. But the
  * alignment may be by chance, and the saved register may be that of a function further out: then rules lead from above
  * to that function. */
-static bool is_above_page(struct search *search)
+static bool search_pages_above(struct search *search)
 {
-    bool found = is_above_kept(search);
+    bool found = search_above_saved(search);
     struct frame kept = search->caller;
     search->trials = MOST_TRIALS;
-    if (is_above(search, search->cursor->sp))
+    if (search_above(search, search->cursor->sp))
         return true;
     search->caller = kept;
     return found;
@@ -208,7 +208,8 @@ bool return_search(struct cursor *cursor, struct frame *caller)
     if (cursor->range == NULL || cursor->context == NULL)
         return false;
     bool is_page = (cursor->sp & (MACHINE_PAGE - 1)) == 0;
-    bool found = is_page ? is_above_page(&search) : is_above(&search, cursor->sp) || is_above_kept(&search);
+    bool found =
+        is_page ? search_pages_above(&search) : search_above(&search, cursor->sp) || search_above_saved(&search);
     *caller = search.caller;
     return found;
 }

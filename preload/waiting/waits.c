@@ -42,8 +42,8 @@ static bool has_begun, is_refused;
 static struct thread *resume; /* the thread at which the budget was spent */
 static struct table sites;    /* struct wait_site; of the open interval */
 static struct buffer spans;
-static uint64_t before_us;                  /* the beginning of the last span written */
-static uint64_t sampled, thinned, spent_ns; /* in the open interval */
+static uint64_t previous_us;                   /* the beginning of the last span written */
+static uint64_t sampled, thinned, consumed_ns; /* in the open interval */
 
 void waits_begin(const struct config *config)
 {
@@ -57,7 +57,7 @@ void waits_begin(const struct config *config)
     sites.record_size = sites.key_size = sizeof(struct wait_site);
     table_clear(&sites);
     spans.length = 0;
-    before_us = sampled = thinned = spent_ns = fast_until_ns = cost_ns = 0;
+    previous_us = sampled = thinned = consumed_ns = fast_until_ns = cost_ns = 0;
     task_forget();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         thread->waits = (struct thread_waits){0};
@@ -69,7 +69,7 @@ uint64_t waits_due_ns(void)
 }
 
 /* Draw a time between half and one and a half times the mean: no program is in step with it. */
-static uint64_t drawn(uint64_t mean_ns)
+static uint64_t jittered_ns(uint64_t mean_ns)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -90,9 +90,9 @@ static void put_span(const struct interval *interval, const struct thread_waits 
     if (span->count == 0)
         return;
     if (spans.length == 0)
-        before_us = interval->start_ns / 1000;
-    buffer_zigzag(&spans, (int64_t)(begin_us - before_us));
-    before_us = begin_us;
+        previous_us = interval->start_ns / 1000;
+    buffer_zigzag(&spans, (int64_t)(begin_us - previous_us));
+    previous_us = begin_us;
     buffer_varint(&spans, span->end_ns / 1000 - begin_us);
     buffer_varint(&spans, waits->owner - 1);
     buffer_varint(&spans, span->waited_ns / 1000);
@@ -134,7 +134,7 @@ static void add_span(const struct interval *interval, struct thread_waits *waits
 }
 
 /* Return the number of the application's thread with this id, plus 1, or 0. */
-static uint32_t thread_with(pid_t tid)
+static uint32_t thread_by_tid(pid_t tid)
 {
     for (const struct thread *thread = thread_first(); tid > 0 && thread != NULL; thread = thread->next)
         if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE &&
@@ -150,9 +150,9 @@ static uint32_t holder_of(const struct task_call *call)
     switch (call->arguments[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        return peek(words, call->arguments[0], sizeof words) ? thread_with(words[HOLDER_AT / 4]) : 0;
+        return peek(words, call->arguments[0], sizeof words) ? thread_by_tid(words[HOLDER_AT / 4]) : 0;
     case FUTEX_LOCK_PI:
-        return peek(words, call->arguments[0], sizeof words[0]) ? thread_with(words[0] & FUTEX_TID_MASK) : 0;
+        return peek(words, call->arguments[0], sizeof words[0]) ? thread_by_tid(words[0] & FUTEX_TID_MASK) : 0;
     default:
         return 0;
     }
@@ -245,7 +245,7 @@ static uint64_t waited_ns(struct thread_waits *waits, uint64_t wall_ns, uint64_t
 }
 
 /* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. */
-static void meet(struct thread *thread, uint64_t owner, const struct task_times *times, uint64_t now_ns)
+static void begin_thread(struct thread *thread, uint64_t owner, const struct task_times *times, uint64_t now_ns)
 {
     struct thread_waits *waits = &thread->waits;
     bool is_new = has_begun && waits->owner == 0;
@@ -259,7 +259,7 @@ static void meet(struct thread *thread, uint64_t owner, const struct task_times 
 }
 
 /* The same wait as before goes on. */
-static void repeat(struct wait_span *span, const struct wait_span *before)
+static void continue_wait(struct wait_span *span, const struct wait_span *before)
 {
     span->state = STATE_ONE_WAIT;
     span->call = before->call;
@@ -283,12 +283,12 @@ static bool sample(struct interval *interval, struct thread *thread, bool deep)
         return false;
     uint64_t now_ns = monotonic_ns();
     if (waits->since_ns == 0)
-        meet(thread, owner, &times, now_ns);
+        begin_thread(thread, owner, &times, now_ns);
     sampled++;
     struct wait_span span = {.begin_ns = waits->since_ns, .count = 1};
     bool is_one_wait = waits->runs != 0 && waits->runs == times.runs && times.cpu_ns == waits->cpu_ns;
     if (is_one_wait)
-        repeat(&span, &waits->span);
+        continue_wait(&span, &waits->span);
     else if (deep && !observe(interval, thread, &times, &now_ns, &span))
         return false;
     waits->runs = span.state != STATE_NOT_BLOCKED ? times.runs : 0;
@@ -310,7 +310,7 @@ static bool is_live(const struct thread *thread)
 }
 
 /* Write the rest of a thread that has ended. Its last time, since the sample before, is in no span. */
-static void part_with(const struct interval *interval, struct thread *thread)
+static void finish_thread(const struct interval *interval, struct thread *thread)
 {
     if (thread->waits.owner == 0)
         return;
@@ -339,7 +339,7 @@ static bool sample_all(struct interval *interval, uint64_t start_ns)
     do {
         struct thread *next = thread->next != NULL ? thread->next : thread_first();
         if (!is_live(thread)) {
-            part_with(interval, thread);
+            finish_thread(interval, thread);
         } else if (has_stopped) {
             thinned++;
         } else {
@@ -358,7 +358,7 @@ void waits_sample(struct interval *interval)
     if (now_ns < due_ns)
         return;
     if (!switch_is_sampling() || !modules_are_known()) {
-        waits_leave_out();
+        waits_exclude();
         due_ns = now_ns + gap_ns;
         return;
     }
@@ -371,7 +371,7 @@ void waits_sample(struct interval *interval)
         is_busy = sample_all(interval, start_ns);
         uint64_t used_ns = own_cpu_ns() - start_ns + WAKING_NS;
         credit_ns -= (int64_t)used_ns;
-        spent_ns += used_ns;
+        consumed_ns += used_ns;
         cost_ns = (cost_ns * 7 + used_ns) / 8;
         has_begun = true;
     } else {
@@ -383,7 +383,7 @@ void waits_sample(struct interval *interval)
     uint64_t mean_ns = now_ns < fast_until_ns ? gap_ns / FASTER : gap_ns;
     uint64_t least_ns = cost_ns * 1000 / BUDGET; /* as often as the budget allows on average */
     mean_ns = (mean_ns > least_ns ? mean_ns : least_ns) * (credit_ns <= 0 ? 2 : 1);
-    due_ns = monotonic_ns() + drawn(mean_ns);
+    due_ns = monotonic_ns() + jittered_ns(mean_ns);
 }
 
 void waits_finish(struct interval *interval)
@@ -422,7 +422,7 @@ void waits_put(struct interval *interval)
         size_t start = stream_begin_image(out, IMAGE_WAITS, 0, interval->number);
         buffer_varint(out, sampled);
         buffer_varint(out, thinned);
-        buffer_varint(out, spent_ns / 1000);
+        buffer_varint(out, consumed_ns / 1000);
         buffer_varint(out, is_refused);
         put_sites(out);
         buffer_bytes(out, spans.data, spans.length);
@@ -432,10 +432,10 @@ void waits_put(struct interval *interval)
     table_clear(&sites);
     spans.length = 0;
     spans.failed = false;
-    sampled = thinned = spent_ns = 0;
+    sampled = thinned = consumed_ns = 0;
 }
 
-void waits_leave_out(void)
+void waits_exclude(void)
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
         thread->waits.since_ns = 0;

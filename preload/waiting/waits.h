@@ -33,7 +33,7 @@ void waits_finish(struct interval *interval);
 void waits_put(struct interval *interval);
 
 /* The time from before this moment on is not the program's: the process was stopped, or the recording paused. */
-void waits_leave_out(void);
+void waits_exclude(void);
 
 /* Forget the files that are open: the interval thread ends, and another one has another descriptor table. */
 void waits_park(void);

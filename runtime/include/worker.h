@@ -42,7 +42,7 @@ bool worker_request(uint32_t request, uint64_t longest_ns);
 
 /* Send a request that may be lost: it is dropped during another request. Never waits. Async-signal-safe and
  * thread-safe. */
-void worker_nudge(uint32_t request);
+void worker_notify(uint32_t request);
 
 /* Make the thread adopt the new user, groups and capabilities of the application's threads at once, and wait for that,
  * for `longest_ns` at most. Does nothing if there is no such thread, and in a vfork child. Async-signal-safe and

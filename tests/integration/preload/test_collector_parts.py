@@ -36,7 +36,7 @@ STANDINS = """
 #include "jit_names.h"
 #include "worker.h"
 void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
-void worker_nudge(uint32_t request) { (void)request; }
+void worker_notify(uint32_t request) { (void)request; }
 #include "extensions.h"
 void extensions_take(const struct sample *event, uint32_t node) { (void)event, (void)node; }
 """
@@ -50,7 +50,7 @@ void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 #include "switch.h"
 #include "ticker.h"
 #include "worker.h"
-void worker_nudge(uint32_t request) { (void)request; }
+void worker_notify(uint32_t request) { (void)request; }
 #include "extensions.h"
 void extensions_take(const struct sample *event, uint32_t node) { (void)event, (void)node; }
 void ticker_start_thread(struct thread *thread) { (void)thread; }

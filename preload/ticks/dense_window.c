@@ -1,4 +1,4 @@
-/* Thread safety: all state is the collector's, except a thread's `burst_fd`, which its handler reads. It keeps its
+/* Thread safety: all state is the collector's, except a thread's `dense_fd`, which its handler reads. It keeps its
  * value after the event is closed, to identify signals still in flight. No locks. */
 #define _GNU_SOURCE
 #include "sampler.h"
@@ -14,7 +14,7 @@
  * of one processor. */
 #define LEAST_GAP_NS 500000000u
 #define MORE_GAP_NS 1000000000u
-#define LOOKS 24
+#define SAMPLES 24
 #define SAMPLING_PERIOD_NS 1000000u
 /* At this rate and above no dense sampling windows are needed. */
 #define FAST_HZ 500
@@ -25,7 +25,7 @@ static uint64_t due_ns;
 static struct thread *last; /* the thread of the last window */
 static int event_fd = -1;   /* in the interval thread's descriptor table */
 
-void burst_begin(const struct config *config)
+void dense_window_begin(const struct config *config)
 {
     last = NULL;
     half_second = config->rate_hz / 2;
@@ -33,7 +33,7 @@ void burst_begin(const struct config *config)
     due_ns = config->rate_hz < FAST_HZ && config->format == FORMAT_STREAM ? 0 : NEVER_NS;
 }
 
-uint64_t burst_due_ns(void)
+uint64_t dense_window_due_ns(void)
 {
     return due_ns;
 }
@@ -46,10 +46,10 @@ static struct thread *next_thread(void)
     for (int round = 0; round < 2; round++) {
         for (thread = thread != NULL ? thread->next : thread_first(); thread != NULL; thread = thread->next) {
             uint64_t ticks = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
-            if (ticks < thread->burst_ticks)
-                thread->burst_ticks = 0;
-            if (thread->state == THREAD_LIVE && ticks - thread->burst_ticks >= half_second) {
-                thread->burst_ticks = ticks;
+            if (ticks < thread->dense_ticks)
+                thread->dense_ticks = 0;
+            if (thread->state == THREAD_LIVE && ticks - thread->dense_ticks >= half_second) {
+                thread->dense_ticks = ticks;
                 return thread;
             }
         }
@@ -63,11 +63,11 @@ static bool start(struct thread *thread, int number)
     if (fd < 0)
         return thread_has_exited(thread->tid);
     event_fd = fd;
-    __atomic_store_n(&thread->burst_fd, fd, __ATOMIC_RELEASE);
-    return perf_event_start_some(fd, thread->tid, number, LOOKS) || thread_has_exited(thread->tid);
+    __atomic_store_n(&thread->dense_fd, fd, __ATOMIC_RELEASE);
+    return perf_event_start_some(fd, thread->tid, number, SAMPLES) || thread_has_exited(thread->tid);
 }
 
-void burst_go_on(uint64_t now_ns)
+void dense_window_advance(uint64_t now_ns)
 {
     if (now_ns < due_ns)
         return;
@@ -85,13 +85,13 @@ void burst_go_on(uint64_t now_ns)
         due_ns = NEVER_NS; /* perf's clock is not permitted here */
 }
 
-bool burst_is_sample(const struct thread *thread, const siginfo_t *info)
+bool dense_window_has_signal(const struct thread *thread, const siginfo_t *info)
 {
     bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
-    return of_descriptor && thread != NULL && info->si_fd == __atomic_load_n(&thread->burst_fd, __ATOMIC_ACQUIRE);
+    return of_descriptor && thread != NULL && info->si_fd == __atomic_load_n(&thread->dense_fd, __ATOMIC_ACQUIRE);
 }
 
-void burst_park(void)
+void dense_window_park(void)
 {
     event_fd = -1;
 }

@@ -19,19 +19,19 @@ static _Noreturn void answer(int socket)
     char question;
     sigfillset(&all);
     while (read(socket, &question, 1) == 1) {
-        uint64_t witnessed = 0;
+        uint64_t observed = 0;
         for (int number; (number = sigtimedwait(&all, NULL, &at_once)) > 0;)
-            witnessed |= WITNESSED(number);
-        if (write(socket, &witnessed, sizeof witnessed) != sizeof witnessed)
+            observed |= OBSERVED(number);
+        if (write(socket, &observed, sizeof observed) != sizeof observed)
             break;
     }
     _exit(0);
 }
 
-void witness_start(struct witness *witness)
+void observer_start(struct observer *observer)
 {
     int ends[2];
-    *witness = (struct witness){.pid = 0};
+    *observer = (struct observer){.pid = 0};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return;
     pid_t pid = fork();
@@ -41,30 +41,30 @@ void witness_start(struct witness *witness)
     }
     close(ends[1]);
     if (pid > 0)
-        *witness = (struct witness){pid, ends[0]};
+        *observer = (struct observer){pid, ends[0]};
     else
         close(ends[0]);
 }
 
-uint64_t witness_query(struct witness *witness)
+uint64_t observer_query(struct observer *observer)
 {
-    uint64_t witnessed = 0;
-    struct pollfd file = {.fd = witness->socket, .events = POLLIN};
-    if (witness->pid == 0)
+    uint64_t observed = 0;
+    struct pollfd file = {.fd = observer->socket, .events = POLLIN};
+    if (observer->pid == 0)
         return 0;
-    if (send(witness->socket, "", 1, MSG_NOSIGNAL) == 1 && poll(&file, 1, LONGEST_ANSWER_MS) == 1 &&
-        read(witness->socket, &witnessed, sizeof witnessed) == sizeof witnessed)
-        return witnessed;
-    witness_end(witness);
+    if (send(observer->socket, "", 1, MSG_NOSIGNAL) == 1 && poll(&file, 1, LONGEST_ANSWER_MS) == 1 &&
+        read(observer->socket, &observed, sizeof observed) == sizeof observed)
+        return observed;
+    observer_end(observer);
     return 0;
 }
 
-void witness_end(struct witness *witness)
+void observer_end(struct observer *observer)
 {
-    if (witness->pid == 0)
+    if (observer->pid == 0)
         return;
-    close(witness->socket);
-    kill(witness->pid, SIGKILL);
-    waitpid(witness->pid, NULL, 0);
-    *witness = (struct witness){.pid = 0};
+    close(observer->socket);
+    kill(observer->pid, SIGKILL);
+    waitpid(observer->pid, NULL, 0);
+    *observer = (struct observer){.pid = 0};
 }
