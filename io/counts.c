@@ -8,8 +8,6 @@
 #include <pthread.h>
 
 #include "descriptors.h"
-#include "paths.h"
-#include "records.h"
 #include "sys.h"
 
 #define TIMED_NS 50000

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "counts.h"
 #include "fixed_text.h"
 #include "hash.h"
-#include "records.h"
 #include "sys.h"
 #include "vfork.h"
 

@@ -10,8 +10,6 @@
 #include "descriptors.h"
 #include "environment.h"
 #include "log.h"
-#include "paths.h"
-#include "records.h"
 #include "vfork.h"
 
 #define IMAGE_IO 11

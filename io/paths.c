@@ -1,6 +1,6 @@
 /* Thread safety: `number` is written by a constructor. */
 #define _GNU_SOURCE
-#include "paths.h"
+#include "counts.h"
 
 #include "extension.h"
 

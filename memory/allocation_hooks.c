@@ -3,7 +3,6 @@
  * look into a table. */
 #define _GNU_SOURCE
 #include "allocator.h"
-#include "events.h"
 #include "live.h"
 #include "next.h"
 #include "sampling.h"

@@ -1,7 +1,7 @@
 /* Thread safety: the counters are atomic. The buffers belong to the interval thread, under the collector's lock; so do
  * the calls of the extension's functions, except begin_recording, which the process's only thread makes. */
 #define _GNU_SOURCE
-#include "events.h"
+#include "sampling.h"
 
 #include <stdlib.h>
 #include <string.h>

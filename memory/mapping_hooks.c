@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "allocator.h"
-#include "events.h"
 #include "libc.h"
 #include "live.h"
 #include "next.h"

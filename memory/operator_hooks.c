@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "allocator.h"
-#include "events.h"
 #include "live.h"
 #include "next.h"
 #include "sampling.h"

@@ -15,9 +15,9 @@
 #include "log.h"
 #include "perf_counter.h"
 #include "perf_rings.h"
+#include "proc.h"
 #include "request.h"
 #include "sys.h"
-#include "target.h"
 #include "watch.h"
 
 /* The default rate: a sample costs several times as much as one taken inside the program. */

@@ -9,9 +9,9 @@
 #include "config.h"
 #include "followed.h"
 #include "perf_rings.h"
+#include "proc.h"
 #include "sys.h"
 #include "table.h"
-#include "target.h"
 
 /* When one of several threads calls exec, all end, and a moment later the process has one thread again. */
 #define EXEC_NS 50000000u

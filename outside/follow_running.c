@@ -8,9 +8,9 @@
 
 #include "buffer.h"
 #include "log.h"
+#include "proc.h"
 #include "sys.h"
 #include "table.h"
-#include "target.h"
 #include "tasks.h"
 
 #define MOST_ATTEMPTS 5 /* scans for new threads */

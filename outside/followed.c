@@ -6,9 +6,9 @@
 
 #include "path.h"
 #include "peek.h"
+#include "proc.h"
 #include "stream.h"
 #include "sys.h"
-#include "target.h"
 #include "tasks.h"
 
 #define NANO 1000000000u

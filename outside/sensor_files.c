@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sensor_files.h"
+#include "sensors.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sensor_files.h"
 #include "sensors.h"
 
 static struct sensor sensors[MOST_SENSORS];

@@ -8,7 +8,6 @@
 
 #include "perf_counter.h"
 #include "proc.h"
-#include "sensor_files.h"
 #include "sys.h"
 
 #define SECOND_NS 1000000000u

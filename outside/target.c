@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "target.h"
+#include "proc.h"
 
 #include <elf.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "build_id.h"
+#include "loaded.h"
 
 #include <elf.h>
 #include <stdint.h>

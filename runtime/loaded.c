@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "loaded.h"
 
-#include "build_id.h"
-
 struct search {
     uint64_t address;
     struct object object;

@@ -13,7 +13,6 @@
 
 #include "environment.h"
 #include "event.h"
-#include "functions.h"
 #include "log.h"
 #include "sys.h"
 

@@ -1,5 +1,5 @@
 /* Plain loops, compiled for several processors: the compiler vectorises them, and the processor is detected once. */
-#include "dpd_kernels.h"
+#include "dpd_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "outside/machine_counters.c"
 
 #include "runtime/credentials.c"
-#include "sensor_files.h"
+#include "sensors.h"
 #include "drawn.h"
 #include "request.h"
 #include "watched.h"

@@ -109,4 +109,38 @@ void io_put_counts(struct buffer *out);
 /* In a forked child: all threads but the calling one are gone, and what was counted so far is the parent's. */
 void io_counts_after_fork(void);
 
+/* Calls that are recorded with their call path. */
+
+/* About one call in this time is recorded, for each thread. */
+#define PATH_NS 5000000u
+
+struct path_event {
+    uint32_t file, operation;
+    uint64_t calls_milli; /* a thousandth of a call: it stands for so many */
+    uint64_t bytes, ns;   /* of this one */
+};
+
+/* Use this number of an extension (extension.h); negative: none. */
+void paths_begin(int own);
+
+/* Record a call of the calling thread with its path. Keeps errno. Does nothing if there is no collector. */
+void path_record(const struct path_event *event);
+
+/* Records of kind 11 (docs/reference/formats.md) that this library writes. */
+
+enum { RECORD_NAMES = 5, RECORD_COUNTS = 6, RECORD_PATHS = 7 };
+
+/* Append a record, and free its content. */
+static inline void put_record(struct buffer *out, uint64_t type, struct buffer *record)
+{
+    if (record->failed || record->length == 0) {
+        buffer_free(record);
+        return;
+    }
+    buffer_varint(out, type);
+    buffer_varint(out, record->length);
+    buffer_bytes(out, record->data, record->length);
+    buffer_free(record);
+}
+
 #endif

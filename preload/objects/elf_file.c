@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "build_id.h"
+#include "loaded.h"
 #include "machine.h"
 #include "sys.h"
 

@@ -146,4 +146,12 @@ struct wrappers {
 };
 #define TRACE_WRAPPERS "incprof_mpi_wrappers"
 
+/* Numbers of the traced functions, in the order of the two tables. */
+
+enum function_number {
+#define CALL_(name, lower, kind, ...) FUNCTION_##name,
+#include "every_call.h"
+    FUNCTION_COUNT
+};
+
 #endif

@@ -14,7 +14,6 @@
 #include "buffer.h"
 #include "counters.h"
 #include "event.h"
-#include "functions.h"
 #include "sys.h"
 
 /* A ring of bytes between a producer and a consumer thread. Nothing here waits.

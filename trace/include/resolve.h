@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "functions.h"
+#include "event.h"
 
 /* The names that this library defines, and their numbers. Traced functions have five names each: MPI_*, PMPI_*, and the
  * Fortran symbols mpi_*_, mpi_*_f08_ and mpi_*_f08ts_; other functions have two. */

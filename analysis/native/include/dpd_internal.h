@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "native.h"
+#define DPD_API NATIVE_API
+#include "dpd.h"
 
 /* Recall beyond the window: a history of samples, and tables of the last end positions of pieces of some lengths. */
 #define RECALL_ORDERS 8
@@ -70,11 +72,6 @@ uint16_t symbols_take(struct symbols *symbols, int64_t sample, uint64_t index);
 
 /* Remove the sample `index`; its symbol is freed if no later sample has it. */
 void symbols_leave(struct symbols *symbols, uint16_t symbol, uint64_t index);
-
-#define DPD_API NATIVE_API
-#include "dpd.h"
-#include "dpd_internal.h"
-#include "dpd_kernels.h"
 
 #define DPD_KNOWN 1024 /* distinct loops that are recorded; a power of two */
 #define DPD_MENDS 4    /* loops that may be under mending at the same time */
@@ -190,5 +187,42 @@ enum mend_verdict dpd_mend_follow(struct dpd *dpd, struct level *level, int64_t 
 bool dpd_mend_begins(const struct dpd *dpd, const struct level *level); /* is the odd sample a period's first one? */
 int64_t dpd_mend_predict(const struct dpd *dpd, const struct level *level, int32_t ahead);
 void dpd_mend_drop(struct dpd *dpd, struct level *level);
+
+/* Loops over all lags, for the processor's vector instructions. */
+
+/* Arrays of lags are padded to whole blocks and aligned to DPD_ALIGN bytes, `past` excepted. */
+#define DPD_BLOCK 32
+#define DPD_ALIGN 64
+#define DPD_RUN_MOST 65534
+#define DPD_NEVER 65535 /* a threshold that no run reaches */
+
+struct dpd_kernels {
+    const char *name;
+
+    /* Increments run[j] if past[j] is the symbol, and sets it to 0 otherwise; it saturates at DPD_RUN_MOST. Returns
+     * non-zero if a run has just reached threshold[j]. */
+    uint16_t (*count)(uint16_t *run, const uint16_t *past, const uint16_t *threshold, uint16_t symbol, size_t n);
+
+    /* Returns whether run[j] equals threshold[j] for any j. */
+    uint16_t (*meets)(const uint16_t *run, const uint16_t *threshold, size_t n);
+
+    /* Largest of run[0 .. n - 1]. */
+    uint16_t (*longest)(const uint16_t *run, size_t n);
+
+    /* sum[j] += |x - near[j]| - |y - far[j]|. */
+    void (*distances)(double *sum, const double *near, const double *far, double x, double y, size_t n);
+
+    /* Largest of d[0 .. n - 1] and `least`; no NaN, none negative by more than rounding. */
+    double (*largest)(const double *d, size_t n, double least);
+
+    /* Sum of |a[j] - b[j]|. */
+    double (*distance)(const double *a, const double *b, size_t n);
+};
+
+/* Return the best kernels for this processor; never NULL. Signal-safe. */
+const struct dpd_kernels *dpd_kernels(void);
+
+/* Return the i-th kernels that this processor supports, NULL behind the last: for tests and benchmarks. */
+const struct dpd_kernels *dpd_kernels_at(int i);
 
 #endif

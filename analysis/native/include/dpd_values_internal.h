@@ -7,7 +7,7 @@
 #include "native.h"
 #define DPD_API NATIVE_API
 #include "dpd_values.h"
-#include "dpd_kernels.h"
+#include "dpd_internal.h"
 
 struct dpd_values {
     const struct dpd_kernels *kernels;

@@ -1,5 +1,5 @@
 /* Every set of vector instructions that this processor has gives the same, to the last bit. Prints their names. */
-#include "dpd_kernels.h"
+#include "dpd_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
