@@ -301,7 +301,7 @@ CHANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SlowSegment:
     """A segment of slow intervals.
 
     Attributes:
@@ -327,7 +327,7 @@ class Slow:
         limit_s: Mean duration above which an interval is slow, in seconds.
         intervals: Number of intervals of this run in which a beat ended.
         slow: Number of slow ones among them; 1 % is expected in a run like the past ones.
-        stretches: The segments, in order of time.
+        segments: The segments, in order of time.
     """
 
     id: int
@@ -335,13 +335,13 @@ class Slow:
     limit_s: float
     intervals: int
     slow: int
-    stretches: tuple[Stretch, ...]
+    segments: tuple[SlowSegment, ...]
 
     @property
     def notable(self) -> bool:
         """Whether there are more slow intervals, or more in a row, than 1 % scattered at random."""
         by_chance = float(special.bdtrc(self.slow - 1, self.intervals, 1 - BEYOND)) if self.slow else 1.0
-        return by_chance < CHANCE or any(stretch.intervals > 1 for stretch in self.stretches)
+        return by_chance < CHANCE or any(segment.intervals > 1 for segment in self.segments)
 
 
 def quantiles(series: BeatSeries) -> FloatArray:
@@ -371,7 +371,7 @@ def slow_segments(number: int, name: str | None, series: BeatSeries, limit_s: fl
     cells, counts, sums = series.at[some], series.counts[some], series.sums_s[some]
     at = np.flatnonzero(sums / counts > limit_s)
     parts = np.split(at, np.flatnonzero(np.diff(at) > BRIDGE + 1) + 1) if at.size else []
-    stretches = []
+    segments = []
     for part in parts:
         end = float(series.end_s[cells[part[-1]]])
         first = int(cells[part[0]])
@@ -379,5 +379,5 @@ def slow_segments(number: int, name: str | None, series: BeatSeries, limit_s: fl
         if first and series.end_s[first] - series.end_s[first - 1] < 1.5 * interval_s:
             start = float(series.end_s[first - 1])
         mean = float(sums[part].sum() / counts[part].sum())
-        stretches.append(Stretch(max(start, 0.0), end, len(part), mean))
-    return Slow(number, name, limit_s, len(cells), len(at), tuple(stretches))
+        segments.append(SlowSegment(max(start, 0.0), end, len(part), mean))
+    return Slow(number, name, limit_s, len(cells), len(at), tuple(segments))

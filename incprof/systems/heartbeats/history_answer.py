@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TextIO
 
 from incprof.analysis.compare.noise import PastRuns
 from incprof.model.section import Column, Table
-from incprof.report.render.json import significant, write
+from incprof.report.render.json import json_rows, json_value, significant, write
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
@@ -16,7 +18,7 @@ from incprof.report.words.formatting import count
 from incprof.systems.heartbeats.history import ALARM, MIN_PAST, Assessment, History, Slow
 
 SHOWN = 80
-STRETCHES = 5
+SEGMENTS = 5
 
 
 def write_text(history: History, out: TextIO, *, width: int = 120, every: bool = False) -> None:
@@ -81,7 +83,7 @@ def most_notable(assessments: Sequence[Assessment]) -> list[Assessment]:
 
 
 def metrics_table(assessments: Sequence[Assessment]) -> Table:
-    """Return a row for each metric."""
+    """Return a row for each metric, for text and for JSON."""
 
     def name(assessment: Assessment, room: int | None = None) -> str:
         text = words.printable(assessment.name or "")
@@ -91,7 +93,7 @@ def metrics_table(assessments: Sequence[Assessment]) -> Table:
         return lambda one: None if one.past is None or one.value is None else text(one, one.past)
 
     columns = (
-        Column("ID", lambda one: one.id, "count"),
+        Column("ID", lambda one: one.id, "count", key="id"),
         Column("Name", name, fit=name),
         Column("Figure", lambda one: "none" if one.verdict == "missing" else one.metric),
         Column("This run", lambda one: None if one.verdict == "missing" else figure(one.metric, one.value), "s"),
@@ -102,6 +104,11 @@ def metrics_table(assessments: Sequence[Assessment]) -> Table:
         Column("p", of_past(lambda one, past: p_text(one.p_adjusted)), "number"),
         Column("Worse than", of_past(lambda one, past: f"{one.better_runs} of {past.runs}"), "count"),
         Column("Verdict", _verdict),
+        *(Column(None, attrgetter(key), key=key) for key in ("name", "metric", "value")),
+        Column(None, lambda one: None if one.past is None else _past(one.past), key="past"),
+        *(Column(None, attrgetter(key), key=key) for key in ("deviations", "p_value", "p_adjusted")),
+        Column(None, lambda one: one.better_runs, key="worse_than"),
+        Column(None, lambda one: one.verdict, key="verdict"),
     )
     return Table(columns, assessments)
 
@@ -119,12 +126,12 @@ def slow_lines(slow: Slow) -> list[str]:
     """Return the longest slow segments of a heartbeat, in order of time."""
     name = f"id {slow.id}" if slow.name is None else f"{words.printable(slow.name)} (id {slow.id})"
     lines = [f"  {name}: {slow.slow} of {slow.intervals} intervals above {words.seconds(slow.limit_s)}"]
-    longest = sorted(slow.stretches, key=lambda s: (-s.intervals, s.start_s))[:STRETCHES]
-    for stretch in sorted(longest, key=lambda s: s.start_s):
-        what = f"{count(stretch.intervals, 'interval')}, mean {words.seconds(stretch.mean_s)}"
-        lines.append(f"    {round(stretch.start_s, 3):.8g} to {round(stretch.end_s, 3):.8g} s: {what}")
-    if len(longest) < len(slow.stretches):
-        lines.append(f"    and {len(slow.stretches) - len(longest)} shorter ones")
+    longest = sorted(slow.segments, key=lambda s: (-s.intervals, s.start_s))[:SEGMENTS]
+    for segment in sorted(longest, key=lambda s: s.start_s):
+        what = f"{count(segment.intervals, 'interval')}, mean {words.seconds(segment.mean_s)}"
+        lines.append(f"    {round(segment.start_s, 3):.8g} to {round(segment.end_s, 3):.8g} s: {what}")
+    if len(longest) < len(slow.segments):
+        lines.append(f"    and {len(slow.segments) - len(longest)} shorter ones")
     return lines
 
 
@@ -160,35 +167,15 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
         "poor": bool(history.poor) if history.enough else None,
         "evidence": [poor_line(assessment) for assessment in history.poor],
         "warnings": list(warnings),
-        "figures": [_assessment(assessment) for assessment in history.assessments],
-        "slow": [_slow(slow) for slow in history.slow],
+        "figures": json_rows(metrics_table(history.assessments)),
+        "slow": json_value([_slow(slow) for slow in history.slow]),
     }
     write(found, out)
 
 
-def _assessment(assessment: Assessment) -> dict[str, object]:
-    """Return a metric and its past."""
-    past = assessment.past
-    return {
-        "id": assessment.id,
-        "name": assessment.name,
-        "metric": assessment.metric,
-        "value": significant(assessment.value),
-        "past": None
-        if past is None
-        else {
-            "runs": past.runs,
-            "median": significant(past.median),
-            "spread": significant(past.spread),
-            "min": significant(past.low),
-            "max": significant(past.high),
-        },
-        "deviations": significant(assessment.deviations),
-        "p_value": significant(assessment.p_value),
-        "p_adjusted": significant(assessment.p_adjusted),
-        "worse_than": assessment.better_runs,
-        "verdict": assessment.verdict,
-    }
+def _past(past: PastRuns) -> dict[str, object]:
+    """Return a metric in the past runs."""
+    return {"runs": past.runs, "median": past.median, "spread": past.spread, "min": past.low, "max": past.high}
 
 
 def _slow(slow: Slow) -> dict[str, object]:
@@ -196,19 +183,11 @@ def _slow(slow: Slow) -> dict[str, object]:
     return {
         "id": slow.id,
         "name": slow.name,
-        "past_p99_s": significant(slow.limit_s),
+        "past_p99_s": slow.limit_s,
         "intervals": slow.intervals,
         "slow_intervals": slow.slow,
         "notable": slow.notable,
-        "stretches": [
-            {
-                "start_s": significant(stretch.start_s),
-                "end_s": significant(stretch.end_s),
-                "intervals": stretch.intervals,
-                "mean_s": significant(stretch.mean_s),
-            }
-            for stretch in slow.stretches
-        ],
+        "stretches": [asdict(segment) for segment in slow.segments],
     }
 
 

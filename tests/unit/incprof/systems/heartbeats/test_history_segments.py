@@ -10,14 +10,14 @@ def found(counts, means, limit_s=1.5, interval_s=1.0, **more):
 
 
 def spans(slow):
-    return [(stretch.start_s, stretch.end_s, stretch.intervals) for stretch in slow.stretches]
+    return [(segment.start_s, segment.end_s, segment.intervals) for segment in slow.segments]
 
 
 def test_slow_intervals_are_merged_over_one_that_is_not():
     slow = found([1] * 10, [1, 1, 2, 2, 1, 2, 1, 1, 2, 1])
     assert spans(slow) == [(2, 6, 3), (8, 9, 1)]
     assert (slow.slow, slow.intervals) == (4, 10)
-    assert slow.stretches[0].mean_s == pytest.approx(2)
+    assert slow.segments[0].mean_s == pytest.approx(2)
 
 
 def test_intervals_in_which_no_beat_ended_part_nothing():
@@ -27,17 +27,17 @@ def test_intervals_in_which_no_beat_ended_part_nothing():
 
 
 def test_the_mean_is_that_of_the_beats():
-    (stretch,) = found([9, 1], [2, 4]).stretches
-    assert stretch.mean_s == pytest.approx((9 * 2 + 4) / 10)
+    (segment,) = found([9, 1], [2, 4]).segments
+    assert segment.mean_s == pytest.approx((9 * 2 + 4) / 10)
 
 
 def test_nothing_is_slow():
     slow = found([1] * 5, [1] * 5)
-    assert (slow.slow, slow.stretches, slow.notable) == (0, (), False)
+    assert (slow.slow, slow.segments, slow.notable) == (0, (), False)
     assert found([0] * 5, [1] * 5).intervals == 0
 
 
-def test_the_scattered_hundredth_is_not_notable_and_a_stretch_is():
+def test_the_scattered_hundredth_is_not_notable_and_a_segment_is():
     means = np.ones(600)
     means[[10, 110, 210, 310, 410, 510]] = 2
     assert not found([1] * 600, means).notable
