@@ -14,7 +14,7 @@ from pathlib import Path
 NAME = "appekg"
 
 
-class _BesideOurThreadOnly:
+class _OnlyOurThread:
     """Stands for the pattern of a warning filter: checks the text of a warning, and then the running threads."""
 
     def match(self, text: str) -> bool:
@@ -34,4 +34,4 @@ def _others() -> int:
 def expect() -> None:
     """Suppress the warning of forks beside the library's thread alone; with threads of the program it stays."""
     filters: list[object] = warnings.filters  # type: ignore[assignment]  # any object with match() will do
-    filters.insert(0, ("ignore", _BesideOurThreadOnly(), DeprecationWarning, None, 0))
+    filters.insert(0, ("ignore", _OnlyOurThread(), DeprecationWarning, None, 0))

@@ -27,7 +27,7 @@ class Block:
         high: End of its rows in the piece: rows[low:high].
         skipped: Whether something before it had to be skipped.
         notes: The other `#` lines: word and object, None for an unreadable object.
-        is_rest: Whether this follows the last `#interval` line of a piece.
+        is_remainder: Whether this follows the last `#interval` line of a piece.
     """
 
     info: IntervalLine | None
@@ -36,7 +36,7 @@ class Block:
     high: int
     skipped: bool = False
     notes: list[tuple[str, dict[str, Any] | None]] = field(default_factory=list)
-    is_rest: bool = False
+    is_remainder: bool = False
 
 
 class Piece:
@@ -73,7 +73,7 @@ class Piece:
             info = None if fields is None else interval_of(fields)
             yield self._block(info, begin, (start, end), (low, high), notes, places)
             begin, low, notes, places = end + 1, high, [], []
-        yield Block(None, None, low, len(self.rows), notes=notes, is_rest=True)
+        yield Block(None, None, low, len(self.rows), notes=notes, is_remainder=True)
 
     def _block(
         self,

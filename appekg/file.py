@@ -76,7 +76,7 @@ class File:
         taken: Taken = []
         for block in piece.blocks():
             self._notes(block)
-            if block.is_rest:
+            if block.is_remainder:
                 if block.low < block.high or any(fields is None for _, fields in block.notes):
                     self._problem(f"what comes {self._position()} was left out: it is torn")
             elif block.info is None:
@@ -109,7 +109,7 @@ class File:
 
     def _notes(self, block: Block) -> None:
         """Read the other marked lines of a block."""
-        sure = not block.is_rest and block.problem is None and not block.skipped
+        sure = not block.is_remainder and block.problem is None and not block.skipped
         for word, fields in block.notes:
             if fields is None:
                 continue

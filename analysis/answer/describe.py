@@ -15,7 +15,7 @@ from incprof.analysis.steps import find_steps
 from incprof.analysis.thresholds import STEPS, StepOptions
 from incprof.analysis.uncounted.call_estimates import SampledCalls, sampled_calls
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, WAITING, WORK, CallEstimate, spent_s
+from incprof.model.time_use import SPENT, WAITING, WORK, CallEstimate, cpu_seconds_by_kind
 
 TOP_FUNCTIONS = 10
 
@@ -76,7 +76,7 @@ def describe_phases(
     """
     heartbeats = number_heartbeats(sites)
     wall = profile.end_s - profile.start_s
-    seconds_by_kind = spent_s(profile)
+    seconds_by_kind = cpu_seconds_by_kind(profile)
     off = off_cpu_s(profile, seconds_by_kind)
     steps = find_steps(profile, labels, options)
     estimates = sampled_calls(profile)
@@ -205,7 +205,7 @@ def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
 
 
 def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:
-    """Return the part of each interval, (n,) seconds, in which no thread can have been on a CPU. seconds: spent_s()."""
+    """Return the seconds of each interval, (n,), in which no thread can have been on a CPU. seconds: (n, kinds)."""
     off: FloatArray = np.maximum(profile.end_s - profile.start_s - seconds.sum(axis=1), 0.0)
     return off
 

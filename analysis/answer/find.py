@@ -24,7 +24,7 @@ from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, fa
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.time_use import spent_s
+from incprof.model.time_use import cpu_seconds_by_kind
 
 
 def refuse(profile: IntervalProfile) -> None:
@@ -127,7 +127,7 @@ def find_phases(
         levels=clustering.levels,
         short=clustering.short,
         stages=clustering.stages,
-        spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
+        spent=mostly(cpu_seconds_by_kind(profile), profile.end_s - profile.start_s),
         paths_estimated=estimated,
     )
 

@@ -21,7 +21,7 @@ from incprof.analysis.sites.site_cover import activity
 from incprof.analysis.thresholds import Options
 from incprof.analysis.uncounted.call_estimates import sampled_calls
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.time_use import SPENT, CallEstimate, spent_s, tree_ticks
+from incprof.model.time_use import SPENT, CallEstimate, cpu_seconds_by_kind, tree_ticks
 
 
 def relabelled_result(
@@ -40,7 +40,7 @@ def relabelled_result(
         profile = with_estimated_paths(profile)
     labels = own.of_intervals(own.label)
     cluster = np.append(modes.cluster, -1)[own.mode]
-    wall, seconds_by_kind = profile.end_s - profile.start_s, spent_s(profile)
+    wall, seconds_by_kind = profile.end_s - profile.start_s, cpu_seconds_by_kind(profile)
     times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
     estimates = sampled_calls(profile)
     no_calls = None if profile.counted else CallEstimate(0, 0.0)

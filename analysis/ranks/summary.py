@@ -34,7 +34,7 @@ from incprof.analysis.segment_sums import Sums
 from incprof.analysis.thresholds import Options
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.joining import keys_of
-from incprof.model.time_use import DEVICE, MPI, OPENMP, WAITING, called_for, spent_s
+from incprof.model.time_use import DEVICE, MPI, OPENMP, WAITING, called_for, cpu_seconds_by_kind
 
 # A rank waits as long as others take, which shows little of its own work: ticks of waiting have a small weight.
 WAITS = (MPI, OPENMP, WAITING, DEVICE)
@@ -60,7 +60,7 @@ def summarised(profile: IntervalProfile, k: int | None, options: Options) -> Ran
     mix = mix_of(profile, features, segment)
     first = np.flatnonzero(np.diff(segment, prepend=IDLE - 1))
     end = np.append(first[1:], len(segment))
-    seconds_by_kind = spent_s(profile)
+    seconds_by_kind = cpu_seconds_by_kind(profile)
     times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
     edges = np.linspace(0, profile.n_intervals, min(profile.n_intervals, BINS) + 1).round().astype(np.int64)
     until = profile.end_s[edges[1:] - 1]

@@ -198,11 +198,11 @@ class DenseWindows:
         threads = int(samples.thread.max(initial=0)) + 1
         work = selected[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
         ticks = np.bincount(samples.thread[work], weights=samples.weight[work], minlength=threads)
-        seen_s = np.bincount(self.thread[in_selection], weights=self.gap_s[in_selection], minlength=threads)
+        sampled_s = np.bincount(self.thread[in_selection], weights=self.gap_s[in_selection], minlength=threads)
         # Threads without dense samples are assumed to be like the others.
-        part = ticks.sum() / max(float(ticks[seen_s > 0].sum()), 1e-300)
+        part = ticks.sum() / max(float(ticks[sampled_s > 0].sum()), 1e-300)
         seconds = ticks / self.profile.metadata.rate_hz * part
-        return np.where(in_selection, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
+        return np.where(in_selection, (seconds / np.where(sampled_s > 0, sampled_s, 1.0))[self.thread], 0.0)
 
 
 def pairs_of_dense_samples(profile: IntervalProfile) -> tuple[IntArray, IntArray]:

@@ -118,7 +118,7 @@ def ranks_of(text: str | None) -> tuple[int, ...] | None:
     return tuple(sorted(ranks))
 
 
-def chosen_libs(flag: str | None) -> Libs:
+def selected_libs(flag: str | None) -> Libs:
     """Return how library time is counted: the flag, else INCPROF_LIBS, else "named".
 
     Raises:
@@ -161,7 +161,7 @@ def study_of(args: argparse.Namespace, *, nameless: bool = False, single_rank: b
 
     study = Study(
         args.directory, rank=args.rank, program=args.program, pid=args.pid, exe=args.exe,
-        libs=chosen_libs(args.libs), nameless=nameless,
+        libs=selected_libs(args.libs), nameless=nameless,
         options=phase_options(args), ranks=() if single_rank else ranks_of(args.ranks), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)

@@ -105,7 +105,7 @@ def _below(profile: IntervalProfile, marked: list[bool]) -> BoolArray:
     return np.array(inside, dtype=np.bool_)
 
 
-def spent_s(profile: IntervalProfile) -> FloatArray:
+def cpu_seconds_by_kind(profile: IntervalProfile) -> FloatArray:
     """Return CPU seconds of each interval by class, (n, len(SPENT)); without samples, all of it is work."""
     out = np.zeros((profile.n_intervals, len(SPENT)))
     if not len(profile.samples.time_s):

@@ -193,10 +193,10 @@ def job_variables(name: str, environ: Mapping[str, str]) -> dict[str, str]:
         environ: with the settings of the recording.
     """
     own = "" if launcher_rank(environ) is not None else f"{os.getpid()}@{time.time_ns()}"
-    return directory_variable(name, environ) | {"INCPROF_LAUNCH": f"{own}+{_spent_ns()}"}
+    return directory_variable(name, environ) | {"INCPROF_LAUNCH": f"{own}+{_cpu_time_ns()}"}
 
 
-def _spent_ns() -> int:
+def _cpu_time_ns() -> int:
     """Return the CPU time of this process, and of the children that it had before it became incprof."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time_ns() + round(1e9 * (children.ru_utime + children.ru_stime))

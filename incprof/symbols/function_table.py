@@ -272,7 +272,7 @@ class GeneratedCode(SymbolTable):
 NO_CODE = GeneratedCode(**vars(EMPTY_TABLE))
 
 
-def made_code(pieces: Sequence[Piece]) -> GeneratedCode:
+def generated_code(pieces: Sequence[Piece]) -> GeneratedCode:
     """Return a table of pieces given in the order in which they were generated.
 
     All code of one name is one function: run-times compile it repeatedly.

@@ -19,7 +19,14 @@ from incprof.symbols.control_flow import Control, Range, flows
 from incprof.symbols.elf.file import EM_X86_64, LARGEST, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
 from incprof.symbols.elf.program_file import plt_stubs, slot_symbols
 from incprof.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
-from incprof.symbols.function_table import NO_CODE, GeneratedCode, Piece, SymbolTable, made_code, single_symbol_table
+from incprof.symbols.function_table import (
+    NO_CODE,
+    GeneratedCode,
+    Piece,
+    SymbolTable,
+    generated_code,
+    single_symbol_table,
+)
 from incprof.symbols.python_code import mangled_name
 from incprof.symbols.symbol_files import binary_with_code, find_symbols
 
@@ -81,7 +88,7 @@ def parse_map(text: bytes) -> GeneratedCode:
             source = (int(match[1], 16), match[3], int(match[2]))
         elif (match := MOVE.fullmatch(line)) and (moved := latest.get(int(match[1], 16))):
             add(int(match[2], 16), int(match[3], 16), moved.name.encode(), (moved.file, moved.line))
-    return made_code(pieces)
+    return generated_code(pieces)
 
 
 class SymbolLoader:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from incprof.cli.sections import amounts_of
 from incprof.command.helping import expert_flags
-from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, chosen_libs, phase_options
+from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, phase_options, selected_libs
 from incprof.command.output import check_target
 from incprof.command.output import write_text as write_file
 from incprof.command.terminal import STDERR, text_width, wants_colour
@@ -155,7 +155,7 @@ def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list
     """Return the runs of a side."""
     from incprof.study import Study
 
-    libs, options = chosen_libs(args.libs), phase_options(args)
+    libs, options = selected_libs(args.libs), phase_options(args)
     return [Study(path, rank=args.rank, exe=exe, libs=libs, options=options, listener=STDERR) for path in paths]
 
 

@@ -107,15 +107,15 @@ def _last_line(file: IO[bytes]) -> str:
 READERS: dict[str, tuple[Callable[[Sequence[str], ImportRequest], Imported], bool]] = {
     "perf-script": (_perf_script, False),
     "perf.data": (_perf_data, False),
-    "folded-intervals": (lambda inputs, wanted: read_folded(inputs, wanted.interval_s, wanted.rate_hz), True),
-    "pprof-series": (lambda inputs, wanted: read_pprof(inputs, wanted.interval_s, wanted.exe), True),
-    "gcov-series": (lambda inputs, wanted: read_gcov(inputs, wanted.interval_s, wanted.exe), True),
+    "folded-intervals": (lambda inputs, request: read_folded(inputs, request.interval_s, request.rate_hz), True),
+    "pprof-series": (lambda inputs, request: read_pprof(inputs, request.interval_s, request.exe), True),
+    "gcov-series": (lambda inputs, request: read_gcov(inputs, request.interval_s, request.exe), True),
     "jfr": (_jfr, False),
-    "speedscope": (lambda inputs, wanted: read_speedscope(inputs[0], wanted.rate_hz), False),
-    "cpuprofile": (lambda inputs, wanted: read_cpuprofile(inputs[0]), False),
-    "trace-events": (lambda inputs, wanted: read_trace_events(inputs[0]), False),
-    "simpleperf": (lambda inputs, wanted: read_simpleperf(inputs[0]), False),
-    "firefox": (lambda inputs, wanted: read_firefox(inputs[0]), False),
+    "speedscope": (lambda inputs, request: read_speedscope(inputs[0], request.rate_hz), False),
+    "cpuprofile": (lambda inputs, request: read_cpuprofile(inputs[0]), False),
+    "trace-events": (lambda inputs, request: read_trace_events(inputs[0]), False),
+    "simpleperf": (lambda inputs, request: read_simpleperf(inputs[0]), False),
+    "firefox": (lambda inputs, request: read_firefox(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
 FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")

@@ -17,7 +17,7 @@ from incprof.model.time_use import MPI, SPENT
 from incprof.report.render.json import json_section, rounded, run_json, write
 from incprof.report.words.display_names import names_of
 from incprof.report.words.formatting import calls_json
-from incprof.report.words.phase_words import doubt_lines, functions_in_evidence, phase_lines, run_lines
+from incprof.report.words.phase_words import caveat_lines, functions_in_evidence, phase_lines, run_lines
 from incprof.report.words.site_evidence import no_site, site_lines
 
 SCHEMA = "incprof.phases/1"
@@ -75,7 +75,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "levels": [_level(level) for level in result.levels],
         "short": [_short(segment) for segment in result.short],
         "stages": None if result.stages is None else _stage(result.stages),
-        "notes": doubt_lines(result),
+        "notes": caveat_lines(result),
         "warnings": list(result.warnings),
     }
 

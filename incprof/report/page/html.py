@@ -34,7 +34,7 @@ from incprof.report.page.page_text import (
 from incprof.report.render.html import html_section
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, clean, names_of, phase_names, where
 from incprof.report.words.formatting import count, duration, rate, seconds
-from incprof.report.words.phase_words import DEEPEST, all_stages, doubt_lines, next_steps, short_lines
+from incprof.report.words.phase_words import DEEPEST, all_stages, caveat_lines, next_steps, short_lines
 from incprof.report.words.site_evidence import how_often, kind_shares, kinds_present, no_site, remainder
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
@@ -135,7 +135,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "stages": None if stages is None or not stages.stages else stage_row(stages, names, parts.run.duration_s),
         "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],
-        "rests": [(phase.id, rest_lines(phase.steps, names)) for phase, _ in phases],
+        "rests": [(phase.id, remainder_lines(phase.steps, names)) for phase, _ in phases],
         "period": any(step.period_s is not None for phase in result.phases for step in all_steps(phase.steps)),
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
@@ -147,7 +147,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),
-        "warnings": _warnings([*parts.warnings, *doubt_lines(result)]),
+        "warnings": _warnings([*parts.warnings, *caveat_lines(result)]),
         "ranks": None if parts.ranks is None else rank_words(parts.ranks, names),
         "systems": parts.systems,
         "beats": parts.beats,
@@ -242,7 +242,7 @@ def step_rows(steps: Sequence[Step], names: Names, deep: int = 0) -> list[dict[s
     return rows
 
 
-def rest_lines(steps: Sequence[Step], names: Names) -> list[str]:
+def remainder_lines(steps: Sequence[Step], names: Names) -> list[str]:
     """Return where the rest of an iteration is spent, for each loop whose steps do not add up to it."""
     lines = []
     for driver in dict.fromkeys(step.driver for step in steps):

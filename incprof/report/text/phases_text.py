@@ -41,7 +41,7 @@ from incprof.report.words.formatting import (
     plural,
     seconds,
 )
-from incprof.report.words.phase_words import doubt_lines, same_sites_lines, short_lines, verdict_line
+from incprof.report.words.phase_words import caveat_lines, same_sites_lines, short_lines, verdict_line
 from incprof.report.words.site_evidence import how_often, kind_shares, legend, no_site, remainder, sign_of
 from incprof.safe.printable import printable, unfiltered
 
@@ -99,7 +99,7 @@ def _write(
     print_folded(console, "", [verdict_line(result)])
     if advice := counting_advice(run.counting):
         print_folded(console, "note: ", [advice])
-    for line in doubt_lines(result):
+    for line in caveat_lines(result):
         print_folded(console, "note: ", [line])
     if absent := list(_absent(result)):
         print_folded(

@@ -123,10 +123,10 @@ class Names:
         if key not in self._by_key:
             return shorten(key[0], room)
         if room not in self._texts:
-            self._texts[room] = self._made_unique(room)
+            self._texts[room] = self._distinct_texts(room)
         return self._texts[room][key]
 
-    def _made_unique(self, room: int) -> dict[_Key, str]:
+    def _distinct_texts(self, room: int) -> dict[_Key, str]:
         """Return all names in that many columns, no two of them equal."""
         texts = {key: shorten(key[0], room) for key in sorted(self._by_key)}
         for form in FORMS:

@@ -249,7 +249,7 @@ MADE_AT_RUN_TIME = "[unknown in [jit]]"
 INTERPRETED = "<interpreted Java>"
 
 
-def doubt_lines(result: PhaseResult) -> list[str]:
+def caveat_lines(result: PhaseResult) -> list[str]:
     """Return the limits of the answer, a line each."""
     lines = []
     if (part := nameless_part(result)) >= NAMELESS:

@@ -270,7 +270,7 @@ def _shares(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int, ph
     wanted_keys = at * size + calls.event_file * len(OPERATIONS) + calls.event_operation
     place_of = np.minimum(np.searchsorted(order, wanted_keys), len(order) - 1)
     use = (order[place_of] == wanted_keys) & (calls.event_file * len(OPERATIONS) < size)
-    amounts = (calls.weight, calls.weight * calls.event_bytes, calls.weight * calls.event_took_s)
+    amounts = (calls.weight, calls.weight * calls.event_bytes, calls.weight * calls.event_duration_s)
     tables = [_summed(place_of[use], phase[use], amount[use], (len(order), k + 1))[place.ravel()] for amount in amounts]
     by_calls = _normalised(tables[0], by_time)
     by_value = {BYTES: _normalised(tables[1], by_calls), SECONDS: _normalised(tables[2], by_calls)}

@@ -79,7 +79,7 @@ class Calls:
         node: (e,) of the call path, as recorded; 0 for none.
         weight: (e,) number of calls that it stands for.
         event_bytes: (e,) of the call itself.
-        event_took_s: (e,) likewise, seconds.
+        event_duration_s: (e,) likewise, seconds.
     """
 
     names: dict[int, str]
@@ -94,7 +94,7 @@ class Calls:
     node: IntArray
     weight: FloatArray
     event_bytes: FloatArray
-    event_took_s: FloatArray
+    event_duration_s: FloatArray
 
 
 CALLS, BYTES, SECONDS, FAILED, SMALL = range(5)
@@ -242,7 +242,7 @@ def _calls(records: _Records) -> Calls | None:
         node=events[:, 3],
         weight=events[:, 4].astype(np.float64) * MILLI,
         event_bytes=events[:, 5].astype(np.float64),
-        event_took_s=events[:, 6].astype(np.float64) * NS,
+        event_duration_s=events[:, 6].astype(np.float64) * NS,
     )
 
 

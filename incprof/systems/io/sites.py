@@ -43,7 +43,7 @@ def _functions(paths: RecordedPaths, node: int) -> Iterator[Function]:
 
 def sites_of(paths: RecordedPaths, calls: Calls, phase: PhaseCalls) -> list[Site]:
     """Return the functions with most of the time of a phase's sampled calls, at most MOST_SITES."""
-    weight = calls.weight[phase.sampled] * calls.event_took_s[phase.sampled]
+    weight = calls.weight[phase.sampled] * calls.event_duration_s[phase.sampled]
     total = float(weight.sum())
     if total <= 0:
         return []

@@ -59,7 +59,7 @@ class Session:
         self.view: LiveView | None = None
         self._beats = BeatsWatch(heartbeats, watch.rank) if heartbeats is not None else None
         self._began, self._last_search, self._warned = time.monotonic(), -SEARCH_EVERY_S, 0
-        self.took_s = 0.0
+        self.elapsed_s = 0.0
 
     def poll(self) -> None:
         """Read new data.
@@ -75,12 +75,12 @@ class Session:
         elif begin - self._began >= self.wait_s:
             waited = f" in {self.wait_s:g} s" if self.wait_s else ""
             raise NoDataError(f"{self.watch.directory}: {self.watch.missing}{waited}: --wait S waits longer")
-        self.took_s = time.monotonic() - begin
+        self.elapsed_s = time.monotonic() - begin
 
     @property
     def pause_s(self) -> float:
         """Seconds to wait for the next update."""
-        return max(self._every_s - self.took_s, self.took_s * (1 / SHARE - 1), 0.01)
+        return max(self._every_s - self.elapsed_s, self.elapsed_s * (1 / SHARE - 1), 0.01)
 
     def _poll_beats(self, view: LiveView) -> None:
         """Read new heartbeats."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert
-from incprof.command.options import LIBS, chosen_libs
+from incprof.command.options import LIBS, selected_libs
 from incprof.errors import UsageError
 from incprof.record.settings import time
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--wait {args.wait:g}: expected seconds from 0 on")
     if args.rank is not None and args.rank < 0:
         raise UsageError(f"--rank {args.rank}: expected a number from 0")
-    libs = chosen_libs(args.libs)
+    libs = selected_libs(args.libs)
     # Lower the priority before anything is loaded: the job comes first if the two share a processor.
     with suppress(OSError):
         os.nice(max(NICE - os.nice(0), 0))

@@ -220,7 +220,7 @@ class Watch:
             return False
         if self._fitting is not None:
             done, self._fitting = self._fitting, None
-            self._fit_again = time.monotonic() + done.took_s / FIT_SHARE
+            self._fit_again = time.monotonic() + done.elapsed_s / FIT_SHARE
             return self._taken(done)
         lead = self.lead
         if lead is not None and time.monotonic() >= self._fit_again and self._live.due(lead, self._lookup.unseen):
@@ -299,7 +299,7 @@ class Fitting(threading.Thread):
         profiles: Profiles of the window's intervals, after resolving.
         inlined: Resolved code.
         problem: The exception that ended the fit.
-        took_s: Duration, in seconds.
+        elapsed_s: Duration, in seconds.
 
     The parameter `nice` is the thread's nice value; `finish` resolves the window's functions.
     """
@@ -315,7 +315,7 @@ class Fitting(threading.Thread):
         self.profiles: IntervalProfiles | None = None
         self.inlined: Known = {}
         self.problem: Exception | None = None
-        self.took_s = 0.0
+        self.elapsed_s = 0.0
         self._nice = max(nice, os.nice(0))
 
     def run(self) -> None:
@@ -342,7 +342,7 @@ class Fitting(threading.Thread):
             self.result = None
         except Exception as error:  # raised where the thread is joined
             self.problem = error
-        self.took_s = time.monotonic() - begin
+        self.elapsed_s = time.monotonic() - begin
 
 
 # Resolve inlined functions of a running job: results are reused for new intervals, and earlier ones are updated.

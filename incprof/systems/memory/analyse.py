@@ -153,7 +153,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
         )
         freed = float(
             allocations.weight[freed_in == phase.id].sum()
-            - allocations.weight[allocated_in & allocations.is_rest].sum()
+            - allocations.weight[allocated_in & allocations.is_remainder].sum()
         )
         starts, ends = profile.start_s[intervals], profile.end_s[intervals]
         times = np.concatenate([starts, curve.times[curve_in == phase.id]])
@@ -171,7 +171,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
                 peak_b=float(bytes_in_use.max()),
                 peak_error_b=_standard_error(allocations, at_peak),
                 growth=_growth_in(phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends),
-                allocating=_by_node(allocations, allocated_in & ~allocations.is_rest),
+                allocating=_by_node(allocations, allocated_in & ~allocations.is_remainder),
                 at_peak=_by_node(allocations, at_peak),
             )
         )
@@ -189,16 +189,16 @@ def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: In
         return phases
     place = np.maximum(np.searchsorted(profile.start_s, allocations.time_s, side="right") - 1, 0)
     before, after = labels[np.maximum(place - 1, 0)], labels[np.minimum(place + 1, len(labels) - 1)]
-    is_beside = (before != labels[place]) | (after != labels[place])
+    is_at_boundary = (before != labels[place]) | (after != labels[place])
     nodes, which = np.unique(allocations.node, return_inverse=True)
     kinds = int(labels.max()) + 2
-    cells = (which * kinds + phases + 1)[~is_beside]
-    weights = allocations.weight[~is_beside]
+    cells = (which * kinds + phases + 1)[~is_at_boundary]
+    weights = allocations.weight[~is_at_boundary]
     bytes_in = np.bincount(cells, weights=weights, minlength=len(nodes) * kinds).reshape(-1, kinds)
     is_usual = bytes_in.max(axis=1) >= np.maximum(USUAL * bytes_in.sum(axis=1), 1)
     usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
     is_near = (usual == before) | (usual == after) | (usual == labels[place])
-    return np.where(is_beside & is_near & (usual >= 0), usual, phases)
+    return np.where(is_at_boundary & is_near & (usual >= 0), usual, phases)
 
 
 def _standard_error(allocations: Allocations, use: BoolArray) -> float:

@@ -41,7 +41,7 @@ class Allocations:
         group: (a,) allocations whose weights were calibrated together have the same number; -1: not calibrated.
         consumed: (a,) bytes that its thread has allocated since the thread's previous one, itself included.
         is_mapping: (a,) whether mmap made it, or mremap.
-        is_rest: (a,) whether it is what is left of a mapping, a part of which was unmapped.
+        is_remainder: (a,) whether it is what is left of a mapping, a part of which was unmapped.
         mean: (a,) bytes between two recorded allocations; 0 for those recorded for their size.
         end_s: (r,) ends of the intervals.
         alive: (r,) recorded allocations alive there, by the recorder's own table.
@@ -61,7 +61,7 @@ class Allocations:
     group: IntArray
     consumed: FloatArray
     is_mapping: BoolArray
-    is_rest: BoolArray
+    is_remainder: BoolArray
     mean: FloatArray
     end_s: FloatArray
     alive: FloatArray
@@ -129,13 +129,13 @@ def _combine(allocated: Signed, freed: Signed, end_s: FloatArray, headers: Float
     time_s = allocated[:, 0] * NS
     size = allocated[:, 4].astype(np.float64)
     flags = allocated[:, 5] & ((1 << FLAG_BITS) - 1)
-    is_rest = (flags & CONTINUED) != 0
+    is_remainder = (flags & CONTINUED) != 0
     mean = np.where((flags & (CERTAIN | CONTINUED)) != 0, 0, allocated[:, 5] >> FLAG_BITS).astype(np.float64)
     node = allocated[:, 2].copy()
-    consumed = np.where(is_rest, 0, allocated[:, 6]).astype(np.float64)
+    consumed = np.where(is_remainder, 0, allocated[:, 6]).astype(np.float64)
     weight, group = calibrated(weights(size, mean), consumed, mean, allocated[:, 1])
     # What is left of a mapping was allocated where the mapping was, and stands for as much in proportion.
-    for at in np.flatnonzero(is_rest).tolist():
+    for at in np.flatnonzero(is_remainder).tolist():
         before = by_id[min(int(np.searchsorted(ids[by_id], allocated[at, 6])), len(ids) - 1)]
         if ids[before] == allocated[at, 6] and before < at:
             node[at] = node[before]
@@ -150,7 +150,7 @@ def _combine(allocated: Signed, freed: Signed, end_s: FloatArray, headers: Float
         group=group,
         consumed=consumed,
         is_mapping=(flags & MAPPING) != 0,
-        is_rest=is_rest,
+        is_remainder=is_remainder,
         mean=mean,
         end_s=end_s,
         alive=headers[:, 3],

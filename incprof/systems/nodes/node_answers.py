@@ -213,7 +213,7 @@ def write_alphabet(alphabet: Alphabet, path: str) -> None:
         "counters": [{"name": n, "matters_from": _short(f)} for n, f in zip(*_scale(alphabet.scale), strict=True)],
         "whitening": _table(emissions.whitening),
         "stay": _short(emissions.stay),
-        "strange": _short(emissions.strange),
+        "strange": _short(emissions.unknown_from),
         "states": [
             _state(s, m, d) for s, m, d in zip(alphabet.states, emissions.means, emissions.scatters, strict=True)
         ],
@@ -346,7 +346,7 @@ def _number(value: float | None) -> float | None:
 # A node that was sampled while a program was recorded on it: states and power in each of the program's phases.
 
 
-class NodeBeside:
+class NodeOverlay:
     """States of the node on which a run was recorded, from files sampled at the same time.
 
     Raises, in the constructor:

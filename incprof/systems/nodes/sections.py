@@ -8,7 +8,7 @@ from incprof.report.words.formatting import joules
 from incprof.study.study import Study
 from incprof.systems.nodes.analyse.learn import name_of
 from incprof.systems.nodes.analyse.node_states import PhaseOnNode
-from incprof.systems.nodes.node_answers import NodeBeside
+from incprof.systems.nodes.node_answers import NodeOverlay
 
 # Greatest number of node states named for a phase.
 MOST_STATES = 4
@@ -19,7 +19,7 @@ def sections(study: Study, text: str) -> list[Section]:
 
     text: FILE or FILE+METER.
     """
-    overlaid = NodeBeside(study, text)
+    overlaid = NodeOverlay(study, text)
 
     def states(row: PhaseOnNode) -> list[str]:
         return [

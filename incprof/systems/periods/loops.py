@@ -21,8 +21,8 @@ from incprof.systems.periods.parameters import (
     add_follow_arguments,
     integer_parser,
     read_source,
+    request_of,
     sample_range,
-    wanted_of,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def detect(args: argparse.Namespace) -> int:
     from incprof.systems.periods.stream_loops import EventLoops
 
     summary: EventLoops | SeriesPeriods
-    name, width, request, idle = "events", text_width(), wanted_of(args), args.idle if args.follow else 0.0
+    name, width, request, idle = "events", text_width(), request_of(args), args.idle if args.follow else 0.0
 
     def on_change(change: LoopChange | PeriodChange) -> None:
         if args.follow:

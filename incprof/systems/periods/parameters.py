@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert
-from incprof.command.options import chosen_libs
+from incprof.command.options import selected_libs
 from incprof.command.terminal import STDERR
 from incprof.errors import UsageError
 from incprof.record.settings import time
@@ -148,7 +148,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted_of(args: argparse.Namespace) -> SeriesRequest:
+def request_of(args: argparse.Namespace) -> SeriesRequest:
     """Return the column and the range that the arguments select.
 
     Raises:
@@ -167,7 +167,7 @@ def read_source(path: str, args: argparse.Namespace) -> Series:
     from incprof.systems.periods.read import series_of
 
     return series_of(
-        path, wanted_of(args), STDERR, rank=args.rank, exe=args.exe, libs=chosen_libs(None), interval_s=args.interval
+        path, request_of(args), STDERR, rank=args.rank, exe=args.exe, libs=selected_libs(None), interval_s=args.interval
     )
 
 

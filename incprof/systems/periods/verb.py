@@ -36,7 +36,7 @@ from incprof.systems.periods.parameters import (
     integer_parser,
     options_of,
     read_source,
-    wanted_of,
+    request_of,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if detected:
             return detect(args)
-        return follow(args, wanted_of(args), options_of(args)) if args.follow else answer(args, options_of(args))
+        return follow(args, request_of(args), options_of(args)) if args.follow else answer(args, options_of(args))
     except MemoryError:
         raise IncprofError(f"{args.series}: not enough memory: take a part with --range A:B") from None
 

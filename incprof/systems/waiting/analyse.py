@@ -149,8 +149,8 @@ def kinds_of(waits: Waits) -> Kinds:
         place = waits.sites[site] if site >= 0 else None
         names = [waits.paths.functions[frame].mangled for frame in place.frames] if place else []
         files = [modules.get(module, "") for module in place.modules] if place else []
-        is_seen = not waits.refused or call >= 0 or site >= 0
-        reasons.append(reason_of(names, files, call, kind, waits.arch, is_seen=is_seen))
+        is_observed = not waits.refused or call >= 0 or site >= 0
+        reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
         nodes.append(place.node if place else 0)
         called.append(_called([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
     return Kinds(

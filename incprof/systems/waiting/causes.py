@@ -135,7 +135,7 @@ NAMES: Mapping[str, Mapping[int, str]] = {"x86_64": _numbered(_X86_64), "aarch64
 
 
 def reason_of(
-    names: Sequence[str], modules: Sequence[str], call: int, kind: int, arch: str, *, is_seen: bool
+    names: Sequence[str], modules: Sequence[str], call: int, kind: int, arch: str, *, is_observed: bool
 ) -> Reason:
     """Return the reason of a wait.
 
@@ -145,7 +145,7 @@ def reason_of(
         call: number of the system call; -1: none.
         kind: what its descriptor is, one of OBJECTS; 0: unknown.
         arch: of the numbers.
-        is_seen: whether the kernel showed what the thread is blocked in.
+        is_observed: whether the kernel showed what the thread is blocked in.
     """
     plain = [name.split("@", 1)[0] for name in names]
     for name in reversed(plain):
@@ -156,7 +156,7 @@ def reason_of(
         for reason, pattern in MODULES:
             if pattern.match(module):
                 return reason
-    if not is_seen:
+    if not is_observed:
         return Reason("other", "not permitted")
     if call < 0:
         return Reason("fault")

@@ -56,7 +56,7 @@ def test_bytes_agree_with_the_programs_own_count(program: Path, record: Record, 
     found, told = found_in(recording), recording.outcome.values()
     assert found.allocated_b == pytest.approx(told["allocated"], rel=0.03)
     # The samples by themselves: their usual error is that of counting them.
-    by_samples = float(found.weight[~found.is_rest].sum())
+    by_samples = float(found.weight[~found.is_remainder].sum())
     assert abs(by_samples - told["allocated"]) <= 5 * np.sqrt(float((found.weight * found.mean).sum())) + 200000
     error = np.sqrt(float((found.weight * found.mean)[np.isinf(found.freed_s)].sum()))
     assert abs(alive_b(found) - told["alive"]) <= 5 * error + 200000
@@ -68,8 +68,8 @@ def test_what_is_left_of_a_mapping_stays_alive(program: Path, record: Record) ->
     recording = recorded(record, program, f"halve:{64 * MIB}")
     found = found_in(recording)
     assert alive_b(found) == pytest.approx(32 * MIB, rel=0.02)
-    assert found.is_rest.sum() == 1
-    assert recording._path(int(found.node[found.is_rest][0])) == ("main",)
+    assert found.is_remainder.sum() == 1
+    assert recording._path(int(found.node[found.is_remainder][0])) == ("main",)
 
 
 def test_threads_and_their_paths(program: Path, record: Record) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.model.time_use import MPI, spent_s
+from incprof.model.time_use import MPI, cpu_seconds_by_kind
 from incprof.readers.run import open_run, read_profile
 from incprof.systems.mpi.trace_types import MpiEvent
 from tests.integration.mpi_traces import INCPROF, Mpi, events_of, mpis, run, said, sequence
@@ -131,4 +131,4 @@ def test_a_recording_beside_a_trace_knows_whose_code_the_wrappers_are(mpi: Mpi, 
     assert not [f.name for f in profile.functions if "wrapper" in f.name or "incprof" in f.module]
     own = dict(zip((f.name for f in profile.functions), profile.self_s.sum(axis=0).tolist(), strict=True))
     assert own["MPI_Allreduce"] > 0.25
-    assert spent_s(profile)[:, MPI].sum() > 0.25
+    assert cpu_seconds_by_kind(profile)[:, MPI].sum() > 0.25

@@ -244,14 +244,14 @@ class Emissions:
         means: (states, counters) coordinates.
         scatters: (states, counters) coordinates.
         stay: Cost of leaving a state.
-        strange: Sum of squares above which a row belongs to no state.
+        unknown_from: Sum of squares above which a row belongs to no state.
     """
 
     whitening: FloatArray
     means: FloatArray
     scatters: FloatArray
     stay: float
-    strange: float
+    unknown_from: float
 
     def evidence(self, levels: FloatArray, *, unknown: bool = False) -> npt.NDArray[np.float32]:
         """Return the log likelihood (rows, states) of levels (rows, counters). unknown: add a column for none."""
@@ -268,7 +268,7 @@ class Emissions:
         # The last column is a state that is none of the known ones.
         if unknown:
             normal = float(np.max(-np.log(self.scatters).sum(axis=1)))
-            out[:, -1] = normal - 0.5 * self.strange
+            out[:, -1] = normal - 0.5 * self.unknown_from
         # A single odd row, a mixture of two states or other activity of the system, is not a state.
         np.maximum(out, out.max(axis=1, keepdims=True) - np.float32(ONE_ROW * self.stay), out=out)
         return out

@@ -243,7 +243,7 @@ def _described(
     most = np.quantile(rows, 0.995, axis=0)
     own = [label == state for state in range(len(emissions.means))]
     rates = np.array([np.median(rows[each], axis=0) for each in own])
-    called = made_unique([name_by_rates(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
+    called = unique_names([name_by_rates(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
     states = [
         State(
             state, called[state], is_idle(scale.names, rates[state], most), rates[state],
@@ -354,7 +354,7 @@ def name_by_rates(names: Sequence[str], rates: FloatArray, most: FloatArray) -> 
     return ", ".join(parts[:2])
 
 
-def made_unique(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
+def unique_names(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
     """Return unique names of states: equal names get the counter in which their states differ most.
 
     Args:

@@ -9,7 +9,7 @@ from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import verdict
 from incprof.report.text.phases_text import write_text
-from incprof.report.words.phase_words import doubt_lines
+from incprof.report.words.phase_words import caveat_lines
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.synthetic import make_profile
 
@@ -41,16 +41,16 @@ def test_code_without_names_is_not_called_steady(capsys):
     assert "90 % of the time is in code without symbols" in said
     assert "steady" not in said
     named = answered(two_functions(first=0.1), names=["[unknown in app]", "main"])
-    assert (verdict(named[2]), doubt_lines(named[2])) == ("steady", [])
+    assert (verdict(named[2]), caveat_lines(named[2])) == ("steady", [])
 
 
 def test_interpreted_methods_have_their_names_elsewhere():
-    (line,) = doubt_lines(answered(two_functions(first=0.9), names=["<interpreted Java>", "main"])[2])
+    (line,) = caveat_lines(answered(two_functions(first=0.9), names=["<interpreted Java>", "main"])[2])
     assert "a Java flight recording names them" in line
 
 
 def test_code_that_a_run_time_makes_gets_names_otherwise():
-    (line,) = doubt_lines(answered(two_functions(first=0.9), names=["[unknown in [jit]]", "main"])[2])
+    (line,) = caveat_lines(answered(two_functions(first=0.9), names=["[unknown in [jit]]", "main"])[2])
     assert "java and node" in line
     assert "strip" not in line
 
@@ -60,9 +60,9 @@ def test_sites_that_hold_little_of_their_phase_are_said_not_to_stand_for_it():
     phase = result.phases[0]
     site = replace(phase.sites[0], phase_pct=15.0)
     little = replace(result, phases=(replace(phase, sites=(site,)),))
-    (line,) = doubt_lines(little)
+    (line,) = caveat_lines(little)
     assert line.startswith("no function represents phase 0 (its site has 15 % of it)")
-    assert doubt_lines(result) == []
+    assert caveat_lines(result) == []
 
 
 def test_notes_are_in_json_too(tmp_path, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.symbols.function_table import RELOCATED_BASE, GeneratedCode, Piece, made_code
+from incprof.symbols.function_table import RELOCATED_BASE, GeneratedCode, Piece, generated_code
 from incprof.symbols.modules import parse_map
 
 PIECES = st.lists(
@@ -54,7 +54,7 @@ def test_frames_of_python_are_seen_anyway() -> None:
 
 @given(PIECES)
 def test_each_address_has_what_it_held(pieces: list[Piece]) -> None:
-    table = made_code(pieces)
+    table = generated_code(pieces)
     for address in range(45):
         here = [(p.since, p.name) for p in pieces if p.start <= address < p.start + p.size]
         changes = [use for i, use in enumerate(here) if i == 0 or here[i - 1][1] != use[1]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incprof.model import LIBRARY, OWN
 from incprof.readers.stream.coded_records import Nodes, RawSamples
 from incprof.readers.stream.sample_decoder import GeneratedPaths
-from incprof.symbols.function_table import GeneratedCode, Piece, made_code
+from incprof.symbols.function_table import GeneratedCode, Piece, generated_code
 
 MADE = 3
 PIECES = st.lists(
@@ -75,7 +75,7 @@ def test_each_sample_is_where_it_was(
     pieces = sorted((piece._replace(since=piece.since * 1000) for piece in pieces), key=lambda piece: piece.since)
     raw = raw_samples([int(part * len(parent)) for part, _ in drawn], [time for _, time in drawn])
     interval = np.zeros(len(drawn), dtype=np.int64)
-    table = made_code(pieces)
+    table = generated_code(pieces)
     paths = GeneratedPaths(nodes, {MADE: table}, np.zeros(1, dtype=np.int64), [(raw, interval)])
     moved = paths.moved(raw, interval)
     assert (paths.nodes.parent[1:] < np.arange(1, len(paths.nodes.parent))).all()

@@ -71,7 +71,7 @@ def test_releases_find_their_allocations_in_other_intervals() -> None:
 def test_what_is_left_of_a_mapping_has_its_path_and_part() -> None:
     found = decoded(payload([(1, 7, 1, 4000000, 65536 * 8 | 3, 4000000), (9, 0, 2, 1000000, 5, 1)], [(9, 1)]))
     assert found.node.tolist() == [7, 7]
-    assert found.is_rest.tolist() == [False, True]
+    assert found.is_remainder.tolist() == [False, True]
     assert found.weight.tolist() == [4e6, 1e6]
     assert found.allocated_b == 4e6
     curve = curve_of(found)

@@ -25,8 +25,8 @@ from incprof.systems.nodes.analyse.learn import (
     decoded,
     group,
     learn,
-    made_unique,
     name_by_rates,
+    unique_names,
 )
 from incprof.systems.nodes.analyse.live import ENDED, Live, Places
 from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Segment, graph, overlay
@@ -279,7 +279,7 @@ def test_power_and_states_under_phases():
 
 def test_states_of_one_name_are_told_apart():
     rates = np.array([[1e9, 50.0], [1e9, 7e6], [5.0, 50.0]])
-    named = made_unique(["compute", "compute", "idle"], ["cycles", "page-faults"], rates, np.array([1e7, 1e3]))
+    named = unique_names(["compute", "compute", "idle"], ["cycles", "page-faults"], rates, np.array([1e7, 1e3]))
     assert named == ["compute, page-faults 50", "compute, page-faults 7 M", "idle"]
 
 

@@ -141,11 +141,11 @@ def test_causes(names: list[str], modules: list[str], call: str | None, kind: in
         numbers = {name: number for number, name in table.items()}
         aliases = {"poll": "ppoll", "epoll_wait": "epoll_pwait"}
         number = -1 if call is None else numbers.get(call, numbers.get(aliases.get(call, ""), -2))
-        assert reason_of(names, modules, number, kind, arch, is_seen=True) == reason
+        assert reason_of(names, modules, number, kind, arch, is_observed=True) == reason
 
 
 def test_without_permission_no_cause_is_guessed() -> None:
-    assert reason_of([], [], -1, 0, "x86_64", is_seen=False) == Reason("other", "not permitted")
+    assert reason_of([], [], -1, 0, "x86_64", is_observed=False) == Reason("other", "not permitted")
 
 
 def test_a_span_belongs_to_the_waits_at_its_ends() -> None:
