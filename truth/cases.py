@@ -11,7 +11,7 @@ from incprof.model import IntArray, IntervalProfile
 from truth.families import FAMILIES, NUMBERS
 from truth.families_overlap import OVERLAP
 from truth.play import play
-from truth.split import half_of, half_of_family, seed_of
+from truth.split import half_of, half_of_name, seed_of
 from truth.story import Scenario, edges_of, true_phases
 from truth.truths import Truth
 
@@ -61,7 +61,7 @@ def make_case(family: str, number: int) -> Case:
 
 def split_of(family: str, number: int) -> str:
     """Return the half of a case: families of similar runs are held out as a whole, cases of others by number."""
-    return half_of_family(family) if family in OVERLAP else half_of(family, number)
+    return half_of_name(family) if family in OVERLAP else half_of(family, number)
 
 
 def _with_inner(scenario: Scenario) -> Truth:

@@ -1,6 +1,6 @@
 """Families of generated runs whose phases have much in common: regimes of a loop, shared leaves, slow iterations.
 
-Whole families are held out here, not numbers of each (`truth.split.half_of_family`): a method adapted to one kind of
+Whole families are held out here, not numbers of each (`truth.split.half_of_name`): a method adapted to one kind of
 run gains nothing on the others. Names decide the half: do not rename them.
 """
 

@@ -23,11 +23,9 @@ def seed_of(family: str, number: int) -> int:
     return int.from_bytes(sha256(f"{family}/{number}".encode()).digest()[:8], "little")
 
 
-def half_of_real(name: str) -> str:
-    """Return "tune" or "held" for a real program that has a recipe: by the hash of its name alone."""
+def half_of_name(name: str) -> str:
+    """Return "tune" or "held" by the hash of a name alone.
+
+    For a real program that has a recipe, and for all runs of a family of truth/families_overlap.py.
+    """
     return SPLITS[sha256(name.encode()).digest()[0] % 2]
-
-
-def half_of_family(family: str) -> str:
-    """Return "tune" or "held" for all runs of a family of truth/families_overlap.py: by the hash of its name alone."""
-    return SPLITS[sha256(family.encode()).digest()[0] % 2]

@@ -17,12 +17,11 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from incprof.safe.inputs import RecordedInputs, read_input, recording_inputs, state_of
+from incprof.safe.inputs import RecordedInputs, recording_inputs, state_of
 from incprof.safe.jsonstore import JsonStore
-from incprof.safe.printable import PrintableStream, parse_json, printable_stream, unfiltered
+from incprof.safe.printable import PrintableStream, printable_stream, unfiltered
 
 STORE, VERSION = "answers.json", 1
 VERBS = frozenset(("phases",))
@@ -43,7 +42,10 @@ def answer(args: Namespace) -> int:
     question = _question(args) if _is_cacheable(args) else None
     if question is None:
         return int(args.run(args))
-    cached = _load(args.directory)
+    # Answers are printed unchanged: only those written by this user.
+    store = JsonStore(args.directory, STORE, VERSION, most_bytes=MOST_BYTES, owners={os.geteuid()})
+    directory = os.path.abspath(args.directory)
+    cached = store.load(lambda stored: [_checked(one, directory) for one in stored["answers"]]) or []
     for one in cached:
         if one["question"] == question and all(state_of(path) == state for path, state in one["files"]):
             return _repeat(one)
@@ -55,7 +57,7 @@ def answer(args: Namespace) -> int:
     if files is not None and sum(len(text) for _, text in output) <= MOST_TEXT:
         others = [one for one in cached if one["question"] != question][1 - MOST_ANSWERS :]
         new = {"question": question, "status": status, "said": output, "files": files}
-        JsonStore(args.directory, STORE, VERSION).save({"answers": [*others, new]})
+        store.save({"answers": [*others, new]})
     return status
 
 
@@ -78,17 +80,6 @@ def _question(args: Namespace) -> str | None:
     tools = [(tool, path and state_of(path)) for tool, path in ((tool, shutil.which(tool)) for tool in TOOLS)]
     identity = [arguments, environment, directory, os.geteuid(), terminal, tools, sys.version]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
-
-def _load(directory: str) -> list[dict[str, Any]]:
-    """Return the cached answers: only those written by this user, because they are printed unchanged."""
-    try:
-        path = Path(directory) / STORE
-        stored = parse_json(read_input(path, MOST_BYTES, within=directory, owners={os.geteuid()}))
-        absolute = os.path.abspath(directory)
-        return [_checked(one, absolute) for one in stored["answers"]] if stored["version"] == VERSION else []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return []
 
 
 def _checked(one: dict[str, Any], directory: str) -> dict[str, Any]:

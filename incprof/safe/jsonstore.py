@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
@@ -35,12 +35,24 @@ Stores = Callable[[str, str, int], Store]
 
 
 class JsonStore:
-    """A file of a run. `version` is that of its contents: a file of another version is not read, but replaced."""
+    """A file of a run. `version` is that of its contents: a file of another version is not read, but replaced.
 
-    def __init__(self, directory: str, name: str, version: int):
+    most_bytes: larger files are neither read nor written. owners: files of other users are not read.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        version: int,
+        *,
+        most_bytes: int = MOST_BYTES,
+        owners: Container[int] | None = None,
+    ):
         self._directory = directory
         self._path = Path(directory) / name
         self._version = version
+        self._most_bytes, self._owners = most_bytes, owners
 
     def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
         """Return the result of `understand` for the object; None if the file is missing, damaged, or not of this run.
@@ -48,7 +60,8 @@ class JsonStore:
         `understand` may assume valid content: its errors count as damage.
         """
         try:
-            stored = parse_json(read_input(self._path, MOST_BYTES, within=self._directory))
+            data = read_input(self._path, self._most_bytes, within=self._directory, owners=self._owners)
+            stored = parse_json(data)
             return understand(stored) if stored["version"] == self._version else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return None
@@ -56,7 +69,7 @@ class JsonStore:
     def save(self, content: Mapping[str, Any]) -> None:
         """Store an object for later readers; do nothing if the directory is not writable."""
         data = json.dumps({"version": self._version, **content}).encode("ascii")
-        if len(data) > MOST_BYTES or not inside(self._path.parent, self._directory):
+        if len(data) > self._most_bytes or not inside(self._path.parent, self._directory):
             return
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(exist_ok=True)

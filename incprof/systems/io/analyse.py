@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -360,14 +359,3 @@ def rates_over_time(totals: Totals, start_s: FloatArray, end_s: FloatArray) -> F
         so_far = np.concatenate([[0.0], np.cumsum(totals.values[:, column])])
         rates[at, recorded] = ((np.interp(end_s, edges, so_far) - np.interp(start_s, edges, so_far)) / length)[recorded]
     return rates
-
-
-def weighted_shares(keys: Sequence[object], weights: FloatArray) -> list[tuple[object, float]]:
-    """Return the share of each key in the sum of weights, largest first. Keys and weights: (e,)."""
-    sums = dict[object, float]()
-    for key, weight in zip(keys, weights.tolist(), strict=True):
-        sums[key] = sums.get(key, 0.0) + weight
-    total = sum(sums.values())
-    if total <= 0:
-        return []
-    return [(key, value / total) for key, value in sorted(sums.items(), key=lambda each: -each[1])]

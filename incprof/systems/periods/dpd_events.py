@@ -174,12 +174,6 @@ class Dpd:
         backing = self._native.dpd_predict(self._dpd, ahead, value)
         return Prediction(int(value[0]), backing == 2) if backing else None
 
-    def predict_period(self) -> NDArray[np.int64]:
-        """Return the whole next period of the outermost loop, shape (period,); shape (0,) outside of loops."""
-        loops = self.loops()
-        length = int(loops["period"][0]) if len(loops) else 0
-        return np.asarray([p.value for p in map(self.predict, range(1, length + 1)) if p], dtype=np.int64)
-
     def matches(self) -> NDArray[np.int32]:
         """Return for each lag, at index lag - 1, how many samples in a row match (65534 at most), shape (window-1,)."""
         lags = range(1, self.window)

@@ -7,7 +7,7 @@ from truth.cases import all_names, make_case
 from truth.families import FAMILIES, NUMBERS
 from truth.families_overlap import OVERLAP
 from truth.play import play
-from truth.split import HELD, TUNE, half_of, half_of_family
+from truth.split import HELD, TUNE, half_of, half_of_name
 from truth.story import Episode, Scenario, edges_of, interval_phases, true_labels
 from truth.truths import LOOP
 from truth.work import Leaf, Piece, TruePhase, TrueSite, Work
@@ -61,7 +61,7 @@ def test_each_family_is_split_in_halves():
     for half in (TUNE, HELD):
         names = list(all_names(half))
         assert len([name for name, _ in names if name in NUMBERS]) == sum(NUMBERS.values()) / 2
-        assert {name for name, _ in names if name not in NUMBERS} == {n for n in OVERLAP if half_of_family(n) == half}
+        assert {name for name, _ in names if name not in NUMBERS} == {n for n in OVERLAP if half_of_name(n) == half}
 
 
 def test_the_rule_of_the_split_is_the_one_that_was_written_down():

@@ -6,7 +6,7 @@ import pytest
 
 from truth.places import REAL
 from truth.realworld import all_real
-from truth.split import SPLITS, half_of_real
+from truth.split import SPLITS, half_of_name
 
 FILES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(REAL.glob("*.toml"))}
 RECIPES = sorted(path.stem for path in REAL.glob("*.sh") if path.stem != "record")
@@ -30,7 +30,7 @@ def test_all_files_are_read():
 def test_a_program_with_a_recipe(name):
     text = FILES[name]
     assert text["recording"] == name
-    assert text["split"] == half_of_real(name)
+    assert text["split"] == half_of_name(name)
     assert text["language"]
     assert text["parallel"] in ("serial", "openmp", "mpi")
     assert text["why"].strip()

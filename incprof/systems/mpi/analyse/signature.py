@@ -14,8 +14,6 @@ from incprof.systems.mpi.analyse.event_phases import (
     Method,
     ProcessPhases,
     SignatureOptions,
-    global_phases,
-    paper_phases,
     robust_phases,
 )
 from incprof.systems.mpi.analyse.mpi_events import (
@@ -27,6 +25,7 @@ from incprof.systems.mpi.analyse.mpi_events import (
     kind_bytes,
     sent_to,
 )
+from incprof.systems.mpi.analyse.pas2p import global_phases, paper_phases
 from incprof.systems.mpi.trace_types import Program
 
 # Number of parts of a run for which the phase is recorded.

@@ -16,8 +16,9 @@ from incprof.report.render.json import json_rows, significant, write
 from incprof.report.render.plain import write_plain
 from incprof.report.words.formatting import OF_RUN, count, pct, seconds
 from incprof.safe.printable import printable
-from incprof.systems.mpi.analyse.event_phases import SIMILAR, EventPhase
+from incprof.systems.mpi.analyse.event_phases import EventPhase
 from incprof.systems.mpi.analyse.mpi_events import TIMES, EventKind
+from incprof.systems.mpi.analyse.pas2p import SIMILAR
 from incprof.systems.mpi.analyse.signature import ProcessSignature, Signature, outside_after
 from incprof.systems.mpi.sections.trace_answer import work_unit
 

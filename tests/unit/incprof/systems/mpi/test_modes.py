@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.model import FloatArray, IntArray
-from incprof.systems.mpi.analyse.event_phases import SignatureOptions, modes, paper_phases
+from incprof.systems.mpi.analyse.event_phases import SignatureOptions
 from incprof.systems.mpi.analyse.mpi_events import Work
+from incprof.systems.mpi.analyse.pas2p import modes, paper_phases
 
 
 def drawn(seed: int, levels: IntArray, noise: float, ratio: float) -> FloatArray:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.systems.mpi.analyse.event_phases import SignatureOptions, epas, global_phases, paper_phases
+from incprof.systems.mpi.analyse.event_phases import SignatureOptions
 from incprof.systems.mpi.analyse.mpi_events import COLLECTIVE, LOCAL, RECEIVE, SEND, Partners, Work, logical_times
+from incprof.systems.mpi.analyse.pas2p import epas, global_phases, paper_phases
 
 ticks = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 1.0, 1.1, 1.2, 2.0])), min_size=1, max_size=60)
 
