@@ -1,10 +1,10 @@
-/* Wrappers of stdio. Its calls into the kernel are within libc, and cannot be seen: what a stream fetches from its file
- * and sends there is counted here, in a layer of its own, by the call that made it: what it returned, and what there is
- * in the buffer before and after it. Calls that the buffer serves are not counted, and cost next to nothing. Streams in
- * memory and those of the program's own functions are left out, and wide characters are not seen.
+/* Wrappers of stdio, whose system calls are made inside libc and so cannot be wrapped. The bytes that a call transfers
+ * between a stream and its file are computed from its result and from the fill of the buffer before and after it. A
+ * call that the buffer serves is not counted, and costs next to nothing. Not counted either: streams in memory, streams
+ * of the program's own functions (fopencookie), and wide characters.
  *
- * As thread-safe as libc's. A stream that several threads use is looked at without its lock, so that what one of them
- * fetches may count as another's. */
+ * As thread-safe as libc's. The buffer of a stream that several threads use is read without its lock, so one thread's
+ * transfer may be counted as another's. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 #define SHORT_TEXT 256
 
-/* What the buffer holds for the program, what it holds for the file, and its room. */
+/* Bytes in the buffer that the program has not read, that are not written to the file, and that are free. */
 static inline int64_t unread(const FILE *stream)
 {
     return stream->_IO_read_end - stream->_IO_read_ptr;
@@ -49,7 +49,7 @@ static inline void begin_stream(struct io_call *call, bool is_expected)
         io_begin(call, false);
 }
 
-/* Count what a call has moved, in any case if it failed. */
+/* Count the bytes that a call transferred; a call that failed is counted in any case. */
 static void end_stream(struct io_call *call, enum operation operation, const FILE *stream, int64_t moved, bool failed)
 {
     /* More than the buffer and the call's own data: another thread uses the stream. */
@@ -61,8 +61,8 @@ static void end_stream(struct io_call *call, enum operation operation, const FIL
         io_end(call, operation, descriptor_file(stream->_fileno), failed ? -1 : moved);
 }
 
-/* `expected`: whether the buffer is too short. `taken`: the bytes that the program got, an expression of `result`. */
-#define READING(type, name, stream, declared, arguments, expected, taken)                                              \
+/* `expected`: whether the buffer holds too little. `taken`: the bytes that the program got, computed from `result`. */
+#define STREAM_READ(type, name, stream, declared, arguments, expected, taken)                                          \
     extern type name declared;                                                                                         \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT type name declared                                                                                          \
@@ -76,31 +76,34 @@ static void end_stream(struct io_call *call, enum operation operation, const FIL
     }
 
 #define BYTES(count) ((int64_t)(size * (count)))
-#define BLOCK(name, declared, arguments)                                                                               \
-    READING(size_t, name, stream, declared, arguments, BYTES(count) > before, BYTES(result))
-#define TEXT(name, declared, arguments)                                                                                \
-    READING(char *, name, stream, declared, arguments, before < SHORT_TEXT, result == NULL ? 0 : (int64_t)strlen(to))
-#define LINE(name, declared, arguments)                                                                                \
-    READING(ssize_t, name, stream, declared, arguments, before < SHORT_TEXT, result < 0 ? 0 : result)
+#define READ_ITEMS(name, declared, arguments)                                                                          \
+    STREAM_READ(size_t, name, stream, declared, arguments, BYTES(count) > before, BYTES(result))
+#define READ_TEXT(name, declared, arguments)                                                                           \
+    STREAM_READ(char *, name, stream, declared, arguments, before < SHORT_TEXT,                                        \
+                result == NULL ? 0 : (int64_t)strlen(to))
+#define READ_LINE(name, declared, arguments)                                                                           \
+    STREAM_READ(ssize_t, name, stream, declared, arguments, before < SHORT_TEXT, result < 0 ? 0 : result)
 
-BLOCK(fread, (void *restrict to, size_t size, size_t count, FILE *restrict stream), (to, size, count, stream))
-BLOCK(fread_unlocked, (void *restrict to, size_t size, size_t count, FILE *restrict stream), (to, size, count, stream))
-BLOCK(__fread_chk, (void *restrict to, size_t space, size_t size, size_t count, FILE *restrict stream),
-      (to, space, size, count, stream))
-BLOCK(__fread_unlocked_chk, (void *restrict to, size_t space, size_t size, size_t count, FILE *restrict stream),
-      (to, space, size, count, stream))
-TEXT(fgets, (char *restrict to, int space, FILE *restrict stream), (to, space, stream))
-TEXT(fgets_unlocked, (char *restrict to, int space, FILE *restrict stream), (to, space, stream))
-TEXT(__fgets_chk, (char *restrict to, size_t size, int space, FILE *restrict stream), (to, size, space, stream))
-TEXT(__fgets_unlocked_chk, (char *restrict to, size_t size, int space, FILE *restrict stream),
-     (to, size, space, stream))
-LINE(getline, (char **restrict line, size_t *restrict size, FILE *restrict stream), (line, size, stream))
-LINE(getdelim, (char **restrict line, size_t *restrict size, int end, FILE *restrict stream), (line, size, end, stream))
-LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FILE *restrict stream),
-     (line, size, end, stream))
+READ_ITEMS(fread, (void *restrict to, size_t size, size_t count, FILE *restrict stream), (to, size, count, stream))
+READ_ITEMS(fread_unlocked, (void *restrict to, size_t size, size_t count, FILE *restrict stream),
+           (to, size, count, stream))
+READ_ITEMS(__fread_chk, (void *restrict to, size_t space, size_t size, size_t count, FILE *restrict stream),
+           (to, space, size, count, stream))
+READ_ITEMS(__fread_unlocked_chk, (void *restrict to, size_t space, size_t size, size_t count, FILE *restrict stream),
+           (to, space, size, count, stream))
+READ_TEXT(fgets, (char *restrict to, int space, FILE *restrict stream), (to, space, stream))
+READ_TEXT(fgets_unlocked, (char *restrict to, int space, FILE *restrict stream), (to, space, stream))
+READ_TEXT(__fgets_chk, (char *restrict to, size_t size, int space, FILE *restrict stream), (to, size, space, stream))
+READ_TEXT(__fgets_unlocked_chk, (char *restrict to, size_t size, int space, FILE *restrict stream),
+          (to, size, space, stream))
+READ_LINE(getline, (char **restrict line, size_t *restrict size, FILE *restrict stream), (line, size, stream))
+READ_LINE(getdelim, (char **restrict line, size_t *restrict size, int end, FILE *restrict stream),
+          (line, size, end, stream))
+READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FILE *restrict stream),
+          (line, size, end, stream))
 
 /* Characters: the buffer serves most of them. */
-#define CHARACTER(name, stream, declared, arguments)                                                                   \
+#define READ_CHARACTER(name, stream, declared, arguments)                                                              \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name declared                                                                                           \
@@ -114,17 +117,17 @@ LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FILE *re
         return result;                                                                                                 \
     }
 
-CHARACTER(fgetc, stream, (FILE * stream), (stream))
-CHARACTER(getc, stream, (FILE * stream), (stream))
-CHARACTER(_IO_getc, stream, (FILE * stream), (stream))
-CHARACTER(fgetc_unlocked, stream, (FILE * stream), (stream))
-CHARACTER(getc_unlocked, stream, (FILE * stream), (stream))
-CHARACTER(getchar, stdin, (void), ())
-CHARACTER(getchar_unlocked, stdin, (void), ())
-CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, when the buffer is empty */
+READ_CHARACTER(fgetc, stream, (FILE * stream), (stream))
+READ_CHARACTER(getc, stream, (FILE * stream), (stream))
+READ_CHARACTER(_IO_getc, stream, (FILE * stream), (stream))
+READ_CHARACTER(fgetc_unlocked, stream, (FILE * stream), (stream))
+READ_CHARACTER(getc_unlocked, stream, (FILE * stream), (stream))
+READ_CHARACTER(getchar, stdin, (void), ())
+READ_CHARACTER(getchar_unlocked, stdin, (void), ())
+READ_CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, when the buffer is empty */
 
-/* `expected`: whether the buffer is too full. `given`: the bytes that the program gave, an expression of `result`. */
-#define WRITING(type, name, stream, declared, arguments, expected, given, failed)                                      \
+/* `expected`: whether the buffer is too full. `given`: the bytes that the program passed, computed from `result`. */
+#define STREAM_WRITE(type, name, stream, declared, arguments, expected, given, failed)                                 \
     extern type name declared;                                                                                         \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT type name declared                                                                                          \
@@ -137,30 +140,30 @@ CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, when 
         return result;                                                                                                 \
     }
 
-#define ITEMS(name)                                                                                                    \
-    WRITING(size_t, name, stream, (const void *restrict from, size_t size, size_t count, FILE *restrict stream),       \
-            (from, size, count, stream), BYTES(count) >= room(stream), BYTES(result), result < count && size > 0)
-ITEMS(fwrite)
-ITEMS(fwrite_unlocked)
+#define WRITE_ITEMS(name)                                                                                              \
+    STREAM_WRITE(size_t, name, stream, (const void *restrict from, size_t size, size_t count, FILE *restrict stream),  \
+                 (from, size, count, stream), BYTES(count) >= room(stream), BYTES(result), result < count && size > 0)
+WRITE_ITEMS(fwrite)
+WRITE_ITEMS(fwrite_unlocked)
 
-#define STRING(name)                                                                                                   \
-    WRITING(int, name, stream, (const char *restrict text, FILE *restrict stream), (text, stream),                     \
-            room(stream) < SHORT_TEXT, result < 0 ? 0 : (int64_t)strlen(text), result < 0)
-STRING(fputs)
-STRING(fputs_unlocked)
-WRITING(int, puts, stdout, (const char *text), (text), room(stdout) < SHORT_TEXT,
-        result < 0 ? 0 : 1 + (int64_t)strlen(text), result < 0)
+#define WRITE_STRING(name)                                                                                             \
+    STREAM_WRITE(int, name, stream, (const char *restrict text, FILE *restrict stream), (text, stream),                \
+                 room(stream) < SHORT_TEXT, result < 0 ? 0 : (int64_t)strlen(text), result < 0)
+WRITE_STRING(fputs)
+WRITE_STRING(fputs_unlocked)
+STREAM_WRITE(int, puts, stdout, (const char *text), (text), room(stdout) < SHORT_TEXT,
+             result < 0 ? 0 : 1 + (int64_t)strlen(text), result < 0)
 
-#define FORMATTED(name, stream, declared, arguments)                                                                   \
-    WRITING(int, name, stream, declared, arguments, room(stream) < SHORT_TEXT, result < 0 ? 0 : result, result < 0)
-FORMATTED(vfprintf, stream, (FILE *restrict stream, const char *restrict format, va_list words),
-          (stream, format, words))
-FORMATTED(__vfprintf_chk, stream, (FILE *restrict stream, int flag, const char *restrict format, va_list words),
-          (stream, flag, format, words))
-FORMATTED(vprintf, stdout, (const char *restrict format, va_list words), (format, words))
-FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, va_list words), (flag, format, words))
+#define WRITE_FORMATTED(name, stream, declared, arguments)                                                             \
+    STREAM_WRITE(int, name, stream, declared, arguments, room(stream) < SHORT_TEXT, result < 0 ? 0 : result, result < 0)
+WRITE_FORMATTED(vfprintf, stream, (FILE *restrict stream, const char *restrict format, va_list words),
+                (stream, format, words))
+WRITE_FORMATTED(__vfprintf_chk, stream, (FILE *restrict stream, int flag, const char *restrict format, va_list words),
+                (stream, flag, format, words))
+WRITE_FORMATTED(vprintf, stdout, (const char *restrict format, va_list words), (format, words))
+WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, va_list words), (flag, format, words))
 
-#define ONE(name, stream, declared, arguments)                                                                         \
+#define WRITE_CHARACTER(name, stream, declared, arguments)                                                             \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name declared                                                                                           \
@@ -175,17 +178,17 @@ FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, va_list
         return result;                                                                                                 \
     }
 
-ONE(fputc, stream, (int character, FILE *stream), (character, stream))
-ONE(putc, stream, (int character, FILE *stream), (character, stream))
-ONE(_IO_putc, stream, (int character, FILE *stream), (character, stream))
-ONE(fputc_unlocked, stream, (int character, FILE *stream), (character, stream))
-ONE(putc_unlocked, stream, (int character, FILE *stream), (character, stream))
-ONE(putchar, stdout, (int character), (character))
-ONE(putchar_unlocked, stdout, (int character), (character))
-ONE(__overflow, stream, (FILE * stream, int character), (stream, character)) /* called by macros */
+WRITE_CHARACTER(fputc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(_IO_putc, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(fputc_unlocked, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putc_unlocked, stream, (int character, FILE *stream), (character, stream))
+WRITE_CHARACTER(putchar, stdout, (int character), (character))
+WRITE_CHARACTER(putchar_unlocked, stdout, (int character), (character))
+WRITE_CHARACTER(__overflow, stream, (FILE * stream, int character), (stream, character)) /* called by macros */
 
-/* Calls with a variable number of arguments go to the forms that take a list. */
-#define LISTED(type, name, last, declared, real)                                                                       \
+/* Calls with a variable number of arguments are forwarded to the forms that take a va_list. */
+#define VARIADIC(type, name, last, declared, real)                                                                     \
     extern type name declared;                                                                                         \
     EXPORT type name declared                                                                                          \
     {                                                                                                                  \
@@ -196,26 +199,29 @@ ONE(__overflow, stream, (FILE * stream, int character), (stream, character)) /* 
         return result;                                                                                                 \
     }
 
-LISTED(int, fprintf, format, (FILE *restrict stream, const char *restrict format, ...), vfprintf(stream, format, words))
-LISTED(int, printf, format, (const char *restrict format, ...), vprintf(format, words))
-LISTED(int, __fprintf_chk, format, (FILE * stream, int flag, const char *format, ...),
-       __vfprintf_chk(stream, flag, format, words))
-LISTED(int, __printf_chk, format, (int flag, const char *format, ...), __vprintf_chk(flag, format, words))
+VARIADIC(int, fprintf, format, (FILE *restrict stream, const char *restrict format, ...),
+         vfprintf(stream, format, words))
+VARIADIC(int, printf, format, (const char *restrict format, ...), vprintf(format, words))
+VARIADIC(int, __fprintf_chk, format, (FILE * stream, int flag, const char *format, ...),
+         __vfprintf_chk(stream, flag, format, words))
+VARIADIC(int, __printf_chk, format, (int flag, const char *format, ...), __vprintf_chk(flag, format, words))
 
-/* These write to the descriptor itself. */
-#define TO_DESCRIPTOR(name, declared, arguments)                                                                       \
+/* Calls that write to the descriptor itself. */
+#define WRITE_TO_DESCRIPTOR(name, declared, arguments)                                                                 \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
         TRANSFER(int, OP_WRITE, fd, NEXT(name) arguments);                                                             \
     }
-TO_DESCRIPTOR(vdprintf, (int fd, const char *restrict format, va_list words), (fd, format, words))
-TO_DESCRIPTOR(__vdprintf_chk, (int fd, int flag, const char *restrict format, va_list words), (fd, flag, format, words))
-LISTED(int, dprintf, format, (int fd, const char *restrict format, ...), vdprintf(fd, format, words))
-LISTED(int, __dprintf_chk, format, (int fd, int flag, const char *format, ...), __vdprintf_chk(fd, flag, format, words))
+WRITE_TO_DESCRIPTOR(vdprintf, (int fd, const char *restrict format, va_list words), (fd, format, words))
+WRITE_TO_DESCRIPTOR(__vdprintf_chk, (int fd, int flag, const char *restrict format, va_list words),
+                    (fd, flag, format, words))
+VARIADIC(int, dprintf, format, (int fd, const char *restrict format, ...), vdprintf(fd, format, words))
+VARIADIC(int, __dprintf_chk, format, (int fd, int flag, const char *format, ...),
+         __vdprintf_chk(fd, flag, format, words))
 
-/* scanf does not return what it has taken. If the buffer was filled again, once, all that is in it was fetched. */
+/* scanf does not return the number of bytes it read. If it refilled the buffer, once, the buffer's content is that. */
 struct place {
     const char *base, *end;
 };
@@ -239,32 +245,22 @@ static int64_t fetched(struct place before, const FILE *stream)
         return result;                                                                                                 \
     }
 
-/* As compilers name them, by the version of the C standard; those of before C99 are not seen. */
+/* The names that compilers use, by version of the C standard; those from before C99 are not wrapped. */
 #define SCANS(standard)                                                                                                \
     SCAN(__##standard##_vfscanf, stream, (FILE * stream, const char *format, va_list words), (stream, format, words))  \
     SCAN(__##standard##_vscanf, stdin, (const char *format, va_list words), (format, words))                           \
-    LISTED(int, __##standard##_fscanf, format, (FILE * stream, const char *format, ...),                               \
-           __##standard##_vfscanf(stream, format, words))                                                              \
-    LISTED(int, __##standard##_scanf, format, (const char *format, ...), __##standard##_vscanf(format, words))
+    VARIADIC(int, __##standard##_fscanf, format, (FILE * stream, const char *format, ...),                             \
+             __##standard##_vfscanf(stream, format, words))                                                            \
+    VARIADIC(int, __##standard##_scanf, format, (const char *format, ...), __##standard##_vscanf(format, words))
 SCANS(isoc99)
 SCANS(isoc23) /* glibc 2.38 */
 
-/* These send what is pending. */
-#define SENDING(type, name, declared, arguments, failed)                                                               \
-    extern type name declared;                                                                                         \
-    DECLARE_NEXT(name);                                                                                                \
-    EXPORT type name declared                                                                                          \
-    {                                                                                                                  \
-        struct io_call call;                                                                                           \
-        int64_t before = pending(stream);                                                                              \
-        begin_stream(&call, before > 0);                                                                               \
-        type result = NEXT(name) arguments;                                                                            \
-        end_stream(&call, OP_STREAM_WRITE, stream, before - pending(stream), failed);                                  \
-        return result;                                                                                                 \
-    }
-SENDING(int, fseek, (FILE * stream, long offset, int whence), (stream, offset, whence), result < 0)
-SENDING(int, fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence), result < 0)
-SENDING(int, fseeko64, (FILE * stream, off64_t offset, int whence), (stream, offset, whence), result < 0)
+/* Calls that write the pending data. */
+#define STREAM_FLUSH(name, declared, arguments)                                                                        \
+    STREAM_WRITE(int, name, stream, declared, arguments, before > 0, 0, result < 0)
+STREAM_FLUSH(fseek, (FILE * stream, long offset, int whence), (stream, offset, whence))
+STREAM_FLUSH(fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence))
+STREAM_FLUSH(fseeko64, (FILE * stream, off64_t offset, int whence), (stream, offset, whence))
 
 DECLARE_NEXT(rewind);
 EXPORT void rewind(FILE *stream)
@@ -276,7 +272,7 @@ EXPORT void rewind(FILE *stream)
     end_stream(&call, OP_STREAM_WRITE, stream, before - pending(stream), false);
 }
 
-/* Streams that are opened and closed. libc's own call is not seen, so that the descriptor is new or gone. */
+/* Opening and closing streams. libc's own system call is not wrapped, so forget the descriptor's former file. */
 static FILE *end_open(const struct io_call *call, FILE *stream)
 {
     if (call->thread != NULL) {
@@ -287,7 +283,7 @@ static FILE *end_open(const struct io_call *call, FILE *stream)
     return stream;
 }
 
-#define OPENED(name, declared, arguments)                                                                              \
+#define STREAM_OPEN(name, declared, arguments)                                                                         \
     extern FILE *name declared;                                                                                        \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT FILE *name declared                                                                                         \
@@ -297,14 +293,16 @@ static FILE *end_open(const struct io_call *call, FILE *stream)
         return end_open(&call, NEXT(name) arguments);                                                                  \
     }
 
-OPENED(fopen, (const char *restrict path, const char *restrict mode), (path, mode))
-OPENED(fopen64, (const char *restrict path, const char *restrict mode), (path, mode))
-OPENED(freopen, (const char *restrict path, const char *restrict mode, FILE *restrict stream), (path, mode, stream))
-OPENED(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict stream), (path, mode, stream))
-OPENED(popen, (const char *command, const char *mode), (command, mode))
+STREAM_OPEN(fopen, (const char *restrict path, const char *restrict mode), (path, mode))
+STREAM_OPEN(fopen64, (const char *restrict path, const char *restrict mode), (path, mode))
+STREAM_OPEN(freopen, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
+            (path, mode, stream))
+STREAM_OPEN(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
+            (path, mode, stream))
+STREAM_OPEN(popen, (const char *command, const char *mode), (command, mode))
 
-/* Closing sends what is pending, and leaves no stream to look at. */
-#define CLOSED(name)                                                                                                   \
+/* Closing writes the pending data, and invalidates the stream. */
+#define STREAM_CLOSE(name)                                                                                             \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name(FILE *stream)                                                                                      \
     {                                                                                                                  \
@@ -321,8 +319,8 @@ OPENED(popen, (const char *command, const char *mode), (command, mode))
             io_end(&call, OP_CLOSE, FILE_NONE, result < 0 ? -1 : 0);                                                   \
         return result;                                                                                                 \
     }
-CLOSED(fclose)
-CLOSED(pclose)
+STREAM_CLOSE(fclose)
+STREAM_CLOSE(pclose)
 
 DECLARE_NEXT(fflush);
 EXPORT int fflush(FILE *stream)

@@ -57,7 +57,7 @@ static uint32_t free_slots(uint32_t bucket)
     return free;
 }
 
-static uint32_t take_entry(void)
+static uint32_t acquire_entry(void)
 {
     for (int i = 0; i < MOST_TRIES; i++) {
         uint32_t entry = __atomic_fetch_add(&next_entry, 1, __ATOMIC_RELAXED) % SLOTS;
@@ -68,7 +68,7 @@ static uint32_t take_entry(void)
     return LIVE_NONE;
 }
 
-static void give_entry(uint32_t entry)
+static void release_entry(uint32_t entry)
 {
     __atomic_store_n(&table->is_used[entry], 0, __ATOMIC_RELEASE);
 }
@@ -95,13 +95,13 @@ bool live_put_back(uint32_t entry, const void *block)
 
 uint32_t live_add(const void *block, uint64_t id)
 {
-    uint32_t entry = take_entry();
+    uint32_t entry = acquire_entry();
     if (entry == LIVE_NONE)
         return LIVE_NONE;
     table->entries[entry].id = id;
     if (live_put_back(entry, block))
         return entry;
-    give_entry(entry);
+    release_entry(entry);
     return LIVE_NONE;
 }
 
@@ -130,7 +130,7 @@ void live_drop(const void *block)
 {
     uint32_t entry = live_take(block);
     if (entry != LIVE_NONE)
-        give_entry(entry);
+        release_entry(entry);
 }
 
 uint64_t live_id(uint32_t entry)
@@ -153,7 +153,7 @@ void live_each_freed(void (*use)(uint64_t id, uint64_t time_ns))
     while (entry != LIVE_NONE) {
         uint32_t next = table->entries[entry].next;
         use(table->entries[entry].id, table->entries[entry].freed_ns);
-        give_entry(entry);
+        release_entry(entry);
         entry = next;
     }
 }

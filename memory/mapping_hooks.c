@@ -29,7 +29,7 @@ DECLARE_NEXT(mmap64);
 DECLARE_NEXT(munmap);
 DECLARE_NEXT(mremap);
 
-static bool take_lock(uint64_t *mask)
+static bool acquire_lock(uint64_t *mask)
 {
     *mask = sys_block_signals();
     for (int turn = 0; turn < PATIENCE; turn++) {
@@ -41,7 +41,7 @@ static bool take_lock(uint64_t *mask)
     return false;
 }
 
-static void give_lock(uint64_t mask)
+static void release_lock(uint64_t mask)
 {
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
     sys_set_signal_mask(mask);
@@ -62,14 +62,14 @@ __attribute__((constructor)) static void start(void)
 static bool add_region(uintptr_t start, uintptr_t end)
 {
     uint64_t mask;
-    if (!take_lock(&mask))
+    if (!acquire_lock(&mask))
         return false;
     bool has_room = region_count < MOST_REGIONS;
     if (has_room) {
         regions[region_count] = (struct region){start, end};
         __atomic_store_n(&region_count, region_count + 1, __ATOMIC_RELAXED);
     }
-    give_lock(mask);
+    release_lock(mask);
     return has_room;
 }
 
@@ -78,7 +78,7 @@ static bool take_region(uintptr_t start, uintptr_t end, struct region *taken)
 {
     uint64_t mask;
     bool found = false;
-    if (__atomic_load_n(&region_count, __ATOMIC_RELAXED) == 0 || !take_lock(&mask))
+    if (__atomic_load_n(&region_count, __ATOMIC_RELAXED) == 0 || !acquire_lock(&mask))
         return false;
     for (size_t i = 0; i < region_count && !found; i++) {
         if (regions[i].start >= end || regions[i].end <= start)
@@ -88,7 +88,7 @@ static bool take_region(uintptr_t start, uintptr_t end, struct region *taken)
         __atomic_store_n(&region_count, region_count - 1, __ATOMIC_RELAXED);
         found = true;
     }
-    give_lock(mask);
+    release_lock(mask);
     return found;
 }
 

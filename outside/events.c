@@ -7,11 +7,11 @@
 
 #define MOST_RAW 16
 
-#define HARDWARE(name, config, by_default, says)                                                                       \
-    {name, PER_INTERVAL, FROM_PERF, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, by_default, says}
-#define SOFTWARE(name, config, by_default, says)                                                                       \
-    {name, PER_INTERVAL, FROM_PERF, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, by_default, says}
-#define PROC(name, kind, field, by_default, says) {name, kind, FROM_PROC, 0, field, by_default, says}
+#define HARDWARE(name, config, by_default, description)                                                                \
+    {name, PER_INTERVAL, FROM_PERF, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, by_default, description}
+#define SOFTWARE(name, config, by_default, description)                                                                \
+    {name, PER_INTERVAL, FROM_PERF, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, by_default, description}
+#define PROC(name, kind, field, by_default, description) {name, kind, FROM_PROC, 0, field, by_default, description}
 
 static const struct event events[] = {
     HARDWARE("instructions", INSTRUCTIONS, true, "instructions retired"),

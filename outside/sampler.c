@@ -77,10 +77,10 @@ static void report_unavailable(void)
     size_t at = 0;
     for (size_t i = 0; i < columns.count; i++) {
         const struct column *column = &columns.all[i];
-        bool is_said = column->why[0] == '\0' || column->event->source == DERIVED;
+        bool is_reported = column->why[0] == '\0' || column->event->source == DERIVED;
         for (size_t before = 0; before < i; before++)
-            is_said |= strcmp(columns.all[before].why, column->why) == 0;
-        if (is_said || at >= sizeof line)
+            is_reported |= strcmp(columns.all[before].why, column->why) == 0;
+        if (is_reported || at >= sizeof line)
             continue;
         at += (size_t)snprintf(line + at, sizeof line - at, "%s%s", at > 0 ? "; " : "", column->event->name);
         for (size_t later = i + 1; later < columns.count && at < sizeof line; later++)
@@ -284,7 +284,7 @@ static int list(struct target target, const struct event *const *chosen, size_t 
         const struct column *column = &columns.all[i];
         bool is_there = column->why[0] == '\0', is_noted = is_there && column->note[0] != '\0';
         printf("%-26s %-9s %-9s %s%s%s\n", column->event->name, kind_name(column->event->kind), is_there ? "yes" : "no",
-               is_there ? column->event->says : column->why, is_noted ? "; " : "", is_noted ? column->note : "");
+               is_there ? column->event->description : column->why, is_noted ? "; " : "", is_noted ? column->note : "");
     }
     sensors_close();
     return fflush(stdout) == 0 ? 0 : FAILURE;

@@ -23,7 +23,7 @@ static struct sensor *new_sensor(enum form form, const char *name)
         .kind = form == FORM_ENERGY ? ENERGY : WATTS,
         .source = FROM_SENSOR,
         .config = found++,
-        .says = form == FORM_COMMAND ? "printed by a command" : "a power sensor",
+        .description = form == FORM_COMMAND ? "printed by a command" : "a power sensor",
     };
     return sensor;
 }

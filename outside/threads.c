@@ -86,9 +86,9 @@ void threads_forget(pid_t process)
 
 void threads_read(double *running, double *processors)
 {
-    static uint64_t seen[MOST_PROCESSORS / 64];
+    static uint64_t counted[MOST_PROCESSORS / 64];
     char text[1024];
-    memset(seen, 0, sizeof seen);
+    memset(counted, 0, sizeof counted);
     *running = *processors = 0;
     for (size_t i = count; i-- > 0;) {
         if (text_read(threads[i].fd, text, sizeof text) <= 0) {
@@ -100,8 +100,8 @@ void threads_read(double *running, double *processors)
             continue;
         uint64_t processor = text_number(text_word(state, 36)) % MOST_PROCESSORS;
         uint64_t bit = (uint64_t)1 << processor % 64;
-        *processors += (seen[processor / 64] & bit) == 0;
+        *processors += (counted[processor / 64] & bit) == 0;
         *running += 1;
-        seen[processor / 64] |= bit;
+        counted[processor / 64] |= bit;
     }
 }

@@ -111,7 +111,7 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     buffer_json_u64(&out, "depth", region->depth); /* grows when surrounding loops are found */
     buffer_json_u64(&out, "period", region->is_explicit ? region->length : region->period);
     buffer_json_u64(&out, "longest_period", region->is_explicit ? region->length : region->longest_period);
-    buffer_json_u64(&out, "visits", region->visits);
+    buffer_json_u64(&out, "visits", region->episodes);
     buffer_json_u64(&out, "iterations", region->iterations);
     buffer_json_u64(&out, "expected", region->expected);
     buffer_json_u64(&out, "threads", (uint64_t)region->threads);

@@ -18,15 +18,15 @@ uint64_t episode_inner_ns(const struct stage *stage)
 
 void episode_settle(struct stage *stage)
 {
-    struct visit *visit = &stage->visit;
-    if (visit->region == NULL || last_end_ns < visit->begin.at.start_ns)
+    struct episode *episode = &stage->episode;
+    if (episode->region == NULL || last_end_ns < episode->begin.at.start_ns)
         return;
-    uint64_t span = last_end_ns - visit->begin.at.start_ns;
-    uint64_t inner = episode_inner_ns(stage) - visit->begin.inner_ns;
+    uint64_t span = last_end_ns - episode->begin.at.start_ns;
+    uint64_t inner = episode_inner_ns(stage) - episode->begin.inner_ns;
     uint64_t self = span > inner ? span - inner : 0;
-    visit->region->self_ns += self - visit->self_ns;
-    stage->self_ns += self - visit->self_ns;
-    visit->self_ns = self;
+    episode->region->self_ns += self - episode->self_ns;
+    stage->self_ns += self - episode->self_ns;
+    episode->self_ns = self;
 }
 
 /* An iteration across several epochs is not timed. */
@@ -45,13 +45,13 @@ uint32_t episode_depth(const struct stage *stage)
 {
     uint32_t depth = 0;
     for (const struct stage *above = stage + 1; above < stages + MOST_STAGES; above++)
-        depth += above->visit.region != NULL;
+        depth += above->episode.region != NULL;
     return depth;
 }
 
 void episode_close(struct stage *stage)
 {
-    struct region *region = stage->visit.region;
+    struct region *region = stage->episode.region;
     if (region == NULL)
         return;
     episode_settle(stage);
@@ -59,14 +59,14 @@ void episode_close(struct stage *stage)
     region->episode_ns = 0;
     stage->until_ns = last_end_ns;
     /* Iterations counted at their last call's end precede the latest token. */
-    bool whole = stage->visit.counted == stage->visit.next;
-    until[regions_index(region)] = whole ? token_at(stage, stage->count - 1)->at.call : stage->visit.under_way.at.call;
+    bool whole = stage->episode.counted == stage->episode.next;
+    until[regions_index(region)] = whole ? token_at(stage, stage->count - 1)->at.call : stage->episode.current.at.call;
     baseline_end(region);
-    stage->visit = (struct visit){0};
+    stage->episode = (struct episode){0};
 }
 
-/* Return the begin of a visit's time, which is at the earliest the end of the previous visit's: successive loops may
- * share calls. */
+/* Return the begin of an episode's time, which is at the earliest the end of the previous episode's: successive loops
+ * may share calls. */
 static struct token beginning(struct stage *stage, uint64_t first)
 {
     struct token begin = *token_at(stage, first);
@@ -79,21 +79,21 @@ void episode_open(struct stage *stage, struct region *region, const struct dpd_l
 {
     uint64_t now = stage->count - 1, period = (uint64_t)loop->period;
     uint64_t counted = until[regions_index(region)];
-    region->visits += region->visits == 0 || token_at(stage, first)->at.call > counted;
+    region->episodes += region->episodes == 0 || token_at(stage, first)->at.call > counted;
     while (region->iterations > 0 && first < now && token_at(stage, first)->at.call < counted)
         first += period;
     uint64_t done = first < now ? (now - first) / period : 0;
-    struct visit *visit = &stage->visit;
-    *visit = (struct visit){.region = region, .id = loop->id, .first = loop->first, .period = period};
-    visit->next = first <= now ? first + (done + 1) * period : first;
-    visit->begin = beginning(stage, first <= now ? first : now);
-    visit->under_way = *token_at(stage, first <= now ? first + done * period : now);
+    struct episode *episode = &stage->episode;
+    *episode = (struct episode){.region = region, .id = loop->id, .first = loop->first, .period = period};
+    episode->next = first <= now ? first + (done + 1) * period : first;
+    episode->begin = beginning(stage, first <= now ? first : now);
+    episode->current = *token_at(stage, first <= now ? first + done * period : now);
     if (region->iterations == 0)
-        region->first_ns = visit->begin.at.start_ns;
+        region->first_ns = episode->begin.at.start_ns;
     region->iterations += done;
     for (uint64_t at = first; at + period <= now; at += period)
         episode_account(region, token_at(stage, at), token_at(stage, at + period));
-    region->parallel_ns += token_at(stage, now)->at.parallel_ns - visit->begin.at.parallel_ns;
+    region->parallel_ns += token_at(stage, now)->at.parallel_ns - episode->begin.at.parallel_ns;
     episode_settle(stage);
 }
 
@@ -106,7 +106,7 @@ void episodes_forget(void)
 {
     memset(until, 0, sizeof until);
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
-        stage->visit = (struct visit){0};
+        stage->episode = (struct episode){0};
         stage->self_ns = stage->until_ns = 0;
     }
 }

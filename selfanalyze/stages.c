@@ -46,7 +46,7 @@ static struct region *region_of(struct stage *stage, const struct dpd_loop *loop
         tokens[i] = token_at(stage, first + (uint64_t)i)->what;
     struct region *region = members_region(tokens, (size_t)loop->period);
     for (const struct stage *other = stages; other < stages + MOST_STAGES; other++)
-        if (other->visit.region == region)
+        if (other->episode.region == region)
             return NULL;
     if (region != NULL)
         lengths[regions_index(region)] = loop->period;
@@ -78,41 +78,41 @@ static void take_one(struct stage *stage, const struct dpd_loop *loops, int leve
     }
 }
 
-static bool goes_on(const struct visit *visit, const struct dpd_loop *loops, int levels)
+static bool is_continued(const struct episode *episode, const struct dpd_loop *loops, int levels)
 {
     for (int i = 0; i < levels; i++)
-        if (visit->region != NULL && loops[i].id == visit->id && loops[i].first == visit->first)
+        if (episode->region != NULL && loops[i].id == episode->id && loops[i].first == episode->first)
             return true;
     return false;
 }
 
 static void follow(struct stage *stage, const struct token *token, const void *caller)
 {
-    struct visit *visit = &stage->visit;
+    struct episode *episode = &stage->episode;
     struct dpd_loop loops[DPD_LEVELS];
     int levels = dpd_loops(stage->detector, loops, DPD_LEVELS);
     uint64_t now = stage->count - 1;
     bool begins;
-    if (goes_on(visit, loops, levels)) {
-        begins = now == visit->next;
+    if (is_continued(episode, loops, levels)) {
+        begins = now == episode->next;
         if (begins) {
-            episode_account(visit->region, &visit->under_way, token);
-            visit->under_way = *token;
-            visit->next += visit->period;
+            episode_account(episode->region, &episode->current, token);
+            episode->current = *token;
+            episode->next += episode->period;
         }
     } else {
         episode_close(stage);
         take_one(stage, loops, levels);
-        begins = now + visit->period == visit->next;
+        begins = now + episode->period == episode->next;
     }
-    if (visit->region == NULL)
+    if (episode->region == NULL)
         return;
     stage->inside = stage->count;
     uint32_t depth = episode_depth(stage);
-    if (depth > visit->region->depth)
-        visit->region->depth = depth; /* the surrounding loop is found later */
+    if (depth > episode->region->depth)
+        episode->region->depth = depth; /* the surrounding loop is found later */
     if (begins)
-        baseline_boundary(visit->region, depth == 0 && explicit_count() == 0, caller);
+        baseline_boundary(episode->region, depth == 0 && explicit_count() == 0, caller);
 }
 
 static int64_t value_of(uint16_t what)
@@ -124,19 +124,19 @@ void stages_begin(const struct call *call, const void *caller)
 {
     struct token token = {.at = *call, .what = call->function};
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
-        bool was_in = stage->visit.region != NULL;
-        uint64_t was_first = stage->visit.first;
+        bool was_in = stage->episode.region != NULL;
+        uint64_t was_first = stage->episode.first;
         token.inner_ns = episode_inner_ns(stage);
         *token_at(stage, stage->count++) = token;
         if (token.what >= MOST_FUNCTIONS)
             stage->folded = stage->count;
         dpd_event(stage->detector, value_of(token.what), NULL);
         follow(stage, &token, caller);
-        if (stage->visit.region == NULL)
+        if (stage->episode.region == NULL)
             continue;
-        if (was_in && stage->visit.first == was_first)
+        if (was_in && stage->episode.first == was_first)
             return; /* the stages above have recorded it */
-        token.what = (uint16_t)(MOST_FUNCTIONS + regions_index(stage->visit.region));
+        token.what = (uint16_t)(MOST_FUNCTIONS + regions_index(stage->episode.region));
     }
 }
 
@@ -146,10 +146,10 @@ void stages_note(uint32_t epoch, int threads)
         struct token *latest = token_at(stage, stage->count - 1);
         if (latest->at.call == token_at(stages, stages->count - 1)->at.call)
             latest->at.epoch = epoch;
-        if (stage->visit.region != NULL && stage->visit.under_way.at.call == latest->at.call)
-            stage->visit.under_way.at.epoch = latest->at.epoch;
+        if (stage->episode.region != NULL && stage->episode.current.at.call == latest->at.call)
+            stage->episode.current.at.epoch = latest->at.epoch;
         if (baseline_is_usual())
-            regions_note_threads(stage->visit.region, threads);
+            regions_note_threads(stage->episode.region, threads);
     }
 }
 
@@ -157,15 +157,15 @@ void stages_end(uint64_t start_ns, uint64_t end_ns)
 {
     episode_call_ended(end_ns);
     for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
-        struct visit *visit = &stage->visit;
-        if (visit->region == NULL)
+        struct episode *episode = &stage->episode;
+        if (episode->region == NULL)
             continue;
-        regions_add_call(visit->region, start_ns, end_ns, visit->begin.at.start_ns);
+        regions_add_call(episode->region, start_ns, end_ns, episode->begin.at.start_ns);
         episode_settle(stage);
-        if (stage->count != visit->next || visit->counted == visit->next)
+        if (stage->count != episode->next || episode->counted == episode->next)
             continue;
-        visit->region->iterations++; /* its last parallel region has ended, or is in a loop that is its last part */
-        visit->counted = visit->next;
+        episode->region->iterations++; /* its last parallel region has ended, or is in a loop that is its last part */
+        episode->counted = episode->next;
     }
 }
 

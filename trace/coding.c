@@ -165,10 +165,10 @@ static uint64_t code_time(uint64_t *mean_ns, bool is_timed, int64_t *ns)
     unsigned int quantum = quantum_of(*mean_ns);
     int64_t mean = (int64_t)*mean_ns;
     int64_t steps = (*ns - mean + ((int64_t)1 << quantum >> 1)) >> quantum;
-    int64_t told = mean + steps * ((int64_t)1 << quantum);
-    told = told > 0 ? told : 0;
-    *ns = told;
-    *mean_ns = (uint64_t)(is_timed ? mean + ((told - mean) >> MEAN_SHIFT) : told);
+    int64_t decoded_ns = mean + steps * ((int64_t)1 << quantum);
+    decoded_ns = decoded_ns > 0 ? decoded_ns : 0;
+    *ns = decoded_ns;
+    *mean_ns = (uint64_t)(is_timed ? mean + ((decoded_ns - mean) >> MEAN_SHIFT) : decoded_ns);
     return zigzag(steps);
 }
 

@@ -34,7 +34,7 @@ static uint16_t coded(uint64_t value)
 }
 
 /* Return the correction factor for counters that were multiplexed to other events part of the time. */
-static double lent(const struct lane *lane)
+static double multiplex_factor(const struct lane *lane)
 {
     uint64_t idle_ns = lane->work.idle_ns, work_ns = lane->event.work_ns;
     return idle_ns < work_ns ? (double)work_ns / (double)(work_ns - idle_ns) : 0;
@@ -56,15 +56,15 @@ void counts_put(struct lane *lane)
     uint16_t row[MOST_COUNTERS];
     if (lane->counters == NULL)
         return;
-    bool is_lent = work->is_valid && work->idle_ns > 0;
-    double factor = is_lent ? lent(lane) : 1;
+    bool is_multiplexed = work->is_valid && work->idle_ns > 0;
+    double factor = is_multiplexed ? multiplex_factor(lane) : 1;
     bool is_counted = work->is_valid && factor > 0;
     for (uint32_t i = 0; i < counters_count(); i++) {
-        uint64_t value = is_lent ? (uint64_t)((double)work->value[i] * factor) : work->value[i];
+        uint64_t value = is_multiplexed ? (uint64_t)((double)work->value[i] * factor) : work->value[i];
         row[i] = is_counted ? coded(value) : NOT_COUNTED;
     }
     __atomic_store_n(&lane->uncounted, lane->uncounted + !is_counted, __ATOMIC_RELAXED);
-    __atomic_store_n(&lane->shared, lane->shared + (is_counted && is_lent), __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->shared, lane->shared + (is_counted && is_multiplexed), __ATOMIC_RELAXED);
     lane->work.is_valid = false;
     ring_put(&lane->counts, row, counts_row_bytes());
 }

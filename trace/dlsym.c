@@ -36,10 +36,10 @@ void *looked_up(void *handle, const char *name)
 {
     void *found = looked_up_dlsym()(handle, name);
     uint32_t number = found != NULL ? number_of(name) : NAME_COUNT;
-    if (number == NAME_COUNT || found == trace_ways_in[number])
+    if (number == NAME_COUNT || found == trace_entry_points[number])
         return found;
-    if (elf_symbol_besides(name, found) == NULL)
-        return trace_ways_in[number];
+    if (elf_symbol_other_than(name, found) == NULL)
+        return trace_entry_points[number];
     if (strstr(name, "MPI_Init") != NULL && strcmp(name, "MPI_Initialized") != 0 &&
         !__atomic_exchange_n(&is_second_mpi_reported, true, __ATOMIC_RELAXED))
         log_warn("one of several MPIs in this process was looked up by dlsym: its calls are not traced", NULL);

@@ -163,7 +163,7 @@ static int match_definition(struct dl_phdr_info *info, size_t size, void *contex
     return wanted->found != NULL;
 }
 
-void *elf_symbol_besides(const char *name, const void *known)
+void *elf_symbol_other_than(const char *name, const void *known)
 {
     struct wanted wanted = {.name = name, .known = known, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
     dl_iterate_phdr(match_definition, &wanted);
@@ -172,7 +172,7 @@ void *elf_symbol_besides(const char *name, const void *known)
 
 void *elf_symbol_anywhere(const char *name)
 {
-    return elf_symbol_besides(name, NULL);
+    return elf_symbol_other_than(name, NULL);
 }
 
 /* Return whether this object is linked with a name that no other object defines. */

@@ -1,27 +1,28 @@
-/* The ways in. They are jumps: arguments, return address and stack are the program's, so that neither the MPI in use
- * nor its Fortran compiler matters. Where a call goes on to depends on the object that makes it (resolve.h). Fortran's
- * say where they were called from, as the bindings behind them are not the program. */
+/* The entry points of the wrapped functions. They are jumps: arguments, return address and stack are the program's, so
+ * they work with any MPI and any Fortran compiler. The target of a call depends on the object that makes it (resolve.h).
+ * Fortran's entry points record their return address, because the bindings behind them are not the program. */
 #ifndef __x86_64__
 #error "this architecture has no entry stubs yet"
 #endif
 
-    .hidden trace_ways
+    .hidden trace_resolutions
     .hidden trace_resolve
     .hidden trace_fortran_site
     .hidden trace_choose
     .hidden trace_before_dlopen
     .hidden trace_before_dlsym
 
-/* For each name: the way in, and behind it what the loader asks whether there is that name (name_visibility.c). */
+/* For each name: the entry point, followed by the resolver that the loader calls to learn whether the name is defined
+ * (name_visibility.c). */
     .set number, 0
-#define WAY_IN(symbol, kind)                                                                                           \
+#define ENTRY_POINT(symbol, kind)                                                                                      \
     .globl symbol;                                                                                                     \
     .type symbol, @function;                                                                                           \
     .balign 32;                                                                                                        \
     .cfi_startproc;                                                                                                    \
     symbol: endbr64;                                                                                                   \
     mov $number, %r11d;                                                                                                \
-    jmp go_on_from_##kind;                                                                                             \
+    jmp continue_from_##kind;                                                                                          \
     .size symbol, . - symbol;                                                                                          \
     .balign 16;                                                                                                        \
     endbr64;                                                                                                           \
@@ -32,8 +33,8 @@
 
     .text
 /* %r11: the number of the name. All other registers are kept but %r10: %rax belongs to variable arguments. */
-    .type go_on_from_fortran, @function
-go_on_from_fortran:
+    .type continue_from_fortran, @function
+continue_from_fortran:
     .cfi_startproc
     push %rax
     .cfi_adjust_cfa_offset 8
@@ -42,17 +43,17 @@ go_on_from_fortran:
     mov %rax, %fs:(%r10)
     pop %rax
     .cfi_adjust_cfa_offset -8
-    jmp go_on_from_c
+    jmp continue_from_c
     .cfi_endproc
-    .size go_on_from_fortran, . - go_on_from_fortran
+    .size continue_from_fortran, . - continue_from_fortran
 
-/* The first of the name's ways (struct way) whose range the return address lies in. */
-    .type go_on_from_c, @function
-go_on_from_c:
+/* The first resolution of the name (struct resolution) whose range the return address lies in. */
+    .type continue_from_c, @function
+continue_from_c:
     .cfi_startproc
     push %rax
     .cfi_adjust_cfa_offset 8
-    lea trace_ways(%rip), %r10
+    lea trace_resolutions(%rip), %r10
     mov (%r10, %r11, 8), %r10
 1:  test %r10, %r10
     jz 3f
@@ -71,7 +72,7 @@ go_on_from_c:
     .cfi_adjust_cfa_offset -8
     jmp resolve_first
     .cfi_endproc
-    .size go_on_from_c, . - go_on_from_c
+    .size continue_from_c, . - continue_from_c
 
 /* %r11: the number of the name. Arguments are kept, those on the stack lie where they were; no MPI function takes a
  * floating-point number, but MPI_Pcontrol's further arguments may be some. */
@@ -126,23 +127,23 @@ resolve_first:
 
 /* The order is that of resolve.h. */
     .balign 32
-    .globl trace_ways_in
-    .hidden trace_ways_in
-trace_ways_in:
+    .globl trace_entry_points
+    .hidden trace_entry_points
+trace_entry_points:
 #define CALL_(name, lower, ...)                                                                                        \
-    WAY_IN(MPI_##name, c)                                                                                              \
-    WAY_IN(PMPI_##name, c)                                                                                             \
-    WAY_IN(mpi_##lower##_, fortran)                                                                                    \
-    WAY_IN(mpi_##lower##_f08_, fortran)                                                                                \
-    WAY_IN(mpi_##lower##_f08ts_, fortran)
+    ENTRY_POINT(MPI_##name, c)                                                                                         \
+    ENTRY_POINT(PMPI_##name, c)                                                                                        \
+    ENTRY_POINT(mpi_##lower##_, fortran)                                                                               \
+    ENTRY_POINT(mpi_##lower##_f08_, fortran)                                                                           \
+    ENTRY_POINT(mpi_##lower##_f08ts_, fortran)
 #include "every_call.h"
-#define OTHER(name) WAY_IN(MPI_##name, c) WAY_IN(PMPI_##name, c)
+#define OTHER(name) ENTRY_POINT(MPI_##name, c) ENTRY_POINT(PMPI_##name, c)
 #include "other_calls.h"
 
     .balign 32
-    .globl trace_ways_end
-    .hidden trace_ways_end
-trace_ways_end:
+    .globl trace_entry_points_end
+    .hidden trace_entry_points_end
+trace_entry_points_end:
 
 /* Those behind them ask who has called: that is the program. */
 #define BEFORE(symbol)                                                                                                 \

@@ -15,7 +15,7 @@ static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 _Thread_local struct lane *lane_mine;
 
-static void give_back(void *own)
+static void release_lane(void *own)
 {
     struct lane *lane = own;
     lane_mine = NULL;
@@ -26,7 +26,7 @@ static void give_back(void *own)
 
 static void make_key(void)
 {
-    pthread_key_create(&key, give_back);
+    pthread_key_create(&key, release_lane);
 }
 
 static struct lane *take_over(void)
@@ -59,7 +59,7 @@ static struct lane *make(void)
 }
 
 /* Introduce the thread. The lane may have been another thread's: its shapes remain valid, its times do not. */
-static void introduce(struct lane *lane)
+static void put_thread_record(struct lane *lane)
 {
     buffer_u8(&lane->words, RECORD_THREAD); /* goes out with the first event */
     buffer_varint(&lane->words, (uint64_t)SYS0(SYS_gettid));
@@ -80,7 +80,7 @@ struct lane *lane_open(void)
         lane = make();
     if (lane == NULL)
         return NULL;
-    introduce(lane);
+    put_thread_record(lane);
     pthread_setspecific(key, lane);
     lane_mine = lane;
     return lane;

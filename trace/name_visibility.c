@@ -33,7 +33,7 @@ static _Thread_local char this_thread __attribute__((tls_model("initial-exec")))
 
 void *trace_choose(uint32_t name)
 {
-    return elf_symbol_anywhere(name_of(name)) != NULL ? trace_ways_in[name] : NULL;
+    return elf_symbol_anywhere(name_of(name)) != NULL ? trace_entry_points[name] : NULL;
 }
 
 static const void *table_of(ElfW(Sxword) tag)
@@ -55,8 +55,8 @@ static bool make_writable(void)
 /* Return the number of the name of a symbol with this value, or NAME_COUNT if it is no entry point. */
 static uint32_t number_of(uint64_t value)
 {
-    uint64_t first = (uint64_t)((const char *)trace_ways_in - __ehdr_start);
-    return value - first < sizeof trace_ways_in ? (uint32_t)((value - first) / WAY_IN_BYTES) : NAME_COUNT;
+    uint64_t first = (uint64_t)((const char *)trace_entry_points - __ehdr_start);
+    return value - first < sizeof trace_entry_points ? (uint32_t)((value - first) / ENTRY_POINT_BYTES) : NAME_COUNT;
 }
 
 static bool is_ours(const char *name)
@@ -74,7 +74,7 @@ static bool is_to_be_found(uint32_t number, bool is_mpi)
 /* Hide a symbol by setting its value to 0. The visible value is saved in its size, which the loader does not use. */
 static void hide_for_the_first_time(ElfW(Sym) * symbol)
 {
-    symbol->st_size = symbol->st_value + WAY_IN_BYTES / 2;
+    symbol->st_size = symbol->st_value + ENTRY_POINT_BYTES / 2;
     __atomic_store_n(&symbol->st_value, 0, __ATOMIC_SEQ_CST);
     symbol->st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
 }

@@ -1,4 +1,4 @@
-/* Thread safety: `is_said` is atomic. */
+/* Thread safety: `is_reported` is atomic. */
 #define _GNU_SOURCE
 #include "resolve.h"
 
@@ -92,9 +92,9 @@ static const struct {
 
 static void report(const char *name)
 {
-    static bool is_said;
+    static bool is_reported;
     char line[160] = "";
-    if (__atomic_exchange_n(&is_said, true, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&is_reported, true, __ATOMIC_RELAXED))
         return;
     text_append(line, sizeof line, name);
     text_append(line, sizeof line,

@@ -137,12 +137,12 @@ void incprof_mpi_request(struct event *event, uint64_t handle, bool receives)
     tables_unlock();
 }
 
-static uint32_t take_template(void)
+static uint32_t acquire_template(void)
 {
     return free_count > 0 ? free_templates[--free_count] : ++templates;
 }
 
-static void give_template(uint32_t number)
+static void release_template(uint32_t number)
 {
     if (free_count == free_room) {
         uint32_t room = free_room > 0 ? 2 * free_room : 1024;
@@ -166,7 +166,7 @@ void incprof_mpi_template(struct event *event, uint64_t handle, bool receives)
     tables_lock();
     struct request *request = add(event, handle, receives);
     if (request != NULL) {
-        request->template_id = take_template();
+        request->template_id = acquire_template();
         event->template_id = request->template_id;
         event->fields |= HAS_TEMPLATE;
     }
@@ -236,7 +236,7 @@ void incprof_mpi_forget(uint64_t handle)
     struct request *request = own_one(*link);
     if (request != NULL) {
         if (request->template_id != 0)
-            give_template(request->template_id);
+            release_template(request->template_id);
         take_out(link, request);
     }
     tables_unlock();

@@ -1,6 +1,6 @@
-/* Thread safety: lists of ways are pushed to by compare and swap, and nothing is ever removed; of an existing way only
- * `size` changes. So a traversal needs no lock. `missing` is written atomically by a thread that finds nothing. No
- * locks: MPI may be called while the loader holds its own. */
+/* Thread safety: lists of resolutions are pushed to by compare and swap, and nothing is ever removed; of an existing
+ * one only `size` changes. So a traversal needs no lock. `missing` is written atomically by a thread that finds
+ * nothing. No locks: MPI may be called while the loader holds its own. */
 #define _GNU_SOURCE
 #include "resolve.h"
 
@@ -9,18 +9,20 @@
 #include "loader.h"
 #include "sys.h"
 
-_Static_assert(offsetof(struct way, size) == 8 && offsetof(struct way, target) == 16 &&
-                   offsetof(struct way, below) == 24,
+_Static_assert(offsetof(struct resolution, size) == 8 && offsetof(struct resolution, target) == 16 &&
+                   offsetof(struct resolution, below) == 24,
                "entry_*.S says so");
 
-struct way *trace_ways[NAME_COUNT];
+struct resolution *trace_resolutions[NAME_COUNT];
 
-/* Re-enable an existing way. A library reloaded at the same address reuses its ways, so memory does not grow. */
+/* Re-enable an existing resolution. A library reloaded at the same address reuses its resolutions, so memory does not
+ * grow. */
 static bool open_again(uint32_t name, const struct scope *scope, const void *target)
 {
-    for (struct way *way = __atomic_load_n(&trace_ways[name], __ATOMIC_ACQUIRE); way != NULL; way = way->below)
-        if (way->low == scope->low && way->target == target) {
-            __atomic_store_n(&way->size, scope->size, __ATOMIC_RELEASE);
+    for (struct resolution *resolution = __atomic_load_n(&trace_resolutions[name], __ATOMIC_ACQUIRE);
+         resolution != NULL; resolution = resolution->below)
+        if (resolution->low == scope->low && resolution->target == target) {
+            __atomic_store_n(&resolution->size, scope->size, __ATOMIC_RELEASE);
             return true;
         }
     return false;
@@ -28,12 +30,13 @@ static bool open_again(uint32_t name, const struct scope *scope, const void *tar
 
 static void keep(uint32_t name, const struct scope *scope, void *target)
 {
-    struct way *way = open_again(name, scope, target) ? NULL : sys_alloc(sizeof *way);
-    if (way == NULL)
+    struct resolution *resolution = open_again(name, scope, target) ? NULL : sys_alloc(sizeof *resolution);
+    if (resolution == NULL)
         return;
-    *way = (struct way){.low = scope->low, .size = scope->size, .target = target};
-    way->below = __atomic_load_n(&trace_ways[name], __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&trace_ways[name], &way->below, way, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    *resolution = (struct resolution){.low = scope->low, .size = scope->size, .target = target};
+    resolution->below = __atomic_load_n(&trace_resolutions[name], __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&trace_resolutions[name], &resolution->below, resolution, false,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
 }
 
@@ -68,6 +71,7 @@ void *trace_resolve(uint32_t name, const void *return_address)
 void resolve_forget(void)
 {
     for (uint32_t name = 0; name < NAME_COUNT; name++)
-        for (struct way *way = __atomic_load_n(&trace_ways[name], __ATOMIC_ACQUIRE); way != NULL; way = way->below)
-            __atomic_store_n(&way->size, 0, __ATOMIC_RELEASE);
+        for (struct resolution *resolution = __atomic_load_n(&trace_resolutions[name], __ATOMIC_ACQUIRE);
+             resolution != NULL; resolution = resolution->below)
+            __atomic_store_n(&resolution->size, 0, __ATOMIC_RELEASE);
 }

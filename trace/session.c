@@ -70,7 +70,7 @@ static __attribute__((constructor)) void configure(void)
     about.start_ns = monotonic_ns();
     clock_prepare();
     counters_configure();
-    until_configure();
+    stop_after_configure();
     if (given == NULL)
         given = environment_text("INCPROF_DIR");
     if (!launch_identify(&launch, environment_rank("INCPROF_RANK")) ||
@@ -83,7 +83,7 @@ void session_open(const char *mpi, const struct meeting *meeting)
 {
     static char kept[64]; /* a copy, because the wrappers may be unloaded */
     int idle = IDLE;
-    until_meet_at(meeting);
+    stop_after_set_meeting(meeting);
     text_append(kept, sizeof kept, mpi);
     about.mpi = kept;
     if (get_state() == IDLE)
@@ -129,7 +129,7 @@ static _Noreturn void stop(const char *why)
     set_state(OVER);
     if (launch.rank == 0)
         log_warn(why, NULL);
-    until_end();
+    stop_after_end();
 }
 
 void incprof_mpi_started(int rank, int size, bool threads)
@@ -152,7 +152,7 @@ void incprof_mpi_started(int rank, int size, bool threads)
         set_state(OVER);
         log_warn("cannot start the writing thread, nothing is traced", NULL);
     }
-    if (!until_started(rank, size))
+    if (!stop_after_started(rank, size))
         stop("ended at once: the signature is of another number of ranks (INCPROF_TRACE_UNTIL)");
 }
 
@@ -217,7 +217,7 @@ static void finish(struct lane *lane)
         write_event(lane);
     if (event->function == FUNCTION_Comm_spawn || event->function == FUNCTION_Comm_spawn_multiple)
         __atomic_store_n(&has_spawned, true, __ATOMIC_RELAXED);
-    if (until_reached(event, launch.ranks) && until_all_have())
+    if (stop_after_reached(event, launch.ranks) && stop_after_wait_ranks())
         stop("ended on purpose: all ranks have done as much as requested (INCPROF_TRACE_UNTIL)");
     if (lane->begins_pause)
         __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
@@ -231,24 +231,24 @@ static void finish(struct lane *lane)
 void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*handler)(void *), void *argument);
 void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
 
-static struct _pthread_cleanup_buffer *for_longjmp(struct stay *stay)
+static struct _pthread_cleanup_buffer *for_longjmp(struct unwind_guard *unwind_guard)
 {
-    _Static_assert(sizeof(struct _pthread_cleanup_buffer) == sizeof stay->for_longjmp, "");
-    return (struct _pthread_cleanup_buffer *)(void *)stay->for_longjmp;
+    _Static_assert(sizeof(struct _pthread_cleanup_buffer) == sizeof unwind_guard->for_longjmp, "");
+    return (struct _pthread_cleanup_buffer *)(void *)unwind_guard->for_longjmp;
 }
 
-static void watch_no_more(struct stay *stay)
+static void watch_no_more(struct unwind_guard *unwind_guard)
 {
-    _pthread_cleanup_pop(for_longjmp(stay), 0);
-    stay->event = NULL;
+    _pthread_cleanup_pop(for_longjmp(unwind_guard), 0);
+    unwind_guard->event = NULL;
 }
 
 /* This may run in a signal handler, so the thread's next call writes the event. */
 void incprof_mpi_left(void *left)
 {
-    struct stay *stay = left;
-    struct event *event = stay->event;
-    watch_no_more(stay);
+    struct unwind_guard *unwind_guard = left;
+    struct event *event = unwind_guard->event;
+    watch_no_more(unwind_guard);
     if (event->start_ns == 0)
         incprof_mpi_begin(event);
     incprof_mpi_end(event, 1);
@@ -266,7 +266,7 @@ static bool is_free(struct lane *lane)
     return !lane->is_busy;
 }
 
-struct event *incprof_mpi_enter(struct stay *stay, uint32_t function, const void *return_address)
+struct event *incprof_mpi_enter(struct unwind_guard *unwind_guard, uint32_t function, const void *return_address)
 {
     int now = get_state();
     if (now != RUNNING && now != OPEN)
@@ -284,8 +284,8 @@ struct event *incprof_mpi_enter(struct stay *stay, uint32_t function, const void
         .is_silent = __atomic_load_n(&paused, __ATOMIC_RELAXED),
     };
     lane->completed.length = lane->started.length = 0;
-    stay->event = event;
-    _pthread_cleanup_push(for_longjmp(stay), incprof_mpi_left, stay);
+    unwind_guard->event = event;
+    _pthread_cleanup_push(for_longjmp(unwind_guard), incprof_mpi_left, unwind_guard);
     return event;
 }
 
@@ -304,12 +304,12 @@ void incprof_mpi_end(struct event *event, int result)
     cpu_clock_settle(&lane_of_event(event)->cpu, event->end_ns);
 }
 
-void incprof_mpi_leave(struct stay *stay)
+void incprof_mpi_leave(struct unwind_guard *unwind_guard)
 {
-    struct event *event = stay->event;
+    struct event *event = unwind_guard->event;
     if (event == NULL)
         return;
-    watch_no_more(stay);
+    watch_no_more(unwind_guard);
     finish(lane_of_event(event));
 }
 
@@ -327,7 +327,7 @@ void incprof_mpi_control(struct event *event, int level)
 void incprof_mpi_finalizing(struct event *event)
 {
     (void)event;
-    until_finalizing();
+    stop_after_finalizing();
 }
 
 /* A process that ends without running destructors has everything in the file all the same. */

@@ -1,4 +1,4 @@
-/* Thread safety: the settings are written before main and by MPI_Init, before other threads call MPI; `seen` and
+/* Thread safety: the settings are written before main and by MPI_Init, before other threads call MPI; `matched` and
  * `has_joined` are atomic. */
 #define _GNU_SOURCE
 #include "session.h"
@@ -23,11 +23,11 @@
 
 static const char variable[] = "INCPROF_TRACE_UNTIL";
 static char *by_rank; /* NULL: by collective calls of all processes */
-static uint64_t wanted, seen, started_ns;
+static uint64_t wanted, matched, started_ns;
 static unsigned long wanted_ranks;    /* 0: any number */
 static uint32_t counted = UINT32_MAX; /* the function, if each rank counts its own calls */
 static const struct meeting *meeting;
-static bool meets, has_joined;
+static bool waits_for_ranks, has_joined;
 
 static const char *const kinds[] = {
 #define CALL_(name, lower, kind, ...) kind,
@@ -77,7 +77,7 @@ static bool entry_of(unsigned long rank, uint32_t *function, uint64_t *count, un
     return true;
 }
 
-static bool understood(char *text)
+static bool parse_setting(char *text)
 {
     char *at = strchrnul(text, '@');
     if (*at == '@' && (wanted_ranks = number(at + 1, at + strlen(at))) == 0)
@@ -90,13 +90,13 @@ static bool understood(char *text)
     return entry_of(0, &counted, &wanted, &all);
 }
 
-void until_configure(void)
+void stop_after_configure(void)
 {
     const char *text = environment_text(variable);
     char *copy = text != NULL ? strdup(text) : NULL;
     if (copy == NULL)
         return;
-    if (understood(copy)) {
+    if (parse_setting(copy)) {
         mpi_exit_watch();
         return;
     }
@@ -106,12 +106,12 @@ void until_configure(void)
     free(copy);
 }
 
-void until_meet_at(const struct meeting *of_mpi)
+void stop_after_set_meeting(const struct meeting *of_mpi)
 {
     meeting = of_mpi;
 }
 
-bool until_started(int rank, int ranks)
+bool stop_after_started(int rank, int ranks)
 {
     if (wanted == 0)
         return true;
@@ -123,26 +123,26 @@ bool until_started(int rank, int ranks)
     if (!entry_of((unsigned long)rank, &counted, &wanted, &all) || all != (unsigned long)ranks)
         return false;
     started_ns = monotonic_ns();
-    meets = meeting != NULL && meeting->make(PATIENCE_S);
-    if (!meets) {
+    waits_for_ranks = meeting != NULL && meeting->make(PATIENCE_S);
+    if (!waits_for_ranks) {
         log_warn("not all ranks are traced: the program is run to its end", NULL);
         wanted = 0;
     }
     return true;
 }
 
-bool until_reached(const struct event *event, int ranks)
+bool stop_after_reached(const struct event *event, int ranks)
 {
     if (wanted == 0 || (event->fields & HAS_FAILED) != 0)
         return false;
     bool counts = by_rank != NULL ? event->function == counted && !event->is_silent
                                   : event->size == ranks && strcmp(kinds[event->function], "collective") == 0;
-    return counts && __atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) == wanted;
+    return counts && __atomic_add_fetch(&matched, 1, __ATOMIC_RELAXED) == wanted;
 }
 
 /* Meet the other ranks. The wait is limited to the time since the start: after a longer one the result would not
  * represent the program. */
-static bool meet(bool ends)
+static bool join_ranks(bool ends)
 {
     const struct timespec step = {.tv_nsec = 1000000};
     const struct timespec forwarded = {.tv_sec = 1}; /* a launcher that ends the job may drop what it has not printed */
@@ -167,19 +167,19 @@ static bool meet(bool ends)
     return result == 1;
 }
 
-bool until_all_have(void)
+bool stop_after_wait_ranks(void)
 {
-    return !meets || meet(true);
+    return !waits_for_ranks || join_ranks(true);
 }
 
-void until_finalizing(void)
+void stop_after_finalizing(void)
 {
-    if (meets)
-        meet(false);
+    if (waits_for_ranks)
+        join_ranks(false);
 }
 
 /* End the process even if messages that were never received keep MPI waiting. */
-static void *end_all_the_same(void *unused)
+static void *force_exit(void *unused)
 {
     struct timespec left = {.tv_sec = PATIENCE_S};
     while (nanosleep(&left, &left) != 0)
@@ -188,11 +188,11 @@ static void *end_all_the_same(void *unused)
     return unused;
 }
 
-void until_end(void)
+void stop_after_end(void)
 {
     pthread_t watcher;
     int (*finalize)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PMPI_Finalize");
-    (void)pthread_create(&watcher, NULL, end_all_the_same, NULL);
+    (void)pthread_create(&watcher, NULL, force_exit, NULL);
     fflush(NULL);
     if (finalize != NULL)
         finalize();

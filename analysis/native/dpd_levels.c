@@ -136,8 +136,8 @@ static void consider(struct dpd *dpd, int32_t lag, uint64_t index)
     dpd->watched++;
 }
 
-/* Let a level count once it has repeated for the length needed to detect it, of which only whole visits to other loops
- * are included. */
+/* Let a level count once it has repeated for the length needed to detect it, of which only whole episodes of other
+ * loops are included. */
 static void count(struct dpd *dpd, uint64_t index)
 {
     uint64_t inner = index + 1; /* begin of the inner loops that still continue */

@@ -1,37 +1,37 @@
-/* The part of a repetition that consists of whole visits to other loops.
+/* The part of a repetition that consists of whole episodes of other loops.
  *
  * If a loop ends and soon recurs, the samples on both sides of the gap look like a repetition: `abcabc|cabcabc` has
- * `cabc` twice. So another pattern does not count from inside a visit on, nor from its begin if that visit is longer
- * one period later, nor up to inside a visit that still continues. Ended visits are remembered. One inside a later
- * visit is forgotten, because that one extends as far. */
+ * `cabc` twice. So another pattern does not count from inside an episode on, nor from its begin if that episode is
+ * longer one period later, nor up to inside an episode that still continues. Ended episodes are remembered. One inside
+ * a later episode is forgotten, because that one extends as far. */
 #include "dpd_internal.h"
 
-static struct visit *latest(struct dpd *dpd)
+static struct episode *latest(struct dpd *dpd)
 {
-    return &dpd->visit[(dpd->visits - 1) & (DPD_VISITS - 1)];
+    return &dpd->episode[(dpd->episodes - 1) & (DPD_EPISODES - 1)];
 }
 
 void dpd_overlap_remember(struct dpd *dpd, const struct dpd_loop *loop)
 {
-    uint32_t least = dpd->visits > DPD_VISITS ? dpd->visits - DPD_VISITS : 0;
-    while (dpd->visits > least && latest(dpd)->first >= loop->first)
-        dpd->visits--;
-    if (dpd->visits > 0 && latest(dpd)->last >= loop->last)
+    uint32_t least = dpd->episodes > DPD_EPISODES ? dpd->episodes - DPD_EPISODES : 0;
+    while (dpd->episodes > least && latest(dpd)->first >= loop->first)
+        dpd->episodes--;
+    if (dpd->episodes > 0 && latest(dpd)->last >= loop->last)
         return;
-    dpd->visits++;
-    *latest(dpd) = (struct visit){loop->first, loop->last, loop->period};
+    dpd->episodes++;
+    *latest(dpd) = (struct episode){loop->first, loop->last, loop->period};
 }
 
-/* Return the earliest ended visit that contains a sample, or NULL. */
-static const struct visit *visit_at(const struct dpd *dpd, uint64_t index)
+/* Return the earliest ended episode that contains a sample, or NULL. */
+static const struct episode *episode_at(const struct dpd *dpd, uint64_t index)
 {
-    const struct visit *found = NULL;
-    for (uint32_t at = dpd->visits; at > 0 && dpd->visits - at < DPD_VISITS; at--) {
-        const struct visit *visit = &dpd->visit[(at - 1) & (DPD_VISITS - 1)];
-        if (visit->last < index)
+    const struct episode *found = NULL;
+    for (uint32_t at = dpd->episodes; at > 0 && dpd->episodes - at < DPD_EPISODES; at--) {
+        const struct episode *episode = &dpd->episode[(at - 1) & (DPD_EPISODES - 1)];
+        if (episode->last < index)
             break;
-        if (visit->first <= index)
-            found = visit;
+        if (episode->first <= index)
+            found = episode;
     }
     return found;
 }
@@ -46,20 +46,21 @@ static bool began_before(const struct dpd *dpd, int32_t period, uint64_t index)
 
 uint64_t dpd_overlap_begin(const struct dpd *dpd, int32_t lag, uint64_t low)
 {
-    const struct visit *visit = visit_at(dpd, low);
-    if (visit && visit->first == low && visit->period < lag && began_before(dpd, visit->period, low + (uint64_t)lag))
-        return visit->last + 1;
+    const struct episode *episode = episode_at(dpd, low);
+    if (episode && episode->first == low && episode->period < lag &&
+        began_before(dpd, episode->period, low + (uint64_t)lag))
+        return episode->last + 1;
     return dpd_overlap_after(dpd, low);
 }
 
 uint64_t dpd_overlap_after(const struct dpd *dpd, uint64_t first)
 {
-    const struct visit *visit = visit_at(dpd, first);
-    return visit && visit->first < first ? visit->last + 1 : first;
+    const struct episode *episode = episode_at(dpd, first);
+    return episode && episode->first < first ? episode->last + 1 : first;
 }
 
 uint64_t dpd_overlap_end(const struct dpd *dpd, int32_t lag, uint64_t index)
 {
-    const struct visit *visit = visit_at(dpd, index - (uint64_t)lag);
-    return visit && visit->period < lag ? dpd_overlap_after(dpd, visit->first) + (uint64_t)lag : index + 1;
+    const struct episode *episode = episode_at(dpd, index - (uint64_t)lag);
+    return episode && episode->period < lag ? dpd_overlap_after(dpd, episode->first) + (uint64_t)lag : index + 1;
 }

@@ -8,7 +8,7 @@
 
 /* Return the slot's record, the calling thread's. NULL in a child forked by a handler in the middle of a beat: the slot
  * is then in the parent's record, which is never read. */
-static inline struct record *record_around(const struct slot *slot)
+static inline struct record *record_of_slot(const struct slot *slot)
 {
     char *slots = (char *)ekg_slots_;
     return (uintptr_t)slot - (uintptr_t)slots < RECORD_SLOT_BYTES ? record_of(ekg_slots_) : NULL;
@@ -16,7 +16,7 @@ static inline struct record *record_around(const struct slot *slot)
 
 static void count_dropped(const struct slot *slot)
 {
-    struct record *record = record_around(slot);
+    struct record *record = record_of_slot(slot);
     if (record != NULL)
         record_count(&record->dropped);
 }
@@ -24,7 +24,7 @@ static void count_dropped(const struct slot *slot)
 /* Store a begin beyond the inline ones. Without room for it, the beat is counted as dropped at its end. */
 static void push_deep(struct record *record, struct slot *slot, uint64_t now)
 {
-    uint32_t number = slot->untimed > 0 || record == NULL ? 0 : record_take_deep(record);
+    uint32_t number = slot->untimed > 0 || record == NULL ? 0 : record_acquire_deep(record);
     if (number == 0) {
         slot->untimed++;
         return;
@@ -46,7 +46,7 @@ static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
     const struct deep_start *deep = &record_deep(record)[number - 1];
     slot->deep = deep->outer;
     *start = deep->ticks;
-    record_give_deep(record, number);
+    record_release_deep(record, number);
     return true;
 }
 
@@ -84,7 +84,7 @@ static inline void write_depth(struct slot *slot, uint32_t depth)
 static inline void end_turn(struct slot *slot, uint32_t mode, uint64_t number, uint64_t now)
 {
     if (__builtin_expect(__atomic_load_n(&slot->skip, __ATOMIC_RELAXED) != 0 || number % THINNING_TURNS == 0, 0)) {
-        struct record *record = record_around(slot);
+        struct record *record = record_of_slot(slot);
         if (record != NULL)
             thinning_turn(record, slot, mode, now);
     }
@@ -92,7 +92,7 @@ static inline void end_turn(struct slot *slot, uint32_t mode, uint64_t number, u
 
 static inline void count_inner(struct slot *slot, uint32_t mode)
 {
-    struct record *record = record_around(slot);
+    struct record *record = record_of_slot(slot);
     if (record != NULL)
         record_tally(record, slot)->inner[(mode & MODE_BANK) != 0]++;
 }
@@ -147,14 +147,14 @@ void ekg_begin_carefully_(struct ekg_slot_ *public)
     if (depth < INLINE_STARTS)
         __atomic_store_n(&slot->starts[depth], now, __ATOMIC_RELAXED);
     else
-        push_deep(record_around(slot), slot, now);
+        push_deep(record_of_slot(slot), slot, now);
     write_depth(slot, depth + 1);
 }
 
 /* Add a beat that began in another thread. */
 static void add_of_other(struct slot *slot, uint64_t duration)
 {
-    struct record *record = record_around(slot);
+    struct record *record = record_of_slot(slot);
     uint32_t depth;
     enum entry entry;
     while ((entry = enter(slot, &depth)) == REVOKED && record != NULL && slots_set_up(record, slot, slot->generation))
@@ -180,14 +180,14 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         return;
     if (depth-- == 0) {
         write_depth(slot, 0);
-        struct record *record = record_around(slot);
+        struct record *record = record_of_slot(slot);
         if (record != NULL && cross_thread_end(record, slot, now, &duration))
             add_of_other(slot, duration);
         return;
     }
     uint64_t start = slot->starts[depth % INLINE_STARTS];
     uint32_t mode = read_mode();
-    if (depth < INLINE_STARTS || pop_deep(record_around(slot), slot, &start)) {
+    if (depth < INLINE_STARTS || pop_deep(record_of_slot(slot), slot, &start)) {
         duration = duration_since(start, now);
         add(slot, mode, duration, slot->starts[0]);
         if (depth > 0) {

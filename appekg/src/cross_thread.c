@@ -108,7 +108,7 @@ static bool take_skip(const struct search *search)
 }
 
 /* Keep all owners from ending beats of the id, including new ones. */
-static void keep_all_out(const struct search *search)
+static void block_owners(const struct search *search)
 {
     struct slot *slot;
     for (struct record *record = records_first(); record != NULL; record = record->next)
@@ -129,7 +129,7 @@ static enum found take_from_others(const struct search *search, uint64_t *start)
     uint64_t mask = lock_take(&slots_lock);
     enum found found = take_oldest(search, start) ? RECORDED : take_skip(search) ? SKIPPED : NOTHING;
     if (found == NOTHING) {
-        keep_all_out(search);
+        block_owners(search);
         found = take_oldest(search, start) ? RECORDED : NOTHING;
     }
     lock_give(&slots_lock, mask);

@@ -1,6 +1,6 @@
-/* Thread safety: only the interval thread, except asking_tid, which is atomic and written by the thread that ends the
- * heartbeats. interval_start and interval_forget run when there is no interval thread. Access to other threads' slots
- * follows quiescence.h; slots_lock is taken only within the calls of slots.c. */
+/* Thread safety: only the interval thread, except requesting_tid, which is atomic and written by the thread that ends
+ * the heartbeats. interval_start and interval_forget run when there is no interval thread. Access to other threads'
+ * slots follows quiescence.h; slots_lock is taken only within the calls of slots.c. */
 #define _GNU_SOURCE
 #include "lifecycle.h"
 
@@ -19,26 +19,26 @@ static uint64_t session_start_ns, own_ns_before, taken_before;
 static uint64_t end_ticks, interval_ticks; /* of the last interval, by its clock */
 static uint64_t await_until_ns;            /* common deadline for all owners that are inside */
 static bool first_of_thread;
-static pid_t asking_tid;
-static int left_behind; /* number of further intervals until all ended beats are taken */
+static pid_t requesting_tid;
+static int intervals_left; /* number of further intervals until all ended beats are taken */
 
 void interval_start(uint64_t start_ns)
 {
     session_start_ns = start_ns;
     snapshot = (struct snapshot){.number = 0};
     own_ns_before = taken_before = end_ticks = 0;
-    asking_tid = 0;
-    left_behind = 0;
+    requesting_tid = 0;
+    intervals_left = 0;
 }
 
 bool interval_has_more(void)
 {
-    return left_behind > 0;
+    return intervals_left > 0;
 }
 
 void interval_request_last(pid_t tid)
 {
-    __atomic_store_n(&asking_tid, tid, __ATOMIC_RELAXED);
+    __atomic_store_n(&requesting_tid, tid, __ATOMIC_RELAXED);
 }
 
 void interval_forget(void)
@@ -127,10 +127,10 @@ static void put_row(const struct record *record, const struct slot *slot, const 
 
 /* Return whether the thread has ended or waits, and so does not change its slots, even if it was interrupted there for
  * good. */
-static bool is_still(struct record *record, const struct slot *slot)
+static bool is_quiescent(struct record *record, const struct slot *slot)
 {
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == RECORD_ENDED ||
-           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) ||
+           record->tid == __atomic_load_n(&requesting_tid, __ATOMIC_RELAXED) ||
            quiescence_await(record, slot, await_until_ns);
 }
 
@@ -151,8 +151,8 @@ static void take_slot(struct record *record, struct slot *slot, uint32_t closed,
     struct bank *next = &slot->banks[closed ^ 1];
     struct tally *tally = record_tally(record, slot);
     uint64_t open;
-    if (!is_still(record, slot) || !buffer_reserve(&rows, sizeof(struct row))) {
-        left_behind = 2; /* the other bank is closed next */
+    if (!is_quiescent(record, slot) || !buffer_reserve(&rows, sizeof(struct row))) {
+        intervals_left = 2; /* the other bank is closed next */
         return;
     }
     uint64_t since = open_since(slot, closed, now, &open);
@@ -213,7 +213,7 @@ static uint64_t own_ns(void)
 }
 
 /* Stop using an unreliable counter: take its measurements, and forget the open beats. */
-static void leave_the_counter(void)
+static void abandon_counter(void)
 {
     uint32_t on = __atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
     slots_revoke_all();
@@ -235,14 +235,14 @@ const struct snapshot *interval_take(void)
     end_ticks = now.ticks;
     await_until_ns = monotonic_ns() + LONGEST_AWAIT_NS;
     if (!trusted)
-        leave_the_counter();
+        abandon_counter();
     snapshot = (struct snapshot){.number = taken_before++, .start_ns = start_ns, .enabled = enabled};
     snapshot.end_ns = now.ns - session_start_ns;
     snapshot.clock = clock_name();
     snapshot.dropped = slots_take_dropped();
     rows.length = 0;
     rows.failed = false;
-    left_behind -= left_behind > 0;
+    intervals_left -= intervals_left > 0;
     for (struct record *record = records_first(); record != NULL; record = record->next)
         take_record(record, closed, !trusted, now.ticks);
     if (!trusted) {

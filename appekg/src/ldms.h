@@ -65,7 +65,7 @@ bool ldms_sender_start(const struct ldms_api *api, const struct ldms_target *tar
 void ldms_sender_stop(uint64_t longest_ns);
 
 /* Return 1 while a taken message has not been sent. */
-uint64_t ldms_sender_holds(void);
+uint64_t ldms_sender_pending(void);
 
 /* Return whether LDMS has been called in this process or in a forked ancestor: its threads then do not exist here, and
  * its locks may be held by missing threads. */

@@ -201,7 +201,7 @@ void ldms_sender_stop(uint64_t longest_ns)
     futex_wait(&stopped, 0, monotonic_ns() + longest_ns);
 }
 
-uint64_t ldms_sender_holds(void)
+uint64_t ldms_sender_pending(void)
 {
     return __atomic_load_n(&holds, __ATOMIC_ACQUIRE);
 }

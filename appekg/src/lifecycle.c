@@ -43,7 +43,7 @@ static void fork_parent(void)
 
 /* Set up a forked child, which gets its own file at its first beat, even while it is switched off, because an operator
  * can switch it on. */
-static void become_a_child(void)
+static void begin_in_child(void)
 {
     owner = (pid_t)SYS0(SYS_getpid);
     if (switch_state() != SWITCH_RUNNING)
@@ -63,7 +63,7 @@ static void become_a_child(void)
 
 static void fork_child(void)
 {
-    become_a_child();
+    begin_in_child();
     fork_parent();
 }
 

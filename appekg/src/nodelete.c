@@ -10,12 +10,12 @@
 
 #include "libc.h"
 
-static __attribute__((constructor)) void stay(void)
+static __attribute__((constructor)) void keep_loaded(void)
 {
     int kept = errno;
     Dl_info program, own;
     bool is_known = dladdr((const void *)(uintptr_t)getauxval(AT_ENTRY), &program) != 0 &&
-                    dladdr((const void *)(uintptr_t)stay, &own) != 0;
+                    dladdr((const void *)(uintptr_t)keep_loaded, &own) != 0;
     if (is_known && own.dli_fbase != program.dli_fbase) {
         void *handle = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
         if (handle != NULL)

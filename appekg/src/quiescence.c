@@ -84,7 +84,7 @@ static bool is_inside(const struct slot *slot)
 }
 
 /* Return whether the owner leaves in time. Outside once suffices: if it enters again, it has seen the change. */
-static bool leaves(const struct slot *slot, uint64_t deadline_ns)
+static bool wait_until_left(const struct slot *slot, uint64_t deadline_ns)
 {
     struct timespec pause = {0, 20000};
     for (int attempt = 0; attempt < 100; attempt++)
@@ -103,7 +103,7 @@ static bool leaves(const struct slot *slot, uint64_t deadline_ns)
 bool quiescence_await(struct record *record, const struct slot *slot, uint64_t deadline_ns)
 {
     bool waits = !__atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED);
-    bool quiescent = leaves(slot, waits ? deadline_ns : 0);
+    bool quiescent = wait_until_left(slot, waits ? deadline_ns : 0);
     if (waits || quiescent)
         __atomic_store_n(&record->in_doubt, !quiescent, __ATOMIC_RELAXED);
     return quiescent;

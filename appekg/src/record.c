@@ -91,7 +91,7 @@ static struct record *any_record(void)
 }
 
 /* Signals are blocked, because a handler would create another record for the same thread. */
-struct record *record_mine(void)
+struct record *record_of_thread(void)
 {
     if (ekg_slots_ != NULL)
         return record_of(ekg_slots_);
@@ -185,7 +185,7 @@ static void set_deep_busy(struct record *record, bool busy)
 }
 
 /* A handler during another change gets none. */
-uint32_t record_take_deep(struct record *record)
+uint32_t record_acquire_deep(struct record *record)
 {
     if (record->deep_busy)
         return 0;
@@ -200,7 +200,7 @@ uint32_t record_take_deep(struct record *record)
 }
 
 /* If a handler must not change the list, the entry is lost for the rest of the thread's life. */
-void record_give_deep(struct record *record, uint32_t number)
+void record_release_deep(struct record *record, uint32_t number)
 {
     if (record->deep_busy)
         return;
@@ -215,7 +215,7 @@ void record_forget_open(struct record *record, struct slot *slot)
     while (slot->deep != 0) {
         uint32_t number = slot->deep;
         slot->deep = record_deep(record)[number - 1].outer;
-        record_give_deep(record, number);
+        record_release_deep(record, number);
     }
     slot->untimed = 0;
     record_tally(record, slot)->due -= (uint32_t)(slot->skipping % EKG_SKIPPED_);

@@ -212,7 +212,7 @@ static inline uint64_t slot_oldest(const struct slot *slot)
 
 /* Return the calling thread's record, created or reused at its first beat; NULL if out of memory. Not
  * async-signal-safe: a thread's first beat is not for a handler. */
-struct record *record_mine(void);
+struct record *record_of_thread(void);
 
 /* Return the slot of an id in a record, or NULL. For the owner, and for others under the protocol. */
 struct slot *record_find(struct record *record, uint32_t id);
@@ -222,8 +222,8 @@ struct slot *record_claim(struct record *record, uint32_t id, uint32_t generatio
 
 /* Reserve room for a begin beyond the inline ones: return its number, or 0 if there is none. For the owner, like the
  * next. */
-uint32_t record_take_deep(struct record *record);
-void record_give_deep(struct record *record, uint32_t number);
+uint32_t record_acquire_deep(struct record *record);
+void record_release_deep(struct record *record, uint32_t number);
 
 /* Forget the slot's open beats. */
 void record_forget_open(struct record *record, struct slot *slot);

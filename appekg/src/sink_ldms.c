@@ -84,7 +84,7 @@ static void write_ldms(const struct snapshot *snapshot)
 static void close_ldms(const struct snapshot *last)
 {
     ldms_sender_stop(LONGEST_FLUSH_NS);
-    uint64_t missing = messages_lost() + messages_count() + ldms_sender_holds();
+    uint64_t missing = messages_lost() + messages_count() + ldms_sender_pending();
     if (missing > 0) {
         text.length = 0;
         text.failed = false;

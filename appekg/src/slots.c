@@ -32,7 +32,7 @@ static void remove_outermost(struct record *record, struct slot *slot)
         uint32_t number = *link;
         *link = 0;
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], deep[number - 1].ticks, __ATOMIC_RELAXED);
-        record_give_deep(record, number);
+        record_release_deep(record, number);
     } else if (slot->untimed > 0) {
         slot->untimed--; /* it now has an inline place, but no time: it counts from here */
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], clock_ticks(), __ATOMIC_RELAXED);
@@ -47,11 +47,11 @@ static void update_skips(struct record *record, struct slot *slot, bool ended)
     uint64_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
     uint64_t left = slot->skipping % EKG_SKIPPED_;
     uint64_t open = slot_skips(slot);
-    uint64_t now_left = ended || left > skip ? skip : left;
+    uint64_t remaining = ended || left > skip ? skip : left;
     slot->taken_skips = 0;
-    if (now_left != left)
-        record_tally(record, slot)->due += (uint32_t)(now_left - left);
-    ekg_skip_((struct ekg_slot_ *)slot, open * EKG_SKIPPED_ + now_left);
+    if (remaining != left)
+        record_tally(record, slot)->due += (uint32_t)(remaining - left);
+    ekg_skip_((struct ekg_slot_ *)slot, open * EKG_SKIPPED_ + remaining);
 }
 
 static void forget(struct record *record, struct slot *slot)

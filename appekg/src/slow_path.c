@@ -14,7 +14,7 @@ static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
     uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE); /* so that the mode is no older */
     if (on == 0)
         return NULL;
-    struct record *record = record_mine();
+    struct record *record = record_of_thread();
     if (record == NULL) {
         if (ends)
             slots_count_dropped();

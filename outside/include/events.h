@@ -48,7 +48,7 @@ struct event {
     uint32_t type;   /* perf's, of FROM_PERF */
     uint64_t config; /* perf's, a field of FROM_PROC, or the number of a sensor */
     bool by_default;
-    const char *says;
+    const char *description;
 };
 
 #define MOST_COLUMNS 160

@@ -77,7 +77,7 @@ struct python_thread {
     uint32_t pause;
     struct python_code {
         uint64_t address, print, name, file;
-        uint32_t seen; /* number of the sample in which it was last verified */
+        uint32_t verified_at; /* number of the sample in which it was last verified */
         uint16_t name_span, file_span;
     } codes[PYTHON_CODES];
     uint16_t functions[PYTHON_CODES]; /* their modules (collector) */

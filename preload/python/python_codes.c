@@ -157,7 +157,7 @@ static struct python_code *find_known(struct python_thread *mine, uint64_t code)
 bool python_code_is_checked(struct python_thread *mine, uint64_t code)
 {
     const struct python_code *known = code != 0 ? find_known(mine, code) : NULL;
-    return known != NULL && known->seen == mine->sample;
+    return known != NULL && known->verified_at == mine->sample;
 }
 
 void python_codes_check(const struct python *python, struct python_thread *mine, const uint64_t *codes, size_t count)
@@ -168,7 +168,7 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
     size_t bytes = 0;
     for (size_t i = 0; i < count && found < PYTHON_CHECKED; i++) {
         known[found] = codes[i] != 0 ? find_known(mine, codes[i]) : NULL;
-        if (known[found] == NULL || known[found]->seen == mine->sample)
+        if (known[found] == NULL || known[found]->verified_at == mine->sample)
             continue;
         add_pieces(&there[3 * found], known[found]);
         bytes += bytes_of(known[found]);
@@ -181,7 +181,7 @@ void python_codes_check(const struct python *python, struct python_thread *mine,
     const uint8_t *at = mine->checked;
     for (size_t i = 0; i < found && bytes_of(known[i]) <= got; i++) {
         if (is_recorded_name(python, known[i], at))
-            known[i]->seen = mine->sample;
+            known[i]->verified_at = mine->sample;
         at += bytes_of(known[i]);
         got -= bytes_of(known[i]);
     }
@@ -233,12 +233,12 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
     for (size_t i = 0; i < PROBES; i++) {
         int slot = (int)((home + i) & (PYTHON_CODES - 1));
         struct python_code *known = &mine->codes[slot];
-        uint32_t age = known->address == 0 ? UINT32_MAX : mine->sample - known->seen;
+        uint32_t age = known->address == 0 ? UINT32_MAX : mine->sample - known->verified_at;
         if (known->address == code && code != 0) {
             if (age == 0)
                 return slot;
             if (is_unchanged(python, mine, known)) {
-                known->seen = mine->sample;
+                known->verified_at = mine->sample;
                 return slot;
             }
             place = slot;
@@ -251,7 +251,7 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
     }
     if (place < 0 || !record_code(python, mine, place, code))
         return -1;
-    mine->codes[place].seen = mine->sample;
+    mine->codes[place].verified_at = mine->sample;
     return place;
 }
 

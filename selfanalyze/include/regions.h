@@ -26,12 +26,12 @@ struct region {
 
     int32_t threads, fewest_threads; /* largest and smallest number that its parallel regions requested */
     uint32_t tries;                  /* number of measurements with fewer threads begun */
-    uint64_t visits, iterations, expected;
+    uint64_t episodes, iterations, expected;
     uint64_t period, longest_period; /* fewest and most parallel regions in an iteration; 0: unknown */
     uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC: begin of the first iteration, end of the last parallel region */
-    uint64_t span_ns;           /* sum of all ended visits, from begin to end */
-    uint64_t episode_ns;        /* of the open visit */
-    uint64_t self_ns;           /* in visits, outside the loops found within them */
+    uint64_t span_ns;           /* sum of all ended episodes, from begin to end */
+    uint64_t episode_ns;        /* of the open episode */
+    uint64_t self_ns;           /* in episodes, outside the loops found within them */
     uint64_t parallel_ns;       /* inside its parallel regions */
     struct times times;         /* with the program's number of threads */
     struct times fewer;         /* with fewer, if that measurement is requested */
@@ -50,7 +50,7 @@ uint64_t regions_lost(void);
 /* Record the number of threads requested by a parallel region of it; the region may be NULL. Within a change. */
 void regions_note_threads(struct region *region, int threads);
 
-/* Record the end of a parallel region of it, in a visit that began at `episode_ns`. Within a change. */
+/* Record the end of a parallel region of it, in an episode that began at `episode_ns`. Within a change. */
 void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t episode_ns);
 
 void times_add(struct times *times, uint64_t ns);

@@ -20,7 +20,7 @@ struct call {
 /* Allocate detectors of periods below `window` tokens. False if out of memory. Before all other functions. */
 bool stages_start(int window);
 
-/* At the begin of a call: follow all loops, and open and close visits to them. `caller` as in loops_enter. Within a
+/* At the begin of a call: follow all loops, and open and close episodes of them. `caller` as in loops_enter. Within a
  * change of the regions. */
 void stages_begin(const struct call *call, const void *caller);
 
@@ -36,7 +36,7 @@ void stages_break(void);
 /* In a forked child: forget everything. */
 void stages_forget(void);
 
-/* A stage and its current visit to a loop: for stages.c. */
+/* A stage and its current episode of a loop: for stages.c. */
 #define MOST_STAGES 4
 #define RING 4096 /* more than two periods and the tokens before them */
 
@@ -48,13 +48,13 @@ struct token {
 };
 
 /* The current loop of a stage. Iterations begin with tokens first, first + period, ... */
-struct visit {
+struct episode {
     struct region *region; /* NULL: no loop */
     uint32_t id;
     uint64_t first, period, next;
-    uint64_t counted;       /* `next` of the latest iteration counted at its last call's end */
-    struct token begin;     /* begin of its time */
-    struct token under_way; /* the first token of the latest iteration */
+    uint64_t counted;     /* `next` of the latest iteration counted at its last call's end */
+    struct token begin;   /* begin of its time */
+    struct token current; /* the first token of the latest iteration */
     uint64_t self_ns;
 };
 
@@ -62,11 +62,11 @@ struct stage {
     struct dpd *detector;
     uint64_t count;    /* number of tokens since the last break; the latest is count - 1 */
     uint64_t folded;   /* 1 + index of the latest token that is a loop; 0: none */
-    uint64_t inside;   /* 1 + index of the latest token within a visit; 0: none */
+    uint64_t inside;   /* 1 + index of the latest token within an episode; 0: none */
     uint64_t refused;  /* 1 + first token of the latest rejected loop; 0: none */
-    uint64_t self_ns;  /* time in all visits, without those of the stages below */
-    uint64_t until_ns; /* end of the latest visit */
-    struct visit visit;
+    uint64_t self_ns;  /* time in all episodes, without those of the stages below */
+    uint64_t until_ns; /* end of the latest episode */
+    struct episode episode;
     struct token ring[RING];
 };
 
@@ -80,7 +80,7 @@ static inline struct token *token_at(struct stage *stage, uint64_t index)
 /* Return the time in all loops of the stages below. */
 uint64_t episode_inner_ns(const struct stage *stage);
 
-/* Update the visit's self time up to the end of the latest call. It may decrease, because an inner loop is found only
+/* Update the episode's self time up to the end of the latest call. It may decrease, because an inner loop is found only
  * after its second iteration. */
 void episode_settle(struct stage *stage);
 

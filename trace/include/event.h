@@ -84,18 +84,19 @@ struct event {
 };
 
 /* In the stack frame of a call's wrapper: libc detects by its address that a longjmp leaves the call. */
-struct stay {
+struct unwind_guard {
     struct event *event;  /* NULL after the call, and for nested calls */
     void *for_longjmp[4]; /* libc's struct _pthread_cleanup_buffer */
 };
 
 /* Return an event for this call, or NULL if MPI itself makes the call, or nothing is traced. */
-TRACE_API struct event *incprof_mpi_enter(struct stay *stay, uint32_t function, const void *return_address);
+TRACE_API struct event *incprof_mpi_enter(struct unwind_guard *unwind_guard, uint32_t function,
+                                          const void *return_address);
 TRACE_API void incprof_mpi_begin(struct event *event);
 TRACE_API void incprof_mpi_end(struct event *event, int result);
-TRACE_API void incprof_mpi_leave(struct stay *stay);
+TRACE_API void incprof_mpi_leave(struct unwind_guard *unwind_guard);
 /* In place of incprof_mpi_leave, if the call is left by a longjmp or an exception. Async-signal-safe. */
-TRACE_API void incprof_mpi_left(void *stay);
+TRACE_API void incprof_mpi_left(void *unwind_guard);
 
 /* After MPI_Init: start to write the trace. */
 TRACE_API void incprof_mpi_started(int rank, int size, bool threads);

@@ -21,7 +21,7 @@ int loader_close(void *handle);
 void *elf_symbol_anywhere(const char *name);
 
 /* The same, except definitions at the address `known`. */
-void *elf_symbol_besides(const char *name, const void *known);
+void *elf_symbol_other_than(const char *name, const void *known);
 
 /* Return whether an object outside this library has been linked with a name that no other object defines. `is_ours`:
  * selects the names. */

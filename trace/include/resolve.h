@@ -22,8 +22,8 @@ enum name_number {
 };
 
 /* The code at each name (entry_*.S), and in its second half the resolver for the loader (name_visibility.c). */
-#define WAY_IN_BYTES 32u
-extern char trace_ways_in[NAME_COUNT][WAY_IN_BYTES] __attribute__((visibility("hidden")));
+#define ENTRY_POINT_BYTES 32u
+extern char trace_entry_points[NAME_COUNT][ENTRY_POINT_BYTES] __attribute__((visibility("hidden")));
 
 /* Thread-safe and async-signal-safe. */
 const char *name_of(uint32_t number);
@@ -45,20 +45,20 @@ void *scope_find(const struct scope *scope, const char *name);
 void scope_leave(struct scope *scope);
 
 /* The target of calls from `size` bytes at `low`. entry_*.S depends on its layout. */
-struct way {
+struct resolution {
     uint64_t low;
     uint64_t size; /* 0: disabled; atomic */
     void *target;
-    struct way *below; /* the next of the same name */
+    struct resolution *below; /* the next of the same name */
 };
 
-/* The known ways of each name. */
-extern struct way *trace_ways[NAME_COUNT] __attribute__((visibility("hidden")));
+/* The known resolutions of each name. */
+extern struct resolution *trace_resolutions[NAME_COUNT] __attribute__((visibility("hidden")));
 
 /* Return the target of the first call from `return_address`. Thread-safe; not async-signal-safe. */
 void *trace_resolve(uint32_t name, const void *return_address) __attribute__((visibility("hidden")));
 
-/* Disable all ways after an unload, because their callers or targets may be gone. Thread-safe. */
+/* Disable all resolutions after an unload, because their callers or targets may be gone. Thread-safe. */
 void resolve_forget(void);
 
 /* The traced MPI: that of the program's first MPI call. The MPI-specific part of the tracer is loaded at that time, so

@@ -42,28 +42,28 @@ struct event;
 struct meeting;
 
 /* Read the environment. Before main. */
-void until_configure(void);
+void stop_after_configure(void);
 
 /* Set the meeting of the ranks, before the first MPI call returns. */
-void until_meet_at(const struct meeting *meeting);
+void stop_after_set_meeting(const struct meeting *meeting);
 
 /* After MPI_Init, in all processes. False: the number of ranks differs from the requested one. Not
  * async-signal-safe. */
-bool until_started(int rank, int ranks);
+bool stop_after_started(int rank, int ranks);
 
 /* Return whether this call, which has returned, is the last requested one. Thread-safe; true once. */
-bool until_reached(const struct event *event, int ranks);
+bool stop_after_reached(const struct event *event, int ranks);
 
 /* Wait for the other ranks, if each ends by its own calls. False: one of them is in MPI_Finalize, and this one
  * continues. If not all arrive, the job is aborted with status 3. Not async-signal-safe. */
-bool until_all_have(void);
+bool stop_after_wait_ranks(void);
 
 /* In MPI_Finalize: release the ranks that wait for this one. Not async-signal-safe. */
-void until_finalizing(void);
+void stop_after_finalizing(void);
 
 /* End MPI as MPI_Finalize does, flush the program's own buffers, and end the process with status 0. Only the exit
  * handlers of MPI's library run: the program's may wait for events that will never occur. Not async-signal-safe. */
-_Noreturn void until_end(void);
+_Noreturn void stop_after_end(void);
 
 /* The exit handlers of MPI's own library, for a process that ends without those of its program. */
 

@@ -182,10 +182,10 @@ static void started(void)
 }
 
 /* Handle an exception that passes through the wrapper, which is compiled with -fexceptions. */
-static inline void unwound(struct stay *stay)
+static inline void unwound(struct unwind_guard *unwind_guard)
 {
-    if (stay->event != NULL)
-        incprof_mpi_left(stay);
+    if (unwind_guard->event != NULL)
+        incprof_mpi_left(unwind_guard);
 }
 
 /* The wrappers. */
@@ -193,9 +193,9 @@ static inline void unwound(struct stay *stay)
     static int prefix##name##_wrapper parameters                                                                       \
     {                                                                                                                  \
         __typeof__(&prefix##name) real = (__typeof__(&prefix##name))next[slot];                                        \
-        struct stay stay __attribute__((cleanup(unwound)));                                                            \
-        stay.event = NULL;                                                                                             \
-        struct event *e = incprof_mpi_enter(&stay, FUNCTION_##name, __builtin_return_address(0));                      \
+        struct unwind_guard unwind_guard __attribute__((cleanup(unwound)));                                            \
+        unwind_guard.event = NULL;                                                                                     \
+        struct event *e = incprof_mpi_enter(&unwind_guard, FUNCTION_##name, __builtin_return_address(0));              \
         if (e == NULL)                                                                                                 \
             return real arguments;                                                                                     \
         before;                                                                                                        \
@@ -207,7 +207,7 @@ static inline void unwound(struct stay *stay)
         } else {                                                                                                       \
             completions_ended(e);                                                                                      \
         }                                                                                                              \
-        incprof_mpi_leave(&stay);                                                                                      \
+        incprof_mpi_leave(&unwind_guard);                                                                              \
         return result;                                                                                                 \
     }
 #if MPI_VERSION < 4

@@ -76,7 +76,7 @@ void symbols_leave(struct symbols *symbols, uint16_t symbol, uint64_t index);
 #define DPD_KNOWN 1024 /* distinct loops that are recorded; a power of two */
 #define DPD_MENDS 4    /* loops that may be under mending at the same time */
 #define DPD_HYPOTHESES 3
-#define DPD_VISITS 256 /* number of remembered visits; a power of two */
+#define DPD_EPISODES 256 /* number of remembered episodes; a power of two */
 
 /* A current loop, with phases 0 .. period - 1. */
 struct level {
@@ -90,7 +90,7 @@ struct level {
 };
 
 /* A segment in which a counting loop was present. */
-struct visit {
+struct episode {
     uint64_t first, last;
     int32_t period;
 };
@@ -129,8 +129,8 @@ struct dpd {
     int32_t watched;                /* number of levels that do not count yet */
     struct level level[DPD_LEVELS]; /* the longest period first */
     struct dpd_loop last[DPD_LEVELS];
-    uint32_t visits;                /* number ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
-    struct visit visit[DPD_VISITS]; /* none within another: both ends grow */
+    uint32_t episodes; /* number ever remembered; the latest is episode[(episodes - 1) % DPD_EPISODES] */
+    struct episode episode[DPD_EPISODES]; /* none within another: both ends grow */
     uint32_t loops_known;
     struct known known[DPD_KNOWN];
     struct mend mend[DPD_MENDS];
@@ -165,8 +165,9 @@ static inline const struct level *dpd_outermost(const struct dpd *dpd)
 }
 
 /* dpd_overlap.c. remember: a loop that counts has ended. begin: index of the first sample of the pattern of `lag`
- * samples, repeated from `low` on, that belongs to whole visits. end: 1 + index of the last such one, if the latest
- * sample is `index`. after: index of the first sample of a visit from `first` on that an earlier one does not have. */
+ * samples, repeated from `low` on, that belongs to whole episodes. end: 1 + index of the last such one, if the latest
+ * sample is `index`. after: index of the first sample of an episode from `first` on that an earlier one does not have.
+ */
 void dpd_overlap_remember(struct dpd *dpd, const struct dpd_loop *loop);
 uint64_t dpd_overlap_begin(const struct dpd *dpd, int32_t lag, uint64_t low);
 uint64_t dpd_overlap_end(const struct dpd *dpd, int32_t lag, uint64_t index);
