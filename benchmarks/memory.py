@@ -123,10 +123,10 @@ def of_program(bed: Bed, name: str) -> list[Result]:
         ratio = compare(partial(_cpu_s, bed, command, True), partial(_cpu_s, bed, command, with_memory), bed.pairs)
         what = f"record --memory, {name}, against {peer} (CPU time)"
         found.append(Result(what, f"at most {BAR:g}x", f"{ratio}", ratio.median <= BAR))
-    return [*found, *_beside(bed, name, command)]
+    return [*found, *_compare_recorders(bed, name, command)]
 
 
-def _beside(bed: Bed, name: str, command: Command) -> Iterable[Result]:
+def _compare_recorders(bed: Bed, name: str, command: Command) -> Iterable[Result]:
     """Compare CPU times, those of their helpers included, with heaptrack's and, of a Python program, memray's."""
     peers: dict[str, Command | None] = {}
     heaptrack = shutil.which("heaptrack")

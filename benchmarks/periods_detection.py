@@ -41,12 +41,12 @@ def detection(name: str) -> list[Result]:
     covered, periodic, false, rest = np.array(found).T
     share, wrong = covered.sum() / periodic.sum(), false.sum() / rest.sum()
     what = f"{len(found)} profiles of {', '.join(PARTS)}; {name}: truly periodic time covered"
-    seen = f"{100 * share:.2f} %; least of a profile {100 * (covered / periodic).min():.1f} %"
-    said = f"{100 * wrong:.2f} %, {100 * false.sum() / (periodic + rest).sum():.2f} % of all time"
-    said += f"; most of a profile {100 * (false / rest).max():.1f} %"
+    covered_text = f"{100 * share:.2f} %; least of a profile {100 * (covered / periodic).min():.1f} %"
+    false_text = f"{100 * wrong:.2f} %, {100 * false.sum() / (periodic + rest).sum():.2f} % of all time"
+    false_text += f"; most of a profile {100 * (false / rest).max():.1f} %"
     return [
-        Result(what, "at least 95 %", seen, bool(share >= 0.95)),
-        Result("the same, other time that is called periodic", "at most 1 %", said, bool(wrong <= 0.01)),
+        Result(what, "at least 95 %", covered_text, bool(share >= 0.95)),
+        Result("the same, other time that is called periodic", "at most 1 %", false_text, bool(wrong <= 0.01)),
     ]
 
 

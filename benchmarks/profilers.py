@@ -72,11 +72,11 @@ class Row:
         if self.trouble:
             return f"not measured: {self.trouble}"
         low, high = min(self._ratios()), max(self._ratios())
-        kept = f" and {_size(self.bytes_kept)} of {self.tool.of_kept}" if self.bytes_kept else ""
+        kept = f" and {_size(self.bytes_kept)} of {self.tool.kept_content}" if self.bytes_kept else ""
         run = f" of a run of {statistics.median(self.bare):.2g} s" if self.tool.slow else ""
         return (
             f"{self.ratio():.4g}x ({low:.4g}-{high:.4g}, {len(self.cpu)} rounds); {_size(self.bytes_run)}{kept}{run}; "
-            f"answer in {statistics.median(self.answers):.2g} s; {self.tool.knows}"
+            f"answer in {statistics.median(self.answers):.2g} s; {self.tool.support}"
         )
 
 
@@ -97,7 +97,7 @@ def _compare(bed: Bed, build: Callable[[Bed], Program | str]) -> list[Result]:
         bare: dict[tuple[bool, bool], float] = {}
         for row in rows if number % 2 == 0 else reversed(rows):
             if not row.trouble and (not row.tool.slow or number < FEW):
-                _turn(bed, program, row, bare)
+                _run_one(bed, program, row, bare)
     return [Result(f"{program.name}: {row.tool.name}", "-", str(row), None) for row in rows] + _bars(program, rows)
 
 
@@ -105,7 +105,7 @@ def _why_not(tool: Tool, program: Program) -> str:
     return tool.missing() or (NO_PG if tool.pg and program.counted is None else "")
 
 
-def _turn(bed: Bed, program: Program, row: Row, bare: dict[tuple[bool, bool], float]) -> None:
+def _run_one(bed: Bed, program: Program, row: Row, bare: dict[tuple[bool, bool], float]) -> None:
     """Run one turn of a profiler. `bare`: seconds of this round's unrecorded runs, one for each kind of program."""
     tool = row.tool
     at = bed.scratch / "profile"
@@ -156,9 +156,9 @@ def cpu_s(command: Command, cwd: Path, env: dict[str, str]) -> float:
 
 def _bars(program: Program, rows: list[Row]) -> list[Result]:
     """Check that recording without -pg costs and writes least among profilers with call paths, at full length."""
-    known = [row for row in rows if row.tool.paths and not row.trouble]
-    ours = next((row for row in known if row.tool is TOOLS[0]), None)
-    others = [row for row in known if "incprof" not in row.tool.name and not row.tool.slow]
+    with_paths = [row for row in rows if row.tool.paths and not row.trouble]
+    ours = next((row for row in with_paths if row.tool is TOOLS[0]), None)
+    others = [row for row in with_paths if "incprof" not in row.tool.name and not row.tool.slow]
     if ours is None or not others:
         return []
     cpu = min(others, key=Row.ratio)

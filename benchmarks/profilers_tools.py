@@ -27,12 +27,12 @@ class Tool:
         package: the Debian package with it.
         record: command line that records a program into an empty directory.
         answer: command line that prints the result.
-        knows: its support of call paths and of phases.
+        support: its support of call paths and of phases.
         paths: whether it records call paths.
         pg: whether it needs -pg.
         slow: whether it takes many times as long.
         kept: a directory in which it copies parts of the program.
-        of_kept: description of the copies.
+        kept_content: description of the copies.
         environment: variables that it needs.
     """
 
@@ -41,12 +41,12 @@ class Tool:
     package: str
     record: Callable[[Path, Command], Command]
     answer: Callable[[Path, Command], Command]
-    knows: str
+    support: str
     paths: bool = True
     pg: bool = False
     slow: bool = False
     kept: str = ""
-    of_kept: str = ""
+    kept_content: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> str:
@@ -74,11 +74,11 @@ def _incprof(name: str, *words: str, pg: bool = False) -> Tool:
         "paths, calls counted; phases" if pg else "paths; phases",
         pg=pg,
         kept="run/symbols",
-        of_kept="symbols",
+        kept_content="symbols",
     )
 
 
-def _perf(name: str, *words: str, knows: str = "paths; no phases") -> Tool:
+def _perf(name: str, *words: str, support: str = "paths; no phases") -> Tool:
     return Tool(
         name,
         "perf",
@@ -88,9 +88,9 @@ def _perf(name: str, *words: str, knows: str = "paths; no phases") -> Tool:
             *command,
         ],
         lambda at, _: ["perf", "--buildid-dir", at / "kept", "report", "--stdio", "-i", at / "perf.data"],
-        knows,
+        support,
         kept="kept",
-        of_kept="copies of programs, once for each",
+        kept_content="copies of programs, once for each",
     )
 
 
@@ -106,7 +106,7 @@ TOOLS = (
         lambda at, _: [INCPROF, "phases", at / "run"],
         "paths; phases",
         kept="run/symbols",
-        of_kept="symbols",
+        kept_content="symbols",
         environment={"LD_PRELOAD": "LIB", "INCPROF_DIR": "DIR/run", "INCPROF_LOG": "quiet", "INCPROF_EXE": "EXE"},
     ),
     _perf("perf record --call-graph dwarf, 100 Hz", "-F", "100", "--call-graph", "dwarf"),
@@ -114,7 +114,7 @@ TOOLS = (
     _perf(
         "perf record --call-graph fp, 100 Hz",
         *("-F", "100", "--call-graph", "fp"),
-        knows="paths where all code keeps frame pointers; no phases",
+        support="paths where all code keeps frame pointers; no phases",
     ),
     Tool(
         "gprofng collect app",

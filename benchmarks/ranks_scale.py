@@ -75,8 +75,8 @@ def _measured(bed: Bed, ranks: int, jobs: int) -> dict[str, Any]:
     if not (place / "truth.json").exists():
         simulate(place, Options(ranks=ranks, intervals=INTERVALS), jobs=2)
     command = [sys.executable, "-m", "benchmarks.ranks_scale", str(place), str(jobs)]
-    told: dict[str, Any] = json.loads(run(command, HERE.parent).output)
-    return told
+    answer: dict[str, Any] = json.loads(run(command, HERE.parent).output)
+    return answer
 
 
 def labels_of(found: SharedPhases, truth: Truth) -> tuple[IntArray, IntArray]:
@@ -99,7 +99,7 @@ def find(place: Path, jobs: int) -> dict[str, Any]:
     found = study.shared
     elapsed, cpu = time.perf_counter() - begun, _cpu_s() - before
     assert found is not None
-    own, readers = (resource.getrusage(who).ru_maxrss / 1024 for who in _WHO)
+    own, readers = (resource.getrusage(processes).ru_maxrss / 1024 for processes in _WHO)
     truth = Truth(place / "truth.json")
     name = {phase.id: phase.sites[0].function.name for phase in found.result.phases if phase.sites}
     slow = {(one.rank, name.get(one.phase, "")) for one in found.ranks.stragglers}
@@ -114,7 +114,7 @@ _WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
 def _cpu_s() -> float:
-    return math.fsum(sum(resource.getrusage(who)[:2]) for who in _WHO)
+    return math.fsum(sum(resource.getrusage(processes)[:2]) for processes in _WHO)
 
 
 if __name__ == "__main__":

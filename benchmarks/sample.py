@@ -41,7 +41,7 @@ def whole_run(bed: Bed) -> list[Result]:
     lateness: list[float] = []
     missed: list[int] = []
 
-    def under() -> float:
+    def sampled() -> float:
         usage = run([sys.executable, "-c", KEEPING_STDERR, *map(str, watched)], bed.scratch)
         cpu_s, elapsed_s, line = usage.output.split(" ", 2)
         elapsed["watched"].append(float(elapsed_s))
@@ -52,12 +52,12 @@ def whole_run(bed: Bed) -> list[Result]:
         lateness.extend(late_s(target))
         return float(cpu_s)
 
-    def by_itself() -> float:
+    def unsampled() -> float:
         usage = run(alone, bed.scratch)
         elapsed["alone"].append(usage.elapsed_s)
         return usage.cpu_s
 
-    ratio = compare(under, by_itself, bed.pairs)
+    ratio = compare(sampled, unsampled, bed.pairs)
     lasted = min(elapsed["watched"]) / min(elapsed["alone"])
     share = statistics.median(shares)
     cuts = statistics.quantiles(lateness, n=100)
@@ -132,5 +132,9 @@ def whole_machine(bed: Bed) -> Result:
         found = re.search(r"the sampler took ([\d.]+) %", usage.output)
         assert found is not None, usage.output
         shares.append(float(found[1]))
-    told = f"{statistics.median(shares):.2g} % of a processor ({min(shares):.2g}-{max(shares):.2g}, {len(shares)} runs)"
-    return Result("sample --system, a row a second, six energy counters, CPU time of the sampler", "-", told, None)
+    shares_text = (
+        f"{statistics.median(shares):.2g} % of a processor ({min(shares):.2g}-{max(shares):.2g}, {len(shares)} runs)"
+    )
+    return Result(
+        "sample --system, a row a second, six energy counters, CPU time of the sampler", "-", shares_text, None
+    )

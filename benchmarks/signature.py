@@ -104,8 +104,8 @@ def _orders(bed: Bed) -> Result:
 def _measured(bed: Bed, place: Path, method: str, jobs: int) -> dict[str, Any]:
     """Return the results of a separate process."""
     command = [sys.executable, "-m", "benchmarks.signature", str(place), method, str(jobs)]
-    told: dict[str, Any] = json.loads(run(command, HERE.parent).output)
-    return told
+    answer: dict[str, Any] = json.loads(run(command, HERE.parent).output)
+    return answer
 
 
 def find(place: Path, method: Any, jobs: int) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def find(place: Path, method: Any, jobs: int) -> dict[str, Any]:
     signature, unread = find_signature(str(place), method, SignatureOptions(), jobs=jobs)
     elapsed, cpu = time.perf_counter() - begun, _cpu_s() - before
     assert not unread
-    own, readers = (resource.getrusage(who).ru_maxrss / 1024 for who in _WHO)
+    own, readers = (resource.getrusage(processes).ru_maxrss / 1024 for processes in _WHO)
     events = sum(one.events for one in signature.processes)
     return {"elapsed_s": elapsed, "cpu_s": cpu, "own_mb": own, "reader_mb": readers, "events": events}
 
@@ -123,7 +123,7 @@ _WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
 def _cpu_s() -> float:
-    return math.fsum(sum(resource.getrusage(who)[:2]) for who in _WHO)
+    return math.fsum(sum(resource.getrusage(processes)[:2]) for processes in _WHO)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.simulated.program import Program, build, snapshot
-from benchmarks.simulated.story import Options, Story, tell
+from benchmarks.simulated.story import Options, Story, draw_story
 from benchmarks.simulated.stream import Places, places, rank_stream
 from benchmarks.simulated.truth import Truth, write_truth
 
@@ -35,7 +35,7 @@ def simulate(out: Path, options: Options, *, jobs: int = 1) -> Truth:
     program = build(out / "program")
     snapshot(program, run / "symbols")
     (run / "launch").write_text("simulated\n")
-    story = tell(options)
+    story = draw_story(options)
     write_truth(story, out / "truth.json")
     work = partial(_write, run, story, program, places(program))
     ranks = [rank for rank in range(options.ranks) if rank not in options.missing]

@@ -113,8 +113,8 @@ def periods(counted: Side, guessed: Side) -> tuple[int, int]:
     for one in guessed.answer.recurring:
         name = guessed.profile.functions[one.function].mangled
         implied[name] = implied.get(name, 0.0) + one.implied
-    said = [abs(number - long[name]) <= 0.05 * long[name] for name, number in implied.items() if name in long]
-    return sum(said), len(said)
+    close = [abs(number - long[name]) <= 0.05 * long[name] for name, number in implied.items() if name in long]
+    return sum(close), len(close)
 
 
 def main() -> int:
@@ -147,19 +147,19 @@ def main() -> int:
         all_bounds, all_periods = all_bounds + of_calls, all_periods + np.array(of_periods)
         scores = " | ".join(f"{against_script(each):.3f}" for each in sides)
         line = f"{agreements[-1]:.3f} | {scores} | {texts[0]} | {texts[1]} | {found.right} of {both.functions.right}"
-        print(f"| {program.name} | {line} | {_told(of_calls, of_periods)} |", flush=True)
+        print(f"| {program.name} | {line} | {_summary(of_calls, of_periods)} |", flush=True)
     if not agreements:
         return 1
     with_pg, without = sums
     line = f"{statistics.median(agreements):.3f} | | | F1 {with_pg.f1:.3f} | F1 {without.f1:.3f}"
     kinds = f"{without.right} of {functions.right}"
-    print(f"| all (ARI: median) | {line} | {kinds} | {_told(all_bounds, all_periods)} |")
+    print(f"| all (ARI: median) | {line} | {kinds} | {_summary(all_bounds, all_periods)} |")
     return 0
 
 
-def _told(calls: IntArray, said: Sequence[int] | IntArray) -> str:
+def _summary(calls: IntArray, close: Sequence[int] | IntArray) -> str:
     """Return three columns: functions whose calls lie within the bounds; those with an upper bound; and periods."""
-    return f"{calls[1]} of {calls[0]} | {calls[3]} of {calls[2]} | {said[0]} of {said[1]}"
+    return f"{calls[1]} of {calls[0]} | {calls[3]} of {calls[2]} | {close[0]} of {close[1]}"
 
 
 if __name__ == "__main__":

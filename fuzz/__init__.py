@@ -1,4 +1,4 @@
-"""Fuzzing of the C that reads bytes of others: harnesses for libFuzzer, what they start from, and how they are run.
+"""Fuzzing of the C code that reads untrusted bytes: harnesses for libFuzzer, their seeds, and a driver.
 
     python -m fuzz --seconds 600 cfi elf
 

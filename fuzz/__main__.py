@@ -1,4 +1,4 @@
-"""python -m fuzz: builds the harnesses, and runs each for so many seconds, one after the other."""
+"""python -m fuzz: build the harnesses, and run each for a given time, one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Return 1 if a harness found a fault, 2 for words that are none, 4 where nothing can be fuzzed."""
+    """Return 1 if a harness found a fault, 2 for invalid arguments, 4 if fuzzing is not possible here."""
     arguments = _parse(words)
     try:
         chosen = [named(name) for name in arguments.harness] or list(HARNESSES)

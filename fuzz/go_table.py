@@ -1,4 +1,4 @@
-"""Tables of functions as Go's linker writes them, and small objects that hold one."""
+"""Function tables as Go's linker writes them, and small objects that contain one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GO_16, GO_18, GO_20 = 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 
 @dataclass(frozen=True)
 class GoFunction:
-    """A function. pushed, lines: values, each with the bytes of code that it holds for."""
+    """A function. pushed, lines: values, each with the number of bytes of code for which it holds."""
 
     name: str
     size: int
@@ -22,7 +22,7 @@ class GoFunction:
 
 
 def go_table_bytes(functions: Sequence[GoFunction], *, text: int, version: int = GO_18) -> bytes:
-    """A table of functions that lie one behind the other from `text` on, all of one file."""
+    """Return a table of adjacent functions from `text` on, all of one file."""
     entry = "<Q" if version == GO_16 else "<I"
     words = 7 if version == GO_16 else 8
     names, counts, files = b"", b"\0", b"/src/a.go\0"
@@ -66,7 +66,7 @@ def _number(value: int) -> bytes:
 
 
 def with_go_table(program: Path, table: bytes, target: Path, *, section: str = ".gopclntab") -> bool:
-    """Write a copy of an object that holds a table; whether that could be done."""
+    """Write a copy of an object that contains a table; return whether that was possible."""
     (target.parent / "table").write_bytes(table)
     # Where there are unwind tables, nobody asks.
     words = ["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "--add-section"]

@@ -1,4 +1,4 @@
-"""Which harnesses there are: what each is built from, beside its own file in fuzz/harnesses."""
+"""The harnesses, and the sources that each is built from besides its own file in fuzz/harnesses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VECTORS = ("-O3", "-ffinite-math-only", "-fno-signed-zeros", "-ffp-contract=off"
 
 
 class CannotFuzz(Exception):
-    """There is no compiler with libFuzzer here; the text says so in one line."""
+    """No compiler with libFuzzer is available; the text explains that in one line."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Harness:
 
 
 def _of(room: str, names: str) -> tuple[str, ...]:
-    """Return the files of a room: "elf_file cfi*" of preload. What a pattern matches comes in the order of names."""
+    """Return files of a folder, by patterns like "elf_file cfi*"; the matches of a pattern are sorted by name."""
     found = (sorted((ROOT / room).rglob(f"{name}.c")) for name in names.split())
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
@@ -106,12 +106,12 @@ HARNESSES = (
 
 
 def named(name: str) -> Harness:
-    """Return a harness. KeyError: there is none of that name."""
+    """Return a harness. KeyError: no harness has that name."""
     return {harness.name: harness for harness in HARNESSES}[name]
 
 
 def clang() -> str:
-    """Return a clang that has libFuzzer. CannotFuzz if there is none."""
+    """Return a clang with libFuzzer. CannotFuzz if none is installed."""
     found = shutil.which("clang")
     if found is None:
         raise CannotFuzz("clang is not installed")

@@ -1,4 +1,4 @@
-"""A harness at work: its inputs, its limits, and what it says of itself at the end."""
+"""Running a harness: its inputs, its limits, and its report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-print_
 
 @dataclass(frozen=True)
 class Ran:
-    """What one run of a harness did. `fault` is its report, or empty; `input` the file that it left, if any."""
+    """Result of one run of a harness. `fault`: its report, or empty; `input`: the file that it left, if any."""
 
     name: str
     executions: int
@@ -39,12 +39,12 @@ def _last(pattern: str, text: str) -> int:
 
 
 def kept_inputs(harness: Harness) -> list[Path]:
-    """Return the inputs that once found a fault."""
+    """Return the inputs that have found a fault before."""
     return sorted((KEPT / harness.name).glob("*"))
 
 
 def replay(harness: Harness, program: Path, place: Path) -> str:
-    """Run the kept inputs and the whole files, unchanged. Returns a report of what is wrong, or nothing."""
+    """Run the kept inputs and the whole files, unchanged. Return a report of all faults, or an empty text."""
     files = [str(path) for path in (*kept_inputs(harness), *whole_files(harness.name, place / "whole"))]
     if not files:
         return ""
@@ -53,7 +53,7 @@ def replay(harness: Harness, program: Path, place: Path) -> str:
 
 
 def run(harness: Harness, program: Path, place: Path, *, seconds: int = 0, runs: int = -1, seed: int = 0) -> Ran:
-    """Run a harness for so many seconds or inputs on its corpus in `place`, which is made if there is none.
+    """Run a harness for a number of seconds or inputs on its corpus in `place`, which is created if missing.
 
     seed 0: another one each time.
     """

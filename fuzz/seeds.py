@@ -1,4 +1,4 @@
-"""What the harnesses start from: objects of this machine and ones made for it, texts as /proc has them, drawn bytes."""
+"""Seeds of the harnesses: objects of this machine and generated ones, texts in the form of /proc, random bytes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ GO_FUNCTIONS = (
 
 
 def system_libraries() -> list[Path]:
-    """Return the real files of the libraries that every C++ program here has."""
+    """Return the real files of the libraries that every C++ program uses."""
     found = {(Path(place) / name).resolve() for name in LIBRARIES for place in PLACES if (Path(place) / name).exists()}
     return sorted(found)
 
@@ -100,7 +100,7 @@ def _record(body: bytes) -> bytes:
 
 
 def frames(library: Path) -> Iterator[bytes]:
-    """Yield pieces of a library's .eh_frame: each common record with functions of its own, moved to low addresses."""
+    """Yield pieces of a library's .eh_frame: each common record with its functions, moved to low addresses."""
     with library.open("rb") as file:
         section = ELFFile(file).get_section_by_name(".eh_frame")
         raw = section.data() if section is not None else b""
@@ -138,7 +138,7 @@ def drawn(count: int, longest: int) -> Iterator[bytes]:
 
 
 def modules(place: Path) -> Iterator[bytes]:
-    """Yield three texts of /proc/PID/maps, and an object behind them."""
+    """Yield three texts of /proc/PID/maps, and an object that they map."""
     moved = MAPS.replace(b"7f", b"6f")
     for image in objects(place):
         yield b"\0".join((MAPS, moved, MAPS[:300], image[:9000]))
@@ -153,7 +153,7 @@ def settings(place: Path) -> Iterator[bytes]:
 
 
 def sampler(place: Path) -> Iterator[bytes]:
-    """Yield a text of the machine's, one of a thread's status, one of a stat, and arguments."""
+    """Yield a text of machine counters, a thread's status, a stat, and arguments."""
     words = b"--interval=0.01 --output=x --events=default,r1c2,cpu --pid=7 --for=3 -- true ".replace(b" ", b"\0")
     for machine in MACHINE:
         yield b"\0".join((machine, STATUS, STAT, words))
@@ -187,7 +187,7 @@ SEEDS: dict[str, Callable[[Path], Iterator[bytes]]] = {
 
 
 def write_seeds(name: str, longest: int, corpus: Path) -> None:
-    """Write what a harness starts from into `corpus`, cut to its longest input."""
+    """Write the seeds of a harness into `corpus`, cut to its longest input."""
     corpus.mkdir(parents=True, exist_ok=True)
     scratch = corpus.parent / f"{corpus.name}.made"
     scratch.mkdir(exist_ok=True)
@@ -208,7 +208,7 @@ def heavy_frames() -> bytes:
 
 
 def whole_files(name: str, place: Path) -> list[Path]:
-    """Return files that a harness is given as they are, too large to be changed; one is made for it in `place`."""
+    """Return files that a harness reads unchanged, because they are too large to mutate; one is written to `place`."""
     if name == "cfi":
         place.mkdir(parents=True, exist_ok=True)
         (place / "heavy").write_bytes(heavy_frames())

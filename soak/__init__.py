@@ -1,4 +1,4 @@
-"""Tries for as long as you like to break what incprof promises: damaged inputs, faults of host programs, kills.
+"""Attempts, for any length of time, to break the promises of incprof: damaged inputs, faults of host programs, kills.
 
     python -m soak [--seconds 600] [--seed N] [--only inputs/stream]
 

@@ -1,4 +1,4 @@
-"""python -m soak: draws cases until the time is up, and says what was found."""
+"""python -m soak: draw cases until the time is up, and report the findings."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ PARTS = {
 }
 
 
-def _stop_when_asked(budgets: Iterable[Budget]) -> None:
-    """On SIGTERM, the case that is under way is the last one."""
+def _stop_on_sigterm(budgets: Iterable[Budget]) -> None:
+    """On SIGTERM, stop after the current case."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -46,7 +46,7 @@ def _stop_when_asked(budgets: Iterable[Budget]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the parts that were asked for. Exit status 1 when something was found."""
+    """Run the selected parts. Exit status 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None, help="(default: drawn)")
@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keeper = Keeper(args.scratch / "findings" / str(seed), f"python -m soak --seed {seed} --cases 1 --only {{case}}")
     print(f"seed {seed}", flush=True)
     budgets = {name: Budget(args.seconds * share / sum(parts.values()), args.cases) for name, share in parts.items()}
-    _stop_when_asked(budgets.values())
+    _stop_on_sigterm(budgets.values())
     for name, budget in budgets.items():
         done = importlib.import_module(f"soak.{name}").run(seed, budget, args.scratch.absolute(), keeper, only)
         listed = ", ".join(f"{what} {count}" for what, count in sorted(done.items()))
-        print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: {listed}", flush=True)
+        print(f"{name}: {budget.done} cases in {budget.elapsed_s():.0f} s: {listed}", flush=True)
     print("\n".join([f"{len(keeper.found)} findings", *keeper.lines()]))
     return 1 if keeper.found else 0
 

@@ -1,4 +1,4 @@
-"""Runs a command of incprof in this process, and says what is wrong with what it has answered."""
+"""Run a command of incprof in this process, and check its output and status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from soak.readers import READERS, read
 
 
 class Capture:
-    """Takes what goes to stdout and stderr, also past Python, in memory, as long as its body runs."""
+    """Capture stdout and stderr in memory, including output from C, while the body runs."""
 
     def __enter__(self) -> Capture:
         self._before = [os.dup(number) for number in (1, 2)]
@@ -42,7 +42,7 @@ class Capture:
             os.close(file)
 
     def take(self) -> tuple[bytes, bytes]:
-        """What was written since the last call."""
+        """Return what was written since the last call."""
         sys.stdout.flush()
         sys.stderr.flush()
         found = []
@@ -65,13 +65,13 @@ M_ARENA_MAX = -8  # of glibc's mallopt
 
 
 def cpu_used() -> float:
-    """User and system time of this process, in seconds."""
+    """Return user and system time of this process, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 def one_arena() -> None:
-    """Let all threads of this process allocate from one place.
+    """Let all threads of this process allocate from one arena.
 
     Else each new one reserves 64 MiB of addresses, which are no memory, but count as such.
     """
@@ -80,7 +80,7 @@ def one_arena() -> None:
 
 @contextmanager
 def limits(size: int) -> Iterator[None]:
-    """Refuse memory beyond 16 times so many bytes and 64 MiB; end this process by SIGXCPU after 10 s of CPU."""
+    """Limit memory to 16 times that many bytes plus 64 MiB; end this process by SIGXCPU after 10 s of CPU time."""
     before = {what: resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_CPU)}
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft = {
@@ -106,7 +106,7 @@ RAW = {"gprof", "parquet", "instrument"}
 
 @dataclass(frozen=True)
 class Answer:
-    """status: negative: the process was ended by this signal. cpu_s: user and system time."""
+    """status: negative if a signal ended the process. cpu_s: user and system time."""
 
     words: tuple[str, ...]
     status: int
@@ -121,7 +121,7 @@ def carry_out(words: Sequence[str]) -> int:
 
 
 def run_limited(words: Sequence[str], size: int, capture: Capture) -> Answer:
-    """Run a command within the limits for an input of so many bytes. The process may be ended by them."""
+    """Run a command within the limits for an input of that many bytes, which may end the process."""
     before = cpu_used()
     try:
         with limits(size):
@@ -133,7 +133,7 @@ def run_limited(words: Sequence[str], size: int, capture: Capture) -> Answer:
 
 
 def _unprintable(text: bytes) -> str:
-    """What in a text is not for a terminal."""
+    """Return what must not be written to a terminal, or an empty text."""
     try:
         decoded = text.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -153,10 +153,10 @@ def _json_trouble(answer: Answer) -> str:
     return "" if isinstance(value, dict) and isinstance(value.get("schema"), str) else "no schema in the JSON"
 
 
-def _said(answer: Answer) -> list[str]:
-    """What is wrong with stderr."""
-    said = answer.err.decode("utf-8", "replace")
-    lines = said.splitlines()
+def _stderr_faults(answer: Answer) -> list[str]:
+    """Return the faults of stderr."""
+    text = answer.err.decode("utf-8", "replace")
+    lines = text.splitlines()
     found = []
     for pattern in ("Traceback", "internal error", "not enough memory", r"\b[A-Z]\w*Warning\b"):
         found += [line for line in lines if re.search(pattern, line)][:1]
@@ -168,10 +168,10 @@ def _said(answer: Answer) -> list[str]:
 
 
 def troubles(answer: Answer) -> list[str]:
-    """What is wrong with an answer, in words; nothing, if all is well."""
+    """Return the faults of an answer, one text each; empty if it is correct."""
     if answer.status < 0:
         return [f"ended by signal {-answer.status}"]
-    found = _said(answer)
+    found = _stderr_faults(answer)
     if not found and answer.status not in STATUSES:
         found.append(f"status {answer.status}")
     if answer.cpu_s > LIMIT_CPU_S:

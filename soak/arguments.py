@@ -1,4 +1,4 @@
-"""Command lines that nobody would write, on inputs in which nothing is wrong."""
+"""Unusual command lines, on undamaged inputs."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ VALUES = (*NUMBERS, *(text for text in HOSTILE_TEXTS if "/" not in text and "\0"
 
 @cache
 def options_of(verb: str) -> tuple[str, ...]:
-    """Those of the options that a verb has; all, if it has none of them."""
+    """Return those of the options that a verb has; all, if it has none of them."""
     (verbs,) = (a for a in build_parser(verb, configured=False)._actions if isinstance(a, argparse._SubParsersAction))
     own = {flag for action in verbs.choices[verb]._actions for flag in action.option_strings}
     return tuple(option for option in OPTIONS if option in own) or OPTIONS
 
 
 def draw_words(dice: random.Random, words: Command) -> Command:
-    """A command line of which some words are others, or too many, or missing."""
+    """Return a command line in which some words are replaced, added or missing."""
     drawn = list(words)
     for _ in range(dice.choice((1, 1, 2, 3))):
         kind = dice.random()

@@ -1,4 +1,4 @@
-"""How long a part of the campaign goes on."""
+"""The length of a part of the campaign, in seconds or in cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 
 @dataclass
 class Budget:
-    """So many seconds, or so many cases where that is given."""
+    """A number of seconds, or a number of cases if that is given."""
 
     seconds: float
     cases: int | None = None
@@ -18,20 +18,20 @@ class Budget:
     start: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
-        """Begin now: what was prepared before does not count."""
+        """Begin now, so that preparation does not count."""
         self.start = time.monotonic()
 
     def more(self, wanted: int = 1) -> int:
-        """How many of so many more cases there are to be; counts them."""
+        """Return how many of that many further cases may run, and count them."""
         if self.cases is None:
-            granted = wanted if self.spent_s() < self.seconds else 0
+            granted = wanted if self.elapsed_s() < self.seconds else 0
         else:
             granted = min(wanted, self.cases - self.done)
         self.done += granted
         return granted
 
     def drawn(self, part: str, seed: int, only: str) -> Iterator[tuple[int, Random]]:
-        """Go through the cases of a part from now on, with the dice of each. only: the number of the first one."""
+        """Yield the cases of a part from now on, each with its random generator. only: the number of the first one."""
         self.begin()
         number = int(only or 0)
         while self.more():
@@ -39,9 +39,9 @@ class Budget:
             number += 1
 
     def stop(self) -> None:
-        """Grant no more: the case that is under way is the last one."""
+        """Stop after the current case."""
         self.cases = self.done
 
-    def spent_s(self) -> float:
-        """Seconds since the start."""
+    def elapsed_s(self) -> float:
+        """Return the seconds since the start."""
         return time.monotonic() - self.start

@@ -1,4 +1,4 @@
-"""Faults of host programs: whatever a program does, and whatever is done to it, it runs as it does without us."""
+"""Faults of host programs: whatever a program does, and whatever is done to it, it behaves as without the libraries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FULL_DISK = "48k"
 
 @contextmanager
 def run_place(folder: Path, kind: str, name: str) -> Iterator[Path]:
-    """The path that the library is told, below `folder`. kind: one of faults_draw.PLACES."""
+    """Return the path that the library is given, below `folder`. kind: one of faults_draw.PLACES."""
     path = folder / name
     if kind == "missing":
         path = folder / "no" / "such" / name
@@ -66,7 +66,7 @@ def run_place(folder: Path, kind: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _small_disk(disk: Path) -> Iterator[None]:
-    """A file system of a few pages. Where that is not permitted, none."""
+    """Mount a file system of a few pages while the body runs, if that is permitted."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={FULL_DISK},mode=777", "tmpfs", str(disk)]
     mounted = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
     try:
@@ -77,7 +77,7 @@ def _small_disk(disk: Path) -> Iterator[None]:
 
 
 def run_directories(path: Path) -> list[Path]:
-    """The directories in which the run may be: the one that was told, DIR.1, and where the host has moved it."""
+    """Return where the run may be: the given directory, DIR.1, and where the host has moved it."""
     return sorted(found for found in path.parent.glob(f"{path.name}*") if found.is_dir())
 
 
@@ -88,7 +88,7 @@ REPEATS = 4
 
 @dataclass
 class Trial:
-    """A fault that was tried."""
+    """A fault, and the result of trying it."""
 
     wrong: list[str]
     alone: Outcome
@@ -99,7 +99,7 @@ class Trial:
 
 @dataclass
 class Bench:
-    """Where faults are tried: programs, and in `place` a fresh folder for each run."""
+    """The environment of the trials: programs, and in `place` an empty folder for each run."""
 
     place: Path
     programs: Path
@@ -107,12 +107,12 @@ class Bench:
     ticks: dict[str, tuple[int, int]]
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """What the host sees of the campaign."""
+        """Return the host's environment."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return {**kept, "SOAK_LEDGER": str(folder / "ledger")}
 
     def fresh(self, name: str) -> Path:
-        """An empty folder in which every user may do everything."""
+        """Return an empty folder that every user may use."""
         folder = self.place / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -123,7 +123,7 @@ class Bench:
 
 @contextmanager
 def bench_of(names: Sequence[str] = (), bin_: Path | None = None) -> Iterator[Bench]:
-    """Build the hosts, all or those that are named, in memory where possible. bin_: where they may be already."""
+    """Build the hosts, all or the named ones, in memory where possible. bin_: where they may exist already."""
     adopt_orphans()
     place = Path(tempfile.mkdtemp(prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     try:
@@ -138,13 +138,13 @@ def bench_of(names: Sequence[str] = (), bin_: Path | None = None) -> Iterator[Be
 
 
 def preloaded(settings: Mapping[str, str]) -> str:
-    """Return the libraries that the settings ask for."""
+    """Return the libraries that the settings require."""
     collector = find_library(os.environ)
     return str(collector) + (f":{collector.with_name(IO_LIBRARY)}" if settings.get("INCPROF_IO") == "1" else "")
 
 
 def try_fault(bench: Bench, fault: Fault) -> Trial:
-    """Run the host without us and with us, and say what must not be."""
+    """Run the host without and with the libraries; return the faults."""
     folder = bench.fresh("alone")
     program = bench.programs / fault.build.alone
     alone = run_host([program, *fault.without_moments], folder, bench.environment(folder))
@@ -170,7 +170,7 @@ def try_fault(bench: Bench, fault: Fault) -> Trial:
 
 
 def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> list[str]:
-    """All that is wrong."""
+    """Return all faults."""
     recorded, ledger = trial.recorded, trial.ledger
     moments = [MOMENTS[action.name] for action in fault.actions if action.name in MOMENTS]
     is_locked = any(action.name == "lock" for action in fault.actions)
@@ -196,7 +196,7 @@ def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> li
 
 
 def shrink(bench: Bench, fault: Fault, trial: Trial) -> tuple[Fault, int]:
-    """The least that shows what looks the same, and in how many of REPEATS tries. What hangs is not tried again."""
+    """Return the smallest fault with the same symptom, and how many of REPEATS tries show it. A hang is not retried."""
     wrong = trial.wrong[0]
 
     def shows(candidate: Fault) -> bool:
@@ -215,7 +215,7 @@ def shrink(bench: Bench, fault: Fault, trial: Trial) -> tuple[Fault, int]:
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Try faults until the budget is spent; returns how many of each build. only: the number of one."""
+    """Try faults until the budget is used up; return the number of each build. only: the number of one."""
     del scratch
     done = collections.Counter[str]()
     with bench_of() as bench:
@@ -230,7 +230,7 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
 
 
 def _keep(bench: Bench, keeper: Keeper, case: str, fault: Fault, trial: Trial) -> None:
-    """Keep a finding, with the least that shows it."""
+    """Keep a finding, with the smallest fault that shows it."""
     wrong, *more = trial.wrong
     least, times = shrink(bench, fault, trial)
     facts = {name: dataclasses.asdict(thing) for name, thing in (("fault", fault), ("least", least))}

@@ -1,4 +1,4 @@
-"""What a host program may do (soak/hosts/*.c), how often it is drawn, and what that does to a recording."""
+"""The actions of a host program (soak/hosts/*.c), how often each is drawn, and its effect on a recording."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 @dataclass(frozen=True)
 class Action:
-    """numbers: from and to, or the ones to choose from. weight: how often.
+    """numbers: the range, or the values to choose from. weight: relative frequency.
 
     ends: nothing comes after it. leaves: it ends one thread only, so that others must end by themselves. harms:
     recording may stop there, with a line. loose: threads go on until the end, so that calls are known to their number
@@ -28,7 +28,7 @@ class Action:
     choice: bool = False
 
     def draw(self, dice: Random) -> str:
-        """A word of a script."""
+        """Return a word of a script."""
         number = dice.choice(self.numbers) if self.choice else dice.randint(self.numbers[0], self.numbers[-1])
         return f"{self.name}:{number}"
 
@@ -179,5 +179,5 @@ ALL = {action.name: action for group in (*(group for group, _ in GROUPS), ENDS, 
 
 
 def action_of(word: str) -> Action:
-    """The action that a word names."""
+    """Return the action that a word names."""
     return ALL[word.partition(":")[0]]

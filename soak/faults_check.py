@@ -1,4 +1,4 @@
-"""What must hold of a host program that is recorded, whatever happens to it."""
+"""The conditions that a recorded host program and its recording must meet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OURS = (b"incprof: ", b"appekg: ")
 def compare(
     alone: Outcome, recorded: Outcome, killed_by: Sequence[int] = (), more_kib: int = MOST_MORE_KIB
 ) -> Iterator[str]:
-    """The host's own behaviour. killed_by: signals that were sent to it at a moment that time decides."""
+    """Compare the host's own behaviour. killed_by: signals that arrive at a moment that depends on timing."""
     for name, outcome in (("alone", alone), ("recorded", recorded)):
         for what in outcome.hung:
             yield f"hung {name}: {what}"
@@ -46,7 +46,7 @@ def compare(
 
 
 def _difference(alone: bytes, recorded: bytes) -> str:
-    """The first line that differs."""
+    """Return the first line that differs."""
     lines = [text.decode(errors="replace").splitlines() for text in (alone, recorded)]
     for one, other in zip(*lines, strict=False):
         if one != other:
@@ -55,7 +55,7 @@ def _difference(alone: bytes, recorded: bytes) -> str:
 
 
 def check_stderr(fault: Fault, alone: Outcome, recorded: Outcome, programs: int) -> Iterator[str]:
-    """One line of ours at most, and one for each setting that makes no sense, of each program that was started."""
+    """Check that each started program prints at most one line of ours, and one for each invalid setting."""
     lines = recorded.stderr.splitlines()
     ours = [line for line in lines if line.startswith(OURS)]
     theirs = [line for line in lines if not line.startswith(OURS)]
@@ -72,7 +72,7 @@ def check_stderr(fault: Fault, alone: Outcome, recorded: Outcome, programs: int)
 
 
 def addresses(program: Path, name: str = "tick") -> tuple[int, int]:
-    """Where a function begins and ends."""
+    """Return begin and end of a function."""
     listing = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout
     for line in listing.splitlines():
         words = line.split()
@@ -83,7 +83,7 @@ def addresses(program: Path, name: str = "tick") -> tuple[int, int]:
 
 @dataclass
 class Recorded:
-    """What was recorded of a process: calls of `tick`, and whether all its files ended cleanly."""
+    """The recording of a process: calls of `tick`, and whether all its files ended cleanly."""
 
     calls: int = 0
     clean: bool = True
@@ -93,9 +93,9 @@ class Recorded:
 def check_streams(
     fault: Fault, paths: Iterable[Path], killed: bool, tick: tuple[int, int], by_pid: dict[int, Recorded]
 ) -> Iterator[str]:
-    """Every stream, byte by byte. killed: some process may have been, in the middle of a write."""
+    """Check every stream, byte by byte. killed: a process may have been killed in the middle of a write."""
     for path in paths:
-        found: Scan = scan(path, goes_on=fault.starts_programs)
+        found: Scan = scan(path, continues=fault.starts_programs)
         for wrong in found.wrong:
             yield f"{path.name}: {wrong}"
         if found.loose and not killed:
@@ -108,7 +108,7 @@ def check_streams(
 
 
 def check_reader(directory: Path, killed: bool) -> Iterator[str]:
-    """Incprof reads what the scan has seen."""
+    """Check that incprof reads what the scan has found."""
     if not any(directory.glob("*gmon*")):
         return
     for process in _processes(directory):
@@ -126,7 +126,7 @@ def check_reader(directory: Path, killed: bool) -> Iterator[str]:
 
 
 def _processes(directory: Path) -> Sequence[Process]:
-    """Some of the processes of a run; none where no process got as far as its first image."""
+    """Return the processes of a run that got as far as their first image."""
     try:
         return open_run(directory).processes[:MOST_READ]
     except NoDataError:
@@ -136,7 +136,7 @@ def _processes(directory: Path) -> Sequence[Process]:
 def check_calls(
     fault: Fault, ledger: Sequence[Entry], by_pid: Mapping[int, Recorded], orderly: int | None
 ) -> Iterator[str]:
-    """Calls as the host has counted them: never more, and all where a process ended in an orderly way.
+    """Compare calls with the host's own counts: never more, and all where a process ended normally.
 
     orderly: pid of a process that must have ended cleanly, and be on record if it did something.
     """
@@ -159,14 +159,14 @@ def check_calls(
 
 @dataclass
 class Beats:
-    """What was recorded of the processes' heartbeats, by pid, and whether all files of a process ended cleanly."""
+    """The recorded heartbeats of the processes, by pid, and whether all files of a process ended cleanly."""
 
     counts: collections.Counter[int] = field(default_factory=collections.Counter)
     clean: dict[int, bool] = field(default_factory=dict)
 
 
 def read_beats(directory: Path, fault: Fault, found: Beats) -> Iterator[str]:
-    """Add what is in a run directory."""
+    """Add the content of a run directory."""
     if not any(directory.glob("*.ekg")):
         return
     try:
@@ -184,15 +184,15 @@ def read_beats(directory: Path, fault: Fault, found: Beats) -> Iterator[str]:
 
 
 def check_beats(fault: Fault, ledger: Sequence[Entry], found: Beats, orderly: int | None) -> Iterator[str]:
-    """Heartbeats: as many as the host has counted."""
+    """Check that there are as many heartbeats as the host has counted."""
     beats: collections.Counter[int] = collections.Counter()
     for entry in ledger:
         beats[entry.pid] += entry.beats
     if any(word.startswith("execbare") for word in fault.script):
         return  # a program that is not in the ledger has beats, too
-    # A program loses its open interval when it becomes another one.
-    becomes = any(action.name == "exec" for action in fault.actions)
-    exact = not (becomes or fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
+    # A program loses its open interval when it execs another one.
+    execs = any(action.name == "exec" for action in fault.actions)
+    exact = not (execs or fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
     for pid in found.counts.keys() & beats.keys():
         if found.counts[pid] > beats[pid] + IN_FLIGHT or (
             exact and found.clean[pid] and found.counts[pid] != beats[pid]

@@ -1,4 +1,4 @@
-"""A case of the part: a script for the host, the settings of the libraries, and the state of the run directory."""
+"""A case of this part: a script for the host, the settings of the libraries, and the state of the run directory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BAD = ("abc", "-1", "1e9", "sundial", "loud", "x", ",")
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to whom.
+    """A script, settings and the state of the run directory.
 
     script: words for the host. build: of the host. settings: environment. place: what is where the run is written.
     """
@@ -54,47 +54,47 @@ class Fault:
 
     @property
     def actions(self) -> list[Action]:
-        """Those of the script."""
+        """The actions of the script."""
         return [action_of(word) for word in self.script]
 
     @property
     def harmed(self) -> bool:
-        """Whether a recording may end before the program does, and say so."""
+        """Whether a recording may end before the program does, with a message."""
         return self.place != "none" or any(action.harms for action in self.actions)
 
     @property
     def loose(self) -> bool:
-        """Whether threads are at work when it ends."""
+        """Whether threads are running when it ends."""
         return any(action.loose for action in self.actions)
 
     @property
     def starts_programs(self) -> bool:
-        """Whether a process of it may try to become another program, and go on where that fails."""
+        """Whether one of its processes may try an exec, and continue if that fails."""
         return any(action.name in (*PROGRAMS, "execfails") for action in self.actions)
 
     @property
     def spoilt(self) -> bool:
-        """Whether the host cuts into what is recorded of it."""
+        """Whether the host damages its own recording."""
         return any(action.name in ("truncated", "rmdir") for action in self.actions)
 
     @property
     def without_moments(self) -> tuple[str, ...]:
-        """The script of a run that nothing kills."""
+        """The script of a run without kills."""
         return tuple(word for word in self.script if word.split(":")[0] not in ("killin", "termin"))
 
     def setting(self, name: str) -> str:
-        """The value of a setting, empty if there is none."""
+        """Return the value of a setting, or an empty text."""
         return dict(self.settings).get(name, "")
 
     @property
     def settings_speak(self) -> bool:
-        """Whether a line about the settings is due: nonsense, or a rate that is lowered."""
+        """Whether the settings cause a message: an invalid value, or a lowered rate."""
         bad = any(value in BAD for _, value in self.settings)
         return bad or self.setting("INCPROF_CLOCK") != "" or self.setting("INCPROF_RATE") in ("1000", "3000", "10000")
 
     @property
     def records(self) -> bool:
-        """Whether the settings have the host recorded as a stream."""
+        """Whether the settings make the host record a stream."""
         off = (("INCPROF_DISABLE", "1"), ("INCPROF_RANKS", "5"), ("INCPROF_EXE", "nothing"), ("INCPROF_FORMAT", "gmon"))
         return not any(pair in self.settings for pair in off)
 
@@ -107,14 +107,14 @@ class Fault:
         return not any(pair in self.settings for pair in (("EKG_START", "off"), ("EKG_SINK", "none")))
 
     def shorter(self) -> list[Fault]:
-        """The same with one thing less."""
+        """Return the same fault without each of its items in turn."""
         words = [self.script[:i] + self.script[i + 1 :] for i in range(len(self.script))]
         settings = [self.settings[:i] + self.settings[i + 1 :] for i in range(len(self.settings))]
         return [replace(self, script=w) for w in words] + [replace(self, settings=s) for s in settings]
 
 
 def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
-    """Actions, and an end."""
+    """Return actions, and an end."""
     words: list[str] = []
     plain_only = False
     for _ in range(dice.randint(1, LONGEST)):
@@ -154,7 +154,7 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
 
 
 def draw_fault(dice: Random, builds: Sequence[Build]) -> Fault:
-    """A case: the same for the same dice."""
+    """Return a case; it depends only on the random generator."""
     settings = []
     for name, values in SETTINGS.items():
         value = dice.choice(values)

@@ -1,4 +1,4 @@
-"""The host program, built in the ways that matter: with and without -pg, with and without heartbeats."""
+"""The host program, built in all relevant ways: with and without -pg, with and without heartbeats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALONE = {"-O2": "alone-O2", "-O0": "alone-O0"}
 
 @dataclass(frozen=True)
 class Build:
-    """A way to build the host. compiler, flags: of it. beats: it is linked with the heartbeat library."""
+    """A way to build the host: compiler and flags. beats: linked with the heartbeat library."""
 
     name: str
     compiler: str
@@ -35,7 +35,7 @@ class Build:
 
     @property
     def alone(self) -> str:
-        """The same program without us."""
+        """The name of the same program without the libraries."""
         return ALONE[self.flags[0]]
 
 
@@ -58,7 +58,7 @@ def _compile(words: list[str | Path], target: Path) -> None:
 
 
 def beats_library(place: Path) -> Path:
-    """libappekg.so.1 as the installation has it."""
+    """Return libappekg.so.1 of the installation."""
     installed = find_library(os.environ).parent.parent.parent / "appekg" / "_lib" / "libappekg.so.1"
     target = place / "libappekg.so.1"
     if not target.exists():
@@ -67,7 +67,7 @@ def beats_library(place: Path) -> Path:
 
 
 def build_hosts(place: Path, names: Sequence[str] = ()) -> list[Build]:
-    """Build them into `place`, which any user can read; returns those for which there is a compiler.
+    """Build them into `place`, which any user can read; return those whose compiler is installed.
 
     names: only these, and what they are compared with.
     """

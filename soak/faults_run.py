@@ -1,4 +1,4 @@
-"""Runs a host program to its end and looks after all that it leaves: processes, files, output."""
+"""Run a host program to its end, and collect all that it leaves: processes, files, output."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Entry:
 
 
 def new_ledger(path: Path) -> None:
-    """An empty one, which any user may write."""
+    """Create an empty ledger that any user may write."""
     with path.open("wb") as file:
         file.truncate(SLOT.size * SLOTS)
     path.chmod(0o666)
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """Programs in the order in which they started."""
+    """Return the programs in the order in which they started."""
     data = path.read_bytes()
     (taken, _, _) = SLOT.unpack_from(data, 0)
     for number in range(1, min(taken + 1, SLOTS)):
@@ -49,7 +49,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass
 class Outcome:
-    """How a program ended. status: as of `subprocess`. peak_kib: of the largest process. hung: what it was doing."""
+    """Result of a program. status: as of `subprocess`. peak_kib: of the largest process. hung: what it was doing."""
 
     status: int
     stdout: bytes
@@ -61,13 +61,13 @@ class Outcome:
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of what its children leave; programs dump no core."""
+    """Make this process the parent of orphaned descendants, and disable core dumps."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _children() -> list[int]:
-    """Processes whose parent is this one."""
+    """Return the child processes of this one."""
     found = []
     for path in Path("/proc/self/task").glob("*/children"):
         found += [int(word) for word in path.read_text().split()]
@@ -75,7 +75,7 @@ def _children() -> list[int]:
 
 
 def _about(pid: int) -> str:
-    """What a process and its threads are doing, for whoever looks at the finding."""
+    """Describe what a process and its threads are doing, for the finding."""
     lines = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
         words = [task.name]
@@ -91,7 +91,7 @@ def _about(pid: int) -> str:
 
 
 def _wait(pid: int, deadline: float) -> tuple[int, int] | None:
-    """Status and peak memory of a child that has ended, None if it has not by then. What is stopped is continued."""
+    """Return status and peak memory of a child, or None if it has not ended in time. A stopped child is continued."""
     pause = 0.0005
     while time.monotonic() < deadline:
         done, status, usage = os.wait4(pid, os.WNOHANG | os.WUNTRACED)
@@ -137,5 +137,5 @@ def run_host(words: Sequence[str | Path], place: Path, env: Mapping[str, str]) -
             _end(children[0])
         else:
             peak_kib = max(peak_kib, left[1])
-    said, complained = (place / "stdout").read_bytes(), (place / "stderr").read_bytes()
-    return Outcome(status, said, complained, peak_kib, time.monotonic() - start, hung, process.pid)
+    out, err = (place / "stdout").read_bytes(), (place / "stderr").read_bytes()
+    return Outcome(status, out, err, peak_kib, time.monotonic() - start, hung, process.pid)

@@ -1,4 +1,4 @@
-"""A second, independent look at a stream: nothing but headers and arcs, by docs/reference/formats.md."""
+"""A second, independent reader of a stream: only headers and arcs, by docs/reference/formats.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HISTOGRAM_HEAD, ARC = struct.Struct("<QQII16s"), struct.Struct("<QQI")
 
 @dataclass
 class Scan:
-    """What lies in a stream.
+    """The contents of a stream.
 
     intervals: numbers of complete intervals. torn: bytes after the last whole image. loose: bytes after the last image
     that ends an interval or the run. calls: of functions of module 0, by address, in complete intervals. wrong: what
@@ -31,7 +31,7 @@ class Scan:
 
 
 def _arcs(payload: bytes) -> dict[int, int]:
-    """Calls by address."""
+    """Return calls by address."""
     calls: dict[int, int] = {}
     at = 0
     while at < len(payload):
@@ -47,10 +47,10 @@ def _arcs(payload: bytes) -> dict[int, int]:
     return calls
 
 
-def scan(path: Path, goes_on: bool = False) -> Scan:
-    """Look at a stream, to its end or to the first place that makes no sense.
+def scan(path: Path, continues: bool = False) -> Scan:
+    """Read a stream, to its end or to the first invalid place.
 
-    goes_on: images may follow an end, as the program did not become the one that it wanted to be.
+    continues: images may follow an end image, because an exec may have failed.
     """
     data, at, whole, found = path.read_bytes(), 0, 0, Scan()
     waiting: list[dict[int, int]] = []
@@ -62,7 +62,7 @@ def scan(path: Path, goes_on: bool = False) -> Scan:
         end = at + HEADER.size + length
         if end > len(data):
             break
-        if (kind == METADATA) != (at == 0) or (found.clean and not goes_on):
+        if (kind == METADATA) != (at == 0) or (found.clean and not continues):
             found.wrong.append(f"image of kind {kind} at {at}")
         if kind == ARCS and module == 0:
             waiting.append(_arcs(data[at + HEADER.size : end]))
@@ -77,7 +77,7 @@ def scan(path: Path, goes_on: bool = False) -> Scan:
 
 
 def _take(found: Scan, kind: int, number: int, payload: bytes, waiting: list[dict[int, int]]) -> None:
-    """Add what an image says. waiting: calls that count once their interval is complete."""
+    """Add the content of an image. waiting: calls that count once their interval is complete."""
     if kind == METADATA:
         found.pid = json.loads(payload.decode(errors="replace"), strict=False)["pid"]
     elif kind == INTERVAL:

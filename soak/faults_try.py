@@ -1,4 +1,4 @@
-"""python -m soak.faults_try: one script for the host, by hand.
+"""python -m soak.faults_try: try one script for the host by hand.
 
 python -m soak.faults_try --build fentry INCPROF_INTERVAL=0.001 burn:29 exec:0 _exit:3
 """
@@ -16,7 +16,7 @@ from soak.faults_hosts import BUILDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try a fault, print what is wrong. Exit status 1 when something is."""
+    """Try a fault, and print the faults found. Exit status 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m soak.faults_try", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="ACTION:NUMBER|NAME=VALUE", help="see soak/hosts/")
     parser.add_argument("--build", choices=[build.name for build in BUILDS], default="pg")

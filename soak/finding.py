@@ -1,4 +1,4 @@
-"""What must not be, kept with all that shows it again."""
+"""Findings, stored with everything that reproduces them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ALIKE = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """case: its name, which draws it again. wrong: what must not be, a line. kept: the folder, if it is."""
+    """case: its name, which draws it again. wrong: a line that describes the fault. kept: its folder, if stored."""
 
     case: str
     wrong: str
@@ -24,13 +24,13 @@ class Finding:
 
 
 def signature(case: str, wrong: str) -> str:
-    """What findings that have the same cause have in common, as far as words tell."""
+    """Return the part of a message that findings of the same cause have in common."""
     return case.split("/")[0] + ": " + re.sub(r"'[^']*'|\"[^\"]*\"|0x[0-9a-f]+|[\d.]+|/\S+", "#", wrong)[:120]
 
 
 @dataclass
 class Keeper:
-    """Keeps findings below a folder. command: shows a case again, `{case}` is its name."""
+    """Store findings below a folder. command: reproduces a case; `{case}` is its name."""
 
     folder: Path
     command: str
@@ -38,7 +38,7 @@ class Keeper:
     alike: collections.Counter[str] = field(default_factory=collections.Counter)
 
     def keep(self, case: str, wrong: str, files: Mapping[str, bytes], **facts: Any) -> None:
-        """Keep a finding: its files, and finding.json with the facts."""
+        """Store a finding: its files, and finding.json with the facts."""
         kind = signature(case, wrong)
         self.alike[kind] += 1
         place = None
@@ -54,7 +54,7 @@ class Keeper:
         self.found.append(Finding(case, wrong, place))
 
     def lines(self) -> list[str]:
-        """What was found, a line for each kind and case that is kept."""
+        """Return a line for each kind of finding and each stored case."""
         out = [f"{number} x {kind}" for kind, number in self.alike.most_common()]
         for finding in self.found:
             if finding.kept is not None:

@@ -1,4 +1,4 @@
-"""Damaged inputs: whatever a file says, incprof answers in a line or few, soon, and with little memory."""
+"""Damaged inputs: whatever a file contains, incprof answers in a few lines, soon, and with little memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUND, SHORT_ROUND = 50, 5
 
 
 def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int, int]]:
-    """Rounds without end: subject, its first case, how many. The same for the same seed, by the shares."""
+    """Yield rounds without end: subject, its first case, number of cases. Depends only on the seed and the shares."""
     dice, done = random.Random(seed), collections.Counter[str]()
     counts = [ROUND if subject.share >= 1 else SHORT_ROUND for subject in subjects]
     chances = [subject.share / count for subject, count in zip(subjects, counts, strict=True)]
@@ -32,12 +32,12 @@ def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int, in
 
 
 def fast_place() -> Path:
-    """A folder in memory, where that is possible."""
+    """Return a folder in memory, if possible."""
     return Path(tempfile.mkdtemp(prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Run cases until the budget is spent; returns how many of each kind. only: subject, or subject/number."""
+    """Run cases until the budget is used up; return the number of each kind. only: subject, or subject/number."""
     subjects = all_subjects(scratch)
     name, _, one = only.partition("/")
     if name:

@@ -1,4 +1,4 @@
-"""Whole jobs: all CPU time of a launch is in the recording, or the line at the end says that it is not."""
+"""Whole jobs: all CPU time of a launch is in the recording, or the line at its end reports what is missing."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ UNKNOWN = ("nothing recorded: the job used", "it is not recorded", "part of it i
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch used, seconds, what of it is on record, of how many processes, and the lines at its end."""
+    """Resources of a launch in seconds, the recorded part, the number of recorded processes, and its last lines."""
 
     used_s: float
     recorded_s: float
     processes: int
-    said: str
+    messages: str
 
     @property
     def accounted(self) -> float:
-        """Part of the CPU time that is in the recording, or is reported not to be."""
-        found = SHARE.search(self.said)
-        if any(text in self.said for text in UNKNOWN):
+        """The share of the CPU time that is recorded, or is reported as missing."""
+        found = SHARE.search(self.messages)
+        if any(text in self.messages for text in UNKNOWN):
             return 1.0
         missing = 1 - float(found[1]) / 100 if found else 0.0
         return min(self.recorded_s / self.used_s + missing, 1.0) if self.used_s else 1.0
 
     @property
     def silent_s(self) -> float:
-        """Seconds that are neither, but for the start of processes."""
+        """The seconds that are neither, except for the start of processes."""
         return self.used_s * (1 - self.accounted) - START_S * self.processes
 
 
-def _become(words: list[str], folder: Path, report: int) -> None:
-    """In a child: become what `incprof record` becomes, after a word on what this process has used until then."""
+def _exec_recording(words: list[str], folder: Path, report: int) -> None:
+    """In a child: exec `incprof record`, after reporting the CPU time that this process has used until then."""
     os.chdir(folder)
     os.setsid()
     for name, number in (("stdout", 1), ("stderr", 2)):
@@ -67,22 +67,22 @@ def _become(words: list[str], folder: Path, report: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     become = os.execve
 
-    def tell_and_become(*arguments: object) -> None:
+    def report_and_exec(*arguments: object) -> None:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         os.write(report, f"{usage.ru_utime + usage.ru_stime}".encode())
         become(*arguments)  # type: ignore[arg-type]
 
-    os.execve = tell_and_become  # type: ignore[assignment]
+    os.execve = report_and_exec  # type: ignore[assignment]
     signal.alarm(0)
     os._exit(cli.main(["record", "-o", str(folder / "run"), "--", *words]))
 
 
 def play(words: list[str], folder: Path) -> Outcome:
-    """Run a launch and all that it leaves."""
+    """Run a launch, and wait for all its processes."""
     theirs, ours = os.pipe()
     child = os.fork()
     if child == 0:
-        _become(words, folder, ours)
+        _exec_recording(words, folder, ours)
     os.close(ours)
     deadline, used = time.monotonic() + PATIENCE_S, 0.0
     while True:
@@ -98,13 +98,13 @@ def play(words: list[str], folder: Path) -> Outcome:
             raise TimeoutError(shlex.join(words))
     before = float(os.read(theirs, 100) or 0)
     os.close(theirs)
-    said = [line for line in (folder / "stderr").read_text(errors="replace").splitlines() if "incprof: " in line]
+    messages = [line for line in (folder / "stderr").read_text(errors="replace").splitlines() if "incprof: " in line]
     recorded = list(_recorded_s(folder))
-    return Outcome(used - before, sum(recorded), len(recorded), "; ".join(said))
+    return Outcome(used - before, sum(recorded), len(recorded), "; ".join(messages))
 
 
 def _recorded_s(folder: Path) -> Iterator[float]:
-    """CPU time of each process on record."""
+    """Return the recorded CPU time of each process."""
     for directory in folder.glob("run*"):
         try:
             run = open_run(directory)
@@ -115,7 +115,7 @@ def _recorded_s(folder: Path) -> Iterator[float]:
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Run drawn launches until the budget is spent. only: the number of one."""
+    """Run random launches until the budget is used up. only: the number of one."""
     adopt_orphans()
     place, done = empty(scratch / "jobs"), collections.Counter[str]()
     place.chmod(0o755)
@@ -129,7 +129,7 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         outcome = play(words, folder)
         accounted.append(outcome.accounted)
         if outcome.accounted < LEAST_ACCOUNTED and outcome.silent_s > OPEN_S.get(words[-1], 0.0):
-            wrong = f"{outcome.accounted:.1%} of {outcome.used_s:.3f} s on record or named: {outcome.said!r}"
+            wrong = f"{outcome.accounted:.1%} of {outcome.used_s:.3f} s on record or named: {outcome.messages!r}"
             keeper.keep(f"jobs/{number}", wrong, {}, words=words)
         done.update(launch.kinds)
     shutil.rmtree(place, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Launches that are drawn: what starts programs, around programs that use CPU time and end in every way."""
+"""Random launches: chains of programs that start others, around programs that use CPU time and end in every way."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Bench:
-    """What launches are made of: a program, and ones that no library can be preloaded into; a script of Python's."""
+    """The parts of launches: a program, programs into which no library can be preloaded, and a Python script."""
 
     program: str
     static: str
@@ -63,7 +63,7 @@ class Bench:
 
     @classmethod
     def make(cls, place: Path) -> Bench:
-        """Build all of it in a folder."""
+        """Build all parts in a folder."""
         words = ["gcc", "-O1", "-g", str(HOSTS / "burn.c"), "-pthread", "-o"]
         subprocess.run([*words, place / "burn"], check=True)
         subprocess.run([*words, place / "burn-static", "-static"], check=True)
@@ -76,20 +76,20 @@ class Bench:
 
 
 class Launch:
-    """Draws one. kinds: what it is made of."""
+    """Generator of launches. kinds: the kinds of its parts."""
 
     def __init__(self, dice: Random, bench: Bench):
         self.dice, self.bench, self.kinds = dice, bench, set[str]()
 
     def draw(self) -> list[str]:
-        """Return the words of a launch."""
+        """Return the command line of a launch."""
         return self._started(self.dice.randint(1, 3))
 
     def _milliseconds(self) -> str:
         return str(self.dice.choice((30, 100, 300, 600)))
 
     def _program(self) -> list[str]:
-        """Return a program that does its work by itself."""
+        """Return a program that does its work itself."""
         kind = self.dice.choices(("program", "static", "setuid", "hidden"), (12, 1, 1, 1))[0]
         self.kinds.add(kind)
         path = {"static": self.bench.static, "setuid": self.bench.setuid}.get(kind, self.bench.program)
@@ -97,12 +97,12 @@ class Launch:
         return [*HIDING, *words] if kind == "hidden" else words
 
     def _started(self, depth: int) -> list[str]:
-        """Return a program, with what starts it so many times around it."""
+        """Return a program, wrapped in that many programs that start it."""
         if depth == 0:
             return self._program()
         kinds: tuple[Callable[[int], list[str]], ...] = (
             self._prefixed, self._prefixed, self._script, self._shell_of_several, self._pipeline, self._many_short,
-            self._xargs, self._python, self._made, self._ranks, self._becoming, self._loaded,
+            self._xargs, self._python, self._make, self._ranks, self._exec, self._loaded,
         )  # fmt: skip
         kind = self.dice.choice(kinds)
         self.kinds.add(kind.__name__.strip("_"))
@@ -140,7 +140,7 @@ class Launch:
         text = self._text(depth)
         return [sys.executable, self.bench.script, how, "/bin/sh", "-c", text]
 
-    def _made(self, depth: int) -> list[str]:
+    def _make(self, depth: int) -> list[str]:
         lines = [self._text(depth if number == 0 else 0).replace("$", "$$") for number in range(3)]
         rules = "".join(f"t{number}:; -{line}\n" for number, line in enumerate(lines))
         return ["sh", "-c", f"printf %s {shlex.quote('all: t0 t1 t2' + chr(10) + rules)} | make -s -j2 -f -"]
@@ -154,7 +154,7 @@ class Launch:
         parts = [["-n", str(self.dice.randint(1, 2)), self.bench.program, self._milliseconds(), "exit"] for _ in "ab"]
         return [f"mpirun.{mpi}", *MPI[mpi], *parts[0], ":", *parts[1]]
 
-    def _becoming(self, depth: int) -> list[str]:
+    def _exec(self, depth: int) -> list[str]:
         end = self.dice.choice(("exec", "daemon", "stop"))
         self.kinds.add(end)
         # What outlives the command is recorded, but how much of it is not is unknown.

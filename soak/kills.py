@@ -1,4 +1,4 @@
-"""`kill -9` of all ranks of a run at any moment: every interval that was complete is there, and can be read."""
+"""`kill -9` of all ranks at a random moment: every complete interval is in the files, and can be read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCRIPTS = (
 
 
 def _start(bench: Bench, folder: Path, dice: Random) -> list[subprocess.Popen[bytes]]:
-    """The ranks of a launch, as Open MPI would start them."""
+    """Start the ranks of a launch, as Open MPI does."""
     build = dice.choice(bench.builds)
     script, ranks = dice.choice(SCRIPTS), dice.randint(1, MOST_RANKS)
     interval = dice.choice(("0.001", "0.005", "0.02", "0.1"))
@@ -61,12 +61,12 @@ def _start(bench: Bench, folder: Path, dice: Random) -> list[subprocess.Popen[by
 
 
 def _beats_intervals(path: Path) -> int:
-    """Whole intervals of a heartbeat file."""
+    """Return the complete intervals of a heartbeat file."""
     return sum(line.startswith(b"#interval ") for line in path.read_bytes().split(b"\n")[:-1])
 
 
-def _whole(path: Path) -> tuple[int, bytes]:
-    """How many whole intervals there are in a file, and their bytes."""
+def _complete_intervals(path: Path) -> tuple[int, bytes]:
+    """Return the number of complete intervals in a file, and their bytes."""
     data = path.read_bytes()
     if path.suffix == ".ekg":
         return _beats_intervals(path), data[: data.rfind(b"\n#interval ") + 1]
@@ -75,12 +75,12 @@ def _whole(path: Path) -> tuple[int, bytes]:
 
 
 def _collect(folder: Path) -> dict[Path, tuple[int, bytes]]:
-    """The files of all ranks and their children."""
-    return {path: _whole(path) for kind in ("run/*.gmon", "ekg/*.ekg") for path in folder.glob(kind)}
+    """Return the files of all ranks and their children."""
+    return {path: _complete_intervals(path) for kind in ("run/*.gmon", "ekg/*.ekg") for path in folder.glob(kind)}
 
 
 def _check(folder: Path, before: Mapping[Path, tuple[int, bytes]]) -> Iterator[str]:
-    """What must hold of the files after the kill. before: what was in them just before."""
+    """Check the files after the kill. before: their contents just before it."""
     after = _collect(folder)
     for path, (number, data) in before.items():
         if path not in after or after[path][0] < number or not after[path][1].startswith(data):
@@ -102,7 +102,7 @@ def _check(folder: Path, before: Mapping[Path, tuple[int, bytes]]) -> Iterator[s
 
 
 def _kill(started: list[subprocess.Popen[bytes]]) -> None:
-    """End all ranks, and the children that they leave."""
+    """End all ranks, and their orphaned children."""
     for process in started:
         process.send_signal(signal.SIGKILL)
     for process in started:
@@ -118,7 +118,7 @@ def _kill(started: list[subprocess.Popen[bytes]]) -> None:
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Kill runs until the budget is spent; every second one writes to a disk. only: the number of one."""
+    """Kill runs until the budget is used up; every second one writes to a disk. only: the number of one."""
     done = collections.Counter[str]()
     with bench_of() as bench:
         disk = Bench(scratch / "kills", bench.programs, bench.builds, bench.ticks)

@@ -1,4 +1,4 @@
-"""MPI programs that are drawn, with their calls traced: results as without, and each call in the trace.
+"""Random MPI programs with traced calls: the same results as without tracing, and every call in the trace.
 
 A second tool lies behind the tracer and counts calls; 2 to 8 ranks, under each MPI that there is.
 """
@@ -33,7 +33,7 @@ FEWEST_RANKS, MOST_RANKS = 2, 8
 
 @dataclass(frozen=True)
 class Bench:
-    """An MPI's programs. mpi: its name, as in mpirun.NAME. program, tool: what is run, and the second tool."""
+    """The programs of an MPI. mpi: its name, as in mpirun.NAME. program, tool: the program, and the second tool."""
 
     mpi: str
     program: Path
@@ -50,7 +50,7 @@ class Bench:
 
 
 def _run_to_its_end(words: list[str], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a launcher. What hangs is ended with all its ranks: its status is HUNG."""
+    """Run a launcher. A hanging one is ended with all its ranks: its status is HUNG."""
     with subprocess.Popen(
         words, cwd=folder, env=env, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as launcher:
@@ -64,7 +64,7 @@ def _run_to_its_end(words: list[str], folder: Path, env: dict[str, str]) -> subp
 
 
 def _end_session(session: int) -> None:
-    """End all processes of a session, in whatever groups they are; what is in another one ends without its launcher."""
+    """End all processes of a session, in all its groups; those of other sessions end without their launcher."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = path.read_text().rpartition(")")[2].split()
@@ -75,7 +75,7 @@ def _end_session(session: int) -> None:
 
 
 def make_benches(place: Path) -> list[Bench]:
-    """Build the program and the tool for each MPI that there is."""
+    """Build the program and the tool for each installed MPI."""
     found = []
     for mpi in FLAGS:
         if shutil.which(f"mpicc.{mpi}") is None:
@@ -89,13 +89,13 @@ def make_benches(place: Path) -> list[Bench]:
 
 
 def _counts(folder: Path, ranks: int) -> list[dict[str, int]]:
-    """What the tool has counted, of each rank."""
+    """Return the counts of the tool, by rank."""
     lines = [(folder / f"counts.{rank}").read_text().splitlines() for rank in range(ranks)]
     return [{name: int(count) for name, count in map(str.split, own)} for own in lines]
 
 
 def _traced(folder: Path) -> Iterator[tuple[int, dict[str, int], int]]:
-    """The calls of each function in each trace, by rank, and how many were lost."""
+    """Return the calls of each function in each trace, by rank, and how many were lost."""
     for path in find_traces(str(folder / "run")):
         with open_trace(path) as trace:
             calls = collections.Counter(event.call.function for event in trace.events())
@@ -103,7 +103,7 @@ def _traced(folder: Path) -> Iterator[tuple[int, dict[str, int], int]]:
 
 
 def _wrong(bench: Bench, folder: Path, ranks: int, words: list[str]) -> Iterator[str]:
-    """What is not as it is without the tracer."""
+    """Return the differences from the run without the tracer."""
     alone, traced = (empty(folder / name) for name in ("alone", "traced"))
     plain = bench.run(alone, ranks, words, traced=False)
     recorded = bench.run(traced, ranks, words, traced=True)

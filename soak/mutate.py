@@ -1,4 +1,4 @@
-"""Damage to bytes whose meaning nobody knows."""
+"""Damage to bytes of unknown format."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ MOST_GROWTH = 1 << 16
 
 
 def _at(dice: random.Random, data: bytes) -> int:
-    """A place in the data. Beginnings are where headers are."""
+    """Return a position in the data, more often near the begin, where headers are."""
     most = len(data)
     return dice.randrange(min(most, 256) + 1) if dice.random() < 0.3 else dice.randrange(most + 1)
 
 
 def _length(dice: random.Random, most: int) -> int:
-    """A length from 0 to most, small ones more often."""
+    """Return a length from 0 to `most`, small ones more often."""
     return min(most, int(2 ** dice.uniform(0, 17)) - 1)
 
 
 def flip_bits(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Some bits are others."""
+    """Flip some bits."""
     out = bytearray(data)
     for _ in range(1 + _length(dice, 7)):
         if out:
@@ -44,7 +44,7 @@ def flip_bits(dice: random.Random, data: bytes, others: Sequence[bytes]) -> byte
 
 
 def set_bytes(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Some bytes in a row are others, or all the same."""
+    """Overwrite adjacent bytes by random ones, or by one value."""
     at = _at(dice, data)
     count = _length(dice, len(data) - at)
     fill = bytes([dice.choice((0, 255, 0x80, dice.randrange(256)))]) * count if dice.random() < 0.6 else b""
@@ -52,18 +52,18 @@ def set_bytes(dice: random.Random, data: bytes, others: Sequence[bytes]) -> byte
 
 
 def cut_end(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """It ends early."""
+    """Truncate it."""
     return data[: _at(dice, data)]
 
 
 def cut_out(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A piece is missing."""
+    """Remove a piece."""
     at = _at(dice, data)
     return data[:at] + data[at + 1 + _length(dice, len(data) - at) :]
 
 
 def repeat(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A piece is there several times."""
+    """Repeat a piece several times."""
     at = _at(dice, data)
     piece = data[at : at + 1 + _length(dice, len(data) - at)]
     times = dice.choice((1, 1, 2, 10, 1000))
@@ -71,13 +71,13 @@ def repeat(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def move(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Two pieces have changed places."""
+    """Swap two pieces."""
     a, b, c = sorted(_at(dice, data) for _ in range(3))
     return data[:a] + data[b:c] + data[a:b] + data[c:]
 
 
 def splice(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """It goes on as another one does."""
+    """Continue with the end of another input."""
     other = dice.choice(others) if others else data
     at = _at(dice, other)
     piece = other[at:] if dice.random() < 0.5 else other[at : at + _length(dice, len(other))]
@@ -86,7 +86,7 @@ def splice(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def extreme_field(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """What may be a number of 1, 2, 4 or 8 bytes is an extreme one, or nearly what it was."""
+    """Set a possible number of 1, 2, 4 or 8 bytes to an extreme value, or change it slightly."""
     width = dice.choice((1, 2, 4, 4, 8, 8))
     if len(data) < width:
         return data
@@ -100,7 +100,7 @@ def extreme_field(dice: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 
 def extreme_varint(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A byte becomes a variable-length integer."""
+    """Replace a byte by a variable-length integer."""
     value, out = dice.choice(EXTREMES) % 2**64, bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -111,7 +111,7 @@ def extreme_varint(dice: random.Random, data: bytes, others: Sequence[bytes]) ->
 
 
 def extreme_number(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A number in text is another one, or none."""
+    """Replace a number in the text, or remove it."""
     found = list(NUMBER.finditer(data))
     if not found:
         return insert_token(dice, data, others)
@@ -121,13 +121,13 @@ def extreme_number(dice: random.Random, data: bytes, others: Sequence[bytes]) ->
 
 
 def insert_token(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Something that means something somewhere stands in it."""
+    """Insert a token that has a meaning in some format."""
     at = _at(dice, data)
     return data[:at] + dice.choice(TOKENS) + data[at + dice.choice((0, 0, 1, 8)) :]
 
 
 def shuffle_lines(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Lines are repeated, missing, swapped, joined."""
+    """Repeat, remove, swap or join lines."""
     lines = data.split(b"\n")
     for _ in range(dice.choice((1, 1, 3))):
         a, b = dice.randrange(len(lines)), dice.randrange(len(lines))
@@ -147,7 +147,7 @@ def shuffle_lines(dice: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 
 def words_of_others(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A word of another one stands in the place of a word."""
+    """Replace a word by one of another input."""
     mine, theirs = list(WORD.finditer(data)), list(WORD.finditer(dice.choice(others) if others else data))
     if not mine or not theirs:
         return data
@@ -170,7 +170,7 @@ def mutate(dice: random.Random, data: bytes, others: Sequence[bytes], mutators: 
 
 
 def inserting(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: bytes = b"") -> Mutator:
-    """Return damage by which a piece stands somewhere, perhaps many times; between: a pattern of the places."""
+    """Return a mutator that inserts a piece, perhaps many times; between: a pattern of the positions."""
 
     def insert(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
         at = (
@@ -184,7 +184,7 @@ def inserting(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: byt
 
 
 def mutator_of(*mutators: Mutator) -> Mutator:
-    """Return the damage that draws from several kinds."""
+    """Return a mutator that draws from several kinds of damage."""
     return lambda dice, data, others: mutate(dice, data, others, mutators)
 
 
@@ -193,10 +193,10 @@ mutate_binary, mutate_text = mutator_of(*BINARY), mutator_of(*TEXT)
 
 
 def damaged(seed: int, data: bytes, mutator: Mutator = mutate_binary) -> bytes:
-    """Return damaged data, the same for a seed."""
+    """Return damaged data; it depends only on the seed."""
     return mutator(random.Random(seed), data, (data,))
 
 
 def mutate_with(pieces: Sequence[bytes], times: Sequence[int] = (1,), between: bytes = b"", weight: int = 1) -> Mutator:
-    """Return damage to a text of a form whose words are known: as often as others, or more, a word stands somewhere."""
+    """Return a mutator for texts of a format with known words, which inserts them at least as often as other damage."""
     return mutator_of(*TEXT, *[inserting(pieces, times, between)] * weight * len(TEXT))

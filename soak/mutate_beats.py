@@ -1,4 +1,4 @@
-"""Damage to a heartbeat file that its checksums do not tell: what an interval says is wrong, its sum is right."""
+"""Damage to a heartbeat file behind valid checksums: the content of an interval is wrong, its checksum matches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from soak.mutate_json import mutate_json
 
 
 def _line(dice: random.Random, line: bytes) -> bytes:
-    """A line of which a value is another one."""
+    """Change a value of a line."""
     word, _, rest = line.partition(b" ")
     if line.startswith(b"#"):
         try:
@@ -28,7 +28,7 @@ def _line(dice: random.Random, line: bytes) -> bytes:
 
 
 def with_checksums(lines: Sequence[bytes]) -> bytes:
-    """The file with the sum of each interval as it should be."""
+    """Return the file with the correct checksum of each interval."""
     out, begin = bytearray(), 0
     for number, line in enumerate(lines):
         body, found, _ = line.rpartition(b',"crc32":')
@@ -44,7 +44,7 @@ def with_checksums(lines: Sequence[bytes]) -> bytes:
 
 
 def mutate_beats(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to a heartbeat file: mostly to what its lines say, sometimes to its bytes."""
+    """Damage a heartbeat file: mostly its values, sometimes its bytes."""
     if dice.random() < 0.25:
         return mutate(dice, data, others, TEXT)
     lines = data.split(b"\n")

@@ -1,4 +1,4 @@
-"""Damage to ELF files where it is read: headers, tables of sections and symbols, and what debug sections hold."""
+"""Damage to the parts of ELF files that are read: headers, tables of sections and symbols, debug sections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYMBOLS = (2, 11)
 
 
 def _sections(data: bytes) -> list[tuple[int, ...]]:
-    """The section headers, those that are in the file."""
+    """Return the section headers that lie within the file."""
     if len(data) < 64:
         return []
     at, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
@@ -27,7 +27,7 @@ def _set(data: bytes, at: int, width: int, value: int) -> bytes:
 
 
 def _field(dice: random.Random, data: bytes, table: int, size: int, count: int) -> bytes:
-    """A field of 4 or 8 bytes of a table's entry is another one."""
+    """Change a field of 4 or 8 bytes of a table's entry."""
     if count <= 0 or table + count * size > len(data):
         return data
     width = dice.choice((4, 8))
@@ -37,7 +37,7 @@ def _field(dice: random.Random, data: bytes, table: int, size: int, count: int) 
 
 
 def _content(dice: random.Random, data: bytes, others: Sequence[bytes], sections: list[tuple[int, ...]]) -> bytes:
-    """What is in a section is damaged; its size stays."""
+    """Damage the content of a section; its size stays."""
     inside = [s for s in sections if s[1] not in (0, 8) and 0 < s[5] <= len(data) and s[4] + s[5] <= len(data)]
     if not inside:
         return mutate(dice, data, others, BINARY)
@@ -50,7 +50,7 @@ def _content(dice: random.Random, data: bytes, others: Sequence[bytes], sections
 
 
 def mutate_elf(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to an ELF file."""
+    """Damage an ELF file."""
     for _ in range(dice.choice((1, 1, 2, 4))):
         sections, kind = _sections(data), dice.random()
         if not sections or kind < 0.15:

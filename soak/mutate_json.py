@@ -1,4 +1,4 @@
-"""Damage to JSON that leaves it JSON: values of other kinds and sizes, keys that are missing or too many."""
+"""Damage to JSON that keeps it valid JSON: values of other types and sizes, missing and additional keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
 
 
 def deep(levels: int) -> Any:
-    """Lists in lists."""
+    """Return nested lists."""
     value: Any = []
     for _ in range(levels):
         value = [value]
@@ -33,7 +33,7 @@ def deep(levels: int) -> Any:
 
 
 def hostile_value(dice: random.Random) -> Any:
-    """A value of any kind."""
+    """Return a value of any type."""
     kind = dice.random()
     if kind < 0.45:
         return copy.deepcopy(dice.choice(HOSTILE_VALUES))
@@ -43,7 +43,7 @@ def hostile_value(dice: random.Random) -> Any:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in a value."""
+    """Return every (container, key) in a value."""
     found = []
     stack = [value]
     while stack:
@@ -78,7 +78,7 @@ def _change(dice: random.Random, container: Any, key: Any, others: Sequence[tupl
 
 
 def mutate_json(dice: random.Random, value: Any) -> Any:
-    """A damaged copy of a value."""
+    """Return a damaged copy of a value."""
     value = copy.deepcopy(value)
     for _ in range(dice.choice((1, 1, 2, 5))):
         found = places(value)
@@ -93,13 +93,13 @@ def mutate_json(dice: random.Random, value: Any) -> Any:
 
 
 def json_bytes(dice: random.Random, value: Any) -> bytes:
-    """As text, in some writer's way. Half surrogates come as escapes or as the bytes that they would be."""
+    """Encode a value in a random style. Lone surrogates become escapes or the bytes that would encode them."""
     plain = json.dumps(value, ensure_ascii=dice.random() < 0.6, indent=dice.choice((None, None, 1)))
     return plain.encode("utf-8", "surrogatepass")
 
 
 def mutate_json_text(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to a file of JSON: to its values, sometimes to its text."""
+    """Damage a JSON file: its values, sometimes its text."""
     if dice.random() < 0.75:
         try:
             return json_bytes(dice, mutate_json(dice, json.loads(data)))
@@ -109,7 +109,7 @@ def mutate_json_text(dice: random.Random, data: bytes, others: Sequence[bytes]) 
 
 
 def mutate_json_lines(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """The same for a file with an object in each line."""
+    """Damage a file with a JSON object in each line."""
     lines = data.split(b"\n")
     for _ in range(dice.choice((1, 1, 3))):
         at = dice.randrange(len(lines))

@@ -1,4 +1,4 @@
-"""Damage to a recorded stream that keeps its form: whole images, their headers, what is in one."""
+"""Damage to a recorded stream that keeps its structure: whole images, their headers, the content of one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JSON_KINDS = (METADATA, MODULES, END)
 
 @dataclass(frozen=True)
 class Image:
-    """An image; length: what its header says, None for the truth."""
+    """An image. length: the length in its header, None for the true one."""
 
     kind: int
     payload: bytes
@@ -33,14 +33,14 @@ class Image:
     length: int | None = None
 
     def encoded(self) -> bytes:
-        """The bytes."""
+        """Return the bytes of the image."""
         length = len(self.payload) if self.length is None else self.length
         fields = (self.version % 2**32, self.kind % 256, self.flags % 256, self.module % 65536)
         return HEADER.pack(self.magic, *fields, length % 2**32, self.interval % 2**32) + self.payload
 
 
 def images(data: bytes) -> list[Image]:
-    """The images of a stream, up to the first that is not whole."""
+    """Return the images of a stream, up to the first incomplete one."""
     found, at = [], 0
     while at + HEADER.size <= len(data):
         magic, version, kind, _, module, length, interval = HEADER.unpack_from(data, at)
@@ -54,7 +54,7 @@ def images(data: bytes) -> list[Image]:
 
 
 def _payload(dice: random.Random, image: Image, others: Sequence[bytes]) -> Image:
-    """The same image with something else in it."""
+    """Return the image with another content."""
     if image.kind in JSON_KINDS:
         return replace(image, payload=mutate_json_text(dice, image.payload, others))
     if image.kind == INTERVAL and dice.random() < 0.7:
@@ -67,7 +67,7 @@ def _payload(dice: random.Random, image: Image, others: Sequence[bytes]) -> Imag
 
 
 def _header(dice: random.Random, image: Image) -> Image:
-    """The same image under another header."""
+    """Return the image with another header."""
     value = dice.choice(EXTREMES)
     match dice.randrange(6):
         case 0:
@@ -85,7 +85,7 @@ def _header(dice: random.Random, image: Image) -> Image:
 
 
 def _order(dice: random.Random, found: list[Image]) -> None:
-    """Images are missing, repeated, swapped."""
+    """Remove, repeat or swap images."""
     a, b = dice.randrange(len(found)), dice.randrange(len(found))
     match dice.randrange(4):
         case 0:
@@ -99,7 +99,7 @@ def _order(dice: random.Random, found: list[Image]) -> None:
 
 
 def mutate_stream(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to a stream: mostly to its images, sometimes to its bytes."""
+    """Damage a stream: mostly its images, sometimes its bytes."""
     found = images(data)
     if not found or dice.random() < 0.3:
         return mutate(dice, data, others, BINARY)
@@ -119,7 +119,7 @@ def mutate_stream(dice: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 
 def gathered(tree: Mapping[str, bytes]) -> dict[str, bytes]:
-    """A run with its streams in one file that the ranks share."""
+    """Return a run with its streams in one file that the ranks share."""
     streams = {path: data for path, data in sorted(tree.items()) if STREAM.fullmatch(path)}
     parts = [chunks_of(data, rank=i // 2, pid=i, forked=i % 2 > 0) for i, data in enumerate(streams.values())]
     rows = [part for row in itertools.zip_longest(*parts) for part in row if part is not None]
@@ -127,7 +127,7 @@ def gathered(tree: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def mutate_gathered(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Damage to such a file: to what is in a chunk, to its head, to their order, and to bytes anywhere."""
+    """Damage such a file: the content of a chunk, its header, the order of chunks, and bytes anywhere."""
     found = [CHUNK + part for part in data.split(CHUNK)[1:]]
     for _ in range(dice.choice((1, 1, 2, 6))):
         if not found:

@@ -1,4 +1,4 @@
-"""Damage to traces of MPI calls: to the file, or within a block whose checksum is made right again."""
+"""Damage to traces of MPI calls: of the file, or within a block whose checksum is corrected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAGIC, HEAD, SUMS = b"MPI\n", 20, struct.Struct("<II")
 
 
 def mutate_trace(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Some damage; most of it behind a checksum that fits."""
+    """Damage a trace, mostly behind a valid checksum."""
     blocks = [block for block in data.split(MAGIC)[1:] if len(block) >= HEAD - len(MAGIC)]
     if not blocks or dice.random() < 0.3:
         return mutate_binary(dice, data, others)

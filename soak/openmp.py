@@ -1,4 +1,4 @@
-"""Several OpenMP run-times in one process, as wheels and plug-ins bring them: sums are as without the library."""
+"""Several OpenMP run-times in one process, as wheels and plug-ins load them: the same sums as without the library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE_S = 120.0
 
 
 def build(place: Path) -> list[Path]:
-    """The program and its libraries: three with a copy of GCC's run-time each, one of each compiler that there is."""
+    """Build the program and its libraries: three with a copy of GCC's run-time each, and one of each other compiler."""
     compiled = ["-O2", "-g", "-shared", "-fPIC", "-fopenmp", str(HOSTS / "library.c"), "-o"]
     subprocess.run(["gcc", "-O1", HOSTS / "several.c", "-o", place / "several", "-ldl"], check=True)
     found = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], capture_output=True, text=True, check=True)
@@ -43,7 +43,7 @@ def build(place: Path) -> list[Path]:
 
 
 def _outcome(words: list[str], folder: Path, settings: dict[str, str]) -> tuple[int | None, bytes, bytes]:
-    """Status, output and errors."""
+    """Return status, output and errors."""
     shutil.rmtree(folder / "run", ignore_errors=True)
     env = {**os.environ, **settings}
     try:
@@ -54,7 +54,7 @@ def _outcome(words: list[str], folder: Path, settings: dict[str, str]) -> tuple[
 
 
 def _draw(dice: Random, place: Path, libraries: list[Path]) -> tuple[list[str], dict[str, str], str]:
-    """A program's words, its settings, and how many threads its loops are compared with."""
+    """Return a program's arguments, its settings, and the number of threads for the comparison of its loops."""
     words = [str(place / "several")]
     for _ in range(dice.randint(1, 12)):
         numbers = (dice.randrange(5), dice.randint(1, 40), dice.randint(1, 5000))
@@ -64,7 +64,7 @@ def _draw(dice: Random, place: Path, libraries: list[Path]) -> tuple[list[str], 
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Run drawn orders of calls until the budget is spent. only: the number of one."""
+    """Run random orders of calls until the budget is used up. only: the number of one."""
     done = collections.Counter[str]()
     place = empty(scratch / "openmp")
     libraries = build(place)

@@ -1,4 +1,4 @@
-"""Signals to a recorder that is outside the program: the program hears each of them once, and ends as it does alone."""
+"""Signals to a recorder outside the program: the program gets each of them once, and ends as it does alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Case:
-    """steps: signals in their order, 0: stop and continue. to_group: those that go to all. end: the last signal."""
+    """steps: signals in their order; 0: stop and continue. to_group: those sent to the group. end: the last signal."""
 
     heard: tuple[int, ...]
     steps: tuple[int, ...]
@@ -41,12 +41,12 @@ class Case:
 
     @property
     def words(self) -> list[str]:
-        """Arguments of the program."""
+        """The arguments of the program."""
         return [str(self.status), *map(str, self.heard)]
 
 
 def draw(dice: Random) -> Case:
-    """The same for the same dice."""
+    """Return a case; it depends only on the random generator."""
     heard = tuple(sorted(dice.sample(HEARD, dice.randint(1, len(HEARD)))))
     steps = tuple(0 if dice.random() < 0.1 else dice.choice(heard) for _ in range(dice.randint(0, MOST_SIGNALS)))
     # The same one to all, and soon after to the recorder alone, counts once (docs/use/sample.md).
@@ -57,50 +57,50 @@ def draw(dice: Random) -> Case:
 
 
 class Started:
-    """A program, or a recorder that has started one, which is to be told apart by nothing."""
+    """A program, or a recorder that has started one; both must behave alike."""
 
     def __init__(self, words: Sequence[str | Path], folder: Path):
         self.process = subprocess.Popen(
             words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
-        self.said = b""
+        self.output = b""
         self.lines = 0
 
     def wait_for_line(self) -> None:
-        """Until it has said one more."""
+        """Wait for one more line of output."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + PATIENCE_S
         self.lines += 1
-        while self.said.count(b"\n") < self.lines:
+        while self.output.count(b"\n") < self.lines:
             ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
             got = os.read(self.process.stdout.fileno(), 4096) if ready else b""
             if not got:
-                raise TimeoutError(f"no line {self.lines}, but {self.said!r}")
-            self.said += got
+                raise TimeoutError(f"no line {self.lines}, but {self.output!r}")
+            self.output += got
 
     def send(self, number: int, to_group: bool) -> None:
-        """To the process that was started, or to all that are with it."""
+        """Send a signal to the started process, or to its group."""
         (os.killpg if to_group else os.kill)(self.process.pid, number)
 
     def stop_and_continue(self) -> None:
-        """As a shell does with what is in the foreground."""
+        """Stop and continue it as a shell does with a foreground job."""
         self.send(signal.SIGSTOP, to_group=True)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
         self.send(signal.SIGCONT, to_group=True)
 
     def end(self) -> tuple[int, bytes]:
-        """Status and output, once nobody is left who could say something."""
+        """Return status and output, once all processes that could write have ended."""
         out, _ = self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode, self.said + out
+        return self.process.returncode, self.output + out
 
     def abandon(self) -> None:
-        """End what hangs."""
+        """End a hanging case."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
 
 def play(case: Case, words: Sequence[str | Path], folder: Path) -> tuple[int, bytes] | str:
-    """What came of it, or why it did not end."""
+    """Return the outcome, or why it did not end."""
     started = Started(words, folder)
     try:
         started.wait_for_line()
@@ -123,7 +123,7 @@ def play(case: Case, words: Sequence[str | Path], folder: Path) -> tuple[int, by
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Send drawn signals until the budget is spent. only: the number of one."""
+    """Send random signals until the budget is used up. only: the number of one."""
     done = collections.Counter[str]()
     place = empty(scratch / "outside")
     program = place / "heard"

@@ -1,4 +1,4 @@
-"""Folders in which the files of cases lie."""
+"""Folders for the files of cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WRITTEN = (10**9, 10**9)
 
 
 def empty(place: Path) -> Path:
-    """An empty folder there."""
+    """Return an empty folder there."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     return place
@@ -28,7 +28,7 @@ def lay_out(tree: Tree, place: Path) -> None:
 
 
 class Places:
-    """Folders that stay, one for each undamaged input: a case replaces what it has changed in it.
+    """Folders that persist, one for each undamaged input: a case replaces the files that it has changed.
 
     Only for what writes nothing there, and names no other files. Laying out all files takes longer than reading them.
     """
@@ -38,7 +38,7 @@ class Places:
         self._laid: dict[int, dict[str, bytes]] = {}
 
     def put(self, case: Case) -> Path:
-        """The folder, with the files of the case in it."""
+        """Return the folder, with the files of the case in it."""
         key = id(case.seed)
         place = self._base / str(key)
         if key not in self._laid:

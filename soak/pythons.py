@@ -1,4 +1,4 @@
-"""Programs in Python, deep ones, such as make and drop what a sample looks at, and pools: they end as without us."""
+"""Programs in Python that are deep, change while they are sampled, or use pools: they end as without recording."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RATES = (100, 1000, 5000, 10000)
 
 
 def interpreters() -> list[str]:
-    """The running one, and others that are on PATH or that pyenv has."""
+    """Return the running interpreter, and others on PATH or of pyenv."""
     found = [sys.executable, *(shutil.which(f"python3.{minor}") for minor in range(9, 16))]
     found += sorted(map(str, (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")))
     return list({os.path.realpath(path): path for path in found if path and is_elf(path)}.values())
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Go through interpreters, rates and lengths that are drawn. only: the number of one."""
+    """Run random combinations of interpreter, rate and length. only: the number of one."""
     done, known = collections.Counter[str](), interpreters()
     for number, random in budget.drawn("pythons", seed, only):
         python, rate, rounds = random.choice(known), random.choice(RATES), random.randint(20, 600)

@@ -1,4 +1,4 @@
-"""Readers without the command line around them, which takes most of the time of a small case."""
+"""Readers without the command line, which takes most of the time of a small case."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from incprof.systems.periods.read import read_series
 
 
 def read_run(directory: str) -> None:
-    """The recording as Python sees it. Keeps answers about lines beside it."""
+    """Read a recording as from Python, and store the answers about lines beside it."""
     recording = incprof.open(directory)
     for rank in recording.ranks:
         recording.profile(rank)
 
 
 def read_stream(directory: str, exe: str | None = None) -> None:
-    """The same without lines."""
+    """Read it without lines."""
     run = open_run(directory, exe=exe)
     for rank in run.ranks:
         read_profile(run, rank=rank, exe=exe)
 
 
 def read_images(path: str) -> None:
-    """What of a stream is read before names come into it."""
+    """Read the part of a stream that needs no names."""
     with Source(path) as source:
         found = collect(source)
         for chunk in chunks(found):
@@ -53,47 +53,47 @@ def read_images(path: str) -> None:
 
 
 def read_records(path: str) -> None:
-    """One file of gmon.out."""
+    """Read one gmon.out file."""
     read_gmon(path)
 
 
 def read_objects(path: str) -> None:
-    """What a recording says of itself."""
+    """Read what a recording contains about itself."""
     data = Path(path).read_bytes()
     parse_modules(data, path)
     parse_metadata(data, path)
 
 
 def read_settings(path: str) -> None:
-    """A file of settings."""
+    """Read a settings file."""
     read_file(Path(path))
     resolve({}, {})
 
 
 def read_beats(directory: str) -> None:
-    """The heartbeats as Python sees them."""
+    """Read heartbeats as from Python."""
     appekg.read(directory)
 
 
 def read_omp(directory: str) -> None:
-    """Loops of an OpenMP program."""
+    """Read the loops of an OpenMP program."""
     read_loops(directory)
 
 
 def read_calls(path: str) -> None:
-    """A trace of MPI calls."""
+    """Read a trace of MPI calls."""
     with open_trace(path) as opened:
         for _ in opened.events():
             pass
 
 
 def read_values(path: str, column: str | None = None) -> None:
-    """A series of samples."""
+    """Read a series of samples."""
     read_series(path, SeriesRequest(column))
 
 
 def read_program(path: str) -> None:
-    """What is said of a program before it is run, its symbols, and lines of a few of them."""
+    """Read a program before it is run: its description, its symbols, and the lines of a few of them."""
     read_traits(path)
     warning_for(path, [])
     table = read_symbols(open_elf(path))
@@ -102,12 +102,12 @@ def read_program(path: str) -> None:
 
 
 def read_names(path: str) -> None:
-    """Names of linkers, one a line, and what people are shown of them."""
+    """Read linker names, one a line, and format them for users."""
     display_names(Path(path).read_bytes().decode("utf-8", "replace").split("\n"), fortran=True)
 
 
 def read_source(path: str) -> None:
-    """A source: heartbeats are put into every place that is not refused, and taken out again."""
+    """Insert heartbeats at every possible place of a source, and remove them again."""
     file = parse_file(Path(), path)
     announced = (Announcement(1, "name", 2),) * any(f.is_main and f.refusal is None for f in file.functions)
     for beats in _beats(file):
@@ -119,7 +119,7 @@ def read_source(path: str) -> None:
 
 
 def _beats(file: SourceFile) -> list[list[Beat]]:
-    """Heartbeats for all bodies, and for all loops, that take one."""
+    """Return heartbeats for all bodies, and for all loops, that accept one."""
     bodies = [Beat(1, at) for at, function in enumerate(file.functions) if function.refusal is None]
     loops = [
         Beat(2, at, number)
@@ -149,7 +149,7 @@ READERS: dict[str, Callable[..., None]] = {"read-run": read_run, **PURE}
 
 
 def read(words: Sequence[str]) -> int:
-    """Run a reader; its errors are told as a command line's. Returns the exit status that they stand for."""
+    """Run a reader, and report its errors like a command line. Return the corresponding exit status."""
     try:
         READERS[words[0]](*words[1:])
     except (IncprofError, appekg.AppekgError) as error:

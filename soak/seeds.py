@@ -1,4 +1,4 @@
-"""Undamaged inputs of every kind: made up, so that they are the same everywhere, and built or recorded here once."""
+"""Undamaged inputs of every kind: generated ones, the same everywhere, and ones built or recorded here once."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ EXAMPLES: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 def made(write: Callable[[Path], object], prefix: str = "run/") -> dict[str, bytes]:
-    """The files that `write` makes in a directory."""
+    """Return the files that `write` creates in a directory."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name) / "made"
         directory.mkdir()
@@ -122,7 +122,7 @@ def made(write: Callable[[Path], object], prefix: str = "run/") -> dict[str, byt
 
 
 def varied(directory: Path) -> None:
-    """A stream with everything in it that a stream may hold."""
+    """Return a stream with every element of the format."""
     writer = StreamWriter(["main", "solve", "io", "_ZN4mesh5applyIdEEvRKSt6vectorIT_SaIS2_EE"], ranks=2)
     late = module(9, "/opt/libplugin.so", "ab" * 20, app=True)
     deep = ((0, writer.address("main")), (ELIDED, 0), *((0, writer.address("solve", i % 60)) for i in range(70)))
@@ -145,7 +145,7 @@ def varied(directory: Path) -> None:
 
 
 def ranks(directory: Path) -> None:
-    """Two ranks, and a process that one of them forked."""
+    """Return two ranks, and a process that one of them forked."""
     two_phase_run(directory, intervals=3, ranks=(0, 1))
     writer = StreamWriter(["main", "solve", "write_out"], rank=1, forked=True, pid=4712)
     writer.interval([Sample("main", weight=5)])
@@ -153,13 +153,13 @@ def ranks(directory: Path) -> None:
 
 
 def runs() -> list[Tree]:
-    """Small runs first: most cases are made of them."""
+    """Return runs, small ones first, because most cases use these."""
     small = made(lambda directory: two_phase_run(directory, intervals=4))
     return [small, made(varied), made(ranks), made(lambda directory: two_phase_run(directory, intervals=12))]
 
 
-def kept_run() -> Tree:
-    """The beginning of a recording of zstd."""
+def zstd_run() -> Tree:
+    """Return the beginning of a recording of zstd."""
     tree = {}
     with tarfile.open(fileobj=io.BytesIO(KEPT.read_bytes())) as archive:
         for member in archive:
@@ -172,7 +172,7 @@ def kept_run() -> Tree:
 
 
 def _record(number: int, place: Path) -> None:
-    """Build an example and record its first moments. Leaves nothing where there is no compiler for it."""
+    """Build an example and record its first moments. Leaves no files if no compiler for it is installed."""
     source, build, settings = EXAMPLES[number]
     program = place / "app"
     words = build.format(ROOT / "examples" / source).split()
@@ -193,7 +193,7 @@ def _record(number: int, place: Path) -> None:
 
 
 def recorded_trees(scratch: Path) -> list[Tree]:
-    """What was recorded, with its program as `app`."""
+    """Return the recordings, with their program as `app`."""
     found = []
     for number, (source, _, _) in enumerate(EXAMPLES):
         place = scratch / "recordings" / f"{number}-{Path(source).stem}"
@@ -206,12 +206,12 @@ def recorded_trees(scratch: Path) -> list[Tree]:
 
 
 def all_runs(scratch: Path) -> list[Tree]:
-    """The made ones, a few times each, and those that were recorded here."""
-    return [*runs() * 6, kept_run(), *recorded_trees(scratch)]
+    """Return the generated runs, a few times each, and those recorded here."""
+    return [*runs() * 6, zstd_run(), *recorded_trees(scratch)]
 
 
 def with_source(tree: Tree) -> Tree:
-    """The run with its source beside it, in src/, and the lines of the code looked up."""
+    """Return the run with its source in src/, and the lines of its code looked up."""
     places = {f"{BASE + STEP * i + at:#x}": (name, line) for i, (name, line) in
               enumerate((("main", 16), ("solve", 6), ("write_out", 13))) for at in (0, 4, 0x10)}  # fmt: skip
     chains = {at: [["inner", "src/inner.h", 3], [name, "src/app.c", line]] for at, (name, line) in places.items()}
@@ -224,7 +224,7 @@ def with_source(tree: Tree) -> Tree:
 
 
 def gmon_trees() -> list[Tree]:
-    """Files of gmon.out, cumulative, and their program."""
+    """Return gmon.out files, cumulative, and their program."""
     head = b"gmon" + (1).to_bytes(4, "little") + bytes(12)
     symbols = [Symbol(name, BASE + STEP * i) for i, name in enumerate(("main", "solve", "io"))]
     program = elf_bytes(symbols, build_id=BUILD_ID, text=(BASE, BASE + 3 * STEP))
@@ -242,7 +242,7 @@ def gmon_trees() -> list[Tree]:
 
 
 def varied_beats(directory: Path) -> None:
-    """Everything that a heartbeat file may hold."""
+    """Return a heartbeat file with every element of the format."""
     file = EkgFile(0, metadata={"pair_ns": 40.5, "skipped_ns": 3.0, "host": "node1", "argv": ["app", "-x"]})
     file.beat(1, "assemble:body").beat(2**32 - 1).thread(0, 4711).thread(7, 4712)
     file.interval(
@@ -255,7 +255,7 @@ def varied_beats(directory: Path) -> None:
 
 
 def beat_runs() -> list[Tree]:
-    """Run directories in ekg/."""
+    """Return run directories in ekg/."""
     one = made(lambda directory: simple_run(directory, intervals=3), "ekg/")
     two = made(lambda directory: simple_run(directory, ranks=2, intervals=20), "ekg/")
     least = made(lambda directory: simple_run(directory, intervals=1), "ekg/")
@@ -263,13 +263,13 @@ def beat_runs() -> list[Tree]:
 
 
 def loop_runs() -> list[Tree]:
-    """Loops of parallel regions, in sa/ and in one/."""
+    """Return loops of parallel regions, in sa/ and in one/."""
     more = "".join(json.dumps(record) + "\n" for record in [*RECORDS, *RECORDS[1:]]).encode()
     return [{"sa/rank-00000.sa": text, "one/rank-00000.sa": TEXT} for text in (TEXT, more)]
 
 
 def history(directory: Path) -> None:
-    """A history of three runs, as the command line keeps it."""
+    """Return a history of three runs, as the command line stores it."""
     for number in range(3):
         lay_out(beat_runs()[0], directory / f"{number}")
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -287,7 +287,7 @@ def _values() -> list[float]:
 
 
 def texts() -> list[Tree]:
-    """Tables of text, and what perf writes."""
+    """Return tables of text, and output of perf."""
     values = _values()
     tables = (
         "".join(f"{v}\n" for v in values),
@@ -301,7 +301,7 @@ def texts() -> list[Tree]:
 
 
 def arrays() -> list[Tree]:
-    """Arrays of numpy."""
+    """Return arrays of numpy."""
     values, trees = np.array(_values()), []
     for array in (
         values,
@@ -317,7 +317,7 @@ def arrays() -> list[Tree]:
 
 
 def tables() -> list[Tree]:
-    """Parquet, where pyarrow is."""
+    """Return Parquet files, if pyarrow is installed."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -333,7 +333,7 @@ def tables() -> list[Tree]:
 
 
 def programs(scratch: Path) -> list[Tree]:
-    """Small programs, built once on this machine."""
+    """Return small programs, built once on this machine."""
     symbols = [Symbol("main", 0x1000), Symbol("mcount", 0, 0), Symbol("_ZN4mesh5applyEv", 0x1100)]
     trees: list[Tree] = [{"app": elf_bytes(symbols, build_id="ab" * 20, text=(0x1000, 0x2000))}]
     for number, (name, source, build) in enumerate(BUILDS):
@@ -350,14 +350,14 @@ def programs(scratch: Path) -> list[Tree]:
 
 
 def sources(pattern: str) -> list[bytes]:
-    """Sources of examples, of the programs with known phases, and of the tests."""
+    """Return sources of the examples, of the programs with known phases, and of the tests."""
     rooms = ("examples", "truth/programs", "tests/integration/instrument_fixtures", "tests/integration/fixtures")
     paths = [path for room in rooms for path in sorted((ROOT / room).rglob(pattern))]
     return [path.read_bytes() for path in paths if path.stat().st_size <= LARGEST_SOURCE]
 
 
 def placed(texts: Sequence[bytes], suffix: str) -> list[Tree]:
-    """Each with a run whose functions lie in it, and with heartbeats that may stand in it."""
+    """Return sources, each with a run whose functions it contains, and with possible heartbeats."""
     base = with_source(runs()[0])
     trees = []
     for text in texts:
@@ -368,7 +368,7 @@ def placed(texts: Sequence[bytes], suffix: str) -> list[Tree]:
 
 
 def traces() -> list[Tree]:
-    """A steady loop, one in which every event is another, and one with counts."""
+    """Return a trace of a steady loop, one without any repetition, and one with counts."""
     mixed = [
         Timed(send(1, 7**i % 9001) if i % 3 else BARRIER, 900 * i, 900 * i + 13**i % 800, 5) for i in range(1, 200)
     ]

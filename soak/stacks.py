@@ -1,4 +1,4 @@
-"""Deep stacks at every rate: a program whose stack is deep ends as it does without us."""
+"""Deep stacks at every rate: a program with a deep stack ends as it does without recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOCKS = ("cpu", "perf")
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Go through depths, rates, clocks and builds in an order that is drawn. only: the number of one."""
+    """Run random combinations of depth, rate, clock and build. only: the number of one."""
     del scratch
     done = collections.Counter[str]()
     with bench_of() as bench:

@@ -1,4 +1,4 @@
-"""What is damaged, how, and who reads it then."""
+"""Kinds of inputs: the damage to them, and the commands that read them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Subject:
         return [tree[path] for tree in self.seeds for path in self.targets(tree)]
 
     def targets(self, tree: Tree) -> list[str]:
-        """The files of a seed that may be damaged."""
+        """Return the files of a seed that may be damaged."""
         return [path for path in tree if re.fullmatch(self.target, path)]
 
 
 @dataclass(frozen=True)
 class Case:
-    """An input and a command that reads it. `name` draws it again: subject/number. seed: what it was made from."""
+    """An input and a command that reads it. `name` (subject/number) draws it again. seed: the undamaged input."""
 
     name: str
     tree: Tree
@@ -55,12 +55,12 @@ class Case:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the bytes of all files."""
         return sum(map(len, self.tree.values()))
 
 
 def draw(subject: Subject, seed: int, number: int) -> Case:
-    """Case `number` of a subject: the same for the same seed, whatever was drawn before."""
+    """Return case `number` of a subject; it depends only on the seed, not on earlier cases."""
     name = f"{subject.name}/{number}"
     dice = random.Random(f"{seed} {name}")
     undamaged = dice.choice(subject.seeds)
@@ -77,6 +77,6 @@ def draw(subject: Subject, seed: int, number: int) -> Case:
 
 
 def tree_of(directory: Path, prefix: str = "") -> dict[str, bytes]:
-    """The files below a directory, by their paths in it behind `prefix`."""
+    """Return the files below a directory, by their relative paths with `prefix` in front."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {f"{prefix}{path.relative_to(directory)}": path.read_bytes() for path in files}

@@ -1,4 +1,4 @@
-"""Every kind of input in one table: its share of the cases, undamaged seeds, damage, and the commands that read it."""
+"""A table of all kinds of input: share of the cases, undamaged seeds, damage, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUN_NAMES = ("rank-{}.gmon", "rank-{}.4711.gmon", "rank-00000.{}.gmon", "gmon-{}
 
 
 def file_name(dice: random.Random) -> str:
-    """A name for a file of a run that a file system takes."""
+    """Return a file name that a file system accepts."""
     text = dice.choice((*HOSTILE_TEXTS, *NUMBERS))
     text = dice.choice(RUN_NAMES).format(text).replace("\0", "\x01").encode("utf-8", "replace").decode()
     parts = [part for part in text.split("/")[-2:] if part not in ("", ".", "..")]
@@ -48,7 +48,7 @@ def file_name(dice: random.Random) -> str:
 
 
 def rename(dice: random.Random, tree: Tree) -> Tree:
-    """Other names of files, or of what a stream tells of."""
+    """Rename files, or the names that a stream contains."""
     if dice.random() < 0.5:
         path = dice.choice([path for path in tree if path.endswith(".gmon")])
         found = images(tree[path])
@@ -72,7 +72,7 @@ Commands = tuple[tuple[float, Command], ...]
 
 
 def commands(text: str) -> Commands:
-    """Read lines of a share and a command."""
+    """Parse lines of a share and a command."""
     lines = (line.split() for line in text.strip().splitlines())
     return tuple((float(share), tuple(words)) for share, *words in lines)
 
@@ -255,7 +255,7 @@ mutate_source = mutate_with(OF_SOURCES, (1, 1, 1, 3, 300), rb"\b|\n")
 
 
 def all_subjects(scratch: Path) -> list[Subject]:
-    """Every kind of input. Programs and recordings are made at the first time, and kept in `scratch`."""
+    """Return every kind of input. Programs and recordings are made the first time, and kept in `scratch`."""
     ekg = beat_runs()
     small = [tree | ekg[0] for tree in runs()]
     recorded = [tree | ekg[0] for tree in all_runs(scratch)]

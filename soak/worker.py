@@ -1,4 +1,4 @@
-"""Runs cases in a forked process, which has all modules loaded and which a case may end."""
+"""Run cases in a forked process, which has all modules loaded and which a case may end."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ RUNNING = struct.Struct("q")
 
 @dataclass
 class Results:
-    """statuses: how many cases had each; negative: ended by a signal. wrong: number of a case, what must not be."""
+    """statuses: number of cases by exit status; negative: signals. wrong: number of a case, and its faults."""
 
     statuses: collections.Counter[int] = field(default_factory=collections.Counter)
     wrong: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, number: int, status: int, wrong: Sequence[str]) -> None:
-        """Take in a case."""
+        """Add the result of a case."""
         self.statuses[status] += 1
         self.wrong += [(number, each) for each in wrong]
 
 
 def run_in(case: Case, place: Path, capture: Capture, size: int) -> Answer:
-    """Run a case whose files lie in a folder, which becomes the working directory. size: of them."""
+    """Run a case whose files lie in a folder, which becomes the working directory. size: their bytes."""
     os.chdir(place)
     return run_limited([word.replace("{new}", str(place / "new")) for word in case.words], size, capture)
 
@@ -52,7 +52,7 @@ def run_case(case: Case, place: Path, capture: Capture, size: int | None = None)
 
 
 def warm_up(subjects: Sequence[Subject], place: Path) -> list[str]:
-    """Run every command once on undamaged inputs: what is loaded then counts for no case. Returns what was wrong."""
+    """Run every command once on undamaged inputs, so that no case is charged for loading. Return the faults."""
     failed = []
     with Capture() as capture:
         for subject in subjects:
@@ -64,7 +64,7 @@ def warm_up(subjects: Sequence[Subject], place: Path) -> list[str]:
 
 
 class Worker:
-    """A process that runs cases; another one takes its place when a case has ended it."""
+    """A process that runs cases; it is replaced when a case has ended it."""
 
     def __init__(self, subjects: Sequence[Subject], seed: int, place: Path):
         self.subjects = {subject.name: subject for subject in subjects}
@@ -74,13 +74,13 @@ class Worker:
         self._pipe: Connection | None = None
 
     def run(self, subject: str, first: int, count: int) -> Results:
-        """Draw so many cases and run them. Those before one that ends the process are run once more."""
+        """Draw that many cases and run them. The cases before one that ends the process are run a second time."""
         results, todo = Results(), [(first, first + count)]
         while todo:
             low, high = todo.pop()
             if low >= high:
                 continue
-            answer = self._ask(subject, low, high)
+            answer = self._request(subject, low, high)
             if isinstance(answer, Results):
                 results.statuses += answer.statuses
                 results.wrong += answer.wrong
@@ -98,8 +98,8 @@ class Worker:
             self._pipe.close()
         self._pipe, self._done = None, 0
 
-    def _ask(self, subject: str, low: int, high: int) -> Results | tuple[int, tuple[str]]:
-        """Results of the cases, or what came of the one that is running, which has ended the process."""
+    def _request(self, subject: str, low: int, high: int) -> Results | tuple[int, tuple[str]]:
+        """Return the results of the cases, or of the running case that has ended the process."""
         if self._pipe is None or self._done >= MOST_CASES:
             self.end()
             self._pipe = self._start()

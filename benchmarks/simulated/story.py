@@ -179,7 +179,7 @@ class Story:
         return np.where(count.max(axis=1) >= PURE * parts, count.argmax(axis=1), -1)
 
 
-def tell(options: Options) -> Story:
+def draw_story(options: Options) -> Story:
     """Draw the behaviour. The same options give the same story."""
     rng = np.random.default_rng(options.seed)
     ends, phase = _visits(options, rng)

@@ -1,4 +1,4 @@
-"""Makes and drops code objects, frames, generators and threads: whoever looks meanwhile sees all of it change."""
+"""Create and drop code objects, frames, generators and threads, so that a sampler sees them change."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def churn(seed: int, rounds: int) -> int:
-    """Functions that live for one call, at addresses that are then used for others."""
+    """Call functions that live for one call, at addresses that are then reused."""
     total = 0
     for i in range(rounds):
         name = f"f{seed}_{i % 97}"
@@ -27,7 +27,7 @@ def churn(seed: int, rounds: int) -> int:
 
 
 def tree(n: int) -> Iterator[int]:
-    """Generators in generators."""
+    """Nest generators."""
     if n:
         yield from tree(n - 1)
         yield n
@@ -35,12 +35,12 @@ def tree(n: int) -> Iterator[int]:
 
 
 def deep(n: int) -> int:
-    """Calls that the interpreter makes without C."""
+    """Nest calls that the interpreter makes without C."""
     return 0 if n == 0 else 1 + deep(n - 1)
 
 
 def through_c(n: int) -> int:
-    """Calls that it makes with C in between."""
+    """Nest calls with C in between."""
     return n if n == 0 else max([n], key=lambda x: through_c(x - 1))
 
 
@@ -51,7 +51,7 @@ async def waits(n: int) -> int:
 
 
 def work(seed: int, rounds: int, out: dict[int, int]) -> None:
-    """All of it, in one thread."""
+    """Run all of it in one thread."""
     total = churn(seed, rounds)
     for i in range(rounds // 20):
         total += sum(tree(8)) + deep(400) + through_c(30) + asyncio.run(waits(20))
@@ -66,7 +66,7 @@ def work(seed: int, rounds: int, out: dict[int, int]) -> None:
 
 
 def main(rounds: int) -> None:
-    """Threads after threads."""
+    """Start threads one after the other."""
     out: dict[int, int] = {}
     for again in range(3):
         threads = [threading.Thread(target=work, args=(seed + 4 * again, rounds, out)) for seed in range(4)]

@@ -1,15 +1,15 @@
-"""Work at the end of a recursion: how deep, and how many rounds."""
+"""Work at the end of a recursion of a given depth, for a number of rounds."""
 
 import sys
 
 
 def work(rounds: int) -> int:
-    """Spend some time, in calls of its own."""
+    """Use some CPU time, in nested calls."""
     return sum(sum(range(round_ % 500)) for round_ in range(rounds))
 
 
 def descend(levels: int, rounds: int) -> int:
-    """Calls that the interpreter makes without C, since 3.11."""
+    """Recurse without C, since Python 3.11."""
     return work(rounds) if levels == 0 else descend(levels - 1, rounds) + 1
 
 

@@ -1,4 +1,4 @@
-"""Workers of multiprocessing in a way that is told: pools, processes and executors, and what they return.
+"""Workers of multiprocessing, started in a given way: pools, processes and executors, and their results.
 
 pools.py fork|spawn|forkserver WORKERS ROUNDS
 """
@@ -10,17 +10,17 @@ import sys
 
 
 def step(number: int) -> int:
-    """Some work."""
+    """Use some CPU time."""
     return sum(i * i % 7 for i in range(number))
 
 
 def leave(number: int) -> None:
-    """A process that ends with a status."""
+    """End the process with a status."""
     sys.exit(step(number) % 50)
 
 
 def main() -> None:
-    """Do it in all ways, and say what came of it."""
+    """Run all kinds of workers, and print their results."""
     how, workers, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     multiprocessing.set_start_method(how)
     with multiprocessing.Pool(workers) as pool:
