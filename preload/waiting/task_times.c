@@ -1,6 +1,6 @@
 /* Thread safety: for the interval thread alone, under the collector's lock. */
 #define _GNU_SOURCE
-#include "task_times.h"
+#include "blocked_thread.h"
 
 #include <string.h>
 #include <sys/stat.h>

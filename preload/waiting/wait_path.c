@@ -1,6 +1,6 @@
 /* Thread safety: the memory of the walk belongs to the interval thread, under the collector's lock. */
 #define _GNU_SOURCE
-#include "wait_path.h"
+#include "blocked_thread.h"
 
 #include <string.h>
 

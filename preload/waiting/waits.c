@@ -3,17 +3,13 @@
 #define _GNU_SOURCE
 #include "waits.h"
 
-#include <linux/futex.h>
-#include <poll.h>
 #include <string.h>
 
-#include "peek.h"
+#include "blocked_thread.h"
 #include "stream.h"
 #include "switch.h"
 #include "sys.h"
-#include "task_times.h"
 #include "thread.h"
-#include "wait_path.h"
 
 #define NEVER_NS (UINT64_MAX / 4)
 /* The budget: parts in a thousand of one processor, what may be saved up, and the cost of waking up. */
@@ -28,7 +24,6 @@
 #define SHARE_OF_SHORT 8 /* part of a span from which they do */
 /* Spans that only estimate are joined up to this length: phases may begin in between. */
 #define LONGEST_SPAN_NS 250000000u
-#define HOLDER_AT 8 /* glibc's mutex: the holder's thread id behind the word that others wait for */
 
 #define ATTEMPTS 2 /* for a thread that runs meanwhile */
 
@@ -133,69 +128,6 @@ static void add_span(const struct interval *interval, struct thread_waits *waits
     open->is_first = !is_joined;
 }
 
-/* Return the number of the application's thread with this id, plus 1, or 0. */
-static uint32_t thread_by_tid(pid_t tid)
-{
-    for (const struct thread *thread = thread_first(); tid > 0 && thread != NULL; thread = thread->next)
-        if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE &&
-            __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid)
-            return __atomic_load_n(&thread->number, __ATOMIC_RELAXED) + 1;
-    return 0;
-}
-
-/* Return the holder of the lock that a futex belongs to, as far as the memory behind it shows one. */
-static uint32_t holder_of(const struct task_call *call)
-{
-    int32_t words[HOLDER_AT / 4 + 1];
-    switch (call->arguments[1] & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT:
-    case FUTEX_WAIT_BITSET:
-        return peek(words, call->arguments[0], sizeof words) ? thread_by_tid(words[HOLDER_AT / 4]) : 0;
-    case FUTEX_LOCK_PI:
-        return peek(words, call->arguments[0], sizeof words[0]) ? thread_by_tid(words[0] & FUTEX_TID_MASK) : 0;
-    default:
-        return 0;
-    }
-}
-
-/* Return what the first descriptor of a poll is. */
-static enum wait_object polled(pid_t tid, const struct task_call *call)
-{
-    struct pollfd first;
-    if (call->arguments[1] == 0 || !peek(&first, call->arguments[0], sizeof first))
-        return OBJECT_NONE;
-    return task_object(tid, first.fd);
-}
-
-static bool takes_descriptor(int64_t number)
-{
-    static const uint16_t calls[] = {
-        SYS_read,        SYS_write,     SYS_pread64,         SYS_pwrite64, SYS_readv,  SYS_writev,  SYS_preadv,
-        SYS_pwritev,     SYS_recvfrom,  SYS_recvmsg,         SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
-        SYS_accept,      SYS_accept4,   SYS_connect,         SYS_fsync,    SYS_ioctl,  SYS_flock,   SYS_fcntl,
-        SYS_fdatasync,   SYS_fallocate, SYS_ftruncate,       SYS_lseek,    SYS_fstat,  SYS_splice,  SYS_getdents64,
-        SYS_epoll_pwait, SYS_sendfile,  SYS_copy_file_range,
-#ifdef SYS_epoll_wait
-        SYS_epoll_wait,
-#endif
-    };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (number == calls[i])
-            return true;
-    return false;
-}
-
-static enum wait_object object_of(pid_t tid, const struct task_call *call)
-{
-    if (takes_descriptor(call->number))
-        return task_object(tid, (int)call->arguments[0]);
-#ifdef SYS_poll
-    if (call->number == SYS_poll)
-        return polled(tid, call);
-#endif
-    return call->number == SYS_ppoll ? polled(tid, call) : OBJECT_NONE;
-}
-
 /* Read a thread's times, and describe what it waits for if it is blocked and does not run meanwhile. False: it has
  * ended. */
 static bool observe(struct interval *interval, struct thread *thread, struct task_times *times, uint64_t *now_ns,
@@ -215,8 +147,8 @@ static bool observe(struct interval *interval, struct thread *thread, struct tas
         is_refused |= result == TASK_REFUSED;
         if (call.sp != 0)
             wait_path_walk(&call, &path);
-        span->object = object_of(tid, &call);
-        span->holder = call.number == SYS_futex ? holder_of(&call) : 0;
+        span->object = wait_object_of(tid, &call);
+        span->holder = wait_lock_holder(&call);
         if (!task_times(&thread->waits, tid, &after))
             return false;
         if (after.runs == times->runs && after.cpu_ns == times->cpu_ns)

@@ -1,0 +1,75 @@
+/* Thread safety: for the interval thread, under the collector's lock; only the threads' records are read. */
+#define _GNU_SOURCE
+#include "blocked_thread.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+
+#include "peek.h"
+#include "sys.h"
+
+#define HOLDER_AT 8 /* glibc's mutex: the holder's thread id behind the word that others wait for */
+
+/* Return the number of the application's thread with this id, plus 1, or 0. */
+static uint32_t thread_by_tid(pid_t tid)
+{
+    for (const struct thread *thread = thread_first(); tid > 0 && thread != NULL; thread = thread->next)
+        if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE &&
+            __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid)
+            return __atomic_load_n(&thread->number, __ATOMIC_RELAXED) + 1;
+    return 0;
+}
+
+uint32_t wait_lock_holder(const struct task_call *call)
+{
+    int32_t words[HOLDER_AT / 4 + 1];
+    if (call->number != SYS_futex)
+        return 0;
+    switch (call->arguments[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        return peek(words, call->arguments[0], sizeof words) ? thread_by_tid(words[HOLDER_AT / 4]) : 0;
+    case FUTEX_LOCK_PI:
+        return peek(words, call->arguments[0], sizeof words[0]) ? thread_by_tid(words[0] & FUTEX_TID_MASK) : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Return what the first descriptor of a poll is. */
+static enum wait_object polled(pid_t tid, const struct task_call *call)
+{
+    struct pollfd first;
+    if (call->arguments[1] == 0 || !peek(&first, call->arguments[0], sizeof first))
+        return OBJECT_NONE;
+    return task_object(tid, first.fd);
+}
+
+static bool takes_descriptor(int64_t number)
+{
+    static const uint16_t calls[] = {
+        SYS_read,        SYS_write,     SYS_pread64,         SYS_pwrite64, SYS_readv,  SYS_writev,  SYS_preadv,
+        SYS_pwritev,     SYS_recvfrom,  SYS_recvmsg,         SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
+        SYS_accept,      SYS_accept4,   SYS_connect,         SYS_fsync,    SYS_ioctl,  SYS_flock,   SYS_fcntl,
+        SYS_fdatasync,   SYS_fallocate, SYS_ftruncate,       SYS_lseek,    SYS_fstat,  SYS_splice,  SYS_getdents64,
+        SYS_epoll_pwait, SYS_sendfile,  SYS_copy_file_range,
+#ifdef SYS_epoll_wait
+        SYS_epoll_wait,
+#endif
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (number == calls[i])
+            return true;
+    return false;
+}
+
+enum wait_object wait_object_of(pid_t tid, const struct task_call *call)
+{
+    if (takes_descriptor(call->number))
+        return task_object(tid, (int)call->arguments[0]);
+#ifdef SYS_poll
+    if (call->number == SYS_poll)
+        return polled(tid, call);
+#endif
+    return call->number == SYS_ppoll ? polled(tid, call) : OBJECT_NONE;
+}
