@@ -6,12 +6,12 @@ import argparse
 import importlib.util
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from incprof.errors import IncprofError, UsageError
+from incprof.errors import GateError, IncprofError, UsageError
 from incprof.safe.jsonstore import replacing, temporary_prefix
 from incprof.safe.printable import printable_lines, printable_stream, unfiltered
 
@@ -34,6 +34,17 @@ def check_target(target: str, *, force: bool, binary: bool) -> None:
         raise UsageError(f"{target}: there is no directory {path.parent}")
     if path.exists() and not force:
         raise UsageError(f"{target} exists: give --force to replace it, or another name")
+
+
+def check_gate(evidence: Sequence[str]) -> None:
+    """Fail if there is evidence that a condition fails, a line each, after the answer on stdout.
+
+    Raises:
+        GateError: there is.
+    """
+    if evidence:
+        sys.stdout.flush()
+        raise GateError(*evidence)
 
 
 def write_text(target: str, write: Callable[[TextIO], object]) -> None:

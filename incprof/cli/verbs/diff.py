@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from incprof.cli.sections import amounts_of
 from incprof.command.helping import expert_flags
 from incprof.command.options import LIBS, add_phase_arguments, check_phase_arguments, phase_options, selected_libs
-from incprof.command.output import check_target
+from incprof.command.output import check_gate, check_target
 from incprof.command.output import write_text as write_file
 from incprof.command.terminal import STDERR, text_width, wants_colour
-from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
+from incprof.errors import NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.study import Study
@@ -91,28 +91,14 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     STDERR.warn(sides.warnings)
     write(sides, args)
-    if sides.unsure:
-        from incprof.report.words.diff_words import unsure_lines
+    from incprof.report.words.diff_words import broken_line, undecided_lines, unsure_lines
 
-        sys.stdout.flush()
-        STDERR.warn(unsure_lines(sides.unsure))
-    if sides.failed:
-        from incprof.report.words.diff_words import broken_line
-
-        sys.stdout.flush()
-        STDERR.warn(_undecided_lines(sides))
-        raise GateError(*(broken_line(condition, row) for condition, row in sides.failed))
+    sys.stdout.flush()
+    STDERR.warn([*unsure_lines(sides.unsure), *undecided_lines(sides.untold)])
+    check_gate([broken_line(condition, row) for condition, row in sides.failed])
     if sides.untold:
-        sys.stdout.flush()
-        STDERR.warn(_undecided_lines(sides))
         return NoDataError.exit_code
     return PartialDataError.exit_code if sides.damaged else 0
-
-
-def _undecided_lines(sides: Sides) -> list[str]:
-    from incprof.report.words.diff_words import undecided_lines
-
-    return undecided_lines(sides.untold)
 
 
 def directories(args: argparse.Namespace) -> tuple[list[str], list[str]]:

@@ -68,15 +68,13 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
 
 def _row(row: Row) -> dict[str, object]:
     """Return an item present on both sides."""
-    ci = row.ci
     return {
         "name": row.name,
         "a": _figure(row.a),
         "b": _figure(row.b),
         "change_s": _rounded(row.change_s),
-        "change_pct": None if row.ratio is None else _rounded(100 * (row.ratio - 1)),
-        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
-        "p_value": None if ci is None else _rounded(ci.p_value),
+        **_change(row),
+        "p_value": None if row.ci is None else _rounded(row.ci.p_value),
         "p_adjusted": _rounded(row.p_adjusted),
         "verdict": row.verdict,
         **({} if row.off_cpu_s is None else {"off_cpu_s": [_rounded(value) for value in row.off_cpu_s]}),
@@ -85,18 +83,25 @@ def _row(row: Row) -> dict[str, object]:
     }
 
 
+def _change(row: Row) -> dict[str, object]:
+    """Return the change from A to B in percent, and its interval."""
+    factors = () if row.ci is None else (row.ci.low, row.ci.high)
+    return {
+        "change_pct": None if row.ratio is None else _rounded(100 * (row.ratio - 1)),
+        "interval_pct": [_rounded(100 * (factor - 1)) for factor in factors] or None,
+    }
+
+
 def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
     """Return the energy of a row in joules, and its mean power."""
     both = ((row.a, energy.a), (row.b, energy.b))
     watts = [joules.seconds / time.seconds if time.seconds > 0 else None for time, joules in both]
-    ci = energy.ci
     return {
         "a_j": _rounded(energy.a.seconds),
         "b_j": _rounded(energy.b.seconds),
         "runs_j": [[_rounded(value) for value in side.runs] for side in (energy.a, energy.b)],
         "power_w": [_rounded(value) for value in watts],
-        "change_pct": None if energy.ratio is None else _rounded(100 * (energy.ratio - 1)),
-        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        **_change(energy),
         "p_adjusted": _rounded(energy.p_adjusted),
         "verdict": AS_ENERGY.get(energy.verdict, energy.verdict),
         "simulated": energy.simulated,
@@ -105,7 +110,6 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
 
 def _amount(row: AmountRow) -> dict[str, object]:
     """Return an amount of a phase on both sides, in its unit."""
-    ci = row.ci
     return {
         "metric": row.metric,
         "name": row.what,
@@ -113,8 +117,7 @@ def _amount(row: AmountRow) -> dict[str, object]:
         "a": _rounded(row.a.seconds),
         "b": _rounded(row.b.seconds),
         "runs": [[_rounded(value) for value in side.runs] for side in (row.a, row.b)],
-        "change_pct": None if row.ratio is None else _rounded(100 * (row.ratio - 1)),
-        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        **_change(row),
         "p_adjusted": _rounded(row.p_adjusted),
         "verdict": AS_ENERGY.get(row.verdict, row.verdict),
     }

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert
 from incprof.command.options import add_phase_arguments, add_run_arguments, check_phase_arguments, study_of
+from incprof.command.output import check_gate
 from incprof.command.terminal import text_width, wants_colour, warn
-from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
+from incprof.errors import NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.systems.heartbeats.against_phases import Validation
@@ -110,5 +111,4 @@ def _check_agreement(found: Validation, least: float | None) -> None:
     """
     agreement = found.agreement.agreement
     if least is not None and agreement < least:
-        sys.stdout.flush()
-        raise GateError(f"agreement {agreement:.3f} is below {least:g}")
+        check_gate([f"agreement {agreement:.3f} is below {least:g}"])

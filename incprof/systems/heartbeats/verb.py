@@ -20,9 +20,17 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert_flags
-from incprof.command.output import add_plot_argument, check_plot, check_target, write_bytes, write_plot, write_text
+from incprof.command.output import (
+    add_plot_argument,
+    check_gate,
+    check_plot,
+    check_target,
+    write_bytes,
+    write_plot,
+    write_text,
+)
 from incprof.command.terminal import text_width, warn
-from incprof.errors import GateError, IncprofError, PartialDataError, UsageError
+from incprof.errors import IncprofError, PartialDataError, UsageError
 from incprof.record import settings
 from incprof.safe.printable import say
 
@@ -168,9 +176,7 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
         write_json(found.runs, found.notes, found.diffs, found.failed, found.warnings, sys.stdout)
     else:
         write_text(found.runs, found.notes, found.diffs, sys.stdout, width=width, every=args.all)
-    if found.failed:
-        sys.stdout.flush()
-        raise GateError(*(broken_line(condition, diff) for condition, diff in found.failed))
+    check_gate([broken_line(condition, diff) for condition, diff in found.failed])
     return PartialDataError.exit_code if found.damaged else 0
 
 
@@ -189,9 +195,7 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
         write_json(history, found.warnings, sys.stdout)
     else:
         write_text(history, sys.stdout, width=width, every=args.all)
-    if args.fail_on and history.poor:
-        sys.stdout.flush()
-        raise GateError(*map(poor_line, history.poor))
+    check_gate([poor_line(assessment) for assessment in history.poor if args.fail_on])
     return PartialDataError.exit_code if found.damaged else 0
 
 
