@@ -1,7 +1,6 @@
 """What all tests have in common."""
 
 import contextlib
-import functools
 import gc
 import importlib
 import os
@@ -16,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 gc.disable()
 
 # No deadline: the time that an example takes depends on the load of the machine. A property that needs more examples
-# than 50, or fewer, has settings of its own. Only a quarter of them is tried, but 25 where there are as many;
+# than 50, or fewer, has settings of its own. Only a quarter of them is tried, but 15 where there are as many;
 # `make test PYTEST_ARGS=--hypothesis-profile=all` tries them all.
 for profile in ("quarter", "all"):
     settings.register_profile(
@@ -31,6 +30,9 @@ if settings().derandomize:
 
 # As the command line does (incprof/cli/main.py), here for what calls the parts of it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# The files whose tests need as many resampled runs as users get.
+OF_CONFIDENCE = frozenset(("test_confidence.py", "test_stability.py"))
 
 # What a user has set or kept is no part of a test, and what tests keep for the next run is none of the user's.
 for name in ("CACHE", "CONFIG", "DATA"):
@@ -74,18 +76,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     drawn = {item.obj for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)}
     for function in drawn:
         own = function._hypothesis_internal_use_settings
-        few = max(min(own.max_examples, 25), own.max_examples // 4)
+        few = max(min(own.max_examples, 15), own.max_examples // 4)
         function._hypothesis_internal_use_settings = settings(own, max_examples=few)
-
-
-@functools.cache
-def mentions_confidence(path: Path) -> bool:
-    """Return whether tests in a file are of the confidence of phases."""
-    return "confiden" in path.read_text()
 
 
 @pytest.fixture(autouse=True)
 def fewer_resampled_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Resample short runs four times only, as long ones are, where a test is not of confidence: it takes most time."""
-    if not mentions_confidence(request.path):
+    if request.path.name not in OF_CONFIDENCE:
         monkeypatch.setattr("incprof.analysis.answer.confidence.MOST", 4)
+
+
+@pytest.fixture(autouse=True)
+def unchanged_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave this program's own files out of the inputs of a kept answer: here they are thousands, and do not change."""
+    if request.path.name != "test_kept_answers.py":
+        monkeypatch.setattr("incprof.cli.kept_answers._code", lambda: iter(()))

@@ -226,7 +226,7 @@ def test_a_script_with_what_it_starts(static: Path, tmp_path: Path) -> None:
     assert not any(process.pid for process in open_run(tmp_path / "own").processes)
 
 
-@pytest.mark.parametrize("how", ["signal", "duration"])
+@pytest.mark.parametrize("how", ["signal", pytest.param("duration", marks=pytest.mark.slow)])
 def test_it_lets_go(how: str, static: Path, tmp_path: Path) -> None:
     host = start_host(tmp_path, static)
     flags = ["--duration", "0.3"] if how == "duration" else []

@@ -42,7 +42,9 @@ def intervals(directory: Path) -> int:
     return len(read_profile(open_run(directory)).end_s)
 
 
-@pytest.mark.parametrize("name", ["run", "my run", "it's", "a/b"])
+@pytest.mark.parametrize(
+    "name", ["run", *(pytest.param(name, marks=pytest.mark.slow) for name in ("my run", "a/b")), "it's"]
+)
 def test_the_second_run_says_that_it_is_not_the_first(host: BuildHost, tmp_path: Path, name: str) -> None:
     for number in range(3):
         (line,) = lines(tmp_path, "-o", name, "--", host("simple.c"))

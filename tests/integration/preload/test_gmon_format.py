@@ -64,7 +64,7 @@ def self_s(profile: IntervalProfile) -> dict[str, float]:
     return {f.mangled: float(s) for f, s in zip(profile.functions, totals, strict=True)}
 
 
-@pytest.mark.parametrize("flags", ["", "-no-pie"])
+@pytest.mark.parametrize("flags", ["", pytest.param("-no-pie", marks=pytest.mark.slow)])
 def test_every_file_is_read_by_gprof(host: BuildHost, tmp_path: Path, flags: str) -> None:
     program = host("phases.c", flags=flags, output=f"phases{flags}")
     directory = recorded(program, tmp_path, "gmon")[0]
@@ -121,7 +121,7 @@ def test_image_cut_out_of_a_stream(phases: Path, runs: dict[str, tuple[Path, flo
     assert {name: whole[name][1] for name in EXPECTED} == EXPECTED
 
 
-@pytest.mark.parametrize("libs", ["caller", "separate", "drop"])
+@pytest.mark.parametrize("libs", ["separate", *(pytest.param(x, marks=pytest.mark.slow) for x in ("caller", "drop"))])
 def test_library_time(host: BuildHost, tmp_path: Path, libs: str) -> None:
     """The clock is read in the vDSO and libc: that time is burn's by default, and nobody's otherwise."""
     program = host("phases.c")

@@ -26,11 +26,11 @@ from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 PROGRAMS = [
     ("oracle.c", "-O0"),
     ("oracle.c", "-O2 -fno-optimize-sibling-calls"),
-    ("oracle.c", "-O2 -no-pie -fno-pie"),
+    pytest.param(("oracle.c", "-O2 -no-pie -fno-pie"), marks=pytest.mark.slow),
     ("oracle.c", "-O1 -fopenmp"),
     pytest.param(("oracle.cpp", "-O0"), marks=pytest.mark.slow),
     ("oracle.cpp", "-O2"),
-    ("oracle.f90", "-O0"),
+    pytest.param(("oracle.f90", "-O0"), marks=pytest.mark.slow),
     ("oracle.f90", "-O2 -fno-inline"),
 ]
 # gprof prints hundredths of a second.

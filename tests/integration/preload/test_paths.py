@@ -133,7 +133,9 @@ def test_code_without_pg_and_frame_pointers(build: Build, record: Record, fast_c
     assert recording.calls() == {}
 
 
-@pytest.mark.parametrize("frames", ["-fno-omit-frame-pointer", "-fomit-frame-pointer"])
+@pytest.mark.parametrize(
+    "frames", [pytest.param("-fno-omit-frame-pointer", marks=pytest.mark.slow), "-fomit-frame-pointer"]
+)
 def test_assembly_without_rules(build: Build, record: Record, fast_clock: str, frames: str) -> None:
     """Kernels that save registers, or (seem to) align their stack, old return addresses on it: callers are found."""
     plain = build("kernels.c", flags=f"-O2 -c {frames}", pg=False, output="plain.o")

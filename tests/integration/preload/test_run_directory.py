@@ -147,7 +147,7 @@ def test_full_disk(host: BuildHost, disk: Path, tmp_path: Path, style: str, free
     assert len(done.stderr.strip().splitlines()) <= 2
 
 
-@pytest.mark.parametrize("style", ["stream", "gmon"])
+@pytest.mark.parametrize("style", ["stream", pytest.param("gmon", marks=pytest.mark.slow)])
 def test_directory_removed_during_the_run(host: BuildHost, tmp_path: Path, style: str) -> None:
     environment = {**clean_environment(), **variables(tmp_path / "run", interval=0.02), "INCPROF_FORMAT": style}
     with (tmp_path / "stderr").open("wb") as stderr:

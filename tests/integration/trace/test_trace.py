@@ -145,7 +145,7 @@ def test_pcontrol_turns_the_trace_off_and_on(mpi: Mpi, tmp_path: Path) -> None:
     assert calls == ["Irecv +1 t1 4", "Barrier", "Pcontrol =0", "Pcontrol =1", "Send +1 t2 4", "Wait", "Barrier"]
 
 
-@pytest.mark.parametrize("binding", ["mpi", "mpif", "f08"])
+@pytest.mark.parametrize("binding", [*(pytest.param(x, marks=pytest.mark.slow) for x in ("mpi", "mpif")), "f08"])
 def test_fortran_bindings(mpi: Mpi, tmp_path: Path, binding: str) -> None:
     outcome = mpi.trace(2, mpi.build(f"calls_{binding}.f90"), cwd=tmp_path)
     assert (outcome.returncode, outcome.stdout) == (0, ""), outcome

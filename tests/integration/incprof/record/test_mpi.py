@@ -103,7 +103,11 @@ def test_default_directory(host: BuildHost, tmp_path: Path, mpi: Implementation)
 
 @pytest.mark.parametrize(
     ("chosen", "recorded"),
-    [("0,2-3", (0, 2, 3)), ("every:2", (0, 2)), ("per-node:3", (0, 1, 2)), ("3,per-node:1", (0, 3))],
+    [
+        ("0,2-3", (0, 2, 3)),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("every:2", (0, 2)), ("per-node:3", (0, 1, 2)))),
+        ("3,per-node:1", (0, 3)),
+    ],
 )
 def test_chosen_ranks(
     host: BuildHost, tmp_path: Path, mpi: Implementation, chosen: str, recorded: tuple[int, ...]

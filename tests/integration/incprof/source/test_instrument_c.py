@@ -106,14 +106,27 @@ def check(name: str, words: tuple[str, ...], change: Change, place: Path) -> Non
     assert {number: beat.name for number, beat in found.beats.items()} == {n: f"n {n}" for n in wanted}
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("how", C)
+@pytest.mark.parametrize(
+    ("how", "change"),
+    [
+        # Each compiler, and each change, once; the rest for `make test-slow`.
+        pytest.param(how, change, marks=[pytest.mark.slow] * (how != "gnu17" and change != "as it is"))
+        for how in C
+        for change in CHANGES
+    ],
+)
 def test_c(how: str, change: str, tmp_path: Path) -> None:
     check("ways_out.c", C[how], CHANGES[change], tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("how", "change"), [("c++17", "as it is"), ("c++17", "crlf"), ("c++20", "tabs"), ("clang", "bom")]
+    ("how", "change"),
+    [
+        ("c++17", "as it is"),
+        pytest.param("c++17", "crlf", marks=pytest.mark.slow),
+        ("c++20", "tabs"),
+        pytest.param("clang", "bom", marks=pytest.mark.slow),
+    ],
 )
 def test_cpp(how: str, change: str, tmp_path: Path) -> None:
     check("ways_out.cpp", CPP[how], CHANGES[change], tmp_path)

@@ -94,7 +94,7 @@ def test_lines_of_ours_fit(name: str) -> None:
             assert len(line.removesuffix(" ! incprof")) <= limit
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 @pytest.mark.parametrize("fixed", [False, True])
 def test_generated_programs(fortran: Toolchain, seed: int, fixed: bool) -> None:
     text = program(random.Random(seed), fixed=fixed)

@@ -21,6 +21,7 @@ from incprof.cli.main import main
 from incprof.errors import IncprofError
 from incprof.study import rank_engines
 from incprof.study.options import StudyOptions
+from tests.integration.command_line import incprof
 from tests.integration.engine_work import events_or_die, read_or_die, results
 from tests.paths import ROOT
 from tests.unit.tracefile import write_run
@@ -36,6 +37,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+def of_incprof(stderr: str) -> list[str]:
+    """Return the lines that this program wrote."""
+    return [line for line in stderr.splitlines() if line.startswith("incprof:")]
+
+
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a run of several ranks lies in `run`."""
@@ -49,7 +55,7 @@ def signature(cwd: Path, *words: str, launch: list[str] | None = None) -> tuple[
     command = [*(launch or [sys.executable]), "-m", "incprof", "signature", "traced", "--json", *words]
     done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, timeout=600, check=False)
     assert b"Traceback" not in done.stderr
-    return done.returncode, done.stdout, [x for x in done.stderr.decode().splitlines() if x.startswith("incprof:")]
+    return done.returncode, done.stdout, of_incprof(done.stderr.decode())
 
 
 def phases(directory: Path, *words: str, launch: list[str] | None = None) -> tuple[int, bytes, list[str]]:
@@ -58,14 +64,14 @@ def phases(directory: Path, *words: str, launch: list[str] | None = None) -> tup
     command = [*(launch or [sys.executable]), "-m", "incprof", "phases", "run", "--json", *words]
     done = subprocess.run(command, cwd=directory, env=environment(), capture_output=True, timeout=600, check=False)
     assert b"Traceback" not in done.stderr
-    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("incprof:")]
-    return done.returncode, done.stdout, lines
+    return done.returncode, done.stdout, of_incprof(done.stderr.decode())
 
 
 @pytest.fixture(scope="module")
 def expected(directory: Path) -> tuple[int, bytes, list[str]]:
     """The answer of one process."""
-    answer = phases(directory, "--jobs", "1")
+    done = incprof("phases", "run", "--json", "--jobs", "1", cwd=directory, env=environment())
+    answer = (done.returncode, done.stdout.encode(), of_incprof(done.stderr))
     assert answer[0] == 5
     assert [line.partition(":")[2][:7] for line in answer[2]] == [" rank 5", " rank 6", " rank 3"]
     return answer
@@ -120,7 +126,8 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, b
     cwd = tmp_path_factory.mktemp("signature")
     write_run(cwd / "traced", 3)
     (cwd / "traced" / "rank-00001.mpi").write_bytes(b"none")
-    answer = signature(cwd, "--jobs", "1")
+    done = incprof("signature", "traced", "--json", "--jobs", "1", cwd=cwd, env=environment())
+    answer = (done.returncode, done.stdout.encode(), of_incprof(done.stderr))
     assert (answer[0], len(answer[2])) == (5, 1)
     assert "rank-00001.mpi: not an MPI trace" in answer[2][0]
     return cwd, answer

@@ -111,7 +111,7 @@ def test_what_is_written_before_an_exec_stands(host: BuildHost, tmp_path: Path) 
     assert [calls(read_profile(run, process=process))["tick"] for process in run.processes] == [111] * 41
 
 
-@pytest.mark.parametrize("style", ["stream", "gmon"])
+@pytest.mark.parametrize("style", ["stream", pytest.param("gmon", marks=pytest.mark.slow)])
 def test_program_that_becomes_itself_again_and_again(host: BuildHost, tmp_path: Path, style: str) -> None:
     """Each life has files of its own, and all of it is in them."""
     plain = host("reexec.c", pg=False, output="plain")

@@ -45,13 +45,22 @@ def run(tmp_path: Path) -> Path:
 def test_a_stream(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Phases are those of the ranks that can be read; what shows one rank has none to show."""
     put(place, run / "rank-00000.gmon")
-    for verb, wanted in ((["phases"], 5), (["report", "-o", "-"], 5), (["export", "--format", "gprof"], 4)):
-        status, _, err = told(capsys, *verb, run)
-        assert (status, "rank-00000.gmon" in err) == (wanted, True)
+    status, _, err = told(capsys, "phases", run)
+    assert (status, "rank-00000.gmon" in err) == (5, True)
     status, out, err = told(capsys, "top", "--once", run)
     assert (status, "rank 1" in out, "rank-00000.gmon" in err) == (0, True, True)
     assert told(capsys, "phases", run, "--rank", 1)[0] == 5
     assert told(capsys, "phases", run, "--rank", 1, "--ranks", 1)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=[pytest.mark.slow] * (number > 1)) for number, place in enumerate(PLACES)]
+)
+def test_a_stream_on_pages_and_in_exports(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(place, run / "rank-00000.gmon")
+    for verb, wanted in ((["report", "-o", "-"], 5), (["export", "--format", "gprof"], 4)):
+        status, _, err = told(capsys, *verb, run)
+        assert (status, "rank-00000.gmon" in err) == (wanted, True)
 
 
 @pytest.mark.parametrize("place", PLACES)

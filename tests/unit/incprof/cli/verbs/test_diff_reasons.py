@@ -25,9 +25,10 @@ def recorded(directory: Path, *, faults: int, intervals: int = 10, counted: bool
     return directory
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Three runs of A, three of B, whose second phase is longer, and has more page faults."""
+    tmp_path = tmp_path_factory.mktemp("reasons")
     a = [recorded(tmp_path / f"a{one}", faults=1000 + one) for one in range(3)]
     b = [recorded(tmp_path / f"b{one}", faults=4000 + one, intervals=14) for one in range(3)]
     return [*map(str, a), "--against", *map(str, b)]

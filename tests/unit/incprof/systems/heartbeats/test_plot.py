@@ -76,7 +76,7 @@ def test_far_apart_values_have_a_logarithmic_axis_and_near_ones_begin_at_0():
     assert [axes.get_ylim()[0] for axes in figure(RUN, [beat(1, "a", [1] * 5)]).axes] == [0, 0]
 
 
-@pytest.mark.parametrize("form", ["svg", "png"])
+@pytest.mark.parametrize("form", ["svg", pytest.param("png", marks=pytest.mark.slow)])
 def test_same_bytes_again_whatever_the_user_has_set(form, tmp_path, monkeypatch):
     import matplotlib
 

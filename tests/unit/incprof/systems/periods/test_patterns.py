@@ -54,7 +54,11 @@ def test_profiles_shaped_like_the_papers(name):
 
 @pytest.mark.parametrize(
     "trouble",
-    [{"noise": 0.1}, {"jitter": 0.03}, {"drift": 1.0}, {"noise": 0.06, "jitter": 0.02, "drift": 0.5}, {"noise": 0.0}],
+    [
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ({"noise": 0.1}, {"jitter": 0.03}, {"drift": 1.0})),
+        {"noise": 0.06, "jitter": 0.02, "drift": 0.5},
+        {"noise": 0.0},
+    ],
     ids=str,
 )
 def test_noise_drift_and_samples_put_in_and_left_out(trouble):

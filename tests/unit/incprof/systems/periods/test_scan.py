@@ -128,7 +128,9 @@ def test_tuning_logs_every_window_and_prefers_the_smaller_of_equal_ones():
     assert (fixed.window, [one.window for one in only]) == (77, [77])
 
 
-@pytest.mark.parametrize("name", sorted(SHAPES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "HPCG")) for name in sorted(SHAPES)]
+)
 def test_parts_of_a_long_series_choose_a_window_that_covers_as_much(name, monkeypatch):
     x = profile(180_000, SHAPES[name], seed=3).values
     options, noise = PatternOptions(longest_window=1500), noise_level(x)

@@ -232,7 +232,7 @@ def test_patterns_as_csv(series, tmp_path, capsys):
     assert answer(capsys, series, "--csv", "-", "--json")[0] == 2
 
 
-@pytest.mark.parametrize("form", ["svg", "png"])
+@pytest.mark.parametrize("form", ["svg", pytest.param("png", marks=pytest.mark.slow)])
 def test_the_picture(series, tmp_path, capsys, form):
     pytest.importorskip("matplotlib")
     first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
