@@ -22,7 +22,7 @@ CALLED = {"MPI_Barrier": "settle", "cblas_dgemm": "multiply"}
 SLOW = [pytest.param(flag, marks=pytest.mark.slow) for flag in ("-no-pie", "-fcf-protection=full")]
 
 
-@pytest.fixture(scope="module", params=["", "-fno-plt", *SLOW])
+@pytest.fixture(scope="module", params=["", pytest.param("-fno-plt", marks=pytest.mark.slow), *SLOW])
 def flags(request: pytest.FixtureRequest) -> str:
     """Ways to call a library: by a stub, or by the slot that the loader fills."""
     return f"-O2 -fno-pie {request.param}" if request.param == "-no-pie" else f"-O2 {request.param}"

@@ -113,6 +113,7 @@ def test_every_wait_has_its_cause_path_and_holder(script: Path, record: Record) 
     assert set(found.waits.holder[mutex].tolist()) == {1}
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

@@ -72,6 +72,7 @@ def test_speedscope_shows_functions_and_their_times(run, sandwich):
     assert shown["main"][:2] == ["20.19s", "(100%)"]
 
 
+@pytest.mark.slow
 def test_speedscope_reads_folded_stacks_too(run, sandwich):
     _, _, shown = sandwich(export(run, "folded"))
     assert shown["solve"] == ["989", "(49%)", "889", "(44%)"]
@@ -118,6 +119,7 @@ def test_perfetto_reads_a_trace_without_an_error(run, perfetto, tmp_path):
     assert seconds == pytest.approx({"main": 0.4, "solve": 8.89, "write_out": 8.9, "[libm.so.6]": 2.0})
 
 
+@pytest.mark.slow
 def test_perfetto_shows_counters(run, perfetto, tmp_path):
     simple_run(tmp_path / "ekg")
     trace = perfetto(export(run, "trace", "--heartbeats", tmp_path / "ekg"))

@@ -90,7 +90,9 @@ def test_a_line_that_is_not_whole_yet_is_no_event():
         assert program.end()[0][0] == "-, 8 events of 5 kinds, window 1024"
 
 
-@pytest.mark.parametrize("words", [["--events"], ["--method", "dpd"], []])
+@pytest.mark.parametrize(
+    "words", [*(pytest.param(words, marks=pytest.mark.slow) for words in (["--events"], ["--method", "dpd"])), []]
+)
 def test_an_interrupt_is_an_end_like_any_other(words):
     values = np.tile(np.random.default_rng(0).integers(0, 99, 20), 60).tolist()
     with following("-", *words, "--json") as program:

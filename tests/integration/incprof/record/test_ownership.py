@@ -141,7 +141,7 @@ int main(void) { compress(1); compress(0); return 0; }
 """
 
 
-@pytest.mark.parametrize("flag", ["-pg", "-g"])
+@pytest.mark.parametrize("flag", [pytest.param("-pg", marks=pytest.mark.slow), "-g"])
 def test_libraries_are_seen_with_and_without_pg(tmp_path: Path, flag: str) -> None:
     (tmp_path / "pack.c").write_text(PACKED)
     (tmp_path / "packer.c").write_text(PACKER)
