@@ -88,8 +88,8 @@ def test_no_bin_lies_in_two_phases(tmp_path):
     assert in_bins(profile).n_intervals == profile.n_intervals
 
 
-def test_an_interval_of_a_day_is_not_cut_into_all_its_seconds(tmp_path, monkeypatch):
+def test_an_interval_of_hours_is_not_cut_into_all_its_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr("incprof.analysis.phases.levels.MOST", 10_000)
-    profile = Study(a_run(tmp_path / "run", intervals=4, interval_s=86400.0, every=100)).profile
+    profile = Study(a_run(tmp_path / "run", intervals=4, interval_s=8640.0, every=100)).profile
     assert 4 <= profile.n_intervals <= 11_000
-    assert profile.end_s[-1] == pytest.approx(4 * 86400)
+    assert profile.end_s[-1] == pytest.approx(4 * 8640)
