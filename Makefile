@@ -12,7 +12,7 @@ SOAK_ARGS ?=
 # Tests often wait for programs that they record: two more than there are processors.
 TEST_JOBS ?= $(shell expr $$(nproc) + 2)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload io memory appekg selfanalyze outside trace analysis/native
+C_ROOMS := runtime preload io memory gpu appekg selfanalyze outside trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))

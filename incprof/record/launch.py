@@ -23,12 +23,13 @@ LOOP_LIBRARY = "libincprof_omp.so"
 MPI_LIBRARY = "libincprof_mpi.so"
 IO_LIBRARY = "libincprof_io.so"
 MEMORY_LIBRARY = "libincprof_memory.so"
+GPU_LIBRARY = "libincprof_cuda.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
     LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", MEMORY_LIBRARY: "memory",
-    SAMPLER: "outside",
+    GPU_LIBRARY: "gpu", SAMPLER: "outside",
     ATTACHER: "outside",
 }  # fmt: skip
 
@@ -156,6 +157,8 @@ CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 
 # Libraries preloaded beside libincprof.so, by the variable that asks for each.
 EXTENSIONS = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
+# The CUDA driver loads the library that this variable names.
+INJECTION = "CUDA_INJECTION64_PATH"
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
@@ -165,6 +168,8 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
     for name, library in EXTENSIONS.items():
         if variables.get(name, "0") != "0":
             preload = preload_value(_find_library(library, environ), preload)
+    if variables.get("INCPROF_GPU", "0") != "0" and not environ.get(INJECTION):
+        variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}
 
 

@@ -27,8 +27,8 @@ static const char *const names[] = {
     /* our own, in programs that are recorded from outside */
     "incprof*", "appekg",
     /* memory, GPUs */
-    "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cublas*", "cufft*", "nvidia-*", "amdhip64", "hsa-runtime64",
-    "OpenCL"};
+    "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cupti", "cublas*", "cufft*", "nvidia-*", "amdhip64",
+    "hsa-runtime64", "OpenCL"};
 
 /* Return the length of the name up to the dot, or to a version such as -2.36 or -v1. */
 static size_t stem_length(const char *name)

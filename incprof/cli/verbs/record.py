@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
     verb_defaults.add_arguments(parser)
-    parser.add_argument("--all", action="store_true", help="all that can be recorded: --counters, --io, --memory")
+    parser.add_argument(
+        "--all", action="store_true", help="all that can be recorded: --counters, --io, --memory, --gpu"
+    )
     outside = parser.add_argument_group("from outside")
     how = outside.add_mutually_exclusive_group()
     how.add_argument("-p", "--pid", metavar="PID", help="record a process that runs already, and its children")
@@ -69,10 +71,14 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
     flags = vars(args) | (settings.switched_on(vars(args)) if args.all else {})
     environment = {**os.environ, **launch.recording_variables(flags, os.environ), **launch.CLOSING_LINE}
-    for flag in ("io", "memory"):
+    for flag in ("io", "memory", "gpu"):
         is_set = environment.get(f"INCPROF_{flag.upper()}", "0") != "0"
         if is_set and environment.get("INCPROF_FORMAT") == "gmon":
             raise UsageError(f"record: --{flag} needs a stream: leave out --format gmon")
+    injected = os.environ.get(launch.INJECTION)
+    is_foreign = injected and os.path.basename(injected) != launch.GPU_LIBRARY
+    if environment.get("INCPROF_GPU", "0") != "0" and is_foreign and environment.get("INCPROF_LOG") != "quiet":
+        say(f"record: {launch.INJECTION} is set already, to {injected}: GPU activity is not recorded")
     program = find_program(command[0])
     if program is None:
         return NOT_FOUND
@@ -94,7 +100,7 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     """Become incprof-attach, which records a process from outside."""
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
-    for flag in ("io", "memory", "all"):
+    for flag in ("io", "memory", "gpu", "all"):
         if getattr(args, flag):
             raise UsageError(
                 f"record: --{flag} needs a library inside the program: leave it out with -p and --external"

@@ -1,4 +1,4 @@
-"""Images of a stream that systems decode themselves: waits, allocations, input and output, counters."""
+"""Images of a stream that systems decode themselves: waits, allocations, input and output, counters, GPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from incprof.readers.stream.collect import MOST_BYTES, collect
 from incprof.readers.stream.stream_files import Source
 
-WAITS, ALLOCATIONS, IO, COUNTERS = range(9, 13)
+WAITS, ALLOCATIONS, IO, COUNTERS, DEVICE = range(9, 14)
 
 
 class IntervalImage(NamedTuple):

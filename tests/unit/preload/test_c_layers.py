@@ -19,6 +19,7 @@ ROOMS = {
     "trace": ("trace", "trace/include"),
     "io": ("io", "io/include"),
     "memory": ("memory", "memory/include"),
+    "gpu": ("gpu", "gpu/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)

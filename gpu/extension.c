@@ -1,0 +1,90 @@
+/* What the collector calls: it begins, gives back launches with their paths, and takes the image of an interval.
+ *
+ * Thread safety: the buffers and sums are used under the lock (state.c). The functions that the collector calls use
+ * nothing of libc's. */
+#define _GNU_SOURCE
+#include "extension.h"
+
+#include "gpu.h"
+#include "sys.h"
+
+#define KIND_DEVICE 13
+#define RECORD_STATE 1
+#define ATTEMPTS 2000
+#define LAST_ATTEMPTS 200000
+/* Spans that end before so long ago are final. CUPTI delivers records once a second. */
+#define HORIZON_NS ((uint64_t)5000000000)
+
+static int number = -1;
+static uint32_t state;
+static struct buffer image;
+
+void extension_set_state(enum gpu_state now)
+{
+    __atomic_store_n(&state, (uint32_t)now, __ATOMIC_RELAXED);
+}
+
+static void begin(bool forked, bool wanted)
+{
+    if (forked)
+        gpu_leave();
+    /* CUDA does not work in a forked child. */
+    gpu_set_recording(wanted && !forked);
+}
+
+static void take(const struct extension_event *event)
+{
+    if (!gpu_try_lock(ATTEMPTS)) {
+        gpu_count(&gpu_totals.lost, 1);
+        return;
+    }
+    launches_take((uint32_t)event->words[0], event->node);
+    gpu_leave();
+}
+
+static void put_state(void)
+{
+    const struct gpu_totals *all = &gpu_totals;
+    const uint64_t *const totals[] = {&all->launches, &all->graph_launches, &all->kernels,    &all->graph_kernels,
+                                      &all->dropped,  &all->lost,           &all->incomplete, &all->late_ns};
+    struct buffer record = {0};
+    buffer_varint(&record, __atomic_load_n(&state, __ATOMIC_RELAXED));
+    buffer_varint(&record, gpu_version);
+    buffer_varint(&record, SLOT_NS);
+    buffer_varint(&record, launches_per_path());
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        buffer_varint(&record, __atomic_load_n(totals[i], __ATOMIC_RELAXED));
+    buffer_varint(&image, RECORD_STATE);
+    buffer_varint(&image, record.length);
+    buffer_bytes(&image, record.data, record.length);
+    image.failed |= record.failed;
+    buffer_free(&record);
+}
+
+static const uint8_t *put(const struct extension_interval *interval, size_t *length)
+{
+    if (!gpu_is_recording() || !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
+        return NULL;
+    image.length = 0;
+    image.failed = false;
+    launches_resolve(interval->is_last);
+    spans_close(interval->is_last ? UINT64_MAX : interval->end_ns > HORIZON_NS ? interval->end_ns - HORIZON_NS : 0);
+    put_state();
+    kernel_names_put(&image);
+    sums_put(&image, interval->run_start_ns);
+    gpu_leave();
+    launches_adjust(interval->end_ns - interval->start_ns);
+    *length = image.length;
+    return image.failed ? NULL : image.data;
+}
+
+static const struct extension extension = {
+    .version = EXTENSION_VERSION, .kind = KIND_DEVICE, .begin = begin, .take = take, .put = put};
+
+int extension_start(enum gpu_state first)
+{
+    extension_set_state(first);
+    if (incprof_extension_add != NULL && incprof_extension_event != NULL)
+        number = incprof_extension_add(&extension);
+    return number;
+}

@@ -1,0 +1,96 @@
+/* The part of CUPTI's binary interface that is used here, declared from NVIDIA's public documentation, so that the
+ * library builds without CUDA. Fields of records are read at their offsets, which have been the same from CUDA 11.0 to
+ * 12.9; tests/integration/gpu/test_cupti_layout.py compares them with NVIDIA's headers. */
+#ifndef GPU_CUPTI_H
+#define GPU_CUPTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CUPTI_OK = 0,
+    CUPTI_TOO_MANY = 12,      /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+    CUPTI_HAS_OTHER = 39,     /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+    CUPTI_LEAST_VERSION = 12, /* of CUDA 11.0 */
+    CUPTI_WITH_GRAPHS = 18    /* of CUDA 12.0: kernels have the number of their graph */
+};
+
+enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME = 2 };
+enum { SITE_ENTER = 0, SITE_EXIT = 1 };
+
+/* Kinds of activity. */
+enum {
+    ACTIVITY_MEMCPY = 1,
+    ACTIVITY_MEMSET = 2,
+    ACTIVITY_KERNEL = 3,
+    ACTIVITY_CONCURRENT_KERNEL = 10,
+    ACTIVITY_MEMCPY_PEER = 22,
+    ACTIVITY_SYNCHRONIZATION = 38
+};
+
+/* Offsets of fields. The kind is a uint32_t at 0. */
+enum {
+    KERNEL_START = 16,
+    KERNEL_END = 24,
+    KERNEL_DEVICE = 40,
+    KERNEL_CORRELATION = 92,
+    KERNEL_NAME = 104,
+    KERNEL_GRAPH = 156,
+    COPY_KIND = 4,
+    COPY_BYTES = 8,
+    COPY_START = 16,
+    COPY_END = 24,
+    COPY_DEVICE = 32,
+    COPY_CORRELATION = 44,
+    PEER_CORRELATION = 60,
+    SYNC_TYPE = 4,
+    SYNC_START = 8,
+    SYNC_END = 16,
+    CALLBACK_SITE = 0,
+    CALLBACK_CORRELATION = 64
+};
+
+/* CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT: the host does not wait. */
+enum { SYNC_STREAM_WAIT_EVENT = 2 };
+
+static inline uint32_t field_u32(const void *record, size_t offset)
+{
+    uint32_t value;
+    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+    return value;
+}
+
+static inline uint64_t field_u64(const void *record, size_t offset)
+{
+    uint64_t value;
+    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+    return value;
+}
+
+typedef void cupti_callback(void *user, int domain, uint32_t function, const void *data);
+typedef void cupti_requested(uint8_t **buffer, size_t *size, size_t *most_records);
+typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+
+/* CUPTI's functions; those after `get_version` may be missing. */
+struct cupti {
+    int (*subscribe)(void **subscriber, cupti_callback *callback, void *user);
+    int (*unsubscribe)(void *subscriber);
+    int (*enable_callback)(uint32_t enable, void *subscriber, int domain, uint32_t function);
+    int (*enable)(int kind);
+    int (*register_callbacks)(cupti_requested *requested, cupti_completed *completed);
+    int (*next_record)(uint8_t *buffer, size_t valid, void **record);
+    int (*flush)(uint32_t flag);
+    int (*timestamp)(uint64_t *ns);
+    int (*get_version)(uint32_t *version);
+    int (*register_timestamp)(uint64_t (*clock)(void));
+    int (*flush_period)(uint32_t milliseconds);
+    int (*dropped)(void *context, uint32_t stream, size_t *count);
+};
+
+/* Load libcupti from where the program's CUDA is, and find its functions; false: there is none, or functions are
+ * missing. Calls the loader: once, on the thread that initialises CUDA. */
+bool cupti_find(struct cupti *cupti);
+
+#endif

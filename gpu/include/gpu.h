@@ -1,0 +1,100 @@
+/* What a process's GPUs do, summed by time slot until the collector writes it (docs/reference/formats.md, kind 13).
+ *
+ * CUPTI delivers records on threads of its own and of the program; the interval thread writes the sums. Everything
+ * below that needs `gpu_lock` says so. Nothing here is called in signal context or in a vfork child, but for
+ * gpu_launched, whose event is passed by incprof_extension_event. */
+#ifndef GPU_GPU_H
+#define GPU_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "cupti.h"
+
+#define SLOT_NS ((uint64_t)200000000)
+#define MOST_DEVICES 16
+#define HOST_WAITS MOST_DEVICES /* the lane of synchronisations: at least one thread waits */
+#define LANES (MOST_DEVICES + 1)
+
+enum gpu_state { GPU_RECORDED, GPU_NO_CUPTI, GPU_OTHER_SUBSCRIBER, GPU_OLD_CUPTI, GPU_REFUSED };
+
+/* Path of a launch: nodes of the stream, or one of these. */
+enum { NODE_UNKNOWN = 0, NODE_UNSAMPLED = UINT32_MAX };
+
+/* Totals since the recording began. Atomic. */
+struct gpu_totals {
+    uint64_t launches, graph_launches; /* calls */
+    uint64_t kernels, graph_kernels;   /* records */
+    uint64_t dropped;                  /* records that CUPTI had no room for */
+    uint64_t lost;                     /* records and paths that this library had no room for */
+    uint64_t incomplete;               /* kernels that had not ended when the program did */
+    uint64_t late_ns;                  /* device time that came too late for the union of spans */
+};
+extern struct gpu_totals gpu_totals;
+extern uint32_t gpu_version; /* of CUPTI; 0: none */
+
+static inline void gpu_count(uint64_t *total, uint64_t more)
+{
+    __atomic_fetch_add(total, more, __ATOMIC_RELAXED);
+}
+
+/* state.c: whether this process is recorded. */
+bool gpu_is_recording(void);
+void gpu_set_recording(bool is_on);
+
+/* state.c: the lock. Held for microseconds, with signals blocked by threads of libc's. The interval thread only tries.
+ */
+uint64_t gpu_lock(void); /* returns the signal mask */
+void gpu_unlock(uint64_t mask);
+bool gpu_try_lock(unsigned attempts);
+void gpu_leave(void);
+
+/* kernel_names.c: numbers of kernels' names; 0: no name, 1: all others. Under the lock. */
+uint32_t kernel_name(const char *name);
+void kernel_names_put(struct buffer *out);
+
+/* sums.c: what happened in a slot. Under the lock. */
+/* The type of a sum's record is its kind + 3. */
+enum sum_kind { SUM_KERNEL, SUM_COPY, SUM_BUSY, SUM_SYNC, SUM_KINDS };
+struct sum_key {
+    uint64_t slot;
+    uint32_t what; /* name of a kernel, kind of a copy (0: memset), type of a synchronisation */
+    uint32_t node;
+    uint16_t device;
+    uint16_t kind;
+};
+void sums_add(const struct sum_key *key, uint64_t count, uint64_t ns, uint64_t bytes);
+/* Append the records of all sums, and clear them. */
+void sums_put(struct buffer *out, uint64_t run_start_ns);
+
+/* spans.c: time in which a lane was busy, as the union of spans. Under the lock. */
+void spans_add(unsigned lane, uint64_t start_ns, uint64_t end_ns);
+/* Add the busy time before a time to the sums, by slot. */
+void spans_close(uint64_t until_ns);
+
+/* launches.c: the call paths of launches. */
+void launches_start(int number);
+/* Called by CUPTI before and after a call that launches. On the thread that launches. */
+cupti_callback launches_callback;
+bool launches_enable(const struct cupti *cupti, void *subscriber);
+/* The path of a launch was recorded. Interval thread, under the lock. */
+void launches_take(uint32_t correlation, uint32_t node);
+/* Add a kernel to the sums, or keep it until its path comes. Under the lock. */
+void launches_add_kernel(uint32_t correlation, const struct sum_key *key, uint64_t ns);
+/* Add the kernels whose paths have come, and those that have waited for an interval. Interval thread, under the
+ * lock. */
+void launches_resolve(bool is_last);
+void launches_adjust(uint64_t wall_ns);
+uint32_t launches_per_path(void);
+
+/* activity.c: records from CUPTI. */
+bool activity_start(const struct cupti *cupti);
+void activity_finish(void);
+
+/* extension.c */
+int extension_start(enum gpu_state state);
+void extension_set_state(enum gpu_state state);
+
+#endif

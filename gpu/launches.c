@@ -1,0 +1,187 @@
+/* Launches: how many there are, and the call paths of all of them, or of fewer where paths cost too much.
+ *
+ * CUPTI numbers launches one after the other, and a kernel's record has the number (`correlation`) of its launch. So
+ * the tables are indexed by its low bits.
+ *
+ * Thread safety: `sampled` and the costs are atomic: threads that launch write them. `nodes` and `pending` are under
+ * gpu_lock. The callback runs on the launching thread, where libc works; it takes no lock and keeps errno. */
+#define _GNU_SOURCE
+#include "extension.h"
+#include "gpu.h"
+#include "sys.h"
+
+#define RECENT (1u << 17) /* launches whose records may be outstanding */
+#define MOST_PENDING (1u << 15)
+
+/* Paths may take up to one in 80 of the process's CPU time, or one in 400 of the time that passes, if that is more. */
+#define SHARE 80
+#define SHARE_OF_WALL 400
+#define MOST_PER_PATH 4096u
+#define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
+
+/* Numbers of CUPTI's callbacks. */
+static const uint16_t driver_launches[] = {115, 116, 117, 307, 442, 477, 478, 652, 653};
+static const uint16_t driver_graphs[] = {514, 515};
+static const uint16_t runtime_launches[] = {13, 211, 213, 214, 269, 270, 430, 431};
+static const uint16_t runtime_graphs[] = {311, 312};
+
+struct pending {
+    struct sum_key key;
+    uint64_t ns;
+    uint32_t correlation;
+    bool has_waited;
+};
+
+static int number = -1;
+static uint32_t sampled[RECENT];
+static struct {
+    uint32_t correlation, node;
+} nodes[RECENT];
+static struct pending pending[MOST_PENDING];
+static uint32_t pending_count;
+static uint32_t per_path = 1;
+static uint64_t cost_ns, last_cpu_ns;
+static __thread uint32_t turn, depth;
+
+void launches_start(int extension)
+{
+    number = extension;
+}
+
+uint32_t launches_per_path(void)
+{
+    return __atomic_load_n(&per_path, __ATOMIC_RELAXED);
+}
+
+static void add_cost(uint64_t more_ns)
+{
+    uint64_t cost = __atomic_add_fetch(&cost_ns, more_ns, __ATOMIC_RELAXED);
+    uint32_t now = launches_per_path();
+    if (cost > MOST_COST_NS && now < MOST_PER_PATH &&
+        __atomic_compare_exchange_n(&cost_ns, &cost, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_store_n(&per_path, 2 * now, __ATOMIC_RELAXED);
+}
+
+/* Whether this launch's path is recorded. Drawn, because programs launch their kernels in cycles. */
+static bool is_drawn(void)
+{
+    uint32_t one_in = launches_per_path();
+    uint32_t drawn = ++turn * 0x9e3779b1u;
+    drawn = (drawn ^ drawn >> 15) * 0x85ebca6bu;
+    return ((drawn ^ drawn >> 13) & (one_in - 1)) == 0;
+}
+
+static __attribute__((noinline)) void record_path(uint32_t correlation)
+{
+    uint64_t start_ns = monotonic_ns();
+    const uint64_t words[EXTENSION_WORDS] = {correlation};
+    __atomic_store_n(&sampled[correlation % RECENT], correlation, __ATOMIC_RELAXED);
+    if (incprof_extension_event(number, words, true) != EXTENSION_TAKEN)
+        __atomic_store_n(&sampled[correlation % RECENT], 0, __ATOMIC_RELAXED);
+    add_cost(monotonic_ns() - start_ns);
+}
+
+static bool contains(const uint16_t *functions, size_t count, uint32_t function)
+{
+    for (size_t i = 0; i < count; i++)
+        if (functions[i] == function)
+            return true;
+    return false;
+}
+
+void launches_callback(void *user, int domain, uint32_t function, const void *data)
+{
+    (void)user;
+    if (!gpu_is_recording() || data == NULL)
+        return;
+    bool is_exit = field_u32(data, CALLBACK_SITE) == SITE_EXIT;
+    /* The run-time's launch calls the driver's: it counts once. */
+    if (domain == DOMAIN_RUNTIME && is_exit) {
+        depth -= depth > 0;
+        return;
+    }
+    if (is_exit || (domain == DOMAIN_DRIVER && depth > 0))
+        return;
+    depth += domain == DOMAIN_RUNTIME;
+    bool is_graph =
+        domain == DOMAIN_RUNTIME ? contains(runtime_graphs, 2, function) : contains(driver_graphs, 2, function);
+    gpu_count(is_graph ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
+    if (is_drawn())
+        record_path(field_u32(data, CALLBACK_CORRELATION));
+}
+
+#define ENABLE(functions, domain)                                                                                      \
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)                                                  \
+    is_any |= cupti->enable_callback(1, subscriber, domain, functions[i]) == CUPTI_OK
+
+/* Functions that this CUPTI does not have are refused, and left out. */
+bool launches_enable(const struct cupti *cupti, void *subscriber)
+{
+    bool is_any = false;
+    ENABLE(driver_launches, DOMAIN_DRIVER);
+    ENABLE(driver_graphs, DOMAIN_DRIVER);
+    ENABLE(runtime_launches, DOMAIN_RUNTIME);
+    ENABLE(runtime_graphs, DOMAIN_RUNTIME);
+    return is_any;
+}
+
+void launches_take(uint32_t correlation, uint32_t node)
+{
+    nodes[correlation % RECENT].correlation = correlation;
+    nodes[correlation % RECENT].node = node;
+}
+
+static bool find_node(uint32_t correlation, uint32_t *node)
+{
+    *node = nodes[correlation % RECENT].node;
+    return correlation != 0 && nodes[correlation % RECENT].correlation == correlation;
+}
+
+void launches_add_kernel(uint32_t correlation, const struct sum_key *key, uint64_t ns)
+{
+    struct sum_key with_node = *key;
+    if (!find_node(correlation, &with_node.node)) {
+        bool is_expected =
+            correlation != 0 && __atomic_load_n(&sampled[correlation % RECENT], __ATOMIC_RELAXED) == correlation;
+        if (is_expected && pending_count < MOST_PENDING) {
+            pending[pending_count++] = (struct pending){.key = *key, .ns = ns, .correlation = correlation};
+            return;
+        }
+        with_node.node = NODE_UNSAMPLED;
+    }
+    sums_add(&with_node, 1, ns, 0);
+}
+
+void launches_resolve(bool is_last)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < pending_count; i++) {
+        struct pending *one = &pending[i];
+        bool is_found = find_node(one->correlation, &one->key.node);
+        if (!is_found && !one->has_waited && !is_last) {
+            one->has_waited = true;
+            pending[left++] = *one;
+            continue;
+        }
+        if (!is_found)
+            one->key.node = NODE_UNSAMPLED;
+        sums_add(&one->key, 1, one->ns, 0);
+    }
+    pending_count = left;
+}
+
+/* Record fewer paths, or more again, by what the last interval's have cost. */
+void launches_adjust(uint64_t wall_ns)
+{
+    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
+    uint64_t of_cpu = (cpu_ns - last_cpu_ns) / SHARE, of_wall = wall_ns / SHARE_OF_WALL;
+    uint64_t most = of_cpu > of_wall ? of_cpu : of_wall;
+    uint32_t now = launches_per_path();
+    last_cpu_ns = cpu_ns;
+    for (; cost > most && now < MOST_PER_PATH; cost /= 2)
+        now *= 2;
+    if (cost < most / 4 && now > 1)
+        now /= 2;
+    __atomic_store_n(&per_path, now, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,230 @@
+"""Decode the images of kind 13 of a stream (docs/reference/formats.md). m rows, t time slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import FloatArray, IntArray
+from incprof.readers.stream.coded_records import decode_rows
+from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
+
+STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS = range(1, 7)
+RECORDED, NO_CUPTI, OTHER_SUBSCRIBER, OLD_CUPTI, REFUSED = range(5)
+NO_NAME, OTHER_NAMES = range(2)
+# The lane of the host's waits, beside those of devices.
+HOST = 16
+# Node of a launch whose path was not recorded.
+UNSAMPLED = -1
+HEADER, COLUMNS = 12, 7
+NS = 1e-9
+# A float holds all digits of smaller numbers; names are shorter, and runs have fewer slots.
+MOST, MOST_NAME, MOST_NAMES, MOST_SLOTS = 2**53, 4096, 1 << 16, 1 << 31
+LEAST_SLOT_NS = 1_000_000
+
+# Kinds of copies, by CUPTI's numbers; 0 is a memset.
+COPY_NAMES = {
+    0: "memset", 1: "host to device", 2: "device to host", 3: "host to device", 4: "device to host",
+    8: "within the device", 9: "within the host", 10: "between devices",
+}  # fmt: skip
+WITHIN_DEVICE = "within the device"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the library counted since the start of the run.
+
+    Attributes:
+        launches: calls that launch one kernel.
+        graph_launches: calls that launch a graph.
+        kernels: records of kernels outside of graphs.
+        graph_kernels: records of kernels of graphs.
+        dropped: records for which CUPTI had no room.
+        lost: records and paths for which the library had no room.
+        incomplete: kernels that had not ended.
+        late_ns: device time that came too late for the union of spans.
+    """
+
+    launches: int = 0
+    graph_launches: int = 0
+    kernels: int = 0
+    graph_kernels: int = 0
+    dropped: int = 0
+    lost: int = 0
+    incomplete: int = 0
+    late_ns: int = 0
+
+
+@dataclass(frozen=True)
+class GpuRows:
+    """Sums of one kind, each (m,).
+
+    Attributes:
+        start_s: begin of the time slot, seconds since the start of the run; may be before it.
+        device: number; HOST for waits.
+        what: number of the kernel's name, kind of a copy, type of a synchronisation.
+        node: of the launching call path (0: unknown), or UNSAMPLED.
+        count: of kernels, copies or waits.
+        seconds: sum of their durations; of BUSY the union.
+        bytes: of copies.
+    """
+
+    start_s: FloatArray
+    device: IntArray
+    what: IntArray
+    node: IntArray
+    count: FloatArray
+    seconds: FloatArray
+    bytes: FloatArray
+
+
+@dataclass(frozen=True)
+class GpuActivity:
+    """What a process's GPUs did.
+
+    Attributes:
+        state: one of RECORDED and the reasons why nothing was.
+        version: of CUPTI.
+        slot_s: length of a time slot.
+        launches_per_path: the largest number of launches for each recorded path.
+        totals: since the start of the run.
+        names: of kernels, mangled, by number.
+        kernels: by launching path.
+        copies: by kind.
+        busy: the union of kernels and copies of a device, and of the host's waits.
+        synchronisations: waits of the host.
+        damaged: number of images and records that could not be decoded.
+    """
+
+    state: int
+    version: int
+    slot_s: float
+    launches_per_path: int
+    totals: Totals
+    names: dict[int, str]
+    kernels: GpuRows
+    copies: GpuRows
+    busy: GpuRows
+    synchronisations: GpuRows
+    damaged: int = 0
+
+    @property
+    def missing(self) -> int | None:
+        """Kernels launched one by one of which there is no record; None if it is unknown, because of graphs."""
+        if self.totals.graph_launches and not self.totals.graph_kernels:
+            return None
+        return max(self.totals.launches - self.totals.kernels, 0)
+
+
+def read_gpu(path: str) -> GpuActivity | None:
+    """Return what the GPUs of one process's stream did; None if that was not recorded.
+
+    Raises: NoDataError if it is not a stream or cannot be read.
+    """
+    return activity_of(interval_images(path, DEVICE))
+
+
+def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
+    """Decode images, in file order. A damaged record is left out, and counted."""
+    header: IntArray | None = None
+    names, damaged, most_per_path = dict[int, str](), 0, 1
+    tables: dict[int, list[IntArray]] = {
+        kind: [np.zeros((0, COLUMNS), dtype=np.int64)] for kind in (KERNELS, COPIES, BUSY, SYNCHRONISATIONS)
+    }
+    for image in images:
+        try:
+            for kind, text in _records(image.payload):
+                if kind == NAMES:
+                    names |= _names(text)
+                elif kind == STATE:
+                    header = _header(text)
+                    most_per_path = max(most_per_path, int(header[3]))
+                elif kind in tables:
+                    tables[kind].append(_table(text))
+        except ValueError:
+            damaged += 1
+    if header is None:
+        return None
+    slot_s = float(header[2]) * NS
+    kernels, copies, busy, waits = (
+        _rows(np.concatenate(tables[kind]), slot_s) for kind in (KERNELS, COPIES, BUSY, SYNCHRONISATIONS)
+    )
+    totals = Totals(*(int(number) for number in header[4:HEADER]))
+    return GpuActivity(
+        int(header[0]), int(header[1]), slot_s, most_per_path, totals, names, kernels, copies, busy, waits, damaged
+    )
+
+
+def _rows(table: IntArray, slot_s: float) -> GpuRows:
+    return GpuRows(
+        start_s=table[:, 0] * slot_s,
+        device=table[:, 1],
+        what=table[:, 2],
+        node=table[:, 3] - 1,
+        count=table[:, 4].astype(np.float64),
+        seconds=table[:, 5] * NS,
+        bytes=table[:, 6].astype(np.float64),
+    )
+
+
+def _records(payload: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the types and contents of a payload's records.
+
+    Raises: ValueError if one is cut off.
+    """
+    at = 0
+    while at < len(payload):
+        kind, at = _number(payload, at)
+        length, at = _number(payload, at)
+        if length > len(payload) - at:
+            raise ValueError("a record is cut off")
+        yield kind, payload[at : at + length]
+        at += length
+
+
+def _number(text: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at a place, and the place behind it."""
+    value = 0
+    for place, byte in enumerate(text[at : at + 8]):
+        value |= (byte & 127) << 7 * place
+        if byte < 128:
+            return value, at + place + 1
+    raise ValueError("a number is cut off, or too large")
+
+
+def _numbers(text: bytes) -> IntArray:
+    values, _, is_valid = decode_rows([np.frombuffer(text, dtype=np.uint8)])
+    if not is_valid.all() or (values > MOST).any():
+        raise ValueError("a number is cut off, or too large")
+    return values.astype(np.int64)
+
+
+def _header(text: bytes) -> IntArray:
+    numbers = _numbers(text)
+    if len(numbers) < HEADER or numbers[2] < LEAST_SLOT_NS:
+        raise ValueError("the state makes no sense")
+    return numbers[:HEADER]
+
+
+def _table(text: bytes) -> IntArray:
+    numbers = _numbers(text)
+    if len(numbers) % COLUMNS:
+        raise ValueError("the last row is cut off")
+    table = numbers.reshape(-1, COLUMNS)
+    if (table[:, 0] > MOST_SLOTS).any() or (table[:, 1] > HOST).any():
+        raise ValueError("a number is out of range")
+    return table
+
+
+def _names(text: bytes) -> dict[int, str]:
+    names = dict[int, str]()
+    number, at = _number(text, 0)
+    while at < len(text):
+        length, at = _number(text, at)
+        if length > min(MOST_NAME, len(text) - at) or number >= MOST_NAMES:
+            raise ValueError("a name is cut off")
+        names[number] = text[at : at + length].decode("utf-8", "replace")
+        number, at = number + 1, at + length
+    return names

@@ -1,0 +1,210 @@
+"""What libincprof_cuda.so records, on stand-ins of libcuda and libcupti whose programs print what is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from incprof.record.launch import GPU_LIBRARY, _find_library, find_library
+from incprof.systems.gpu.read import HOST, NO_CUPTI, OLD_CUPTI, OTHER_SUBSCRIBER, RECORDED, GpuActivity, read_gpu
+from tests.integration.collector import FIXTURES, Outcome, Recording
+from tests.integration.conftest import Build, Record
+
+BURN = "burn:60"
+MILLI = 1_000_000
+
+
+@pytest.fixture
+def host(build: Build, record: Record) -> Callable[..., Recording]:
+    cupti = build("standin_cupti.c", flags="-O1 -shared -fPIC -pthread", pg=False, output="libcupti.so.12")
+    cuda = build("standin_cuda.c", flags="-O1 -shared -fPIC", pg=False, output="libcuda.so.1")
+    program = build("gpu_host.c", cuda, flags="-O1 -pthread -fno-optimize-sibling-calls", pg=False, output="gpu_host")
+
+    def run(*words: str, env: Mapping[str, str] | None = None, status: int = 0, interval: float = 0.25) -> Recording:
+        environment = {
+            "INCPROF_EXE": str(program),
+            "LD_PRELOAD": str(find_library(os.environ)),
+            "CUDA_INJECTION64_PATH": str(_find_library(GPU_LIBRARY, os.environ)),
+            "INCPROF_CUPTI": str(cupti),
+            "STANDIN_CUPTI": str(cupti),
+        }
+        words = (BURN, *words, BURN)
+        return record([program, *words], env=environment | dict(env or {}), interval=interval, status=status)
+
+    return run
+
+
+def found_in(recording: Recording, name: str = "rank-00000.gmon") -> GpuActivity:
+    found = read_gpu(str(recording.directory / name))
+    assert found is not None
+    assert found.damaged == 0
+    return found
+
+
+def agrees(found: GpuActivity, outcome: Outcome) -> None:
+    """Check counts and times against those that the program printed: they are exact."""
+    told = outcome.values()
+    assert found.state == RECORDED
+    assert found.totals.launches == found.totals.kernels == told["kernels"]
+    assert found.kernels.count.sum() == told["kernels"]
+    assert round(found.kernels.seconds.sum() * 1e9) == told["kernel_ns"]
+    assert found.copies.bytes.sum() == told["copied"]
+    assert round(found.synchronisations.seconds.sum() * 1e9) == told["waited_ns"]
+    assert found.missing == 0
+
+
+@pytest.mark.parametrize("delivery", ["deliver:0:64", "deliver:7:5", "deliver:99:4000", ""])
+def test_kernels_copies_and_waits_are_exact(host: Callable[..., Recording], delivery: str) -> None:
+    words = ["run:300:100000:50000", "copy:1000000:1:2000", "copy:77:2:500", "wait:3000000", *filter(None, [delivery])]
+    recording = host(*words)
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    on_device = found.busy.device == 0
+    # Copies lie inside the time of no kernel, or of the last one.
+    busy_ns = round(found.busy.seconds[on_device].sum() * 1e9)
+    assert 300 * 100000 <= busy_ns <= 300 * 100000 + 2500
+    assert round(found.busy.seconds[found.busy.device == HOST].sum() * 1e9) == 3 * MILLI
+    assert found.names[int(found.kernels.what[0])] == "_Z5relaxPdi"
+
+
+def test_overlapping_streams_count_once(host: Callable[..., Recording]) -> None:
+    recording = host("streams:400:200000", "deliver:3:17")
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    assert round(found.busy.seconds.sum() * 1e9) == recording.outcome.values()["busy_ns"]
+
+
+def test_the_launching_path_of_each_kernel(host: Callable[..., Recording]) -> None:
+    # The path of the first launch shows the collector the driver's library.
+    recording = host("devices:1:1000", "burn:600", "run:50:1000:1000", "tiny:70", "deliver:5:9")
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    count: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for name, node, number in zip(found.kernels.what, found.kernels.node, found.kernels.count, strict=True):
+        count[found.names[int(name)], recording._path(int(node))] += int(number)
+    first = {("each", ("main",)), ("each", ())} & set(count)
+    assert len(first) == 1
+    count.pop(first.pop())
+    assert count == {("_Z5relaxPdi", ("main", "relax")): 50, ("tiny", ("main", "shuttle")): 70}
+
+
+def test_paths_of_many_launches_are_sampled_and_none_is_missing(host: Callable[..., Recording]) -> None:
+    recording = host("tiny:200000", interval=0.1)
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    assert found.launches_per_path > 1
+    sampled = found.kernels.node > 0
+    assert {recording._path(int(node)) for node in np.unique(found.kernels.node[sampled])} == {("main", "shuttle")}
+
+
+def test_devices_and_threads(host: Callable[..., Recording]) -> None:
+    recording = host("devices:20:1000000", "threads:8", "deliver:11:100")
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    # Devices from the 16th on count as one.
+    assert set(found.busy.device.tolist()) == set(range(16))
+
+
+def test_a_graph_is_one_launch_of_many_kernels(host: Callable[..., Recording]) -> None:
+    found = found_in(host("graph:30", "run:5:1000:1000"))
+    assert found.totals.graph_launches == 1
+    assert found.totals.graph_kernels == 30
+    assert found.totals.launches == found.totals.kernels == 5
+    assert found.missing == 0
+
+
+def test_dropped_records_are_reported_as_missing(host: Callable[..., Recording]) -> None:
+    found = found_in(host("run:5:1000:1000", "open", env={"STANDIN_DROPPED": "12"}))
+    assert found.totals.dropped == 12
+    assert found.totals.incomplete == 1
+
+
+def test_a_clock_of_its_own_is_converted(host: Callable[..., Recording]) -> None:
+    behind = {"STANDIN_CLOCK": str(40 * 10**9)}
+    recording = host("burn:300", "run:10:1000000:0", "deliver:0:5", env=behind)
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    assert found.kernels.start_s.min() >= 0
+    assert found.kernels.start_s.max() <= recording.profile.end_s[-1]
+
+
+def test_records_of_nonsense_do_no_harm(host: Callable[..., Recording]) -> None:
+    recording = host("run:100:1000:1000", "deliver:4:10", env={"STANDIN_WILD": "1"})
+    found = found_in(recording)
+    assert found.kernels.count.sum() == 100
+    assert found.busy.seconds.sum() * 1e9 == pytest.approx(100_000)
+
+
+@pytest.mark.parametrize(
+    ("env", "state", "line"),
+    [
+        ({"STANDIN_HELD": "1"}, OTHER_SUBSCRIBER, "another profiler uses CUPTI"),
+        ({"STANDIN_VERSION": "9"}, OLD_CUPTI, "older than CUDA 11.0"),
+        ({"INCPROF_CUPTI": "/nonexistent/libcupti.so", "STANDIN_CUPTI": ""}, NO_CUPTI, "libcupti was not found"),
+    ],
+)
+def test_it_steps_back_with_one_line(
+    host: Callable[..., Recording], env: dict[str, str], state: int, line: str
+) -> None:
+    recording = host("run:10:1000:1000", env=env)
+    found = found_in(recording)
+    assert found.state == state
+    assert not len(found.kernels.count)
+    lines = [each for each in recording.outcome.stderr.splitlines() if "libincprof_cuda" in each]
+    assert len(lines) == 1
+    assert line in lines[0]
+    assert recording.outcome.values()["kernels"] == 10
+
+
+def test_without_the_collector_nothing_is_subscribed(host: Callable[..., Recording]) -> None:
+    recording = host("run:10:1000:1000", env={"LD_PRELOAD": "", "STANDIN_HELD": "1"})
+    assert recording.outcome.stderr == ""
+    assert recording.outcome.values()["kernels"] == 10
+
+
+def test_a_forked_child_and_the_next_program(host: Callable[..., Recording]) -> None:
+    recording = host("run:10:1000:1000", "fork", "exec", "run:20:1000:1000")
+    names = sorted(path.name for path in recording.directory.glob("rank-*.gmon"))
+    counts = {name: read_gpu(str(recording.directory / name)) for name in names}
+    found = [int(each.kernels.count.sum()) for each in counts.values() if each is not None]
+    # exec does not run the handlers of exit: what CUPTI had kept is missing, which the totals show.
+    assert sorted(found)[-1] == 20
+    assert {each.missing for each in counts.values() if each is not None} <= {0, 10}
+    assert len([each for each in counts.values() if each is None]) == 1
+
+
+@pytest.mark.parametrize(("word", "status"), [("_exit", 3), ("kill", -9)])
+def test_what_was_not_delivered_before_a_sudden_end_is_missing(
+    host: Callable[..., Recording], word: str, status: int
+) -> None:
+    recording = host("run:10:1000:1000", "deliver:0:100", "run:7:1000:1000", "burn:600", word, status=status)
+    found = found_in(recording)
+    assert found.totals.launches == 17
+    assert found.missing == 7
+    assert found.kernels.count.sum() == 10
+
+
+def test_the_card_shows_kernels_their_launching_lines_and_what_they_mean(
+    host: Callable[..., Recording], tmp_path: Path
+) -> None:
+    recording = host("devices:1:1000", "burn:600", "run:5000:1000:20000", "copy:5000000:1:1000000", "burn:300")
+    words = [sys.executable, "-m", "incprof", "phases", str(recording.directory), "--card", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    cards = [phase["card"]["device"] for phase in json.loads(done.stdout)["phases"]]
+    kernels = [kernel for each in cards for kernel in each["kernels"]]
+    assert sum(each["launches"] for each in cards) == pytest.approx(5001, abs=2)
+    relax = [kernel for kernel in kernels if kernel["name"] == "relax(double*, int)" and kernel["path"]]
+    assert relax
+    assert {kernel["path"][-1] for kernel in relax} == {"relax"}
+    source = (FIXTURES / "gpu_host.c").read_text().splitlines()
+    assert {source[kernel["line"] - 1].strip().split("(")[0] for kernel in relax} == {"cudaLaunchKernel"}
+    assert sum(kernel["count"] for kernel in relax) == pytest.approx(5000, abs=2)
+    assert sum(copy["bytes"] for each in cards for copy in each["copies"]) == pytest.approx(5e6)
