@@ -37,6 +37,7 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
     counters: path of a file of counters.
     """
     from incprof.systems.counters.card import cards
+    from incprof.systems.gpu.card import card as gpu_card
     from incprof.systems.io.card import card as io_card
     from incprof.systems.memory.card import card as memory_card
     from incprof.systems.waiting.card import card as waiting_card
@@ -45,6 +46,7 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
         waiting_card(study, bins),
         memory_card(study, bins),
         io_card(study, bins),
+        gpu_card(study, bins),
         *cards(study, counters, bins),
     ]
     return [part for part in parts if part is not None]

@@ -30,7 +30,16 @@ def _rows(traits: Traits) -> list[tuple[str, str]]:
         ("line numbers", _yes(traits.lines)),
         ("build-id", traits.build_id or "none"),
         ("compiler", ", ".join(traits.compilers) or "unknown"),
+        *([("GPU", GPU_TEXTS[traits.gpu])] if traits.gpu else []),
     ]
+
+
+# How a program reaches CUDA.
+GPU_TEXTS = {
+    "shared": "CUDA, by libcudart: record --gpu uses the libcupti beside it",
+    "static": "CUDA, static run-time: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
+    "driver": "CUDA's driver: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
+}
 
 
 def _kind(traits: Traits) -> str:
@@ -88,4 +97,5 @@ def as_json(traits: Traits, usable: bool, verdict: str) -> dict[str, object]:
         "lines": traits.lines,
         "build_id": traits.build_id,
         "compilers": list(traits.compilers),
+        "gpu": traits.gpu,
     }

@@ -63,6 +63,7 @@ def findings(python: str | None = None) -> Iterator[Finding]:
     yield Finding("python", "ok" if readable else "lacking", text)
     yield from _tools()
     yield from _mpi_traces()
+    yield _gpus()
     yield Finding("versions", "ok", _versions())
 
 
@@ -165,6 +166,23 @@ def _tools() -> Iterator[Finding]:
         yield Finding(name, "ok", version)
     if not launchers:
         yield Finding("MPI", "lacking", "no launcher found")
+
+
+def _gpus() -> Finding:
+    """Check whether `record --gpu` would find what it needs; a device is not touched."""
+    if not os.path.exists("/dev/nvidiactl"):
+        return Finding("GPU", "lacking", "no NVIDIA device; record --gpu records CUDA devices only")
+    other = os.environ.get(launch.INJECTION)
+    if other and os.path.basename(other) != launch.GPU_LIBRARY:
+        return Finding(
+            "GPU", "lacking", f"{launch.INJECTION} is set to {other}: record --gpu keeps it, and records nothing"
+        )
+    named = os.environ.get("INCPROF_CUPTI")
+    if named and not os.path.isfile(named):
+        return Finding("GPU", "lacking", f"INCPROF_CUPTI={named}: no such file")
+    return Finding(
+        "GPU", "ok", "NVIDIA device; record --gpu needs libcupti beside the program's CUDA, or INCPROF_CUPTI"
+    )
 
 
 def _mpi_traces() -> Iterator[Finding]:

@@ -159,12 +159,12 @@ def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
 
 def _rows(table: IntArray, slot_s: float) -> GpuRows:
     return GpuRows(
-        start_s=table[:, 0] * slot_s,
+        start_s=table[:, 0].astype(np.float64) * slot_s,
         device=table[:, 1],
         what=table[:, 2],
         node=table[:, 3] - 1,
         count=table[:, 4].astype(np.float64),
-        seconds=table[:, 5] * NS,
+        seconds=table[:, 5].astype(np.float64) * NS,
         bytes=table[:, 6].astype(np.float64),
     )
 

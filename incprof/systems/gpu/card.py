@@ -1,0 +1,216 @@
+"""What the GPUs do in phases, on their cards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.views.tracks import TimeBins
+from incprof.model.card import Amount, CardPart
+from incprof.model.section import Column, Lane, edges_of
+from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
+from incprof.report.words.display_names import short, where
+from incprof.report.words.formatting import count, decimal_size, percent, seconds
+from incprof.study.study import Study
+from incprof.symbols.demangle import display_names
+from incprof.symbols.source_lines import chains_of
+from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved
+from incprof.systems.gpu.read import (
+    HOST,
+    NO_CUPTI,
+    OLD_CUPTI,
+    OTHER_SUBSCRIBER,
+    RECORDED,
+    REFUSED,
+    GpuActivity,
+    read_gpu,
+)
+
+MOST_NAMED, MOST_LANES = 3, 4
+# Smaller shares of the kernels' time, and of a phase's time, are in no sentence.
+WORTH = 0.05
+REASONS = {
+    NO_CUPTI: "libcupti was not found",
+    OTHER_SUBSCRIBER: "another profiler used CUPTI",
+    OLD_CUPTI: "libcupti is older than CUDA 11.0",
+    REFUSED: "CUPTI refused",
+}
+
+# File and line of the call in the innermost function of a launching path, by node.
+Places = dict[int, tuple[str, int]]
+
+
+def card(study: Study, bins: TimeBins | None) -> CardPart | None:
+    """Return what the GPUs do in each phase; None if it was not recorded."""
+    if study.process.series:
+        return None
+    activity = read_gpu(study.process.path)
+    if activity is None:
+        return None
+    result = study.phases()
+    used = activity.state == RECORDED and (len(activity.busy.count) > 0 or len(activity.kernels.count) > 0)
+    by_phase = gpu_by_phase(activity, study.profile, result) if used else []
+    phases = {each.id: each for each in by_phase}
+    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
+    places = _places(study, paths, by_phase)
+    columns = (
+        Column("GPU", lambda phase: _of(phases, phase, "busy"), "%", drop=2, key="gpu_busy"),
+        Column("GPUs", lambda phase: _sentence(phases.get(phase), result, paths, places), sentence=True),
+        Column("Kernels", lambda phase: _kernels_text(phases.get(phase), paths, places), sentence=True),
+    )
+    values = {each.id: value(each, paths, places) for each in by_phase}
+    amounts = (
+        Amount("gpu.busy", "GPUs busy", "s", {each.id: each.busy_s for each in by_phase}),
+        Amount("gpu.waiting", "waiting for GPUs", "s", {each.id: each.waiting_s for each in by_phase}),
+        Amount("gpu.kernels", "kernels", "count", {each.id: each.launches for each in by_phase}),
+    )
+    lanes = () if bins is None or not phases else _lanes(activity, bins)
+    return CardPart("device", values, columns, lanes, tuple(notes(activity)), amounts if phases else ())
+
+
+def _of(phases: dict[int, PhaseGpu], phase: int, name: str) -> float | None:
+    """Return a share of a phase; None where it is not available."""
+    return float(getattr(phases[phase], name)) if phase in phases else None
+
+
+def _places(study: Study, paths: RecordedPaths | None, phases: list[PhaseGpu]) -> Places:
+    """Return where the kernels of the phases are launched, as far as the program has lines."""
+    if paths is None:
+        return {}
+    by_module: dict[str, list[int]] = {}
+    for node in sorted({kernel.node for phase in phases for kernel in phase.kernels} - {0}):
+        module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
+        if module is not None and module.code is None:
+            by_module.setdefault(module.name, []).append(node)
+    out = Places()
+    for name, nodes in by_module.items():
+        addresses = [int(paths.tree.address[node]) for node in nodes]
+        for node, chain in zip(
+            nodes, chains_of(study.run, study.recorded, name, addresses, exe=study.exe), strict=True
+        ):
+            if chain and chain[0].line:
+                out[node] = (chain[0].file, chain[0].line)
+    return out
+
+
+def value(one: PhaseGpu, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
+    """Return the JSON value of a phase."""
+    return {
+        "busy_s": one.busy_s,
+        "busy": one.busy,
+        "waiting_s": one.waiting_s,
+        "devices": one.devices,
+        "launches": round(one.launches),
+        "launches_per_s": one.launches / one.seconds if one.seconds > 0 else None,
+        "kernels": [_kernel_value(each, paths, places) for each in one.kernels],
+        "copies": [
+            {"direction": each.direction, "count": round(each.count), "bytes": round(each.bytes),
+             "seconds": each.seconds}
+            for each in one.copies
+        ],
+        "findings": [name for name, is_one in (("idle", one.is_idle), ("launch-bound", one.is_launch_bound)) if is_one],
+    }  # fmt: skip
+
+
+def _kernel_value(one: KernelUse, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
+    file, line = places.get(one.node, (None, None))
+    return {
+        "name": _kernel_name(one),
+        "count": round(one.count),
+        "seconds": one.seconds,
+        "mean_s": one.seconds / one.count if one.count else None,
+        "path": _functions(one.node, paths),
+        "file": file,
+        "line": line,
+    }
+
+
+def _kernel_name(one: KernelUse) -> str:
+    return display_names([one.name])[0] if one.name else "unknown kernel"
+
+
+def _functions(node: int, paths: RecordedPaths | None) -> list[str]:
+    """Return the functions on a launching path, outermost first; empty for an unknown one."""
+    if paths is None:
+        return []
+    numbers = [int(paths.tree.function[at]) for at in paths.path_to(node)]
+    return [paths.functions[number].name for number in numbers if number >= 0]
+
+
+def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | None, places: Places) -> str | None:
+    """Return how busy the GPUs are, what is copied, and what that means; None if they are not used."""
+    if one is None or (one.busy_s <= 0 and one.waiting_s <= 0):
+        return None
+    which = "the GPU is" if one.devices <= 1 else f"{one.devices} GPUs are"
+    clauses = [f"{which} busy {percent(one.busy)} of the time"]
+    if one.waiting >= WORTH:
+        clauses.append(f"the host waits {percent(one.waiting)} for it")
+    moved_b, moved_s = moved(one.copies)
+    if moved_b > 0:
+        rate = f" at {decimal_size(moved_b / moved_s)}/s" if moved_s > 0 else ""
+        clauses.append(f"{decimal_size(moved_b)} copied{rate}")
+    if one.is_idle:
+        clauses.append(_idle(one, result))
+    if one.is_launch_bound:
+        mean = seconds(one.kernel_s / one.launches)
+        clauses.append(f"kernels of {mean} are launched one by one, {one.launches / one.seconds:.3g} a second: "
+                       "launch-bound")  # fmt: skip
+    return "; ".join(clauses)
+
+
+def _idle(one: PhaseGpu, result: PhaseResult) -> str:
+    """Return "the GPU idles 61 % of the phase, while `host_work` runs"."""
+    phase = next(each for each in result.present if each.id == one.id)
+    own = [each.function for each in phase.functions if not each.function.imported]
+    running = f", while {short(own[0].name)} runs" if own else ""
+    return f"the GPU idles {percent(1 - one.busy)} of the phase{running}"
+
+
+def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Places) -> str | None:
+    """Return the kernels with most time, with what launches them; None if there are none."""
+    if one is None or one.kernel_s <= 0:
+        return None
+    shown = [each for each in one.kernels if each.seconds >= WORTH * one.kernel_s][:MOST_NAMED]
+    texts = []
+    for each in shown:
+        functions = _functions(each.node, paths)
+        place = f" ({where(*places[each.node])})" if each.node in places else ""
+        launched = f", launched by {short(functions[-1])}{place}" if functions else ""
+        mean = seconds(each.seconds / max(each.count, 1.0))
+        share = percent(each.seconds / one.kernel_s)
+        texts.append(f"{short(_kernel_name(each))} {share}, {each.count:.0f} of {mean} on average{launched}")
+    return "; ".join(texts) or None
+
+
+def _lanes(activity: GpuActivity, bins: TimeBins) -> tuple[Lane, ...]:
+    """Return the shares of time in which devices are busy, and in which the host waits, over the bins of a page."""
+    found = np.unique(activity.busy.device)
+    out = []
+    for device in [*(int(each) for each in found if each != HOST)][:MOST_LANES] + [HOST] * (HOST in found):
+        name = "waiting for GPUs" if device == HOST else f"GPU {device}"
+        title = "share of the time in which " + ("a thread waits for a GPU" if device == HOST else "it is busy")
+        shares = busy_over_time(activity, device, bins.start_s, bins.end_s)
+        edges, values = edges_of(bins.start_s, bins.end_s, shares)
+        out.append(Lane(name, "%", edges, values, title, "gpu_wait" if device == HOST else f"gpu_{device}"))
+    return tuple(out)
+
+
+def notes(activity: GpuActivity) -> list[str]:
+    """Return sentences about all phases: what is missing."""
+    if activity.state != RECORDED:
+        return [f"GPU activity was not recorded: {REASONS.get(activity.state, 'unknown reason')}"]
+    out, totals = list[str](), activity.totals
+    if activity.missing:
+        out.append(f"{count(activity.missing, 'kernel')} of {totals.launches} launched are missing from the record")
+    if totals.dropped:
+        out.append(f"CUPTI had no room for {count(totals.dropped, 'record')}")
+    if totals.lost:
+        out.append(f"{count(totals.lost, 'record')} or paths of launches had no room in the tables")
+    if totals.incomplete:
+        out.append(f"{count(totals.incomplete, 'kernel')} had not ended when the program did")
+    if activity.launches_per_path > 1:
+        out.append(f"Launching paths were recorded for down to one of {activity.launches_per_path} launches, "
+                   "to limit the cost")  # fmt: skip
+    if activity.damaged:
+        out.append(f"{count(activity.damaged, 'image')} of GPU activity could not be read")
+    return out

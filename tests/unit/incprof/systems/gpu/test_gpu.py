@@ -1,0 +1,145 @@
+"""GPU activity by phase: decoding of kind 13, division among phases and paths, and findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
+from incprof.systems.gpu.card import notes
+from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, GpuActivity, activity_of
+
+SECOND = 10**9
+SLOT_NS = 200_000_000
+
+
+def varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def record(kind: int, *numbers: int, text: bytes = b"") -> bytes:
+    content = b"".join(map(varint, numbers)) + text
+    return varint(kind) + varint(len(content)) + content
+
+
+def state(launches: int = 0, kernels: int = 0, *, graphs: int = 0, code: int = 0, per_path: int = 1) -> bytes:
+    return record(1, code, 28, SLOT_NS, per_path, launches, graphs, kernels, 0, 0, 0, 0, 0)
+
+
+def images(*payloads: bytes) -> list[IntervalImage]:
+    return [IntervalImage(at, at * SECOND, (at + 1) * SECOND, payload) for at, payload in enumerate(payloads)]
+
+
+def decoded(*payloads: bytes) -> GpuActivity:
+    found = activity_of(images(*payloads))
+    assert found is not None
+    return found
+
+
+NAMES = record(2, 2, text=b"".join(varint(len(name)) + name for name in (b"_Z5relaxPdi", b"tiny")))
+
+
+def phases_of(activity: GpuActivity) -> list[PhaseGpu]:
+    """Two phases of 2 s each, in intervals of 1 s."""
+    profile = SimpleNamespace(start_s=np.arange(4.0), end_s=np.arange(1.0, 5.0), n_intervals=4)
+    present = [SimpleNamespace(id=0, seconds=2.0), SimpleNamespace(id=1, seconds=2.0)]
+    result = SimpleNamespace(labels=np.array([0, 0, 1, 1]), k=2, present=present)
+    return gpu_by_phase(activity, profile, result)  # type: ignore[arg-type]
+
+
+def test_rows_of_a_phase_add_up_and_those_on_a_border_are_divided() -> None:
+    rows = record(3, 0, 0, 2, 8, 100, SECOND // 10, 0, 12, 0, 3, 9, 50, SECOND // 20, 0)
+    busy = record(5, 1, 0, 0, 0, 3, SECOND // 10, 0, 11, HOST, 0, 0, 1, SECOND // 5, 0)
+    found = decoded(NAMES + rows, busy + state(150, 150))
+    first, second = phases_of(found)
+    assert (first.launches, second.launches) == (100, 50)
+    assert (first.busy_s, second.busy_s) == pytest.approx((0.1, 0.0))
+    assert (first.waiting_s, second.waiting_s) == pytest.approx((0.0, 0.2))
+    assert [(each.name, each.node) for each in first.kernels] == [("_Z5relaxPdi", 7)]
+    assert [(each.name, each.node) for each in second.kernels] == [("tiny", 8)]
+    # Slot 9 of 0.2 s ends with the first phase; a profile that is cut within it divides it.
+    assert found.missing == 0
+
+
+def test_launches_without_a_path_are_divided_among_the_paths_of_their_kernel() -> None:
+    rows = record(3, 0, 0, 2, 8, 30, 3000, 0, 0, 0, 2, 9, 10, 1000, 0, 0, 0, 2, 0, 40, 4000, 0, 0, 0, 3, 0, 5, 50, 0)
+    kernels = phases_of(decoded(NAMES + rows + state(85, 85)))[0].kernels
+    assert [(each.name, each.node, each.count) for each in kernels] == [
+        ("_Z5relaxPdi", 7, 60.0),
+        ("_Z5relaxPdi", 8, 20.0),
+        ("tiny", 0, 5.0),
+    ]
+    assert kernels[0].seconds == pytest.approx(6000e-9)
+
+
+def test_copies_have_directions_and_those_on_the_device_are_not_moved() -> None:
+    rows = record(4, 0, 0, 1, 0, 2, SECOND // 100, 10**8, 0, 0, 8, 0, 1, 5, 10**6, 0, 0, 0, 0, 1, 5, 4096)
+    copies = phases_of(decoded(rows + state()))[0].copies
+    assert {each.direction: each.bytes for each in copies} == {
+        "host to device": 1e8,
+        "within the device": 1e6,
+        "memset": 4096.0,
+    }
+    assert moved(copies) == (1e8, 0.01)
+
+
+def test_findings() -> None:
+    busy = PhaseGpu(0, 10.0, 9.5, 1, 9.0, 100, 9.5, (), ())
+    assert not busy.is_idle
+    assert not busy.is_launch_bound
+    assert replace(busy, busy_s=3.9, waiting_s=0.5).is_idle
+    # The host waits for a copy, or for a kernel elsewhere: nothing is idle without a reason.
+    assert not replace(busy, busy_s=3.9, waiting_s=9.0).is_idle
+    assert replace(busy, launches=200_000.0, kernel_s=200_000 * 1.9e-6).is_launch_bound
+    assert not replace(busy, launches=200_000.0, kernel_s=200_000 * 45e-6).is_launch_bound
+
+
+def test_what_is_missing_is_reported() -> None:
+    assert notes(decoded(state(100, 100))) == []
+    assert notes(decoded(state(100, 88))) == ["12 kernels of 100 launched are missing from the record"]
+    assert decoded(state(100, 88, graphs=3)).missing is None
+    assert notes(decoded(state(code=OTHER_SUBSCRIBER))) == [
+        "GPU activity was not recorded: another profiler used CUPTI"
+    ]
+    assert "one of 64 launches" in notes(decoded(state(per_path=64), state(per_path=1)))[0]
+
+
+def test_busy_over_time_is_the_share_of_the_bins() -> None:
+    busy = record(5, 0, 0, 0, 0, 1, SLOT_NS, 0, 1, 0, 0, 0, 1, SLOT_NS // 2, 0, 5, 0, 0, 0, 1, SLOT_NS, 0)
+    edges = np.array([0.0, 0.2, 0.4, 1.0, 1.4])
+    shares = busy_over_time(decoded(busy + state()), 0, edges[:-1], edges[1:])
+    assert shares == pytest.approx([1.0, 0.5, 0.0, 0.5])
+
+
+def test_a_damaged_image_is_counted_and_costs_no_other() -> None:
+    rows = record(3, 0, 0, 2, 8, 100, 5, 0)
+    found = decoded(NAMES + rows, rows[:-1], b"\x80", record(3, 0, 0, 2), state(100, 100))
+    assert found.damaged == 3
+    assert found.kernels.count.tolist() == [100]
+
+
+def test_types_of_later_versions_are_skipped() -> None:
+    assert decoded(record(77, 1, 2, 3) + state(5, 5)).damaged == 0
+
+
+@given(st.lists(st.binary(max_size=60), max_size=4), st.integers(0, 400))
+def test_hostile_images_end_in_an_answer(payloads: list[bytes], cut: int) -> None:
+    whole = NAMES + record(3, 0, 0, 2, 8, 100, 5, 0) + record(5, 3, 1, 0, 0, 1, 77, 0) + state(100, 100)
+    found = decoded(whole, whole[:cut], *payloads)
+    assert found.slot_s > 0
+    phases_of(found)
+    notes(found)
+
+
+def test_a_stream_without_images_has_no_activity() -> None:
+    assert activity_of([]) is None
