@@ -79,7 +79,7 @@ def states(args: argparse.Namespace) -> int:
 def _paper(args: argparse.Namespace) -> int:
     """Print the phases of Algorithm 1."""
     from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
+    from incprof.systems.nodes import paper_answer
     from incprof.systems.nodes.node_answers import Source, series_of
     from incprof.systems.nodes.run_answers import idle_threshold, paper_states
 
@@ -88,16 +88,16 @@ def _paper(args: argparse.Namespace) -> int:
     beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
     nodes = [paper_states(each, ranked=bool(args.ranked), select=select, beta=beta) for each in series]
     if args.json:
-        write(dna_answer.paper_json(nodes), sys.stdout)
+        write(paper_answer.paper_json(nodes), sys.stdout)
     else:
-        dna_answer.write_paper(nodes, sys.stdout)
+        paper_answer.write_paper(nodes, sys.stdout)
     return 0
 
 
 def letters(args: argparse.Namespace) -> int:
     """Convert runs to the paper's letters, and predict each from others."""
     from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
+    from incprof.systems.nodes import paper_answer
     from incprof.systems.nodes.analyse.paper_letters import LetterOptions
     from incprof.systems.nodes.node_answers import Source
     from incprof.systems.nodes.run_answers import idle_threshold, letters_of
@@ -111,9 +111,9 @@ def letters(args: argparse.Namespace) -> int:
 
         write_plot(args, lambda out, form: write_misses(answer, out, form))
     if args.json:
-        write(dna_answer.letters_json(answer), sys.stdout)
+        write(paper_answer.letters_json(answer), sys.stdout)
     else:
-        dna_answer.write_letters(answer, sys.stdout, width=text_width(), colour=wants_colour())
+        paper_answer.write_letters(answer, sys.stdout, width=text_width(), colour=wants_colour())
     return 0
 
 
