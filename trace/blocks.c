@@ -97,11 +97,10 @@ static void put_end(const struct about *about, const char *how)
     end_block(at);
 }
 
-/* Append the lane's data so far. */
-static size_t put_events(const struct lane *lane)
+/* Append the data of a ring to the block that begins at `at`, or drop the block if there is none. */
+static size_t put_ring(size_t at, const struct ring *ring)
 {
-    size_t at = begin_block(BLOCK_EVENTS, lane->number);
-    size_t taken = ring_take(&lane->ring, &out);
+    size_t taken = ring_take(ring, &out);
     if (taken > 0)
         end_block(at);
     else
@@ -109,17 +108,17 @@ static size_t put_events(const struct lane *lane)
     return taken;
 }
 
+static size_t put_events(const struct lane *lane)
+{
+    return put_ring(begin_block(BLOCK_EVENTS, lane->number), &lane->ring);
+}
+
 /* Append the available rows, from that of event number `tail / row` on. */
 static size_t put_counts(const struct lane *lane)
 {
     size_t at = begin_block(BLOCK_COUNTS, lane->number);
     buffer_u64(&out, lane->counts.tail / counts_row_bytes());
-    size_t taken = ring_take(&lane->counts, &out);
-    if (taken > 0)
-        end_block(at);
-    else
-        out.length = at;
-    return taken;
+    return put_ring(at, &lane->counts);
 }
 
 /* Write one lane at a time. Data that could not be written stays in the ring. */
