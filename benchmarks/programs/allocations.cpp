@@ -47,7 +47,7 @@ int main(int, char **words)
     else if (std::strcmp(how, "realloc") == 0)
         took = iteration(times, work, [](std::size_t bytes) { return std::realloc(nullptr, bytes); }, std::free);
     else
-        took = turn(
+        took = iteration(
             times, work, [](std::size_t bytes) { return ::operator new(bytes); },
             [](void *block) { ::operator delete(block); });
     std::printf("%.3f\n", took);

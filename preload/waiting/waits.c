@@ -16,6 +16,8 @@
 #define BUDGET 3
 #define MOST_CREDIT_NS 4000000
 #define WAKING_NS 10000
+/* A thread's last account, at the end of the recording, is set aside from the budget. */
+#define CLOSING_NS 4000
 #define BETWEEN_CLOCKS 8 /* threads between two readings of the own CPU clock */
 /* While threads wait for short times, samples are this many times as frequent; for so long at least, because a rate
  * that depends on what threads do right now would find some waits too often. */
@@ -32,6 +34,8 @@ enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
 static uint64_t gap_ns; /* mean; 0: off */
 static uint64_t due_ns, last_ns, fast_until_ns, cost_ns;
 static int64_t credit_ns;
+static uint64_t reserve_ns; /* set aside for the end */
+static uint64_t live_count; /* of threads, at the last samples */
 static uint64_t random_state;
 static bool has_begun, is_refused;
 static struct thread *resume; /* the thread at which the budget was spent */
@@ -45,7 +49,8 @@ void waits_begin(const struct config *config)
     gap_ns = config->waits_hz > 0 && config->format == FORMAT_STREAM ? 1000000000u / config->waits_hz : 0;
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
     last_ns = monotonic_ns();
-    credit_ns = MOST_CREDIT_NS / 4;
+    credit_ns = 0;
+    reserve_ns = live_count = 0;
     random_state = last_ns | 1;
     has_begun = is_refused = false;
     resume = NULL;
@@ -265,12 +270,15 @@ static bool sample_all(struct interval *interval, uint64_t start_ns)
     bool is_busy = false;
     bool has_stopped = false;
     size_t count = 0;
+    live_count = 0;
     resume = NULL;
     if (thread == NULL)
         return false;
     do {
         struct thread *next = thread->next != NULL ? thread->next : thread_first();
-        if (!is_live(thread)) {
+        bool lives = is_live(thread);
+        live_count += lives;
+        if (!lives) {
             finish_thread(interval, thread);
         } else if (has_stopped) {
             thinned++;
@@ -284,6 +292,26 @@ static bool sample_all(struct interval *interval, uint64_t start_ns)
     return is_busy;
 }
 
+/* Add what the budget has earned: half of it to the reserve, until that is enough for all threads. */
+static void earn(uint64_t earned_ns)
+{
+    uint64_t enough_ns = live_count * CLOSING_NS, aside_ns = 0;
+    if (reserve_ns < enough_ns)
+        aside_ns = earned_ns / 2 < enough_ns - reserve_ns ? earned_ns / 2 : enough_ns - reserve_ns;
+    reserve_ns += aside_ns;
+    credit_ns += (int64_t)(earned_ns - aside_ns);
+    credit_ns = credit_ns < MOST_CREDIT_NS ? credit_ns : MOST_CREDIT_NS;
+}
+
+/* Take what has been used since then on the own CPU clock from the budget; return it. */
+static uint64_t pay(uint64_t start_ns)
+{
+    uint64_t used_ns = own_cpu_ns() - start_ns;
+    credit_ns -= (int64_t)used_ns;
+    consumed_ns += used_ns;
+    return used_ns;
+}
+
 void waits_sample(struct interval *interval)
 {
     uint64_t now_ns = monotonic_ns();
@@ -294,37 +322,37 @@ void waits_sample(struct interval *interval)
         due_ns = now_ns + gap_ns;
         return;
     }
-    int64_t earned_ns = (int64_t)((now_ns - last_ns) * BUDGET / 1000);
-    credit_ns = credit_ns + earned_ns < MOST_CREDIT_NS ? credit_ns + earned_ns : MOST_CREDIT_NS;
+    uint64_t start_ns = own_cpu_ns();
+    earn((now_ns - last_ns) * BUDGET / 1000);
     last_ns = now_ns;
     bool is_busy = false;
-    if (credit_ns > 0) {
-        uint64_t start_ns = own_cpu_ns();
+    bool has_sampled = credit_ns > 0;
+    if (has_sampled) {
         is_busy = sample_all(interval, start_ns);
-        uint64_t used_ns = own_cpu_ns() - start_ns + WAKING_NS;
-        credit_ns -= (int64_t)used_ns;
-        consumed_ns += used_ns;
-        cost_ns = (cost_ns * 7 + used_ns) / 8;
         has_begun = true;
     } else {
-        for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-            thinned += is_live(thread);
+        thinned += live_count; /* without a look at the list, which costs as much as samples */
     }
+    uint64_t used_ns = pay(start_ns - WAKING_NS);
+    if (has_sampled)
+        cost_ns = (cost_ns * 7 + used_ns) / 8;
     if (is_busy)
         fast_until_ns = now_ns + FAST_NS;
     uint64_t mean_ns = now_ns < fast_until_ns ? gap_ns / FASTER : gap_ns;
     uint64_t least_ns = cost_ns * 1000 / BUDGET; /* as often as the budget allows on average */
-    mean_ns = (mean_ns > least_ns ? mean_ns : least_ns) * (credit_ns <= 0 ? 2 : 1);
-    due_ns = monotonic_ns() + jittered_ns(mean_ns);
+    uint64_t owed_ns = credit_ns < 0 ? (uint64_t)-credit_ns * 1000 / BUDGET : 0;
+    due_ns = monotonic_ns() + jittered_ns(mean_ns > least_ns ? mean_ns : least_ns) + owed_ns;
 }
 
 void waits_finish(struct interval *interval)
 {
     if (gap_ns == 0 || !has_begun || !switch_is_sampling())
         return;
+    uint64_t start_ns = own_cpu_ns();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         if (is_live(thread))
             sample(interval, thread, false);
+    pay(start_ns);
 }
 
 static void put_sites(struct buffer *out)
@@ -345,6 +373,7 @@ static void put_sites(struct buffer *out)
 
 void waits_put(struct interval *interval)
 {
+    uint64_t start_ns = own_cpu_ns();
     for (struct thread *thread = thread_first(); gap_ns > 0 && thread != NULL; thread = thread->next) {
         put_span(interval, &thread->waits);
         thread->waits.span.count = 0;
@@ -365,6 +394,8 @@ void waits_put(struct interval *interval)
     spans.length = 0;
     spans.failed = false;
     sampled = thinned = consumed_ns = 0;
+    if (gap_ns > 0)
+        pay(start_ns); /* counts for the next interval */
 }
 
 void waits_exclude(void)

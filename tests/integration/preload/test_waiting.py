@@ -163,14 +163,15 @@ def test_the_card_names_what_a_phase_waits_for(script: Path, record: Record) -> 
     study = Study(recording.directory)
     part = card(study, None)
     assert part is not None
-    value = part.values[study.phases().present[0].id]
+    longest = max(study.phases().present, key=lambda phase: phase.seconds).id  # of a busy machine's two
+    value = part.values[longest]
     assert isinstance(value, dict)
     path = value["lock"]["paths"][0]
     assert (path["kind"], path["called"], path["function"]) == ("mutex", "pthread_mutex_lock", "wait_for")
     assert path["file"].endswith("wait_script.c")
     assert path["holder"]["function"] == "pause_ms"
     (sentence,) = (column for column in part.columns if column.head == "Waits")
-    assert "locks" in sentence.get(study.phases().present[0].id)
+    assert "locks" in sentence.get(longest)
     assert {amount.metric for amount in part.amounts} >= {"wait", "wait.lock"}
 
 
