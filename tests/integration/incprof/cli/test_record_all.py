@@ -60,4 +60,4 @@ def test_where_it_is_refused(words: list[str], tmp_path: Path) -> None:
 
 
 def test_what_was_given_stays() -> None:
-    assert switched_on({"memory": "1M", "io": None}) == {"counters": "1", "io": "1"}
+    assert switched_on({"memory": "1M", "io": None}) == {"counters": "1", "io": "1", "gpu": "1"}
