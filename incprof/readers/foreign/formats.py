@@ -19,6 +19,7 @@ from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.jfr import EVENTS, MOST_FRAMES, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import is_legacy, read_pprof
+from incprof.readers.foreign.rocprof import is_kernel_trace, read_rocprof
 from incprof.readers.foreign.simpleperf import MAGIC, read_simpleperf
 from incprof.readers.foreign.speedscope import read_folded, read_speedscope
 from incprof.readers.foreign.timeline import Imported
@@ -116,6 +117,7 @@ READERS: dict[str, tuple[Callable[[Sequence[str], ImportRequest], Imported], boo
     "trace-events": (lambda inputs, request: read_trace_events(inputs[0]), False),
     "simpleperf": (lambda inputs, request: read_simpleperf(inputs[0]), False),
     "firefox": (lambda inputs, request: read_firefox(inputs[0]), False),
+    "rocprofv3": (lambda inputs, request: read_rocprof(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
 FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
@@ -186,6 +188,8 @@ def _of_bytes(path: str) -> str | None:
 
 def _of_text(text: str) -> str | None:
     """Return the format of a text: perf's has a time in the head of a sample, and frames below; or at least frames."""
+    if is_kernel_trace(text):
+        return "rocprofv3"
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if any(TIME.search(line) or FRAME_BELOW.match(line) for line in lines[:8]):
         return "perf-script"
