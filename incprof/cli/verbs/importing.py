@@ -20,7 +20,8 @@ NAME = "import"
 # Those of incprof.readers.foreign.formats, which would take long to import for the help.
 FORMATS = (
     "perf-script", "perf.data", "folded-intervals", "pprof-series", "gcov-series", "jfr", "speedscope", "cpuprofile",
-    "trace-events", "simpleperf", "firefox", "rocprofv3", "gmon-dir",
+    "trace-events", "simpleperf", "firefox", "nsys", "rocprofv3",
+    "gmon-dir",
 )  # fmt: skip
 LEAST_INTERVAL_S, MOST_INTERVAL_S, MOST_HZ = 1e-3, 86400.0, 1e5
 

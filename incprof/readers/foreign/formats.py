@@ -17,6 +17,8 @@ from incprof.readers.foreign.firefox import read_firefox
 from incprof.readers.foreign.foreign_files import LONGEST_LINE, head_of, in_order, is_packed, lines_of, on_disk
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.jfr import EVENTS, MOST_FRAMES, read_jfr
+from incprof.readers.foreign.nsys import MAGIC as SQLITE
+from incprof.readers.foreign.nsys import read_nsys
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import is_legacy, read_pprof
 from incprof.readers.foreign.rocprof import is_kernel_trace, read_rocprof
@@ -117,6 +119,7 @@ READERS: dict[str, tuple[Callable[[Sequence[str], ImportRequest], Imported], boo
     "trace-events": (lambda inputs, request: read_trace_events(inputs[0]), False),
     "simpleperf": (lambda inputs, request: read_simpleperf(inputs[0]), False),
     "firefox": (lambda inputs, request: read_firefox(inputs[0]), False),
+    "nsys": (lambda inputs, request: read_nsys(inputs[0]), False),
     "rocprofv3": (lambda inputs, request: read_rocprof(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
@@ -175,6 +178,8 @@ def _of_bytes(path: str) -> str | None:
         return "perf.data"
     if head.startswith(b"FLR\0"):
         return "jfr"
+    if head.startswith(SQLITE):
+        return "nsys"
     if head.startswith(MAGIC):
         return "simpleperf"
     if is_legacy(head):

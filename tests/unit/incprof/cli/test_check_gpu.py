@@ -65,10 +65,10 @@ def test_record_reports_an_injection_of_the_users_in_one_line(tmp_path: Path, in
 
 def test_doctor_reports_the_device_and_what_hinders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(INJECTION, raising=False)
-    monkeypatch.setattr(readiness.os.path, "exists", lambda path: path == "/dev/nvidiactl")
+    monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/nvidiactl")
     assert readiness._gpus().state == "ok"
     monkeypatch.setenv(INJECTION, "/opt/other.so")
     assert "/opt/other.so" in readiness._gpus().text
     monkeypatch.delenv(INJECTION)
-    monkeypatch.setattr(readiness.os.path, "exists", lambda path: False)
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
     assert readiness._gpus().state == "lacking"
