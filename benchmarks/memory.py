@@ -69,7 +69,7 @@ def _iteration_ns(bed: Bed, command: Command, with_memory: bool | None) -> float
 
 
 def pair(bed: Bed, how: str) -> Result:
-    """Measure what a pair of an allocation and a release of some 50 bytes costs more, samples included."""
+    """Measure what a pair of an allocation and a release of some 50 bytes adds, samples included."""
     command = [_program(bed), how, TIMES, "0"]
     alone, recorded = list[float](), list[float]()
     for turn in range(bed.pairs):
