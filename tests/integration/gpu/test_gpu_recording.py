@@ -208,3 +208,21 @@ def test_the_card_shows_kernels_their_launching_lines_and_what_they_mean(
     assert {source[kernel["line"] - 1].strip().split("(")[0] for kernel in relax} == {"cudaLaunchKernel"}
     assert sum(kernel["count"] for kernel in relax) == pytest.approx(5000, abs=2)
     assert sum(copy["bytes"] for each in cards for copy in each["copies"]) == pytest.approx(5e6)
+
+
+def test_libcupti_is_found_beside_the_programs_libcudart(
+    host: Callable[..., Recording], build: Build, tmp_path: Path
+) -> None:
+    # As in the wheels: nvidia/cuda_runtime/lib and nvidia/cuda_cupti/lib.
+    runtime, cupti = (tmp_path / "nvidia" / part / "lib" for part in ("cuda_runtime", "cuda_cupti"))
+    for folder, source, name in (
+        (runtime, "plain_lib.c", "libcudart.so.12"),
+        (cupti, "standin_cupti.c", "libcupti.so.12"),
+    ):
+        folder.mkdir(parents=True)
+        made = build(source, flags="-O1 -shared -fPIC -pthread", pg=False, output=name)
+        (folder / name).write_bytes(made.read_bytes())
+    preload = f"{find_library(os.environ)}:{runtime / 'libcudart.so.12'}"
+    env = {"INCPROF_CUPTI": "", "STANDIN_CUPTI": str(cupti / "libcupti.so.12"), "LD_PRELOAD": preload}
+    recording = host("run:10:1000:1000", env=env)
+    agrees(found_in(recording), recording.outcome)
