@@ -97,10 +97,10 @@ def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixtur
     sampled = {f.mangled for f, s in zip(recording.profile.functions, np.ravel(self_s), strict=True) if s}
     assert {"work", "rest"} <= sampled
     phases = json.loads(capsys.readouterr().out)["phases"]
-    # How many phases there are hangs on the samples that a busy machine leaves to qemu.
-    assert phases
+    # A busy machine leaves few samples to qemu, and some intervals none: the number of phases depends on it.
+    assert any(phase["functions"] for phase in phases)
     for phase in phases:
-        assert phase["functions"][0]["name"] in {"work", "rest"}
+        assert {function["name"] for function in phase["functions"][:1]} <= {"work", "rest"}
         assert {site["function"] for site in phase["sites"]} <= {"work", "rest"}
 
 
