@@ -58,7 +58,8 @@ def test_daemon(host: BuildHost, tmp_path: Path) -> None:
     trial = try_both(["sh", "-c", f"{host('files.c')} daemon | cat"], tmp_path)
     assert trial.recorded.stdout == "daemon wrong 0\n"
     pids = [int(name.split(".")[1]) if name.count(".") > 1 else None for name in streams(trial.directory)]
-    assert 50 in [calls(trial.profile(pid))["tick"] for pid in pids]
+    # The process between the two forks calls nothing: on a busy machine it lives long enough to be recorded, too.
+    assert 50 in [calls(trial.profile(pid)).get("tick") for pid in pids]
 
 
 def test_closed_stderr_stays_silent(host: BuildHost, tmp_path: Path) -> None:
