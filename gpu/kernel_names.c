@@ -1,7 +1,7 @@
 /* Thread safety: under gpu_lock. Memory from mmap, which works in the interval thread. */
 #define _GNU_SOURCE
 #include "gpu.h"
-#include "hash.h"
+#include "lookup.h"
 
 #define MOST_NAMES 8192u
 #define HOMES (2 * MOST_NAMES)

@@ -7,7 +7,7 @@
 
 #include "counts.h"
 #include "fixed_text.h"
-#include "hash.h"
+#include "lookup.h"
 #include "sys.h"
 #include "vfork.h"
 

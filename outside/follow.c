@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "config.h"
-#include "followed.h"
 #include "perf_rings.h"
 #include "proc.h"
 #include "sys.h"

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "followed.h"
+#include "follow.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
     return fd < 0 ? -errno : (int)fd;
 }
 
-static int add(struct counter *counter, struct perf_event_attr *attr, pid_t pid, int cpu)
+static int add(struct perf_counter *counter, struct perf_event_attr *attr, pid_t pid, int cpu)
 {
     if (counter->count == MOST_DESCRIPTORS)
         return -EMFILE;
@@ -36,7 +36,7 @@ static int add(struct counter *counter, struct perf_event_attr *attr, pid_t pid,
 }
 
 /* Open counters for all threads. Threads that end meanwhile are skipped. New threads inherit the counter. */
-static int add_threads(struct counter *counter, struct perf_event_attr *attr, pid_t pid)
+static int add_threads(struct perf_counter *counter, struct perf_event_attr *attr, pid_t pid)
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -55,7 +55,7 @@ static int add_threads(struct counter *counter, struct perf_event_attr *attr, pi
 }
 
 /* Open counters for all processors. Offline ones have none. */
-static int add_processors(struct counter *counter, struct perf_event_attr *attr)
+static int add_processors(struct perf_counter *counter, struct perf_event_attr *attr)
 {
     int error = 0;
     for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF) && error == 0; cpu++) {
@@ -66,7 +66,7 @@ static int add_processors(struct counter *counter, struct perf_event_attr *attr)
     return error == 0 && counter->count == 0 ? -ENODEV : error;
 }
 
-static int open_all(struct counter *counter, struct perf_event_attr *attr, struct target target)
+static int open_all(struct perf_counter *counter, struct perf_event_attr *attr, struct target target)
 {
     int error = target.scope == OF_MACHINE   ? add_processors(counter, attr)
                 : target.scope == OF_PROCESS ? add_threads(counter, attr, target.pid)
@@ -76,7 +76,7 @@ static int open_all(struct counter *counter, struct perf_event_attr *attr, struc
     return error;
 }
 
-int counter_open(struct counter *counter, uint32_t type, uint64_t config, bool of_kernel, struct target target)
+int counter_open(struct perf_counter *counter, uint32_t type, uint64_t config, bool of_kernel, struct target target)
 {
     struct perf_event_attr attr = {
         .size = sizeof attr,
@@ -88,7 +88,7 @@ int counter_open(struct counter *counter, uint32_t type, uint64_t config, bool o
         .disabled = target.scope == OF_PROGRAM,
         .enable_on_exec = target.scope == OF_PROGRAM,
     };
-    *counter = (struct counter){0};
+    *counter = (struct perf_counter){0};
     int error = open_all(counter, &attr, target);
     if ((error != -EACCES && error != -EPERM) || of_kernel)
         return error;
@@ -97,7 +97,7 @@ int counter_open(struct counter *counter, uint32_t type, uint64_t config, bool o
     return open_all(counter, &attr, target);
 }
 
-static bool read_one(struct counter *counter, struct descriptor *descriptor)
+static bool read_one(struct perf_counter *counter, struct descriptor *descriptor)
 {
     struct {
         uint64_t value, enabled, running;
@@ -120,7 +120,7 @@ static bool read_one(struct counter *counter, struct descriptor *descriptor)
     return true;
 }
 
-bool counter_read(struct counter *counter)
+bool counter_read(struct perf_counter *counter)
 {
     bool counted = true;
     for (size_t i = 0; i < counter->count; i++)
@@ -129,10 +129,10 @@ bool counter_read(struct counter *counter)
     return counted;
 }
 
-void counter_close(struct counter *counter)
+void counter_close(struct perf_counter *counter)
 {
     for (size_t i = 0; i < counter->count; i++)
         close(counter->descriptors[i].fd);
     free(counter->descriptors);
-    *counter = (struct counter){0};
+    *counter = (struct perf_counter){0};
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "followed.h"
+#include "follow.h"
 
 #include <string.h>
 

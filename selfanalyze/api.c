@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "functions.h"
-#include "loops.h"
+#include "regions.h"
 #include "next.h"
 #include "openmp.h"
 

@@ -9,7 +9,7 @@
 
 #include "functions.h"
 #include "libc.h"
-#include "loops.h"
+#include "regions.h"
 #include "session.h"
 #include "sys.h"
 

@@ -1,6 +1,5 @@
 /* Thread safety: the watched thread alone (calls.c). */
 #define _GNU_SOURCE
-#include "loops.h"
 
 #include <stddef.h>
 #include <string.h>

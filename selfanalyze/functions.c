@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "hash.h"
+#include "lookup.h"
 #include "loaded.h"
 
 #define SLOTS (2 * MOST_FUNCTIONS)

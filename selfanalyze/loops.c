@@ -1,7 +1,6 @@
 /* Thread safety: the watched thread alone (calls.c), except `total` and `others`, which are atomic: the writing thread
  * reads both, and any other thread adds to the second. */
 #define _GNU_SOURCE
-#include "loops.h"
 
 #include <stddef.h>
 

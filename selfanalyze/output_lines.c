@@ -8,7 +8,6 @@
 #include "functions.h"
 #include "launch.h"
 #include "log.h"
-#include "loops.h"
 #include "output.h"
 #include "regions.h"
 #include "sys.h"

@@ -11,7 +11,6 @@
 #include "launch.h"
 #include "libc.h"
 #include "log.h"
-#include "loops.h"
 #include "regions.h"
 #include "sys.h"
 #include "worker.h"

@@ -6,7 +6,6 @@
 
 #include "dpd.h"
 #include "functions.h"
-#include "loops.h"
 #include "regions.h"
 #include "sys.h"
 

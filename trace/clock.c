@@ -2,7 +2,7 @@
  * thread. It publishes a segment when it is complete, and reuses its memory after some minutes: no reader takes that
  * long. */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "counters.h"
 
 #include <string.h>
 #include <sys/prctl.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "counters.h"
 #include "coding.h"
 #include "environment.h"
 #include "fixed_text.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "hash.h"
+#include "lookup.h"
 #include "sys.h"
 
 bool shapes_start(struct shapes *shapes)

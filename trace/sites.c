@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coding.h"
-#include "hash.h"
+#include "lookup.h"
 #include "loaded.h"
 #include "loader.h"
 #include "sys.h"

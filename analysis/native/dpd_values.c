@@ -1,5 +1,5 @@
 /* Sums of distances, updated with one term in and one out per sample. */
-#include "dpd_values_internal.h"
+#include "dpd_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The relevant local minima of d(m). */
-#include "dpd_values_internal.h"
+#include "dpd_internal.h"
 
 static bool is_minimum(const double *d, int32_t n, int32_t lag)
 {

@@ -1,5 +1,5 @@
 /* Results of a detector of magnitudes. */
-#include "dpd_values_internal.h"
+#include "dpd_internal.h"
 
 void dpd_values_distances(const struct dpd_values *dpd, double *distances, int32_t n)
 {

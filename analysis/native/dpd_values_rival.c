@@ -1,5 +1,5 @@
 /* The residual that a period leaves of the series: noise, or structure that another lag explains. */
-#include "dpd_values_internal.h"
+#include "dpd_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

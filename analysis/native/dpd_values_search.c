@@ -1,5 +1,5 @@
 /* Search for the period in d(m): the smallest lag at whose multiples d is as low as its lowest local minimum. */
-#include "dpd_values_internal.h"
+#include "dpd_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

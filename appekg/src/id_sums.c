@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "bisect.h"
+#include "lookup.h"
 
 struct id_place {
     uint32_t id, at;

@@ -1,7 +1,7 @@
 /* An .eh_frame of any content within an ELF object where all else is in order: every record that says of itself that it
  * is a function's is in the search table. */
 #include "cfi_checked.h"
-#include "watched.h"
+#include "sys.h"
 
 #define CODE_BYTES 0x10000 /* at address 0; the records lie behind */
 #define MOST_FUNCTIONS 4096

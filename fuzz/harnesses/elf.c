@@ -2,7 +2,7 @@
 #include "cfi_checked.h"
 #include "elf_file.h"
 #include "modules.h"
-#include "watched.h"
+#include "sys.h"
 
 static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)
 {

@@ -7,7 +7,6 @@
 #include "drawn.h"
 #include "elf_file.h"
 #include "sys.h"
-#include "watched.h"
 
 static int maps_fd = -1;
 static const uint8_t *object;

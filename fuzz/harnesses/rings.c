@@ -3,7 +3,7 @@
 #include "drawn.h"
 #include "interval.h"
 #include "modules.h"
-#include "watched.h"
+#include "sys.h"
 
 static struct thread thread;
 

@@ -8,7 +8,7 @@
 #include "sensors.h"
 #include "drawn.h"
 #include "request.h"
-#include "watched.h"
+#include "sys.h"
 
 #define MOST_WORDS 16
 

@@ -10,7 +10,7 @@
 #include "drawn.h"
 #include "environment.h"
 #include "launch.h"
-#include "watched.h"
+#include "sys.h"
 
 #define NANO 1000000000u
 #define MOST_NS ((uint64_t)1 << 62)

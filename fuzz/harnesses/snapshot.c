@@ -2,7 +2,7 @@
 #include "preload/objects/snapshot.c"
 
 #include "drawn.h"
-#include "watched.h"
+#include "sys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

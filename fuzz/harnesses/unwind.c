@@ -4,7 +4,6 @@
 #include "drawn.h"
 #include "path.h"
 #include "sys.h"
-#include "watched.h"
 
 #define CODE 0x10000000u
 #define CODE_STEP 0x100000u

@@ -1,4 +1,4 @@
-#include "watched.h"
+#include "sys.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -8,9 +8,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "buffer.h"
 #include "config.h"
+#include "interval.h"
+#include "jit_names.h"
 #include "launch.h"
+#include "modules.h"
 #include "perf_rings.h"
+#include "python.h"
+#include "recording.h"
+#include "ring.h"
+#include "unwind.h"
 
 /* `program`: the file of the program that is recorded, in any process, unless the settings name others. All three
  * pointers must stay valid. */
@@ -55,5 +63,106 @@ int running_follow(struct events *events, pid_t pid, const char *exe);
 
 /* Then follow all its descendants. Prints a line for one that cannot be followed. */
 void running_follow_descendants(struct events *events, pid_t pid);
+
+/* A followed process, and its recording, if it is recorded. */
+
+/* A process's executable mappings, as text in the format of /proc/PID/maps: lines in address order. */
+
+struct mappings {
+    struct buffer text;
+    size_t read, added; /* number of lines read from the kernel, and added since */
+};
+
+struct mapped {
+    uint64_t start, bytes, offset, inode;
+    const char *path;
+};
+
+/* Read the current mappings; empty if they cannot be read. */
+void mappings_read(struct mappings *mappings, pid_t pid);
+
+/* Add a mapping of a process, replacing those that it overlaps. The kernel does not report unmapped ones, so all are
+ * read again once their number has doubled. */
+void mappings_add(struct mappings *mappings, const struct mapped *mapped, pid_t pid);
+
+/* Copy the mappings; `to` must be empty. */
+void mappings_copy(struct mappings *to, const struct mappings *from);
+
+/* Remove all mappings. */
+void mappings_forget(struct mappings *mappings);
+
+struct followed {
+    pid_t pid;
+    char name[16]; /* its name in the kernel */
+    bool is_recorded;
+    bool awaits_program; /* has called exec: its first mapping identifies the new program */
+    bool sees_kernel;    /* ticks inside the kernel are samples too */
+    const struct config *config;
+    struct launch launch;
+
+    struct code code;
+    struct mappings maps;
+    bool maps_changed;
+    struct unwind_cache cache;
+    struct python_found python;
+    struct python_thread *python_codes; /* shared by all its threads; NULL without Python */
+    struct jit_names jit_names;
+
+    struct recording recording;
+    struct interval interval;
+    uint64_t grid_ns;     /* end of the open interval */
+    uint64_t last_cpu_ns; /* of the process, at the end of the last interval */
+    uint64_t lived_ns;    /* time up to which its threads' time has been counted */
+    uint32_t threads, next_thread;
+    uint64_t stopped_ns;     /* time at which a signal or a debugger stopped it; 0: it runs */
+    uint64_t suspended_ns;   /* how long it was stopped before the open interval */
+    uint64_t ended_ns;       /* when the last thread ended; 0: threads are left */
+    uint64_t cpu_ns, ticks;  /* of its recording so far */
+    uint64_t missing, usual; /* ticks not represented by a sample yet; samples of the last interval */
+};
+
+/* Create a process, not recorded yet. NULL if out of memory. */
+struct followed *followed_new(pid_t pid, const struct config *config, const struct launch *launch);
+
+/* Copy the inherited state from the process that called fork to its child. */
+void followed_fork(struct followed *child, const struct followed *parent);
+
+/* Return whether it runs Python, whose frames can only be read right after the sample. */
+bool followed_runs_python(const struct followed *process);
+
+/* Begin its recording. `now_ns`: CLOCK_MONOTONIC, here and below. */
+void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening);
+
+/* Change the number of its threads by `more`: 1 or -1. */
+void followed_add_thread(struct followed *process, uint64_t now_ns, int more);
+
+/* Take a sample of the thread with this number. */
+void followed_take(struct followed *process, const struct perf_event_header *record, uint32_t thread);
+
+/* Read newly mapped code; opens the recording's file and copies symbols if necessary. */
+void followed_poll(struct followed *process);
+
+/* Return whether it is stopped now. A process that continues starts a new interval, so no interval contains the
+ * stop. */
+bool followed_is_idle(struct followed *process, uint64_t now_ns);
+
+/* Write the open interval, and begins the next one. */
+void followed_close_interval(struct followed *process, uint64_t now_ns);
+
+/* Write the open interval, and ends the recording. */
+void followed_end(struct followed *process, uint64_t now_ns);
+
+/* Drop all mappings, as it executes another program. The recording has ended. */
+void followed_forget_code(struct followed *process);
+
+void followed_free(struct followed *process);
+
+/* A tick of the kernel as a sample: the position of the thread and its call path. */
+
+/* Unwind the copied stack by the code selected with modules_use; `cache` and `python_codes` (or NULL) are the
+ * process's. The caller sets weight and thread. Returns whether the path is complete; an incomplete one begins with
+ * SAMPLE_BROKEN. Not thread-safe. */
+bool sample_read(struct sample *sample, const struct perf_event_header *record, struct unwind_cache *cache,
+                 struct python_thread *python_codes);
 
 #endif

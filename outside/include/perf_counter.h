@@ -25,7 +25,7 @@ struct descriptor {
     uint64_t value, enabled, running; /* at the last reading */
 };
 
-struct counter {
+struct perf_counter {
     struct descriptor *descriptors;
     size_t count;
     bool has_begun;
@@ -36,13 +36,13 @@ struct counter {
 
 /* Open descriptors for each thread or processor. `of_kernel`: the event has no meaning without kernel mode. Returns 0,
  * or negative errno with nothing left open. Allocates; not async-signal-safe; thread-safe for different counters. */
-int counter_open(struct counter *counter, uint32_t type, uint64_t config, bool of_kernel, struct target target);
+int counter_open(struct perf_counter *counter, uint32_t type, uint64_t config, bool of_kernel, struct target target);
 
 /* Add the count since the last reading. False if a part was not counted at all, because others used the processor's
  * counters: it is then added the next time. No allocation; async-signal-safe; one thread at a time. */
-bool counter_read(struct counter *counter);
+bool counter_read(struct perf_counter *counter);
 
-void counter_close(struct counter *counter);
+void counter_close(struct perf_counter *counter);
 
 /* Messages for denials by the kernel: of a counter, a file of /proc, the recording of a process. */
 

@@ -18,7 +18,7 @@ struct column {
     bool has_counter; /* its values come from the counter, otherwise from /proc or a sensor */
     bool is_of_machine;
     enum field field; /* of /proc */
-    struct counter counter;
+    struct perf_counter counter;
     const struct column *parts[2]; /* of a ratio */
     double now;                    /* growth since the start, or the level */
     bool is_counted;               /* false: `now` is incomplete */

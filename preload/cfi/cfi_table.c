@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "cfi.h"
 
-#include "bisect.h"
+#include "lookup.h"
 #include "cfi_record.h"
 #include "sys.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "bisect.h"
+#include "lookup.h"
 #include "cfi_record.h"
 #include "machine.h"
 #include "sys.h"

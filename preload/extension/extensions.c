@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "extensions.h"
 
-#include "maps.h"
+#include "modules.h"
 #include "next.h"
 #include "stream.h"
 #include "sys.h"

@@ -96,7 +96,7 @@ uint64_t collector_lock_released_ns(void);
 /* In a forked child: reset the lock, which no thread holds. */
 void collector_lock_forget(void);
 
-/* The interval thread: it closes each interval, drains the rings in between, and serves requests (requests.h). */
+/* The interval thread: it closes each interval, drains the rings in between, and serves requests (switch.h). */
 
 /* Start it, after collection_begin. False if it cannot be created. Not thread-safe. */
 bool interval_thread_start(const struct config *config);

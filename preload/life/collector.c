@@ -19,7 +19,6 @@
 #include "module_scan.h"
 #include "own_signal.h"
 #include "procio.h"
-#include "requests.h"
 #include "sampler.h"
 #include "switch.h"
 #include "sys.h"

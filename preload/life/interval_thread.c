@@ -5,7 +5,6 @@
 #include "collection.h"
 
 #include "log.h"
-#include "requests.h"
 #include "sampler.h"
 #include "switch.h"
 #include "sys.h"

@@ -7,7 +7,6 @@
 #include <sys/auxv.h>
 
 #include "elf_file.h"
-#include "maps.h"
 #include "python.h"
 #include "sys.h"
 

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "bisect.h"
-#include "maps.h"
+#include "lookup.h"
 #include "sys.h"
 
 static struct code own_code;

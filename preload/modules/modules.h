@@ -198,4 +198,25 @@ bool shared_code_begins_threads(const char *path);
  * exists. On failure only the copy is missing. Async-signal-safe. */
 void snapshot_write(const char *directory, const struct module *module);
 
+/* Lines of /proc/PID/maps. Async-signal-safe and thread-safe. */
+
+/* An executable mapping. path: JIT_PATH if it has no file. */
+struct mapping {
+    uint64_t start, end, offset, inode;
+    char path[sizeof((struct module *)0)->path];
+};
+
+/* Parse a line; return its length, including the newline. `mapping` is filled in if `is_code`. */
+size_t maps_line_read(const char *line, struct mapping *mapping, bool *is_code);
+
+/* The mappings of this process, as text. Interval thread; async-signal-safe, and thread-safe. */
+
+/* Read /proc/self/maps, NUL-terminated. The caller frees the buffer. */
+bool own_maps_read(struct buffer *text);
+
+/* Return whether the mapping, in this process, is code of this library, or of one preloaded beside it that has given an
+ * address (extension.h). */
+bool own_maps_hold_profiler(const struct mapping *mapping);
+void own_maps_add_profiler(uint64_t address);
+
 #endif

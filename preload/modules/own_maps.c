@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "maps.h"
+#include "modules.h"
 
 #include "sys.h"
 

@@ -7,7 +7,7 @@
 
 #include "buffer.h"
 #include "elf_file.h"
-#include "hash.h"
+#include "lookup.h"
 #include "log.h"
 #include "output.h"
 #include "sys.h"

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "hash.h"
+#include "lookup.h"
 #include "modules.h"
 #include "python.h"
 #include "sys.h"

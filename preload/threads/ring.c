@@ -4,7 +4,7 @@
 #include "ring.h"
 
 #include "python.h"
-#include "requests.h"
+#include "switch.h"
 #include "worker.h"
 
 static void put_words(struct thread *thread, uint64_t *head, const uint64_t *words, size_t count)

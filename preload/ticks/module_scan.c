@@ -5,7 +5,7 @@
 
 #include "log.h"
 #include "modules.h"
-#include "requests.h"
+#include "switch.h"
 #include "sys.h"
 #include "worker.h"
 

@@ -8,7 +8,7 @@
 
 #include "log.h"
 #include "own_signal.h"
-#include "requests.h"
+#include "switch.h"
 #include "sys.h"
 #include "worker.h"
 

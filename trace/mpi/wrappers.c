@@ -7,9 +7,7 @@
 #include <time.h>
 
 #include "event.h"
-#include "fields.h"
 #include "handles.h"
-#include "used.h"
 
 /* Received messages and completed requests. */
 
