@@ -73,11 +73,11 @@ static void add_kernel(const void *record)
                                 .what = kernel_name((const char *)name),
                                 .device = (uint16_t)lane,
                                 .kind = SUM_KERNEL};
-    launches_add_kernel(field_u32(record, KERNEL_CORRELATION), &key, end_ns - start_ns);
-    spans_add(lane, start_ns, end_ns);
+    launches_add(field_u32(record, KERNEL_CORRELATION), &key, end_ns - start_ns, 0);
+    spans_add_work(lane, field_u32(record, KERNEL_STREAM), start_ns, end_ns);
 }
 
-static void add_copy(const void *record, bool is_memset)
+static void add_copy(const void *record, size_t correlation_at, bool is_memset)
 {
     uint64_t start_ns, end_ns;
     if (!times(record, COPY_START, COPY_END, &start_ns, &end_ns))
@@ -85,11 +85,10 @@ static void add_copy(const void *record, bool is_memset)
     unsigned lane = lane_of(field_u32(record, COPY_DEVICE));
     const struct sum_key key = {.slot = start_ns / SLOT_NS,
                                 .what = is_memset ? 0 : *((const uint8_t *)record + COPY_KIND),
-                                .node = NODE_UNSAMPLED,
                                 .device = (uint16_t)lane,
                                 .kind = SUM_COPY};
-    sums_add(&key, 1, end_ns - start_ns, field_u64(record, COPY_BYTES));
-    spans_add(lane, start_ns, end_ns);
+    launches_add(field_u32(record, correlation_at), &key, end_ns - start_ns, field_u64(record, COPY_BYTES));
+    spans_add_work(lane, field_u32(record, COPY_STREAM), start_ns, end_ns);
 }
 
 static void add_synchronization(const void *record)
@@ -101,7 +100,14 @@ static void add_synchronization(const void *record)
     const struct sum_key key = {
         .slot = start_ns / SLOT_NS, .what = type, .node = NODE_UNSAMPLED, .device = HOST_WAITS, .kind = SUM_SYNC};
     sums_add(&key, 1, end_ns - start_ns, 0);
-    spans_add(HOST_WAITS, start_ns, end_ns);
+    spans_add_wait(start_ns, end_ns);
+}
+
+static void add_device(const void *record)
+{
+    uintptr_t name = 0;
+    memcpy(&name, (const uint8_t *)record + DEVICE_NAME, sizeof name);
+    device_name(field_u32(record, DEVICE_NUMBER), (const char *)name);
 }
 
 static void add(const void *record)
@@ -112,11 +118,16 @@ static void add(const void *record)
         add_kernel(record);
         break;
     case ACTIVITY_MEMCPY:
+        add_copy(record, COPY_CORRELATION, false);
+        break;
     case ACTIVITY_MEMCPY_PEER:
-        add_copy(record, false);
+        add_copy(record, PEER_CORRELATION, false);
         break;
     case ACTIVITY_MEMSET:
-        add_copy(record, true);
+        add_copy(record, COPY_CORRELATION, true);
+        break;
+    case ACTIVITY_DEVICE:
+        add_device(record);
         break;
     case ACTIVITY_SYNCHRONIZATION:
         add_synchronization(record);
@@ -159,6 +170,7 @@ bool activity_start(const struct cupti *functions)
     /* Concurrent kernels: the other kind would run them one after the other. */
     if (cupti->enable(ACTIVITY_CONCURRENT_KERNEL) != CUPTI_OK)
         return false;
+    cupti->enable(ACTIVITY_DEVICE);
     cupti->enable(ACTIVITY_MEMCPY);
     cupti->enable(ACTIVITY_MEMCPY_PEER);
     cupti->enable(ACTIVITY_MEMSET);

@@ -42,7 +42,7 @@ static void take(const struct extension_event *event)
     gpu_leave();
 }
 
-static void put_state(void)
+static void put_state(uint64_t run_start_ns)
 {
     const struct gpu_totals *all = &gpu_totals;
     const uint64_t *const totals[] = {&all->launches, &all->graph_launches, &all->kernels,    &all->graph_kernels,
@@ -54,6 +54,7 @@ static void put_state(void)
     buffer_varint(&record, launches_per_path());
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         buffer_varint(&record, __atomic_load_n(totals[i], __ATOMIC_RELAXED));
+    buffer_varint(&record, run_start_ns % SLOT_NS);
     buffer_varint(&image, RECORD_STATE);
     buffer_varint(&image, record.length);
     buffer_bytes(&image, record.data, record.length);
@@ -69,7 +70,8 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     image.failed = false;
     launches_resolve(interval->is_last);
     spans_close(interval->is_last ? UINT64_MAX : interval->end_ns > HORIZON_NS ? interval->end_ns - HORIZON_NS : 0);
-    put_state();
+    put_state(interval->run_start_ns);
+    device_names_put(&image);
     kernel_names_put(&image);
     sums_put(&image, interval->run_start_ns);
     gpu_leave();

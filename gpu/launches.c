@@ -10,6 +10,7 @@
 #include "gpu.h"
 #include "sys.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define RECENT (1u << 17) /* launches whose records may be outstanding */
 #define MOST_PENDING (1u << 15)
 
@@ -24,10 +25,15 @@ static const uint16_t driver_launches[] = {115, 116, 117, 307, 442, 477, 478, 65
 static const uint16_t driver_graphs[] = {514, 515};
 static const uint16_t runtime_launches[] = {13, 211, 213, 214, 269, 270, 430, 431};
 static const uint16_t runtime_graphs[] = {311, 312};
+/* Copies and memsets: first and last of ranges. */
+static const uint16_t driver_copies[][2] = {{43, 82},   {216, 227}, {232, 234}, {248, 254}, {276, 293},
+                                            {305, 306}, {318, 321}, {397, 416}, {418, 433}, {776, 779}};
+static const uint16_t runtime_copies[][2] = {{31, 52},   {142, 145}, {160, 163}, {215, 236},
+                                             {243, 246}, {249, 250}, {482, 485}};
 
 struct pending {
     struct sum_key key;
-    uint64_t ns;
+    uint64_t ns, bytes;
     uint32_t correlation;
     bool has_waited;
 };
@@ -81,6 +87,16 @@ static __attribute__((noinline)) void record_path(uint32_t correlation)
     add_cost(monotonic_ns() - start_ns);
 }
 
+static bool is_copy(int domain, uint32_t function)
+{
+    const uint16_t(*ranges)[2] = domain == DOMAIN_DRIVER ? driver_copies : runtime_copies;
+    size_t count = domain == DOMAIN_DRIVER ? COUNT(driver_copies) : COUNT(runtime_copies);
+    for (size_t i = 0; i < count; i++)
+        if (ranges[i][0] <= function && function <= ranges[i][1])
+            return true;
+    return false;
+}
+
 static bool contains(const uint16_t *functions, size_t count, uint32_t function)
 {
     for (size_t i = 0; i < count; i++)
@@ -103,12 +119,19 @@ void launches_callback(void *user, int domain, uint32_t function, const void *da
     if (is_exit || (domain == DOMAIN_DRIVER && depth > 0))
         return;
     depth += domain == DOMAIN_RUNTIME;
-    bool is_graph =
-        domain == DOMAIN_RUNTIME ? contains(runtime_graphs, 2, function) : contains(driver_graphs, 2, function);
-    gpu_count(is_graph ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
+    if (!is_copy(domain, function)) {
+        bool is_graph =
+            domain == DOMAIN_RUNTIME ? contains(runtime_graphs, 2, function) : contains(driver_graphs, 2, function);
+        gpu_count(is_graph ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
+    }
     if (is_drawn())
         record_path(field_u32(data, CALLBACK_CORRELATION));
 }
+
+#define ENABLE_RANGES(ranges, domain)                                                                                  \
+    for (size_t i = 0; i < COUNT(ranges); i++)                                                                         \
+        for (uint32_t function = ranges[i][0]; function <= ranges[i][1]; function++)                                   \
+    cupti->enable_callback(1, subscriber, domain, function)
 
 #define ENABLE(functions, domain)                                                                                      \
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)                                                  \
@@ -122,6 +145,8 @@ bool launches_enable(const struct cupti *cupti, void *subscriber)
     ENABLE(driver_graphs, DOMAIN_DRIVER);
     ENABLE(runtime_launches, DOMAIN_RUNTIME);
     ENABLE(runtime_graphs, DOMAIN_RUNTIME);
+    ENABLE_RANGES(driver_copies, DOMAIN_DRIVER);
+    ENABLE_RANGES(runtime_copies, DOMAIN_RUNTIME);
     return is_any;
 }
 
@@ -137,19 +162,20 @@ static bool find_node(uint32_t correlation, uint32_t *node)
     return correlation != 0 && nodes[correlation % RECENT].correlation == correlation;
 }
 
-void launches_add_kernel(uint32_t correlation, const struct sum_key *key, uint64_t ns)
+void launches_add(uint32_t correlation, const struct sum_key *key, uint64_t ns, uint64_t bytes)
 {
     struct sum_key with_node = *key;
     if (!find_node(correlation, &with_node.node)) {
         bool is_expected =
             correlation != 0 && __atomic_load_n(&sampled[correlation % RECENT], __ATOMIC_RELAXED) == correlation;
         if (is_expected && pending_count < MOST_PENDING) {
-            pending[pending_count++] = (struct pending){.key = *key, .ns = ns, .correlation = correlation};
+            pending[pending_count++] =
+                (struct pending){.key = *key, .ns = ns, .bytes = bytes, .correlation = correlation};
             return;
         }
         with_node.node = NODE_UNSAMPLED;
     }
-    sums_add(&with_node, 1, ns, 0);
+    sums_add(&with_node, 1, ns, bytes);
 }
 
 void launches_resolve(bool is_last)
@@ -165,7 +191,7 @@ void launches_resolve(bool is_last)
         }
         if (!is_found)
             one->key.node = NODE_UNSAMPLED;
-        sums_add(&one->key, 1, one->ns, 0);
+        sums_add(&one->key, 1, one->ns, one->bytes);
     }
     pending_count = left;
 }

@@ -5,6 +5,7 @@
 #include "sys.h"
 
 #define MOST_SPANS (1u << 17) /* of a lane; beyond that, the older half is closed */
+#define MOST_OF_STREAM (1u << 14)
 
 struct span {
     uint64_t start_ns, end_ns;
@@ -12,11 +13,13 @@ struct span {
 
 struct lane {
     struct span *spans;
-    uint32_t count;
+    uint32_t count, most;
+    struct sum_key key; /* of its sums, but for the slot */
     uint64_t closed_ns; /* all before it is written, or counted in `busy` */
 };
 
-static struct lane lanes[LANES];
+static struct lane lanes[LANES], streams[MOST_STREAMS], overlaps[OVERLAPS];
+static uint32_t stream_count;
 
 /* Return the index of the first span that ends at `ns` or later. */
 static uint32_t first_from(const struct lane *lane, uint64_t ns)
@@ -35,43 +38,44 @@ static uint32_t first_from(const struct lane *lane, uint64_t ns)
     return low;
 }
 
-static void busy(unsigned lane, uint64_t start_ns, uint64_t end_ns)
+static void busy(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
+    struct sum_key key = lane->key;
     for (uint64_t at = start_ns; at < end_ns;) {
         uint64_t next = (at / SLOT_NS + 1) * SLOT_NS;
         uint64_t until = next < end_ns ? next : end_ns;
-        sums_add(&(struct sum_key){.slot = at / SLOT_NS, .device = (uint16_t)lane, .kind = SUM_BUSY}, 1, until - at, 0);
+        key.slot = at / SLOT_NS;
+        sums_add(&key, 1, until - at, 0);
         at = until;
     }
 }
 
-static void close_first(unsigned number, uint32_t count)
+static void close_first(struct lane *lane, uint32_t count)
 {
-    struct lane *lane = &lanes[number];
     for (uint32_t i = 0; i < count; i++)
-        busy(number, lane->spans[i].start_ns, lane->spans[i].end_ns);
+        busy(lane, lane->spans[i].start_ns, lane->spans[i].end_ns);
     if (count > 0)
         lane->closed_ns = lane->spans[count - 1].end_ns;
     lane->count -= count;
     memmove(lane->spans, lane->spans + count, lane->count * sizeof *lane->spans);
 }
 
-void spans_add(unsigned number, uint64_t start_ns, uint64_t end_ns)
+static void add(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
-    struct lane *lane = &lanes[number < LANES ? number : MOST_DEVICES - 1];
     if (start_ns < lane->closed_ns) {
         uint64_t late_end = end_ns < lane->closed_ns ? end_ns : lane->closed_ns;
-        gpu_count(&gpu_totals.late_ns, late_end - start_ns);
+        if (lane->key.kind == SUM_BUSY)
+            gpu_count(&gpu_totals.late_ns, late_end - start_ns);
         start_ns = lane->closed_ns;
     }
     if (start_ns >= end_ns)
         return;
     if (lane->spans == NULL)
-        lane->spans = sys_alloc_untouched(MOST_SPANS * sizeof *lane->spans);
+        lane->spans = sys_alloc_untouched(lane->most * sizeof *lane->spans);
     if (lane->spans == NULL)
         return;
-    if (lane->count == MOST_SPANS)
-        close_first((unsigned)(lane - lanes), MOST_SPANS / 2);
+    if (lane->count == lane->most)
+        close_first(lane, lane->most / 2);
     uint32_t first = first_from(lane, start_ns), last = first;
     for (; last < lane->count && lane->spans[last].start_ns <= end_ns; last++) {
         if (lane->spans[last].start_ns < start_ns)
@@ -84,23 +88,78 @@ void spans_add(unsigned number, uint64_t start_ns, uint64_t end_ns)
     lane->count = lane->count - (last - first) + 1;
 }
 
+static void add_to(struct lane *lane, const struct sum_key *key, uint64_t start_ns, uint64_t end_ns)
+{
+    lane->most = MOST_SPANS;
+    lane->key = *key;
+    add(lane, start_ns, end_ns);
+}
+
+/* Return the lane of a stream; all beyond the limit share the last one, with the device of the first of them. */
+static struct lane *stream_of(unsigned device, uint32_t stream)
+{
+    static uint32_t last;
+    if (last < stream_count && streams[last].key.what == stream && streams[last].key.device == device)
+        return &streams[last];
+    for (last = 0; last < stream_count && last < MOST_STREAMS - 1; last++)
+        if (streams[last].key.what == stream && streams[last].key.device == device)
+            return &streams[last];
+    if (last == stream_count) {
+        bool is_rest = last == MOST_STREAMS - 1;
+        streams[stream_count++] = (struct lane){
+            .most = MOST_OF_STREAM,
+            .key = {.what = is_rest ? OTHER_STREAMS : stream, .device = (uint16_t)device, .kind = SUM_STREAM}};
+    }
+    return &streams[last];
+}
+
+static void add_overlap(enum overlap what, uint64_t start_ns, uint64_t end_ns)
+{
+    const struct sum_key key = {.what = what, .device = HOST_WAITS, .kind = SUM_OVERLAP};
+    add_to(&overlaps[what], &key, start_ns, end_ns);
+}
+
+void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
+{
+    device = device < MOST_DEVICES ? device : MOST_DEVICES - 1;
+    const struct sum_key key = {.device = (uint16_t)device, .kind = SUM_BUSY};
+    add_to(&lanes[device], &key, start_ns, end_ns);
+    add(stream_of(device, stream), start_ns, end_ns);
+    add_overlap(ANY_DEVICE, start_ns, end_ns);
+    add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
+}
+
+void spans_add_wait(uint64_t start_ns, uint64_t end_ns)
+{
+    const struct sum_key key = {.device = HOST_WAITS, .kind = SUM_BUSY};
+    add_to(&lanes[HOST_WAITS], &key, start_ns, end_ns);
+    add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
+}
+
+static void close_lane(struct lane *lane, uint64_t until_ns)
+{
+    uint32_t count = 0;
+    while (count < lane->count && lane->spans[count].end_ns < until_ns)
+        count++;
+    /* A span that reaches beyond it is cut there. */
+    if (count < lane->count && lane->spans[count].start_ns < until_ns) {
+        uint64_t start_ns = lane->spans[count].start_ns;
+        close_first(lane, count);
+        busy(lane, start_ns, until_ns);
+        lane->spans[0].start_ns = until_ns;
+    } else {
+        close_first(lane, count);
+    }
+    if (lane->spans != NULL && lane->closed_ns < until_ns)
+        lane->closed_ns = until_ns;
+}
+
 void spans_close(uint64_t until_ns)
 {
-    for (unsigned number = 0; number < LANES; number++) {
-        struct lane *lane = &lanes[number];
-        uint32_t count = 0;
-        while (count < lane->count && lane->spans[count].end_ns < until_ns)
-            count++;
-        /* A span that reaches beyond it is cut there. */
-        if (count < lane->count && lane->spans[count].start_ns < until_ns) {
-            uint64_t start_ns = lane->spans[count].start_ns;
-            close_first(number, count);
-            busy(number, start_ns, until_ns);
-            lane->spans[0].start_ns = until_ns;
-        } else {
-            close_first(number, count);
-        }
-        if (lane->spans != NULL && lane->closed_ns < until_ns)
-            lane->closed_ns = until_ns;
-    }
+    for (unsigned number = 0; number < LANES; number++)
+        close_lane(&lanes[number], until_ns);
+    for (unsigned number = 0; number < OVERLAPS; number++)
+        close_lane(&overlaps[number], until_ns);
+    for (uint32_t number = 0; number < stream_count; number++)
+        close_lane(&streams[number], until_ns);
 }

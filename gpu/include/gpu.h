@@ -17,6 +17,8 @@
 #define MOST_DEVICES 16
 #define HOST_WAITS MOST_DEVICES /* the lane of synchronisations: at least one thread waits */
 #define LANES (MOST_DEVICES + 1)
+#define MOST_STREAMS 64          /* the last one stands for all others */
+#define OTHER_STREAMS UINT32_MAX /* its number */
 
 enum gpu_state { GPU_RECORDED, GPU_NO_CUPTI, GPU_OTHER_SUBSCRIBER, GPU_OLD_CUPTI, GPU_REFUSED };
 
@@ -55,12 +57,16 @@ void gpu_leave(void);
 uint32_t kernel_name(const char *name);
 void kernel_names_put(struct buffer *out);
 
+/* device_names.c: the names of devices, which are written once. Under the lock. */
+void device_name(uint32_t device, const char *name);
+void device_names_put(struct buffer *out);
+
 /* sums.c: what happened in a slot. Under the lock. */
 /* The type of a sum's record is its kind + 3. */
-enum sum_kind { SUM_KERNEL, SUM_COPY, SUM_BUSY, SUM_SYNC, SUM_KINDS };
+enum sum_kind { SUM_KERNEL, SUM_COPY, SUM_BUSY, SUM_SYNC, SUM_STREAM, SUM_OVERLAP, SUM_KINDS };
 struct sum_key {
     uint64_t slot;
-    uint32_t what; /* name of a kernel, kind of a copy (0: memset), type of a synchronisation */
+    uint32_t what; /* name of a kernel, kind of a copy (0: memset), type of a synchronisation, stream, overlap */
     uint32_t node;
     uint16_t device;
     uint16_t kind;
@@ -70,7 +76,13 @@ void sums_add(const struct sum_key *key, uint64_t count, uint64_t ns, uint64_t b
 void sums_put(struct buffer *out, uint64_t run_start_ns);
 
 /* spans.c: time in which a lane was busy, as the union of spans. Under the lock. */
-void spans_add(unsigned lane, uint64_t start_ns, uint64_t end_ns);
+/* Unions over all devices: with the time that the host waits, they give the time in which both are busy, and neither.
+ */
+enum overlap { ANY_DEVICE, DEVICE_OR_WAIT, OVERLAPS };
+/* Add a kernel or copy. */
+void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
+/* Add a wait of the host. */
+void spans_add_wait(uint64_t start_ns, uint64_t end_ns);
 /* Add the busy time before a time to the sums, by slot. */
 void spans_close(uint64_t until_ns);
 
@@ -81,10 +93,10 @@ cupti_callback launches_callback;
 bool launches_enable(const struct cupti *cupti, void *subscriber);
 /* The path of a launch was recorded. Interval thread, under the lock. */
 void launches_take(uint32_t correlation, uint32_t node);
-/* Add a kernel to the sums, or keep it until its path comes. Under the lock. */
-void launches_add_kernel(uint32_t correlation, const struct sum_key *key, uint64_t ns);
-/* Add the kernels whose paths have come, and those that have waited for an interval. Interval thread, under the
- * lock. */
+/* Add a kernel or copy to the sums, or keep it until its path comes. Under the lock. */
+void launches_add(uint32_t correlation, const struct sum_key *key, uint64_t ns, uint64_t bytes);
+/* Add the kernels and copies whose paths have come, and those that have waited for an interval. Interval thread, under
+ * the lock. */
 void launches_resolve(bool is_last);
 void launches_adjust(uint64_t wall_ns);
 uint32_t launches_per_path(void);

@@ -11,11 +11,15 @@ from incprof.model import FloatArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
 
-STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS = range(1, 7)
+STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICES = range(1, 10)
+TABLES = (KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS)
+ANY_DEVICE, DEVICE_OR_WAIT = range(2)
 RECORDED, NO_CUPTI, OTHER_SUBSCRIBER, OLD_CUPTI, REFUSED = range(5)
 NO_NAME, OTHER_NAMES = range(2)
 # The lane of the host's waits, beside those of devices.
 HOST = 16
+# Number of a stream that stands for all beyond the limit.
+OTHER_STREAMS = 2**32 - 1
 # Node of a launch whose path was not recorded.
 UNSAMPLED = -1
 HEADER, COLUMNS = 12, 7
@@ -64,10 +68,11 @@ class GpuRows:
     Attributes:
         start_s: begin of the time slot, seconds since the start of the run; may be before it.
         device: number; HOST for waits.
-        what: number of the kernel's name, kind of a copy, type of a synchronisation.
+        what: number of the kernel's name, kind of a copy, type of a synchronisation, number of a stream, ANY_DEVICE or
+            DEVICE_OR_WAIT.
         node: of the launching call path (0: unknown), or UNSAMPLED.
         count: of kernels, copies or waits.
-        seconds: sum of their durations; of BUSY the union.
+        seconds: sum of their durations; of BUSY, STREAMS and OVERLAPS the union.
         bytes: of copies.
     """
 
@@ -92,9 +97,13 @@ class GpuActivity:
         totals: since the start of the run.
         names: of kernels, mangled, by number.
         kernels: by launching path.
-        copies: by kind.
+        copies: by kind and launching path.
         busy: the union of kernels and copies of a device, and of the host's waits.
         synchronisations: waits of the host.
+        streams: the union of kernels and copies of a stream.
+        overlaps: the unions over all devices, and over devices and waits.
+        devices: names by number.
+        offset_s: time of slot 0 before the run.
         damaged: number of images and records that could not be decoded.
     """
 
@@ -108,6 +117,10 @@ class GpuActivity:
     copies: GpuRows
     busy: GpuRows
     synchronisations: GpuRows
+    streams: GpuRows
+    overlaps: GpuRows
+    devices: dict[int, str]
+    offset_s: float = 0.0
     damaged: int = 0
 
     @property
@@ -129,15 +142,15 @@ def read_gpu(path: str) -> GpuActivity | None:
 def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
     """Decode images, in file order. A damaged record is left out, and counted."""
     header: IntArray | None = None
-    names, damaged, most_per_path = dict[int, str](), 0, 1
-    tables: dict[int, list[IntArray]] = {
-        kind: [np.zeros((0, COLUMNS), dtype=np.int64)] for kind in (KERNELS, COPIES, BUSY, SYNCHRONISATIONS)
-    }
+    names, devices, damaged, most_per_path = dict[int, str](), dict[int, str](), 0, 1
+    tables: dict[int, list[IntArray]] = {kind: [np.zeros((0, COLUMNS), dtype=np.int64)] for kind in TABLES}
     for image in images:
         try:
             for kind, text in _records(image.payload):
                 if kind == NAMES:
                     names |= _names(text)
+                elif kind == DEVICES:
+                    devices |= _devices(text)
                 elif kind == STATE:
                     header = _header(text)
                     most_per_path = max(most_per_path, int(header[3]))
@@ -148,18 +161,18 @@ def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
     if header is None:
         return None
     slot_s = float(header[2]) * NS
-    kernels, copies, busy, waits = (
-        _rows(np.concatenate(tables[kind]), slot_s) for kind in (KERNELS, COPIES, BUSY, SYNCHRONISATIONS)
-    )
+    # Recordings of earlier versions do not have it.
+    offset_s = float(header[HEADER]) * NS if len(header) > HEADER else 0.0
+    rows = (_rows(np.concatenate(tables[kind]), slot_s, offset_s) for kind in TABLES)
     totals = Totals(*(int(number) for number in header[4:HEADER]))
     return GpuActivity(
-        int(header[0]), int(header[1]), slot_s, most_per_path, totals, names, kernels, copies, busy, waits, damaged
+        int(header[0]), int(header[1]), slot_s, most_per_path, totals, names, *rows, devices, offset_s, damaged
     )
 
 
-def _rows(table: IntArray, slot_s: float) -> GpuRows:
+def _rows(table: IntArray, slot_s: float, offset_s: float) -> GpuRows:
     return GpuRows(
-        start_s=table[:, 0].astype(np.float64) * slot_s,
+        start_s=table[:, 0].astype(np.float64) * slot_s - offset_s,
         device=table[:, 1],
         what=table[:, 2],
         node=table[:, 3] - 1,
@@ -205,7 +218,9 @@ def _header(text: bytes) -> IntArray:
     numbers = _numbers(text)
     if len(numbers) < HEADER or numbers[2] < LEAST_SLOT_NS:
         raise ValueError("the state makes no sense")
-    return numbers[:HEADER]
+    if len(numbers) > HEADER and numbers[HEADER] >= numbers[2]:
+        raise ValueError("the run does not begin in slot 0")
+    return numbers
 
 
 def _table(text: bytes) -> IntArray:
@@ -227,4 +242,16 @@ def _names(text: bytes) -> dict[int, str]:
             raise ValueError("a name is cut off")
         names[number] = text[at : at + length].decode("utf-8", "replace")
         number, at = number + 1, at + length
+    return names
+
+
+def _devices(text: bytes) -> dict[int, str]:
+    names, at = dict[int, str](), 0
+    while at < len(text):
+        number, at = _number(text, at)
+        length, at = _number(text, at)
+        if length > min(MOST_NAME, len(text) - at) or number >= HOST:
+            raise ValueError("a name is cut off")
+        names[number] = text[at : at + length].decode("utf-8", "replace")
+        at += length
     return names

@@ -15,6 +15,7 @@ OFFSETS = {
     "KERNEL_START": ("CUpti_ActivityKernel9", "start"),
     "KERNEL_END": ("CUpti_ActivityKernel9", "end"),
     "KERNEL_DEVICE": ("CUpti_ActivityKernel9", "deviceId"),
+    "KERNEL_STREAM": ("CUpti_ActivityKernel9", "streamId"),
     "KERNEL_CORRELATION": ("CUpti_ActivityKernel9", "correlationId"),
     "KERNEL_NAME": ("CUpti_ActivityKernel9", "name"),
     "KERNEL_GRAPH": ("CUpti_ActivityKernel9", "graphId"),
@@ -23,6 +24,11 @@ OFFSETS = {
     "COPY_START": ("CUpti_ActivityMemcpyPtoP4", "start"),
     "COPY_END": ("CUpti_ActivityMemcpy6", "end"),
     "COPY_DEVICE": ("CUpti_ActivityMemset4", "deviceId"),
+    "COPY_STREAM": ("CUpti_ActivityMemcpyPtoP4", "streamId"),
+    "COPY_CORRELATION": ("CUpti_ActivityMemset4", "correlationId"),
+    "PEER_CORRELATION": ("CUpti_ActivityMemcpyPtoP4", "correlationId"),
+    "DEVICE_NUMBER": ("CUpti_ActivityDevice5", "id"),
+    "DEVICE_NAME": ("CUpti_ActivityDevice5", "name"),
     "SYNC_TYPE": ("CUpti_ActivitySynchronization2", "type"),
     "SYNC_START": ("CUpti_ActivitySynchronization2", "start"),
     "SYNC_END": ("CUpti_ActivitySynchronization2", "end"),
@@ -36,6 +42,7 @@ VALUES = {
     "DOMAIN_RUNTIME": "CUPTI_CB_DOMAIN_RUNTIME_API",
     "SITE_ENTER": "CUPTI_API_ENTER",
     "SITE_EXIT": "CUPTI_API_EXIT",
+    "ACTIVITY_DEVICE": "CUPTI_ACTIVITY_KIND_DEVICE",
     "ACTIVITY_MEMCPY": "CUPTI_ACTIVITY_KIND_MEMCPY",
     "ACTIVITY_MEMSET": "CUPTI_ACTIVITY_KIND_MEMSET",
     "ACTIVITY_KERNEL": "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -66,6 +73,23 @@ def test_offsets_and_values_are_those_of_the_headers(tmp_path: Path) -> None:
         ["gcc", "-fsyntax-only", *includes, str(source)], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
+    check_copy_callbacks(tmp_path / "nvidia" / "cuda_cupti" / "include")
+
+
+def check_copy_callbacks(headers: Path) -> None:
+    """Check that the ranges of copies in gpu/launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
+    text = (REPOSITORY / "gpu" / "launches.c").read_text()
+    for domain in ("driver", "runtime"):
+        found = re.search(rf"{domain}_copies\[\]\[2\] = ([^;]*);", text)
+        assert found is not None
+        ours = {
+            number
+            for first, last in re.findall(r"{(\d+), (\d+)}", found[1])
+            for number in range(int(first), int(last) + 1)
+        }
+        header = (headers / f"cupti_{domain}_cbid.h").read_text()
+        theirs = {int(number): name for name, number in re.findall(r"(\w+_CBID_cu\w+) *= (\d+),", header)}
+        assert ours == {number for number, name in theirs.items() if re.search(r"CBID_cu(da|64)?Mem(cpy|set)", name)}
 
 
 def launch_callbacks() -> tuple[list[int], list[str]]:

@@ -14,7 +14,19 @@ import numpy as np
 import pytest
 
 from incprof.record.launch import GPU_LIBRARY, _find_library, find_library
-from incprof.systems.gpu.read import HOST, NO_CUPTI, OLD_CUPTI, OTHER_SUBSCRIBER, RECORDED, GpuActivity, read_gpu
+from incprof.systems.gpu.read import (
+    ANY_DEVICE,
+    DEVICE_OR_WAIT,
+    HOST,
+    NO_CUPTI,
+    OLD_CUPTI,
+    OTHER_STREAMS,
+    OTHER_SUBSCRIBER,
+    RECORDED,
+    GpuActivity,
+    GpuRows,
+    read_gpu,
+)
 from tests.integration.collector import FIXTURES, Outcome, Recording
 from tests.integration.conftest import Build, Record
 
@@ -80,6 +92,58 @@ def test_overlapping_streams_count_once(host: Callable[..., Recording]) -> None:
     found = found_in(recording)
     agrees(found, recording.outcome)
     assert round(found.busy.seconds.sum() * 1e9) == recording.outcome.values()["busy_ns"]
+
+
+def seconds_of(rows: GpuRows) -> dict[tuple[int, int], float]:
+    """Return seconds by device and what."""
+    sums: Counter[tuple[int, int]] = Counter()
+    for device, what, seconds in zip(rows.device.tolist(), rows.what.tolist(), rows.seconds, strict=True):
+        sums[device, what] += seconds
+    return {key: pytest.approx(value) for key, value in sums.items()}
+
+
+def test_the_busy_time_of_each_stream(host: Callable[..., Recording]) -> None:
+    recording = host("streams:400:200000", "run:10:1000:0", "move:30:5000:2000", "deliver:3:17")
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    # On each of the four streams, a kernel follows another after twice its time.
+    assert seconds_of(found.streams) == {(3, 0): 0.02, (3, 1): 0.02, (3, 2): 0.02, (3, 3): 0.02, (0, 7): 1e-5,
+                                         (0, 3): 6e-5}  # fmt: skip
+    assert found.devices == {0: "Stand-in GPU"}
+
+
+def test_streams_beyond_the_limit_share_a_lane(host: Callable[..., Recording]) -> None:
+    found = found_in(host("many:100:1000"))
+    streams = seconds_of(found.streams)
+    assert len(streams) == 64
+    # They run at the same time.
+    assert streams[0, OTHER_STREAMS] == 1e-6
+    assert {stream for _, stream in streams} == {*range(63), OTHER_STREAMS}
+
+
+def test_the_time_in_which_host_and_device_are_busy(host: Callable[..., Recording]) -> None:
+    # The last 3 ms: a kernel runs for all of it on one device, for 1 ms on others; the host waits for 2 ms.
+    found = found_in(host("run:1:3000000:0", "devices:3:1000000", "wait:2000000", "deliver:5:3"))
+    lanes = {what: seconds for (_, what), seconds in seconds_of(found.overlaps).items()}
+    started = lanes[DEVICE_OR_WAIT].expected - lanes[ANY_DEVICE].expected
+    # Each ends when its word is read: the spans do not begin and end at once.
+    assert lanes[ANY_DEVICE].expected >= 3e-3
+    assert 0 <= started <= 2e-3
+    assert (found.overlaps.device == HOST).all()
+
+
+def test_slots_begin_where_the_recording_says(host: Callable[..., Recording]) -> None:
+    found = found_in(host("run:1:1000:0"))
+    assert 0 < found.offset_s < found.slot_s
+
+
+def test_the_launching_path_of_each_copy(host: Callable[..., Recording]) -> None:
+    recording = host("devices:1:1000", "burn:600", "move:40:1000:500", "deliver:5:9")
+    found = found_in(recording)
+    agrees(found, recording.outcome)
+    paths = {recording._path(int(node)) for node in np.unique(found.copies.node)}
+    assert paths == {("main", "move")}
+    assert found.copies.bytes.sum() == 40_000
 
 
 def test_the_launching_path_of_each_kernel(host: Callable[..., Recording]) -> None:
