@@ -8,9 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.energy import overlaps
-from incprof.analysis.phase_result import PhaseResult
+from incprof.analysis.phase_result import Phase, PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.systems.gpu.read import COPY_NAMES, HOST, WITHIN_DEVICE, GpuActivity, GpuRows
+from incprof.systems.gpu.read import (
+    ANY_DEVICE,
+    COPY_NAMES,
+    DEVICE_OR_WAIT,
+    HOST,
+    WITHIN_DEVICE,
+    GpuActivity,
+    GpuRows,
+)
 
 # A phase launches kernels one by one that are too short, if so many launches a second take a mean of at most so long.
 SHORT_KERNEL_S, MANY_PER_S = 10e-6, 1000.0
@@ -18,6 +26,9 @@ SHORT_KERNEL_S, MANY_PER_S = 10e-6, 1000.0
 IDLE_SHARE = 0.3
 # Kernels and copies that begin within a slot belong to the phases of the slot, in proportion to their time in it.
 MOST_KERNELS = 5
+MOST_COPY_PATHS = 3
+# Kinds of CPU time in which the host does not work.
+NO_WORK = ("device", "waiting", "off_cpu")
 
 
 @dataclass(frozen=True)
@@ -39,12 +50,51 @@ class KernelUse:
 
 @dataclass(frozen=True)
 class CopyUse:
-    """Copies of one direction: their number, bytes and seconds."""
+    """Copies of one direction.
+
+    Attributes:
+        direction: "host to device", for example.
+        count: their number.
+        bytes: of all of them.
+        seconds: likewise.
+        paths: nodes of the call paths that copy most, with the bytes of each.
+    """
 
     direction: str
     count: float
     bytes: float
     seconds: float
+    paths: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """A device in a phase.
+
+    Attributes:
+        device: number.
+        busy_s: seconds in which kernels or copies ran.
+        streams: those that were used in the phase, with the seconds in which each was busy.
+    """
+
+    device: int
+    busy_s: float
+    streams: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Together:
+    """Which of the host and the devices were busy, in seconds of a phase.
+
+    Attributes:
+        both_s: a device was busy, and no thread waited for it.
+        host_s: no device was busy, and no thread waited for one.
+        idle_s: of that, the host did not work either: a lower bound.
+    """
+
+    both_s: float
+    host_s: float
+    idle_s: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +111,8 @@ class PhaseGpu:
         kernel_s: sum of their durations.
         kernels: those with most time.
         copies: by direction.
+        by_device: the devices one by one.
+        together: None in recordings of earlier versions.
     """
 
     id: int
@@ -72,6 +124,8 @@ class PhaseGpu:
     kernel_s: float
     kernels: tuple[KernelUse, ...]
     copies: tuple[CopyUse, ...]
+    by_device: tuple[DeviceUse, ...] = ()
+    together: Together | None = None
 
     @property
     def busy(self) -> float:
@@ -86,7 +140,14 @@ class PhaseGpu:
     @property
     def is_idle(self) -> bool:
         """Whether the devices are used, but idle for much of the time, and no thread waits for them then."""
-        return self.busy_s > 0 and 1 - self.busy >= IDLE_SHARE and 1 - max(self.busy, self.waiting) >= IDLE_SHARE
+        return self.busy_s > 0 and 1 - self.busy >= IDLE_SHARE and self.host_alone >= IDLE_SHARE
+
+    @property
+    def host_alone(self) -> float:
+        """Share of the phase's time in which no device was busy, and no thread waited for one."""
+        if self.together is not None and self.seconds > 0:
+            return self.together.host_s / self.seconds
+        return 1 - max(self.busy, self.waiting)
 
     @property
     def is_launch_bound(self) -> bool:
@@ -101,12 +162,16 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
     kernel_parts = _parts(activity.kernels, activity.slot_s, profile, result)
     copy_parts = _parts(activity.copies, activity.slot_s, profile, result)
     busy_parts = _parts(activity.busy, activity.slot_s, profile, result)
+    stream_parts = _parts(activity.streams, activity.slot_s, profile, result)
+    overlap_parts = _parts(activity.overlaps, activity.slot_s, profile, result)
     is_host = activity.busy.device == HOST
     devices = len(np.unique(activity.busy.device[~is_host]))
     out = []
     for phase in result.present:
         part = kernel_parts[phase.id]
         busy_s = busy_parts[phase.id] * activity.busy.seconds
+        streams = _sums(activity.streams, stream_parts[phase.id])
+        overlaps = _sums(activity.overlaps, overlap_parts[phase.id])
         out.append(
             PhaseGpu(
                 id=phase.id,
@@ -118,9 +183,35 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
                 kernel_s=float((part * activity.kernels.seconds).sum()),
                 kernels=_kernels(activity, part),
                 copies=_copies(activity.copies, copy_parts[phase.id]),
+                by_device=tuple(
+                    DeviceUse(device, seconds, tuple((on, s) for (its, on), s in streams.items() if its == device))
+                    for device, seconds in _by_device(activity.busy.device[~is_host], busy_s[~is_host])
+                ),
+                together=_together(phase, overlaps, float(busy_s[is_host].sum())) if activity.has_overlaps else None,
             )
         )
     return out
+
+
+def _sums(rows: GpuRows, part: FloatArray) -> dict[tuple[int, int], float]:
+    """Return the seconds of each device and `what` in a phase, in ascending order."""
+    keys, index = np.unique(np.stack([rows.device, rows.what]), axis=1, return_inverse=True)
+    sums = np.bincount(index.ravel(), part * rows.seconds, minlength=keys.shape[1])
+    found = {(int(key[0]), int(key[1])): float(one) for key, one in zip(keys.T, sums, strict=True)}
+    return {key: seconds for key, seconds in found.items() if seconds > 0}
+
+
+def _by_device(device: IntArray, seconds: FloatArray) -> list[tuple[int, float]]:
+    return [(int(one), float(seconds[device == one].sum())) for one in np.unique(device)]
+
+
+def _together(phase: Phase, overlaps: dict[tuple[int, int], float], waiting_s: float) -> Together:
+    any_s, either_s = (min(overlaps.get((HOST, what), 0.0), phase.seconds) for what in (ANY_DEVICE, DEVICE_OR_WAIT))
+    either_s = max(either_s, any_s)
+    host_s = phase.seconds - either_s
+    working_s = sum(seconds for kind, seconds in phase.spent.items() if kind not in NO_WORK)
+    idle_s = max(host_s - working_s, 0.0) if phase.spent else 0.0
+    return Together(min(max(either_s - waiting_s, 0.0), any_s), host_s, idle_s)
 
 
 def _parts(rows: GpuRows, slot_s: float, profile: IntervalProfile, result: PhaseResult) -> FloatArray:
@@ -174,8 +265,15 @@ def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:
     for direction in sorted(set(names)):
         of = part * np.array([name == direction for name in names])
         if (of * rows.count).sum() > 0:
-            sums = (float((of * column).sum()) for column in (rows.count, rows.bytes, rows.seconds))
-            out.append(CopyUse(direction, *sums))
+            number, amount_b, seconds = (
+                float((of * column).sum()) for column in (rows.count, rows.bytes, rows.seconds)
+            )
+            nodes, index = np.unique(rows.node, return_inverse=True)
+            paths = sorted(
+                zip(nodes.tolist(), np.bincount(index, of * rows.bytes).tolist(), strict=True), key=lambda one: -one[1]
+            )
+            largest = tuple((node, amount) for node, amount in paths if node > 0 and amount > 0)[:MOST_COPY_PATHS]
+            out.append(CopyUse(direction, number, amount_b, seconds, largest))
     return tuple(sorted(out, key=lambda one: -one.bytes))
 
 
@@ -185,13 +283,19 @@ def moved(copies: tuple[CopyUse, ...]) -> tuple[float, float]:
     return sum(one.bytes for one in between), sum(one.seconds for one in between)
 
 
-def busy_over_time(activity: GpuActivity, device: int, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
-    """Return the share of time in which a device was busy, (b,), in the bins between start_s and end_s."""
-    own = activity.busy.device == device
-    slots: IntArray = np.round(activity.busy.start_s[own] / activity.slot_s).astype(np.int64)
-    last = int(slots.max(initial=0)) + 1
-    edges = np.arange(last + 1) * activity.slot_s
-    until = np.concatenate([[0.0], np.cumsum(np.bincount(slots, activity.busy.seconds[own], minlength=last))])
+def busy_over_time(
+    activity: GpuActivity, device: int, start_s: FloatArray, end_s: FloatArray, stream: int | None = None
+) -> FloatArray:
+    """Return the share of time in which a device, or a stream of it, was busy in the bins, (b,)."""
+    rows = activity.busy if stream is None else activity.streams
+    own = rows.device == device if stream is None else (rows.device == device) & (rows.what == stream)
+    slots: IntArray = np.round((rows.start_s[own] + activity.offset_s) / activity.slot_s).astype(np.int64)
+    # Few of a long run's slots may be in use.
+    used, index = np.unique(slots, return_inverse=True)
+    ends = np.stack([used, used + 1], axis=1).ravel() * activity.slot_s - activity.offset_s
+    sums = np.bincount(index, rows.seconds[own], minlength=len(used))
+    until = np.stack([np.cumsum(sums) - sums, np.cumsum(sums)], axis=1).ravel()
+    edges, until = np.concatenate([[-activity.offset_s], ends]), np.concatenate([[0.0], until])
     inside = np.interp(end_s, edges, until) - np.interp(start_s, edges, until)
     share: FloatArray = np.clip(inside / np.maximum(end_s - start_s, 1e-12), 0.0, 1.0)
     return share

@@ -19,6 +19,7 @@ from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
     OLD_CUPTI,
+    OTHER_STREAMS,
     OTHER_SUBSCRIBER,
     RECORDED,
     REFUSED,
@@ -58,7 +59,7 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Column("GPUs", lambda phase: _sentence(phases.get(phase), result, paths, places), sentence=True),
         Column("Kernels", lambda phase: _kernels_text(phases.get(phase), paths, places), sentence=True),
     )
-    values = {each.id: value(each, paths, places) for each in by_phase}
+    values = {each.id: value(each, activity, paths, places) for each in by_phase}
     amounts = (
         Amount("gpu.busy", "GPUs busy", "s", {each.id: each.busy_s for each in by_phase}),
         Amount("gpu.waiting", "waiting for GPUs", "s", {each.id: each.waiting_s for each in by_phase}),
@@ -74,11 +75,13 @@ def _of(phases: dict[int, PhaseGpu], phase: int, name: str) -> float | None:
 
 
 def _places(study: Study, paths: RecordedPaths | None, phases: list[PhaseGpu]) -> Places:
-    """Return where the kernels of the phases are launched, as far as the program has lines."""
+    """Return where the kernels and copies of the phases are launched, as far as the program has lines."""
     if paths is None:
         return {}
     by_module: dict[str, list[int]] = {}
-    for node in sorted({kernel.node for phase in phases for kernel in phase.kernels} - {0}):
+    of_work = {kernel.node for phase in phases for kernel in phase.kernels}
+    of_work |= {node for phase in phases for copy in phase.copies for node, _ in copy.paths}
+    for node in sorted(of_work - {0}):
         module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
         if module is not None and module.code is None:
             by_module.setdefault(module.name, []).append(node)
@@ -93,19 +96,29 @@ def _places(study: Study, paths: RecordedPaths | None, phases: list[PhaseGpu]) -
     return out
 
 
-def value(one: PhaseGpu, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
+def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
     """Return the JSON value of a phase."""
     return {
         "busy_s": one.busy_s,
         "busy": one.busy,
         "waiting_s": one.waiting_s,
+        "both_busy_s": one.together.both_s if one.together else None,
+        "host_alone_s": one.together.host_s if one.together else None,
+        "both_idle_s": one.together.idle_s if one.together else None,
         "devices": one.devices,
+        "by_device": [
+            {"device": each.device, "name": activity.devices.get(each.device), "busy_s": each.busy_s,
+             "streams": [{"stream": None if stream == OTHER_STREAMS else stream, "busy_s": busy_s}
+                         for stream, busy_s in each.streams]}
+            for each in one.by_device
+        ],
         "launches": round(one.launches),
         "launches_per_s": one.launches / one.seconds if one.seconds > 0 else None,
         "kernels": [_kernel_value(each, paths, places) for each in one.kernels],
         "copies": [
             {"direction": each.direction, "count": round(each.count), "bytes": round(each.bytes),
-             "seconds": each.seconds}
+             "seconds": each.seconds,
+             "paths": [{"bytes": round(amount), **_path_value(node, paths, places)} for node, amount in each.paths]}
             for each in one.copies
         ],
         "findings": [name for name, is_one in (("idle", one.is_idle), ("launch-bound", one.is_launch_bound)) if is_one],
@@ -113,16 +126,18 @@ def value(one: PhaseGpu, paths: RecordedPaths | None, places: Places) -> dict[st
 
 
 def _kernel_value(one: KernelUse, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
-    file, line = places.get(one.node, (None, None))
     return {
         "name": _kernel_name(one),
         "count": round(one.count),
         "seconds": one.seconds,
         "mean_s": one.seconds / one.count if one.count else None,
-        "path": _functions(one.node, paths),
-        "file": file,
-        "line": line,
+        **_path_value(one.node, paths, places),
     }
+
+
+def _path_value(node: int, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
+    file, line = places.get(node, (None, None))
+    return {"path": _functions(node, paths), "file": file, "line": line}
 
 
 def _kernel_name(one: KernelUse) -> str:
@@ -145,6 +160,10 @@ def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | 
     clauses = [f"{which} busy {percent(one.busy)} of the time"]
     if one.waiting >= WORTH:
         clauses.append(f"the host waits {percent(one.waiting)} for it")
+    if one.together and one.together.both_s >= WORTH * one.seconds:
+        clauses.append(f"both are busy {percent(one.together.both_s / one.seconds)}")
+    if one.together and one.together.idle_s >= WORTH * one.seconds:
+        clauses.append(f"neither is for at least {percent(one.together.idle_s / one.seconds)}")
     moved_b, moved_s = moved(one.copies)
     if moved_b > 0:
         rate = f" at {decimal_size(moved_b / moved_s)}/s" if moved_s > 0 else ""
@@ -163,7 +182,7 @@ def _idle(one: PhaseGpu, result: PhaseResult) -> str:
     phase = next(each for each in result.present if each.id == one.id)
     own = [each.function for each in phase.functions if not each.function.imported]
     running = f", while {short(own[0].name)} runs" if own else ""
-    return f"the GPU idles {percent(1 - one.busy)} of the phase{running}"
+    return f"the GPU idles {percent(one.host_alone)} of the phase{running}"
 
 
 def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Places) -> str | None:
@@ -192,7 +211,24 @@ def _lanes(activity: GpuActivity, bins: TimeBins) -> tuple[Lane, ...]:
         shares = busy_over_time(activity, device, bins.start_s, bins.end_s)
         edges, values = edges_of(bins.start_s, bins.end_s, shares)
         out.append(Lane(name, "%", edges, values, title, "gpu_wait" if device == HOST else f"gpu_{device}"))
-    return tuple(out)
+    return (*out, *_stream_lanes(activity, bins))
+
+
+def _stream_lanes(activity: GpuActivity, bins: TimeBins) -> list[Lane]:
+    """Return lanes of the streams with most time, of devices that have several."""
+    rows, sums = activity.streams, dict[tuple[int, int], float]()
+    for device, stream, busy_s in zip(rows.device.tolist(), rows.what.tolist(), rows.seconds.tolist(), strict=True):
+        sums[device, stream] = sums.get((device, stream), 0.0) + busy_s
+    devices = [device for device, _ in sums]
+    several = [key for key in sums if devices.count(key[0]) > 1]
+    out = []
+    for device, stream in sorted(sorted(several, key=lambda key: -sums[key])[:MOST_LANES]):
+        number = "others" if stream == OTHER_STREAMS else str(stream)
+        shares = busy_over_time(activity, device, bins.start_s, bins.end_s, stream)
+        edges, values = edges_of(bins.start_s, bins.end_s, shares)
+        title = "share of the time in which kernels or copies of the stream run"
+        out.append(Lane(f"GPU {device}, stream {number}", "%", edges, values, title, f"gpu_{device}_stream_{stream}"))
+    return out
 
 
 def notes(activity: GpuActivity) -> list[str]:
@@ -200,6 +236,9 @@ def notes(activity: GpuActivity) -> list[str]:
     if activity.state != RECORDED:
         return [f"GPU activity was not recorded: {REASONS.get(activity.state, 'unknown reason')}"]
     out, totals = list[str](), activity.totals
+    if activity.devices:
+        names = (f"GPU {number} {name}" for number, name in sorted(activity.devices.items()))
+        out.append(f"Devices: {', '.join(names)}")
     if activity.missing:
         out.append(f"{count(activity.missing, 'kernel')} of {totals.launches} launched are missing from the record")
     if totals.dropped:

@@ -124,6 +124,11 @@ class GpuActivity:
     damaged: int = 0
 
     @property
+    def has_overlaps(self) -> bool:
+        """Whether the unions over devices and waits were recorded; earlier versions did not."""
+        return len(self.overlaps.seconds) > 0
+
+    @property
     def missing(self) -> int | None:
         """Kernels launched one by one of which there is no record; None if it is unknown, because of graphs."""
         if self.totals.graph_launches and not self.totals.graph_kernels:
@@ -163,10 +168,26 @@ def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
     slot_s = float(header[2]) * NS
     # Recordings of earlier versions do not have it.
     offset_s = float(header[HEADER]) * NS if len(header) > HEADER else 0.0
-    rows = (_rows(np.concatenate(tables[kind]), slot_s, offset_s) for kind in TABLES)
+    kernels, copies, busy, waits, streams, overlaps = (
+        _rows(np.concatenate(tables[kind]), slot_s, offset_s) for kind in TABLES
+    )
     totals = Totals(*(int(number) for number in header[4:HEADER]))
     return GpuActivity(
-        int(header[0]), int(header[1]), slot_s, most_per_path, totals, names, *rows, devices, offset_s, damaged
+        state=int(header[0]),
+        version=int(header[1]),
+        slot_s=slot_s,
+        launches_per_path=most_per_path,
+        totals=totals,
+        names=names,
+        kernels=kernels,
+        copies=copies,
+        busy=busy,
+        synchronisations=waits,
+        streams=streams,
+        overlaps=overlaps,
+        devices=devices,
+        offset_s=offset_s,
+        damaged=damaged,
     )
 
 

@@ -52,7 +52,7 @@ NAMES = record(2, 2, text=b"".join(varint(len(name)) + name for name in (b"_Z5re
 def phases_of(activity: GpuActivity) -> list[PhaseGpu]:
     """Two phases of 2 s each, in intervals of 1 s."""
     profile = SimpleNamespace(start_s=np.arange(4.0), end_s=np.arange(1.0, 5.0), n_intervals=4)
-    present = [SimpleNamespace(id=0, seconds=2.0), SimpleNamespace(id=1, seconds=2.0)]
+    present = [SimpleNamespace(id=at, seconds=2.0, spent={"work": 1.5, "device": 0.3}) for at in range(2)]
     result = SimpleNamespace(labels=np.array([0, 0, 1, 1]), k=2, present=present)
     return gpu_by_phase(activity, profile, result)  # type: ignore[arg-type]
 
@@ -104,6 +104,49 @@ def test_findings() -> None:
     assert not replace(busy, launches=200_000.0, kernel_s=200_000 * 45e-6).is_launch_bound
 
 
+def test_streams_overlaps_and_devices() -> None:
+    streams = record(7, 0, 0, 7, 0, 1, SECOND // 10, 0, 0, 0, 13, 0, 1, SECOND // 5, 0, 11, 1, 7, 0, 1, SECOND // 20, 0)
+    busy = record(5, 0, 0, 0, 0, 1, SECOND // 5, 0, 11, 1, 0, 0, 1, SECOND // 20, 0, 1, HOST, 0, 0, 1, SECOND // 10, 0)
+    overlaps = record(8, 0, HOST, 0, 0, 1, SECOND // 5, 0, 0, HOST, 1, 0, 1, SECOND // 5, 0, 1, HOST, 1, 0, 1,
+                      SECOND // 20, 0)  # fmt: skip
+    names = record(9, 0, 4, text=b"H200")
+    found = decoded(streams + busy + overlaps + names + state())
+    assert found.devices == {0: "H200"}
+    assert notes(found) == ["Devices: GPU 0 H200"]
+    first, second = phases_of(found)
+    assert [each.device for each in first.by_device] == [0, 1]
+    assert first.by_device[0].streams == ((7, pytest.approx(0.1)), (13, pytest.approx(0.2)))
+    assert second.by_device[1].streams == ((7, pytest.approx(0.05)),)
+    # 0.2 s of a device and 0.1 s of waits take 0.25 s together: the host waits for an idle device for half of its wait.
+    assert first.together is not None
+    assert first.together.both_s == pytest.approx(0.15)
+    assert first.together.host_s == pytest.approx(1.75)
+    # The program works for 1.5 s of it.
+    assert first.together.idle_s == pytest.approx(0.25)
+    assert first.host_alone == pytest.approx(0.875)
+
+
+def test_recordings_of_earlier_versions_have_no_overlaps() -> None:
+    found = decoded(record(5, 0, 0, 0, 0, 1, SECOND // 5, 0) + record(1, *[0, 28, SLOT_NS, 1], *[0] * 8))
+    assert phases_of(found)[0].together is None
+    assert found.offset_s == 0
+
+
+def test_slots_are_shifted_to_the_start_of_the_run() -> None:
+    found = decoded(record(5, 5, 0, 0, 0, 1, SLOT_NS, 0) + record(1, *[0, 28, SLOT_NS, 1], *[0] * 8, SLOT_NS // 2))
+    assert found.busy.start_s == pytest.approx([0.9])
+    edges = np.array([0.0, 0.9, 1.0, 1.1, 2.0])
+    assert busy_over_time(found, 0, edges[:-1], edges[1:]) == pytest.approx([0.0, 1.0, 1.0, 0.0])
+    assert decoded(record(1, *[0, 28, SLOT_NS, 1], *[0] * 8, SLOT_NS), state()).damaged == 1
+
+
+def test_copies_have_the_paths_with_most_bytes() -> None:
+    rows = record(4, 0, 0, 1, 9, 1, 50, 700, 0, 0, 1, 8, 1, 50, 900, 0, 0, 1, 0, 1, 50, 5000)
+    copy = phases_of(decoded(rows + state()))[0].copies[0]
+    assert copy.paths == ((7, 900.0), (8, 700.0))
+    assert copy.bytes == 6600
+
+
 def test_what_is_missing_is_reported() -> None:
     assert notes(decoded(state(100, 100))) == []
     assert notes(decoded(state(100, 88))) == ["12 kernels of 100 launched are missing from the record"]
@@ -135,6 +178,7 @@ def test_types_of_later_versions_are_skipped() -> None:
 @given(st.lists(st.binary(max_size=60), max_size=4), st.integers(0, 400))
 def test_hostile_images_end_in_an_answer(payloads: list[bytes], cut: int) -> None:
     whole = NAMES + record(3, 0, 0, 2, 8, 100, 5, 0) + record(5, 3, 1, 0, 0, 1, 77, 0) + state(100, 100)
+    whole += record(7, 3, 1, 9, 0, 1, 77, 0) + record(8, 3, HOST, 1, 0, 1, 77, 0) + record(9, 1, 2, text=b"ab")
     found = decoded(whole, whole[:cut], *payloads)
     assert found.slot_s > 0
     phases_of(found)
