@@ -306,6 +306,7 @@ class RunSummary:
         pooled: number of recorded intervals that are pooled into one.
         counting: contribution of counting calls to the overhead.
         counted: whether calls were counted, by -pg; else they are estimated from samples.
+        recorded: number of recorded intervals, from which those of the analysis were pooled and cut; 0: the same.
     """
 
     app: str
@@ -322,6 +323,16 @@ class RunSummary:
     pooled: int = 1
     counting: Counting | None = None
     counted: bool = True
+    recorded: int = 0
+
+    @property
+    def how_cut(self) -> str:
+        """How the intervals follow from the recorded ones: " (7 recorded, cut where phases change)"; else empty."""
+        if self.pooled > 1:
+            return f" ({self.recorded} recorded, {self.pooled} in each)" if self.recorded else ""
+        if self.recorded in (0, self.intervals):
+            return ""
+        return f" ({self.recorded} recorded, cut where phases change)"
 
 
 # Verdict on an answer of one phase: a steady run, or a run whose intervals have nothing in common.

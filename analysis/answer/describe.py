@@ -119,8 +119,11 @@ def _site(profile: IntervalProfile, choice: Choice, heartbeat: int, intervals: i
     )
 
 
-def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> RunSummary:
-    """Return the head of a report: the process, and the extent of its recording."""
+def summarise(profile: IntervalProfile, ranks: int, app: str | None = None, recorded: int = 0) -> RunSummary:
+    """Return the head of a report: the process, and the extent of its recording.
+
+    recorded: number of recorded intervals.
+    """
     meta = profile.metadata
     samples = int(profile.counters.samples.sum())
     if not samples:
@@ -140,6 +143,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
         pooled=meta.pooled,
         counting=counting(profile),
         counted=profile.counted,
+        recorded=recorded,
     )
 
 

@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from incprof.analysis.diff.compared_rows import ComparedRows
 from incprof.analysis.diff.diff_result import Comparison, Side, alike, notes
-from incprof.analysis.diff.energy_change import NodePower, with_energy
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, assumed_noise, measure
-from incprof.analysis.diff.reasons import recorded_once, with_reasons
-from incprof.analysis.diff.table import Table
+from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy, with_reasons
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError
 from incprof.model import IntArray, IntervalProfile
@@ -54,17 +53,15 @@ def compare(
             raise NoDataError(f"{path}: the run took no time: nothing to compare")
     groups = align(runs)
     noise = assumed_noise(runs) if run_noise is None else run_noise
-    table = Table(names, runs, groups, len(a), noise, clock == "cpu")
+    table = ComparedRows(names, runs, groups, len(a), noise, clock == "cpu")
     whole, phases = table.run(), table.phases()
     if clock == "both":
-        by_cpu = Table(names, [run.by_cpu() for run in runs], groups, len(a), noise, True)
+        by_cpu = ComparedRows(names, [run.by_cpu() for run in runs], groups, len(a), noise, True)
         whole = replace(whole, cpu=by_cpu.run())
         phases = tuple(replace(row, cpu=other) for row, other in zip(phases, by_cpu.clocked(), strict=True))
     if nodes:
-        by_wall = (
-            table if clock != "cpu" else Table(names, [run.by_wall() for run in runs], groups, len(a), noise, False)
-        )
-        whole, phases = with_energy(by_wall, nodes, whole, phases)
+        by_wall = [run.by_wall() if clock == "cpu" else run for run in runs]
+        whole, phases = with_energy(ComparedRows(names, by_wall, groups, len(a), noise, False), nodes, whole, phases)
     if amounts:
         phases = with_reasons(table, amounts, phases)
     # Phases that occur in other ranks only get no row.

@@ -111,14 +111,23 @@ class AmountRow(Row):
     Attributes:
         metric: name in a condition, after `phase.`.
         what: its name.
-        unit: "s", "B" or "count".
+        unit: "s", "B", "J", "count" or "ratio".
         phase_s: duration of the phase in A, seconds.
+        difference: interval at LEVEL of what B has more than A, where one of them has nothing, so there is no factor.
     """
 
     metric: str = ""
     what: str = ""
     unit: str = "s"
     phase_s: float = 0.0
+    difference: tuple[float, float] | None = None
+
+    @property
+    def change_interval(self) -> tuple[float, float] | None:
+        """Interval at LEVEL of what B has more than A, in the unit; None if it cannot be estimated."""
+        if self.ci is None:
+            return self.difference
+        return self.a.seconds * (self.ci.low - 1), self.a.seconds * (self.ci.high - 1)
 
 
 @dataclass(frozen=True)

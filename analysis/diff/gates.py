@@ -30,7 +30,7 @@ UNITS: dict[str, dict[str, float]] = {
 }
 # Of an amount on a card: its name begins so.
 AMOUNT = "phase."
-AMOUNT_UNITS = {**TIMES, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+AMOUNT_UNITS = {**TIMES, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "J": 1.0, "kJ": 1e3}
 # What a selector of a metric names, if not its own first word.
 NOUNS = {"share": "phase", "waiting": "phase", "energy": "phase", "calls": "function"}
 # For a share: the normal quantile of the interval at LEVEL.

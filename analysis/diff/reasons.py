@@ -1,19 +1,34 @@
-"""Why phases changed: the amounts of their cards on both sides, such as CPU time, waiting by cause, bytes read."""
+"""Why phases changed: the amounts of their cards on both sides, such as CPU time, waiting by cause, bytes read.
+
+Energy is one of them, and the run's as well: the power sampled with each run, times the duration of its phases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from incprof.analysis.compare.noise import Estimate
-from incprof.analysis.diff.diff_result import AmountRow, PhaseRow
+import numpy as np
+from scipy import special
+
+from incprof.analysis.compare.noise import EXACT, LEVEL, MIN_INTERVALS, Estimate, observed
+from incprof.analysis.diff.compared_rows import ComparedRows, with_verdicts
+from incprof.analysis.diff.diff_result import AmountRow, EnergyRow, PhaseRow, Row
 from incprof.analysis.diff.match import Group
-from incprof.analysis.diff.table import Table, with_verdicts
+from incprof.analysis.diff.measure import Measured
+from incprof.analysis.energy import PhasePower
 from incprof.model.card import Amount
+
+# Quotients of two amounts, which explain the first: more of the second, or more of the first for each. With the name
+# and unit of the quotient.
+QUOTIENTS = {"cpi": ("cycles", "instructions", "cycles per instruction", "ratio")}
+# Times that only one side has are noise below this part of the phase's duration.
+LEAST = 0.01
 
 
 def with_reasons(
-    table: Table, amounts: Sequence[Mapping[str, Amount]], phases: Sequence[PhaseRow]
+    table: ComparedRows, amounts: Sequence[Mapping[str, Amount]], phases: Sequence[PhaseRow]
 ) -> tuple[PhaseRow, ...]:
     """Return the rows of the phases with a row for each amount that all runs recorded.
 
@@ -24,6 +39,7 @@ def with_reasons(
         amounts: of each run, by metric.
         phases: in the order of the table's groups.
     """
+    amounts = _with_zeros(amounts)
     shared = [metric for metric in amounts[0] if all(metric in each for each in amounts)]
     rows = [
         row
@@ -32,27 +48,247 @@ def with_reasons(
         for metric in shared
         if (row := _row(table, phase, group, [each[metric] for each in amounts])) is not None
     ]
-    judged = with_verdicts(rows)
+    rows += [
+        row
+        for phase in phases
+        for row in _quotients(table, phase, [each for each in rows if each.group == phase.group])
+    ]
+    judged = [row if row.ci is not None else _from_nothing(row, table.noise) for row in with_verdicts(rows)]
     return tuple(replace(phase, reasons=tuple(row for row in judged if row.group == phase.group)) for phase in phases)
 
 
 def recorded_once(amounts: Sequence[Mapping[str, Amount]]) -> list[str]:
     """Return the names of the amounts that only some of the runs recorded."""
+    amounts = _with_zeros(amounts)
     names = {metric: amount.name for each in amounts for metric, amount in each.items()}
     return [name for metric, name in names.items() if not all(metric in each for each in amounts)]
 
 
-def _row(table: Table, phase: PhaseRow, group: Group, of_runs: Sequence[Amount]) -> AmountRow | None:
-    """Return an amount of a phase on both sides; None where no run has any, or a run does not know it."""
+def _with_zeros(amounts: Sequence[Mapping[str, Amount]]) -> list[dict[str, Amount]]:
+    """Return the amounts with zero for each part that a run lacks, such as `wait.lock`, where it has the whole."""
+    parts = {metric: amount for each in amounts for metric, amount in each.items() if "." in metric}
+    out = []
+    for each in amounts:
+        wholes = {metric: each.get(metric.rpartition(".")[0]) for metric in parts if metric not in each}
+        zeros = {
+            metric: replace(parts[metric], values=dict.fromkeys(whole.values, 0.0))
+            for metric, whole in wholes.items()
+            if whole is not None
+        }
+        out.append({**each, **zeros})
+    return out
+
+
+def _row(table: ComparedRows, phase: PhaseRow, group: Group, of_runs: Sequence[Amount]) -> AmountRow | None:
+    """Return an amount of a phase on both sides; None where a run does not know it."""
     sums = []
     for amount, members in zip(of_runs, group.members, strict=True):
         if any(number not in amount.values for number in members):
             return None
         sums.append(sum(amount.values[number] for number in members))
-    if not max(sums) > 0:
-        return None
-    found = [Estimate(value) for value in sums]
-    row = table.row("amount", phase.name, phase.group, found, [each.value for each in found], None)
-    first = of_runs[0]
-    more = {"metric": first.metric, "what": first.name, "unit": first.unit, "phase_s": phase.a.seconds}
+    return _amount_row(table, phase, sums, of_runs[0].metric, of_runs[0].name, of_runs[0].unit)
+
+
+def _amount_row(
+    table: ComparedRows, phase: PhaseRow, values: Sequence[float], metric: str, name: str, unit: str
+) -> AmountRow:
+    """Return a row of the values of an amount in each run."""
+    row = table.row("amount", phase.name, phase.group, [Estimate(value) for value in values], values, None)
+    more = {"metric": metric, "what": name, "unit": unit, "phase_s": phase.a.seconds}
     return AmountRow(**{**vars(row), "behind": phase.behind, **more})
+
+
+def _from_nothing(row: AmountRow, noise: float) -> AmountRow:
+    """Return a row of which one side has nothing, with the interval of the difference, by Student's distribution."""
+    if row.change_s == 0:
+        return row
+    values = np.array(row.b.runs if row.change_s > 0 else row.a.runs)
+    mean, n = float(values.mean()), len(values)
+    error = float(values.std(ddof=1)) / np.sqrt(n) if n > 1 else noise * mean
+    margin = error * float(special.stdtrit(n - 1 if n > 1 else EXACT, (1 + LEVEL) / 2))
+    low, high = mean - margin, mean + margin
+    is_more = row.change_s > 0
+    is_significant = low > (LEAST * row.phase_s if row.unit == "s" else 0.0)
+    return replace(
+        row,
+        difference=(low, high) if is_more else (-high, -low),
+        verdict=("slower" if is_more else "faster") if is_significant else "same",
+    )
+
+
+def _quotients(table: ComparedRows, phase: PhaseRow, rows: Sequence[AmountRow]) -> list[AmountRow]:
+    """Return the quotients of a phase's amounts, where every run has both."""
+    by_metric = {row.metric: row for row in rows}
+    out = []
+    for metric, (above, below, name, unit) in QUOTIENTS.items():
+        if above not in by_metric or below not in by_metric:
+            continue
+        one, other = ((*row.a.runs, *row.b.runs) for row in (by_metric[above], by_metric[below]))
+        if min(other) > 0:
+            values = [a / b for a, b in zip(one, other, strict=True)]
+            out.append(_amount_row(table, phase, values, metric, name, unit))
+    return out
+
+
+# The main reason for a change.
+
+# With less than this part of the change of a phase in any one reason, it has several.
+MAIN = 0.5
+# The part of the growth of cycles that instructions, or the cycles for each, must have to be the reason alone.
+ALONE = 2 / 3
+
+
+@dataclass(frozen=True)
+class MainReason:
+    """What makes up most of a phase's change.
+
+    Attributes:
+        row: CPU time, or waiting for one cause.
+        part: of the phase's change, from 0; above 1 with several threads, or where something else made up for it.
+        by: of CPU time, whether the number of instructions changed, the cycles for each, or both; None: unknown.
+    """
+
+    row: AmountRow
+    part: float
+    by: Literal["instructions", "cycles", "both"] | None = None
+
+
+def main_reason(phase: PhaseRow) -> MainReason | None:
+    """Return what makes up most of a phase's change; None if the phase did not change, or nothing does beyond noise.
+
+    Waiting is divided by cause as far as causes were recorded.
+    """
+    by_metric = {row.metric: row for row in phase.reasons}
+    causes = [row for row in phase.reasons if row.metric.startswith("wait.")]
+    rows = causes or [by_metric[metric] for metric in ("wait",) if metric in by_metric]
+    rows += [by_metric["cpu"]] if "cpu" in by_metric else []
+    change_s = phase.change_s
+    if phase.verdict not in ("slower", "faster"):
+        return None
+    rows = [row for row in rows if row.verdict != "same" and row.change_s / change_s > 0]
+    most = max(rows, key=lambda row: abs(row.change_s), default=None)
+    if most is None or most.change_s / change_s < MAIN:
+        return None
+    return MainReason(most, most.change_s / change_s, _by(by_metric) if most.metric == "cpu" else None)
+
+
+def _by(rows: Mapping[str, AmountRow]) -> Literal["instructions", "cycles", "both"] | None:
+    """Return whether CPU time changed with the number of instructions, with the cycles for each, or with both."""
+    more, each = (rows[name].ratio if name in rows else None for name in ("instructions", "cpi"))
+    if not more or not each or more * each == 1.0:
+        return None
+    part = float(np.log(more) / np.log(more * each))
+    return "instructions" if part >= ALONE else "cycles" if part <= 1 - ALONE else "both"
+
+
+# The energy of the node.
+
+
+@dataclass(frozen=True)
+class NodePower:
+    """The power of a run's node.
+
+    Attributes:
+        of: power of each phase.
+        others: share of the node's busy processors that other processes used, 0..1.
+        simulated: whether it comes from a formula, not from a sensor.
+    """
+
+    of: PhasePower
+    others: float = 0.0
+    simulated: bool = False
+
+
+def with_energy(
+    table: ComparedRows, nodes: Sequence[NodePower], run: Row, phases: Sequence[PhaseRow]
+) -> tuple[Row, tuple[PhaseRow, ...]]:
+    """Return the rows of the run and of its phases with their energy.
+
+    Other processes on a node take part of its power, between nothing and their share of the busy processors. Where each
+    side has one run, energy is assumed to scatter by as much from run to run.
+
+    Args:
+        table: by wall time.
+        nodes: for each run.
+        run: row of the run.
+        phases: rows of the phases, in the order of the table's groups.
+    """
+    noise = float(np.hypot(table.noise, max(node.others for node in nodes)))
+    simulated = any(node.simulated for node in nodes)
+    groups: list[list[Estimate] | None] = [_of_group(table, nodes, at) for at in range(len(table.groups))]
+    rows = []
+    for phase, found in zip(phases, groups, strict=True):
+        verdict = phase.verdict if phase.verdict in ("gone", "new") else "same"
+        rows.append(None if found is None else _energy_row(table, phase, found, noise, simulated, verdict))
+    judged = iter(with_verdicts([row for row in rows if row is not None]))
+    out = tuple(
+        phase if row is None else replace(phase, energy=next(judged)) for phase, row in zip(phases, rows, strict=True)
+    )
+    whole = [
+        _of_run(table.runs[at], nodes[at], [group[at] for group in groups if group is not None])
+        for at in range(len(nodes))
+    ]
+    if any(found is None for found in (*groups, *whole)):
+        whole = [_mean_power(each, node) for each, node in zip(table.runs, nodes, strict=True)]
+    (all_of_it,) = with_verdicts(
+        [_energy_row(table, run, [e for e in whole if e is not None], noise, simulated, "same")]
+    )
+    return replace(run, energy=all_of_it), out
+
+
+def _energy_row(
+    table: ComparedRows, row: Row, found: list[Estimate], noise: float, simulated: bool, verdict: str
+) -> EnergyRow:
+    """Return a row of energy without a verdict; seconds are joules."""
+    of = table.row(row.kind, row.name, row.group, found, [each.value for each in found], None, noise)
+    return EnergyRow(**{**vars(of), "behind": row.behind, "verdict": verdict, "simulated": simulated})
+
+
+def _of_group(table: ComparedRows, nodes: Sequence[NodePower], group: int) -> list[Estimate] | None:
+    """Return the joules of a phase in each run; None if its power is unknown in a run that has it."""
+    found = []
+    for time, node, members in zip(table.estimates.phase(group), nodes, table.groups[group].members, strict=True):
+        joules = Estimate(0.0) if not members else _joules(time, node.of, members)
+        if joules is None:
+            return None
+        found.append(joules)
+    return found
+
+
+def _of_run(run: Measured, node: NodePower, phases: Sequence[Estimate]) -> Estimate | None:
+    """Return the joules of a run: of its phases, and between them."""
+    total = Estimate(0.0)
+    for phase in phases:
+        total = total + phase
+    rest = Estimate(float((run.clock_s * run.members.weight[:, -1]).sum()))
+    if rest.value <= 0:
+        return total
+    between = _joules(rest, node.of, [-1])
+    return None if between is None else total + between
+
+
+def _mean_power(run: Measured, node: NodePower) -> Estimate:
+    """Return the joules of a run from its mean power, for runs with phases too short to have a power."""
+    found = _joules(Estimate(run.duration_s), node.of, range(len(node.of.watts)))
+    assert found is not None  # some of the run was measured
+    return found
+
+
+def _joules(time: Estimate, power: PhasePower, members: Sequence[int]) -> Estimate | None:
+    """Return time multiplied by power, with the uncertainty of both; None where there is no power."""
+    which = list(members)
+    measured = power.measured_s[which]
+    if not measured.sum() > 0:
+        return None
+    watts = float(np.nansum(power.watts[which] * measured) / measured.sum())
+    joules = time.scaled(watts)
+    rows_w, rows_s = (np.concatenate([rows[at] for at in which]) for rows in (power.rows_w, power.rows_s))
+    found = observed(rows_s, rows_w * rows_s) if len(rows_w) >= MIN_INTERVALS else None
+    if found is not None and found.value > 0:
+        relative, dof = found.variance / found.value**2, found.dof
+    else:
+        # Few rows do not show their scatter: assume at most that of the whole run, across different phases.
+        every = np.concatenate(power.rows_w)
+        spread = float(every.var(ddof=1)) if len(every) > 1 else watts**2
+        relative, dof = spread / max(watts, 1e-12) ** 2 / max(len(rows_w), 1), float(max(len(every) - 1, 1))
+    return joules.uncertain_by(relative * joules.value**2, dof)

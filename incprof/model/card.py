@@ -22,7 +22,7 @@ class Amount:
     Attributes:
         metric: Name in a condition, after `phase.`: "wait.lock".
         name: "waiting for locks".
-        unit: "s", "B" or "count".
+        unit: "s", "B", "J" or "count".
         values: By the number of the phase, from 0 on; phases of which it is unknown are missing.
     """
 

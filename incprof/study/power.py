@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.diff.energy_change import NodePower
 from incprof.analysis.diff.measure import cpu_seconds
+from incprof.analysis.diff.reasons import NodePower
 from incprof.analysis.energy import phase_power
 from incprof.errors import NoDataError
 from incprof.model import Metadata

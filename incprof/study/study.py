@@ -176,7 +176,7 @@ class Study:
         """A summary of the run."""
         from incprof.analysis.answer.describe import summarise
 
-        return summarise(self.profile, len(self.run.ranks), self.run.app)
+        return summarise(self.profile, len(self.run.ranks), self.run.app, self.recorded.n_intervals)
 
     @property
     def suspensions(self) -> FloatArray:

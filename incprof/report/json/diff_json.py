@@ -8,8 +8,9 @@ from typing import TextIO
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.compare.noise import LEVEL
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.reasons import main_reason
 from incprof.report.render.json import run_json, significant, write
-from incprof.report.words.diff_words import AS_ENERGY, broken_line
+from incprof.report.words.diff_words import AS_ENERGY, broken_line, why
 
 SCHEMA = "incprof.diff/1"
 
@@ -62,7 +63,8 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         "share_points": _rounded(100 * (row.b.share - row.a.share)),
         "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
-        "reasons": [_amount(reason) for reason in row.reasons],
+        "reasons": [_amount(reason, row) for reason in row.reasons],
+        "why": _why(row),
     }
 
 
@@ -108,9 +110,21 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
     }
 
 
-def _amount(row: AmountRow) -> dict[str, object]:
+def _why(phase: PhaseRow) -> dict[str, object] | None:
+    """Return the main reason for the change of a phase; None if there is none."""
+    main = main_reason(phase)
+    if main is None:
+        return None
+    return {"metric": main.row.metric, "part": _rounded(main.part), "by": main.by, "said": why(phase)}
+
+
+def _amount(row: AmountRow, phase: PhaseRow) -> dict[str, object]:
     """Return an amount of a phase on both sides, in its unit."""
+    is_part = row.unit == "s" and phase.change_s != 0
     return {
+        "change": _rounded(row.change_s),
+        "interval": None if row.change_interval is None else [_rounded(end) for end in row.change_interval],
+        "part_of_change": _rounded(row.change_s / phase.change_s) if is_part else None,
         "metric": row.metric,
         "name": row.what,
         "unit": row.unit,

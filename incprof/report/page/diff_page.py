@@ -58,6 +58,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         noise=say.noise_line(found),
         phases=html_table(say.phase_table(found, rows).without("By CPU"), _chip, style="changes"),
         reasons=reasons and html_table(reasons, _chip, style="changes"),
+        why=say.why_lines(found),
         energy=energy and html_table(energy.without(""), _chip),
         energy_head=say.energy_head(found),
         functions=html_table(say.function_table(found, shown).without("Phase"), _chip, style="changes"),

@@ -38,7 +38,7 @@ def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str
     """Return the facts of the recording, as pairs of label and value."""
     raw = metadata.raw
     out = [("Duration", duration(run.duration_s))]
-    out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
+    out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s{run.how_cut}"))
     out.append(("Rank", f"{run.rank} of {grouped_count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
     if processes > 1:
         out.append(("Process", f"the busiest of {processes}; the others are not shown"))

@@ -90,6 +90,7 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "rank": run.rank,
         "ranks": run.ranks,
         "intervals": run.intervals,
+        "recorded_intervals": run.recorded or run.intervals,
         "interval_s": run.interval_s,
         "pooled": run.pooled,
         "rate_hz": run.rate_hz,

@@ -44,6 +44,8 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
     if reasons := say.reason_table(found):
         console.print()
         console.print(text_table(reasons, console.width))
+    for line in say.why_lines(found):
+        console.print(line, soft_wrap=not colour)
     if energy := say.energy_table(found):
         console.print()
         console.print(text_table(energy, console.width))
@@ -113,6 +115,8 @@ def write_markdown(
     out.write(markdown_table(table.without("", "By CPU", "Alike")))
     if reasons := say.reason_table(found):
         out.write("\n" + markdown_table(reasons))
+    for line in say.why_lines(found):
+        out.write(f"\n{plain(line)}\n")
     if energy := say.energy_table(found):
         out.write("\n" + markdown_table(energy.without("")))
     changed = [row for row in found.functions if row.verdict != "same"]

@@ -123,8 +123,7 @@ def head_line(run: RunSummary) -> str:
     parts = [
         printable(run.app),
         which,
-        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s"
-        + (f" ({run.pooled} recorded ones each)" if run.pooled > 1 else ""),
+        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s{run.how_cut}",
         duration(run.duration_s),
         count(run.samples, "sample") + _rate(run),
         f"overhead {overhead(run.overhead_pct)}",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.reasons import main_reason
 from incprof.analysis.views.tracks import badge
 from incprof.model.section import Column, Table
 from incprof.report.words import formatting as words
@@ -112,6 +113,8 @@ def energy_table(found: Comparison) -> Table | None:
 AMOUNTS: dict[str, Callable[[float], str]] = {
     "s": words.seconds,
     "B": words.decimal_size,
+    "J": words.joules,
+    "ratio": lambda value: f"{value:.3g}",
     "count": lambda value: f"{value:.4g}" if value < 1e6 else words.decimal_size(value).removesuffix("B"),
 }
 # An amount in seconds is listed with the phase if it makes up this part of the phase's change.
@@ -129,10 +132,43 @@ def reason_table(found: Comparison) -> Table | None:
         Column("A", lambda row: AMOUNTS[row[1].unit](row[1].a.seconds), "number"),
         Column("B", lambda row: AMOUNTS[row[1].unit](row[1].b.seconds), "number"),
         Column("Change", lambda row: amount_change(row[1]), "number"),
-        Column("95 % interval", lambda row: interval(row[1]), "number"),
+        Column("95 % interval", lambda row: amount_interval(row[1]), "number"),
         Column("Verdict", lambda row: AS_ENERGY.get(row[1].verdict, verdict(row[1])), mark=lambda row: sure(row[1])),
     )
     return Table(columns, rows) if rows else None
+
+
+BY = {
+    "instructions": "it executes more instructions",
+    "cycles": "as many instructions take longer",
+    "both": "more instructions, and each takes longer",
+}
+
+
+def why_lines(found: Comparison) -> list[str]:
+    """Return the main reason for the change of each phase that has one."""
+    names = row_names(found)
+    return [f"{named(phase, names)}: {said}" for phase in found.phases if (said := why(phase)) is not None]
+
+
+def why(phase: PhaseRow) -> str | None:
+    """Return the main reason for the change of a phase; None if there is none."""
+    main = main_reason(phase)
+    if main is None:
+        return None
+    more = phase.change_s > 0
+    part = f"{words.percent(main.part)} of it" if main.part < 1 else "all of it"
+    line = f"{words.seconds(abs(phase.change_s))} {'more' if more else 'less'}, {part} {main.row.what}"
+    if main.by is None:
+        return line
+    rows = {row.metric: row for row in phase.reasons}
+    changes = (f"{rows[metric].what} {change(rows[metric])} ({interval(rows[metric])})" for metric in INSIDE_CPU)
+    because = f", because {BY[main.by]}" if more else ""
+    return f"{line}{because}: {', '.join(changes)}"
+
+
+# Amounts that CPU time is a product of, at one frequency.
+INSIDE_CPU = ("instructions", "cpi")
 
 
 def _reasons(phase: PhaseRow) -> list[AmountRow]:
@@ -150,6 +186,14 @@ def amount_change(row: AmountRow) -> str:
     if min(row.a.seconds, row.b.seconds) > 0:
         return change(row)
     return ("-" if row.change_s < 0 else "+") + AMOUNTS[row.unit](abs(row.change_s))
+
+
+def amount_interval(row: AmountRow) -> str:
+    """Return the interval of the change of an amount; in its unit where only one side has any."""
+    if row.difference is None:
+        return interval(row)
+    low, high = sorted(abs(end) for end in row.difference)
+    return f"{'-' if row.change_s < 0 else '+'}{AMOUNTS[row.unit](low)} to {AMOUNTS[row.unit](high)}"
 
 
 def verdict(row: Row) -> str:
@@ -265,7 +309,7 @@ def run_line(side: Side) -> str:
     """Describe a run in one line."""
     run = side.summary
     parts = [words.printable(run.app), f"rank {run.rank}" + (f" of {run.ranks} ranks" if run.ranks > 1 else "")]
-    parts.append(f"{count(run.intervals, 'interval')} of {run.interval_s:g} s")
+    parts.append(f"{count(run.intervals, 'interval')} of {run.interval_s:g} s{run.how_cut}")
     return ", ".join([*parts, words.elapsed(run.duration_s), count(run.samples, "sample")])
 
 
@@ -399,7 +443,7 @@ def broken_line(condition: Condition, row: Row) -> str:
         return f"{head}: {a} in A, {b} in B{mark}, {moved} (95 % interval {within})"
     if isinstance(row, AmountRow):
         a, b = (AMOUNTS[row.unit](side.seconds) for side in (row.a, row.b))
-        return f"{head}: {row.what} {a} in A, {b} in B, {amount_change(row)} (95 % interval {interval(row)})"
+        return f"{head}: {row.what} {a} in A, {b} in B, {amount_change(row)} (95 % interval {amount_interval(row)})"
     if row.verdict == "gone" and row.kind == "phase":
         return f"{head}: {seconds(row.a)} in A, not in B: if intended, make B the new baseline"
     if row.verdict in ("gone", "new"):

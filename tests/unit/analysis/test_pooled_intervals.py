@@ -1,5 +1,6 @@
 """Intervals that hold too few samples: taken together, and the user hears what to do."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,7 @@ def test_too_fine_intervals_are_pooled_and_not_taken_for_waiting(tmp_path, capsy
     assert (study.summary.intervals, study.summary.interval_s, study.summary.pooled) == (30, pytest.approx(0.02), 20)
     assert main(["phases", str(run)]) == 0
     out, err = capsys.readouterr()
-    assert "30 intervals of 0.02 s (20 recorded ones each)" in out
+    assert "30 intervals of 0.02 s (600 recorded, 20 in each)" in out
     assert err == ""
     assert main(["export", str(run), "--format", "csv", "-o", "-"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + 150  # what was recorded is exported as it was
@@ -101,3 +102,20 @@ def test_no_interval_is_pooled_across_a_suspension():
     assert np.allclose(whole.end_s - whole.start_s, np.array([2, 1, 2, 1]) * width)
     assert whole.self_s.sum(axis=1).ravel().tolist() == [2, 1, 2, 1]
     assert whole.counters.suspended_s.tolist() == [0, 0, 5, 0]
+
+
+def test_intervals_cut_where_phases_change_are_named_beside_the_recorded_ones(tmp_path, capsys):
+    writer = StreamWriter(["main", "solve", "write_out"], interval_s=1.0)
+    for at in range(9):
+        functions = ["solve"] * 50 + ["write_out"] * 50 if at == 4 else ["solve" if at < 4 else "write_out"] * 100
+        writer.interval([Sample(f"main;{function}") for function in functions])
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    assert main(["phases", str(run), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["run"]["intervals"], answer["run"]["recorded_intervals"]) == (len(answer["labels"]), 9)
+    assert len(answer["labels"]) > 9
+    assert main(["phases", str(run)]) == 0
+    assert "10 intervals of 1 s (9 recorded, cut where phases change)" in capsys.readouterr().out
+    assert main(["diff", str(run), str(run)]) == 0
+    assert "10 intervals of 1 s (9 recorded, cut where phases change)" in capsys.readouterr().out

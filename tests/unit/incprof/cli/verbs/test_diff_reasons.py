@@ -9,6 +9,7 @@ import pytest
 
 from incprof.cli.main import main
 from tests.unit.incprof.systems.counters.test_recorded import COUNTERS, row
+from tests.unit.incprof.systems.waiting.test_waiting import BLOCKED, FUTEX, image, span
 from tests.unit.streamwriter import Sample, StreamWriter
 
 
@@ -79,3 +80,109 @@ def test_what_one_side_lacks_is_no_reason(tmp_path: Path, capsys: pytest.Capture
     b = recorded(tmp_path / "b", faults=10, intervals=14, counted=False)
     assert main(["diff", str(a), str(b)]) == 0
     assert "not recorded in all runs, so no reason for a change" in capsys.readouterr().out
+
+
+def counted(directory: Path, *, seconds: int, instructions: int, cycles: int) -> Path:
+    """A run of ten intervals of `solve`, then so many of `write_out`."""
+    writer = StreamWriter(["main", "solve", "write_out"])
+    for at in range(10 + seconds):
+        second = at >= 10
+        samples = [Sample("main;write_out" if second else "main;solve", weight=98 + at % 5)]
+        counters = row(n5=10**9, n6=0, n11=cycles if second else 1000, n12=instructions if second else 1000)
+        writer.interval(samples, images={COUNTERS: counters})
+    writer.end()
+    writer.save(directory)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("seconds", "instructions", "cycles", "by", "said"),
+    [
+        # 14 s of 1000 per s instead of 10: as many cycles for each.
+        (14, 1000, 1000, "instructions", "it executes more instructions: instructions +40"),
+        # As many instructions, in 14 s.
+        (14, 714, 1000, "cycles", "as many instructions take longer: instructions"),
+        (14, 845, 1000, "both", "more instructions, and each takes longer"),
+        (10, 1000, 1000, None, ""),
+    ],
+)
+def test_more_cpu_time_is_of_more_instructions_or_of_slower_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: int, instructions: int, cycles: int, by: str | None,
+    said: str,
+) -> None:  # fmt: skip
+    a = [str(counted(tmp_path / f"a{one}", seconds=10, instructions=1000 + one, cycles=1000)) for one in range(3)]
+    b = [
+        str(counted(tmp_path / f"b{one}", seconds=seconds, instructions=instructions + one, cycles=cycles))
+        for one in range(3)
+    ]
+    assert main(["diff", *a, "--against", *b, "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)["phases"][1]
+    if by is None:
+        assert second["why"] is None
+        return
+    assert (second["why"]["metric"], second["why"]["by"]) == ("cpu", by)
+    assert second["why"]["part"] == pytest.approx(1.0, abs=0.02)
+    cpu = next(one for one in second["reasons"] if one["metric"] == "cpu")
+    assert cpu["interval"][0] <= cpu["change"] <= cpu["interval"][1]
+    assert cpu["change"] == pytest.approx(4.0, abs=0.1)
+    assert main(["diff", *a, "--against", *b]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+WAITS = 9
+
+
+def waiting(directory: Path, *, seconds: int, wait_ms: int, jitter: int) -> Path:
+    """A run of ten intervals of `solve`, then so many of `write_out`, which waits for a lock in each."""
+    writer = StreamWriter(["main", "solve", "write_out"])
+    for at in range(10 + seconds):
+        off = (wait_ms + jitter) * (at >= 10 and wait_ms > 0)
+        samples = [
+            Sample("main;write_out" if at >= 10 else "main;solve", weight=(1000 - off) // 10 + (at + jitter) % 3)
+        ]
+        waits = image(span(0, 1000, waited=off, state=BLOCKED if off else 0, call=FUTEX if off else -1))
+        writer.interval(samples, images={WAITS: waits})
+    writer.end()
+    writer.save(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three runs of A, whose second phase computes for 10 s; three of B, in which it also waits for locks for 4 s."""
+    tmp_path = tmp_path_factory.mktemp("locked")
+    a = [waiting(tmp_path / f"a{one}", seconds=10, wait_ms=0, jitter=one) for one in range(3)]
+    b = [waiting(tmp_path / f"b{one}", seconds=14, wait_ms=286, jitter=one) for one in range(3)]
+    return [*map(str, a), "--against", *map(str, b)]
+
+
+def test_a_phase_that_waits_longer_is_slower_for_that_cause(
+    locked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *locked, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["phases"]
+    assert first["why"] is None
+    assert second["why"]["metric"] == "wait.lock"
+    assert second["why"]["part"] == pytest.approx(1.0, abs=0.03)
+    found = {one["metric"]: one for one in second["reasons"]}
+    assert (found["wait.lock"]["a"], found["wait.lock"]["b"]) == (0.0, pytest.approx(14 * 0.287, abs=0.02))
+    assert found["cpu"]["verdict"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        ("phase.wait>10%", 3),
+        ("write_out:phase.wait>39%", 3),
+        ("write_out:phase.wait>42%", 0),
+        ("solve:phase.wait>0%", 0),
+        ("phase.wait.lock>3s", 3),
+        ("phase.wait.lock>5s", 0),
+        ("phase.cpu>5%", 0),
+    ],
+)
+def test_a_gate_on_waiting_is_in_percent_of_the_phase(
+    condition: str, status: int, locked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *locked, "--fail-on", condition]) == status
+    assert ("write_out" in capsys.readouterr().err) == (status == 3)

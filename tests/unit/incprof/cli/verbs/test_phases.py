@@ -21,7 +21,8 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
     assert (status, err) == (0, "")
     assert found["schema"] == "incprof.phases/1"
     assert found["run"] == {
-        "app": "app", "rank": 0, "ranks": 1, "intervals": 20, "interval_s": 1.0, "pooled": 1, "rate_hz": 100.0,
+        "app": "app", "rank": 0, "ranks": 1, "intervals": 20, "recorded_intervals": 20,
+            "interval_s": 1.0, "pooled": 1, "rate_hz": 100.0,
             "samples": 60, "counted": True,
         "reached_hz": pytest.approx(3, rel=0.02),
         "overhead_pct": None, "duration_s": 20.0, "off_cpu_s": 0.0, "counting": None,

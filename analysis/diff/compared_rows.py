@@ -27,7 +27,7 @@ SOME_TICKS = 10.0
 AnyRow = TypeVar("AnyRow", bound=Row)
 
 
-class Table:
+class ComparedRows:
     """Builds the rows of a comparison."""
 
     def __init__(
