@@ -14,7 +14,15 @@ from typing import IO
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.foreign.firefox import read_firefox
-from incprof.readers.foreign.foreign_files import LONGEST_LINE, head_of, in_order, is_packed, lines_of, on_disk
+from incprof.readers.foreign.foreign_files import (
+    LONGEST_LINE,
+    head_of,
+    in_order,
+    is_packed,
+    lines_of,
+    on_disk,
+    series_of,
+)
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.jfr import EVENTS, MOST_FRAMES, read_jfr
 from incprof.readers.foreign.nsys import MAGIC as SQLITE
@@ -120,7 +128,7 @@ READERS: dict[str, tuple[Callable[[Sequence[str], ImportRequest], Imported], boo
     "simpleperf": (lambda inputs, request: read_simpleperf(inputs[0]), False),
     "firefox": (lambda inputs, request: read_firefox(inputs[0]), False),
     "nsys": (lambda inputs, request: read_nsys(inputs[0]), False),
-    "rocprofv3": (lambda inputs, request: read_rocprof(inputs[0]), False),
+    "rocprofv3": (lambda inputs, request: read_rocprof(*series_of(inputs)), True),
 }
 FORMATS = (*READERS, "gmon-dir")
 FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")

@@ -9,12 +9,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from incprof.readers.foreign.device_work import DeviceWork
 
 # Limits on the depth of a path, as in the collector: the innermost and the outermost frames are kept.
 KEPT = 64
@@ -121,6 +124,7 @@ class Timeline:
         calls: calls of functions in each interval, (interval, frame) to count, if they were counted.
         start_unix_ns: of time 0, or 0.
         lost: when samples were lost, and how many.
+        device: kernels and copies of devices, on the clock of the samples.
     """
 
     app: str
@@ -134,6 +138,7 @@ class Timeline:
     libraries: list[str] = field(default_factory=list)
     begins_s: float = 0.0
     lost: list[tuple[float, int]] = field(default_factory=list)
+    device: DeviceWork | None = None
     _time: array[float] = field(default_factory=lambda: array("d"))
     _cpu: array[float] = field(default_factory=lambda: array("d"))
     _wall: array[float] = field(default_factory=lambda: array("d"))

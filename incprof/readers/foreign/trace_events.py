@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,9 +13,18 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.readers.foreign.foreign_files import HOSTILE, JsonStream, document, understood, unpacked
 from incprof.readers.foreign.frames import frame_of, qualified
+from incprof.readers.foreign.kineto import (
+    DEVICE,
+    LEFT_OUT,
+    PYTHON,
+    DeviceEvents,
+    below_python,
+    kind_of,
+    slice_frame,
+    stream_of,
+)
 from incprof.readers.foreign.speedscope import ALL, EVENT_S, NO_NAME, Slices
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, usual_distance
-from incprof.symbols.function_space import is_shared_source
 
 US = 1e-6
 # Slices that `incprof export` writes beside those of threads.
@@ -51,6 +58,7 @@ class _Reader:
         self.samples: defaultdict[Track, list[tuple[float, str, str]]] = defaultdict(list)
         self.stack_frames: dict[str, Any] = {}
         self.streams: defaultdict[tuple[int, int], Slices] = defaultdict(Slices)
+        self.devices = DeviceEvents()
         self.damaged = 0
         self.kinds: set[int | None] = set()
         self._numbers: dict[tuple[str, int | None, int], int] = {}
@@ -71,6 +79,8 @@ class _Reader:
                 self.stack_frames = dict(value)
             elif name == "otherData":
                 self.about = dict(value)
+            elif name == "deviceProperties":
+                self.devices.take_properties(value)
         except HOSTILE:
             self.damaged += 1
 
@@ -87,6 +97,7 @@ class _Reader:
         slices = self.slices
         if kind == LEFT_OUT:
             return
+        self.devices.take(event, kind, track)
         if kind == DEVICE:
             slices, track = self.streams, stream_of(event)
             device = track[0]
@@ -166,7 +177,7 @@ def _timelines(reader: _Reader) -> Iterator[Timeline]:
     """Yield a timeline for each process."""
     profiles = {profile.track: profile for profile in reader.profiles.values() if profile.samples}
     threads: defaultdict[Any, list[tuple[int, Track]]] = defaultdict(list)
-    for thread, track in enumerate(sorted({*reader.slices, *reader.samples, *profiles}, key=repr)):
+    for thread, track in enumerate(_tracks(reader)):
         threads[track[0]].append((thread, track))
     paths, rate = Paths(), reader.about.get("rate_hz")
     for pid, tracks in threads.items():
@@ -187,6 +198,12 @@ def _timelines(reader: _Reader) -> Iterator[Timeline]:
         yield timeline
 
 
+def _tracks(reader: _Reader) -> list[Track]:
+    """Return the threads in the order of their numbers."""
+    profiles = {profile.track for profile in reader.profiles.values() if profile.samples}
+    return sorted({*reader.slices, *reader.samples, *profiles}, key=repr)
+
+
 def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
     """Add the activity of devices to the process with the most time, each stream as a thread; return notes on it."""
     if not reader.streams:
@@ -195,6 +212,8 @@ def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
         timelines.append(Timeline("app", Paths(), EVENT_S))
     for number, stream in enumerate(sorted(reader.streams)):
         reader.streams[stream].place(timelines[0], reader.frames, len(reader.slices) + number)
+    numbers = {track: number for number, track in enumerate(_tracks(reader))}
+    timelines[0].device = reader.devices.work(timelines[0], numbers)
     return [f"functions called [GPU ...] ran on devices, {len(reader.streams)} streams: their time is not CPU time"]
 
 
@@ -339,66 +358,3 @@ def script_of(paths: Paths) -> str:
         if node and (file := paths.frames[paths.frame[outermost[node]]].file):
             count[file] = count.get(file, 0) + 1
     return PurePosixPath(max(sorted(count), key=lambda file: count[file])).name if count else "app"
-
-
-# Trace events of Kineto, PyTorch's profiler: operators, kernels of devices, marks, Python's functions.
-
-
-OPERATOR, RUNTIME, DEVICE, MARK, PYTHON, LEFT_OUT = range(6)
-# By category; older versions capitalise some. Left out: slices that span the whole trace, the profiler's own work, and
-# copies of marks on a device.
-KINDS = {
-    "cpu_op": OPERATOR, "operator": OPERATOR,
-    "cuda_runtime": RUNTIME, "cuda_driver": RUNTIME, "runtime": RUNTIME, "xpu_runtime": RUNTIME, "hip_runtime": RUNTIME,
-    "kernel": DEVICE, "gpu_memcpy": DEVICE, "gpu_memset": DEVICE, "memcpy": DEVICE, "memset": DEVICE,
-    "user_annotation": MARK, "python_function": PYTHON,
-    "trace": LEFT_OUT, "overhead": LEFT_OUT, "gpu_user_annotation": LEFT_OUT,
-}  # fmt: skip
-TORCH, CUDA = "[torch]", "[cuda]"
-# `model.py(12): forward`; a file in a directory of packages is shown without that directory.
-FUNCTION = re.compile(r"(.+)\((\d{1,9})\): (.+)")
-STEP = re.compile(r"ProfilerStep#\d+")
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-PACKAGES = frozenset({*sys.stdlib_module_names, "torch", "torchvision", "torchaudio", "numpy"})
-
-
-def kind_of(event: Mapping[str, Any]) -> int | None:
-    """Return the kind of an event; None if it is not Kineto's."""
-    kind = KINDS.get(str(event.get("cat")).lower())
-    return None if kind == DEVICE and not isinstance(event.get("args"), dict) else kind
-
-
-def stream_of(event: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the device, and the stream of it, that a kernel or a copy ran on."""
-    return int(event["args"].get("device", event["pid"])), int(event["args"].get("stream", event["tid"]))
-
-
-def slice_frame(name: str, kind: int | None, device: int) -> Frame | None:
-    """Return the frame of a slice of the given kind; None if it is not a function."""
-    if kind == OPERATOR:
-        return Frame(TORCH, name)
-    if kind == RUNTIME:
-        return Frame(CUDA, name, shared=True)
-    if kind == DEVICE:
-        return Frame("", f"[GPU {device}] {name}")
-    if kind == MARK:
-        return Frame("", f"[{'ProfilerStep' if STEP.fullmatch(name) else name}]")
-    if kind == PYTHON:
-        return _python(name)
-    return frame_of(name)
-
-
-def below_python(frames: Sequence[Frame]) -> list[Frame]:
-    """Return frames with operators as library functions, which they are if the program's own functions are known."""
-    return [frame._replace(shared=True) if frame.module == TORCH else frame for frame in frames]
-
-
-def _python(name: str) -> Frame | None:
-    match = FUNCTION.fullmatch(name)
-    if match is None:  # built-in functions, and modules of a model
-        return Frame(TORCH, ADDRESS.sub("", name), shared=True)
-    file, line = match[1], int(match[2])
-    frame = frame_of(match[3], file, line, line)
-    if frame and not is_shared_source(file) and file.partition("/")[0].removesuffix(".py") in PACKAGES:
-        return frame._replace(module="[python]", shared=True)
-    return frame

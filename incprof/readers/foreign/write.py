@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from incprof import __version__
 from incprof.errors import NoDataError, UsageError
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
+from incprof.readers.foreign.encoding import image, varints, zigzag
 from incprof.readers.foreign.timeline import ELIDED, LONGEST_NAME, Frame, Paths, Ticks, Timeline, in_ticks
 from incprof.readers.gmon_directory import read_gmon
 from incprof.readers.run import files_of, open_run
 from incprof.readers.stream import stream_files
-from incprof.readers.stream.coded_records import ELIDED_MODULE, MAX_BYTES
+from incprof.readers.stream.coded_records import ELIDED_MODULE
 from incprof.readers.stream.collect import DEFAULT_RATE_HZ, VERSION
-from incprof.readers.stream.stream_files import HEADER, MAGIC, check
+from incprof.readers.stream.interval_images import DEVICE
 from incprof.safe.inputs import open_input
 from incprof.symbols.elf.file import WrittenSymbol, open_elf, symbols_file
 from incprof.symbols.source_lines import imported_lines
@@ -101,14 +101,21 @@ def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: La
     """Write interval after interval, each with its new nodes, samples, calls and counters."""
     nodes = _Nodes(timeline, layout)
     bounds = np.searchsorted(ticks.interval, np.arange(len(ticks.end_s) + 1))
+    work, launching, device = timeline.device, np.zeros(0, dtype=np.int64), None
+    if work is not None and len(work):
+        launching = work.nodes[work.nodes > 0]
+        device = work.payloads(ticks.begins_s, ticks.end_s, nodes.number)
     calls: dict[int, list[tuple[int, int, int]]] = {}
     for (interval, frame), count in (timeline.calls or {}).items():
         calls.setdefault(interval, []).append((*layout.starts[function_of(frame)], count))
     for number, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         rows = slice(first, last)
-        payload = nodes.new(ticks.node[rows])
+        used = ticks.node[rows]
+        payload = nodes.new(np.concatenate([used, launching]) if number == 0 else used)
         if payload:
             out.write(image(stream_files.NODES, payload, interval=number))
+        if device is not None:
+            out.write(image(DEVICE, next(device), interval=number))
         for module, records in _arcs(calls.get(number, [])):
             out.write(image(stream_files.OWN_TIME, records, module=module, interval=number))
         out.write(
@@ -363,33 +370,3 @@ def _copy(source: str, target: Path) -> None:
     """Copy a regular file."""
     with open_input(source) as file, target.open("xb") as copy:
         shutil.copyfileobj(file, copy, 1 << 20)
-
-
-# Encode numbers and images as the collector does (docs/reference/formats.md).
-
-
-UintArray = npt.NDArray[np.uint64]
-
-
-def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
-    """Return an image: its header and payload."""
-    head = HEADER.pack(MAGIC, kind, 0, module, len(payload), interval)
-    return HEADER.pack(MAGIC, kind, check(head, payload), module, len(payload), interval) + payload
-
-
-def varints(values: UintArray) -> bytes:
-    """Return numbers as consecutive LEB128."""
-    septets = np.zeros((len(values), MAX_BYTES), dtype=np.uint8)
-    remaining, length = values.copy(), np.ones(len(values), dtype=np.int64)
-    for at in range(MAX_BYTES):
-        septets[:, at] = (remaining & np.uint64(0x7F)).astype(np.uint8)
-        remaining >>= np.uint64(7)
-        more = remaining > 0
-        septets[more, at] |= 0x80
-        length += more
-    return septets[np.arange(MAX_BYTES) < length[:, None]].tobytes()
-
-
-def zigzag(values: npt.NDArray[np.int64]) -> UintArray:
-    """Return signed numbers as unsigned ones, same shape."""
-    return ((values << 1) ^ (values >> 63)).view(np.uint64)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.readers.foreign import write
+from incprof.readers.foreign import encoding
 from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.stream_files import HEADER, MAGIC
 from soak.mutate import damaged, mutate_binary
@@ -132,7 +132,7 @@ def summed(data):
         magic, kind, _, module, length, interval = HEADER.unpack_from(data, at)
         payload = data[at + HEADER.size : at + HEADER.size + length]
         assert magic == MAGIC
-        out += write.image(kind, payload, module=module, interval=interval)
+        out += encoding.image(kind, payload, module=module, interval=interval)
         at += HEADER.size + length
     return out
 

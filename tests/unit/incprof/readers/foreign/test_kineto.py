@@ -8,6 +8,7 @@ import pytest
 from incprof.cli.main import main
 from incprof.readers.run import open_run
 from incprof.report.words.display_names import short
+from incprof.systems.gpu.read import read_gpu
 from tests.unit.imports import bring, paths, put, seconds
 
 HOST, SPANS = 4242, "Spans"
@@ -89,3 +90,61 @@ def test_kernels_alone(tmp_path):
     ]
     found = bring(tmp_path, put(tmp_path / "t.json", events[:1]))
     assert paths(found) == {"[GPU 1] k": 0.05}
+
+
+def copy_of(begin_ms, name="Memcpy HtoD (Pageable -> Device)", **args):
+    more = {"device": 0, "stream": 13, "bytes": 1000, "correlation": 5000, **args}
+    return slice_of("gpu_memcpy", name, begin_ms, 20, 0, 13, **more)
+
+
+def test_device_work_is_that_of_a_recording(tmp_path, capsys):
+    events = [event for number in range(30) for event in step(number, 100 * number)]
+    events += [slice_of("cuda_runtime", "cudaMemcpyAsync", 2945, 1, correlation=5000), copy_of(2960)]
+    events += [slice_of("cuda_runtime", "cudaDeviceSynchronize", 2990, 10)]
+    document = {"deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": events}
+    bring(tmp_path, put(tmp_path / "t.json", document), "-i", "0.5s")
+    found = read_gpu(str(tmp_path / "run" / "rank-00000.gmon"))
+    assert found.damaged == 0
+    assert found.missing == 0
+    assert found.totals.launches == found.totals.kernels == found.kernels.count.sum() == 30
+    assert found.kernels.seconds.sum() == pytest.approx(1.8, rel=1e-9)
+    assert found.devices == {0: "NVIDIA H200"}
+    assert found.synchronisations.seconds.sum() == pytest.approx(0.01, rel=1e-6)
+    busy = {int(stream): found.streams.seconds[found.streams.what == stream].sum() for stream in found.streams.what}
+    assert busy == {7: pytest.approx(1.8), 13: pytest.approx(0.02)}
+    # The copy lies within a kernel.
+    assert found.busy.seconds[found.busy.device == 0].sum() == pytest.approx(1.81, abs=1e-5)
+    capsys.readouterr()
+    assert main(["phases", str(tmp_path / "run"), "--card", "--json"]) == 0
+    cards = [phase["card"]["device"] for phase in json.loads(capsys.readouterr().out)["phases"]]
+    kernels = [kernel for card in cards for kernel in card["kernels"]]
+    assert {kernel["name"] for kernel in kernels} == {"void gemm<float>(int)"}
+    assert {tuple(kernel["path"]) for kernel in kernels} == {("[ProfilerStep]", "aten::linear")}
+    copies = [copy for card in cards for copy in card["copies"]]
+    assert [(copy["direction"], copy["bytes"]) for copy in copies] == [("host to device", 1000)]
+    # It is called in no operator, but within the optimizer's mark.
+    assert copies[0]["paths"][0]["path"][0] == "[ProfilerStep]"
+
+
+def test_launches_without_kernels_are_missing(tmp_path):
+    events = [slice_of("cuda_runtime", "cudaLaunchKernel", at, 1, correlation=at) for at in range(1, 11)]
+    events += [slice_of("kernel", "k", at, 1, 0, 7, device=0, stream=7, correlation=at) for at in range(1, 8)]
+    events += [slice_of("cuda_runtime", "cudaGraphLaunch", 20, 1, correlation=20)]
+    events += [slice_of("kernel", "k", 20 + at, 1, 0, 7, device=0, stream=7, correlation=20) for at in range(5)]
+    bring(tmp_path, put(tmp_path / "t.json", {"traceEvents": events}), "-i", "5ms")
+    found = read_gpu(str(tmp_path / "run" / "rank-00000.gmon"))
+    assert (found.missing, found.totals.graph_kernels, found.totals.graph_launches) == (3, 5, 1)
+    assert found.kernels.count.sum() == 12
+
+
+@pytest.mark.parametrize(
+    "args", [{"bytes": "many"}, {"correlation": []}, {"device": -5}, {"stream": 2**70}, {"device": None}, {"bytes": -9}]
+)
+def test_damaged_device_work(tmp_path, args, capsys):
+    events = [event for number in range(5) for event in step(number, 100 * number)]
+    file = put(tmp_path / "t.json", {"traceEvents": [*events, copy_of(10, **args)]})
+    assert main(["import", str(file), "-o", str(tmp_path / "run"), "-i", "0.1s"]) in (0, 5)
+    found = read_gpu(str(tmp_path / "run" / "rank-00000.gmon"))
+    assert found.kernels.count.sum() == 5
+    assert found.damaged == 0
+    assert len(capsys.readouterr().err.splitlines()) <= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from incprof.errors import NoDataError
 from incprof.readers.foreign.formats import detect_format
 from incprof.readers.foreign.nsys import read_nsys
 from incprof.readers.run import open_run, read_profile
+from incprof.readers.stream.interval_images import IntervalImage
+from incprof.systems.gpu.read import activity_of, read_gpu
 
 MILLI = 1_000_000
 Row = tuple[object, object, int, int, int]
@@ -53,6 +56,50 @@ def test_kernels_and_copies_become_functions_with_their_time(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.sqlite", "run"]
 
 
+def with_host(path: str) -> str:
+    """Add ranges of NVTX, calls of CUDA, waits and the device to an export of kernels with correlations 1, 2, ..."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN correlationId")
+        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = rowid")
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId)")
+        connection.execute("CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, textId)")
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, syncType)")
+        connection.execute("CREATE TABLE TARGET_INFO_GPU (id, name)")
+        connection.execute("INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H200')")
+        connection.execute("INSERT INTO StringIds VALUES (3, 'cudaLaunchKernel_v7000'), (4, 'epoch')")
+        kernels = connection.execute("SELECT rowid, start FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchall()
+        calls = [(max(start - MILLI, 0), start, 77, number, 3) for number, start in kernels]
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", calls)
+        ranges = [(0, 900 * MILLI, 59, None, 77, 4), (0, 500 * MILLI, 59, "forward", 77, None),
+                  (0, 10**10, 59, "other thread", 78, None), (0, None, 59, "open", 77, None)]  # fmt: skip
+        connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?)", ranges)
+        waits = [(0, 30 * MILLI, 4), (0, 900 * MILLI, 2), ("x", 5, 4)]
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (?, ?, ?)", waits)
+    return path
+
+
+def test_device_work_is_that_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels: list[Row] = [(at * 5 * MILLI, (at * 5 + 4) * MILLI, 0, 7, 1) for at in range(200)]
+    path = with_host(written(tmp_path, kernels, [(at * 100 * MILLI, (at * 100 + 2) * MILLI) for at in range(10)]))
+    assert main(["import", path, "-o", str(tmp_path / "run"), "-i", "0.1"]) == 0
+    found = read_gpu(str(tmp_path / "run" / "rank-00000.gmon"))
+    assert found is not None
+    assert found.damaged == 0
+    assert found.missing == 0
+    assert found.totals.launches == found.kernels.count.sum() == 200
+    assert found.kernels.seconds.sum() == pytest.approx(0.8)
+    assert found.busy.seconds[found.busy.device == 0].sum() == pytest.approx(0.8)
+    assert found.synchronisations.seconds.sum() == pytest.approx(0.03)
+    assert found.copies.bytes.sum() == 100
+    assert found.devices == {0: "NVIDIA H200"}
+    capsys.readouterr()
+    assert main(["phases", str(tmp_path / "run"), "--card", "--json"]) == 0
+    cards = [phase["card"]["device"] for phase in json.loads(capsys.readouterr().out)["phases"]]
+    paths = {tuple(kernel["path"]) for card in cards for kernel in card["kernels"]}
+    assert paths == {("[epoch]", "[forward]"), ("[epoch]",)}
+    assert sum(kernel["count"] for card in cards for kernel in card["kernels"]) == pytest.approx(200, abs=2)
+
+
 def test_damaged_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     found = read_nsys(written(tmp_path, [(0, 5, 0, 7, 1), (9, 5, 0, 7, 1), (0, 5, 0, 7, 77), ("x", 5, 0, 7, 1)]))
     assert found.damaged
@@ -76,13 +123,19 @@ def test_bad_input_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.binary(min_size=1, max_size=80), st.integers(0, 20000), st.booleans())
+@given(st.binary(min_size=1, max_size=80), st.integers(0, 40000), st.booleans())
 def test_hostile_input_ends_in_an_answer_or_an_error(tmp_path: Path, noise: bytes, at: int, is_cut: bool) -> None:
-    path = Path(written(tmp_path, [(n * 1000, n * 1000 + 500, 0, 7, 1) for n in range(50)]))
+    path = Path(with_host(written(tmp_path, [(n * 1000, n * 1000 + 500, 0, 7, 1) for n in range(50)], [(5, 9)])))
     whole = path.read_bytes()
     path.write_bytes(whole[:at] + noise + (b"" if is_cut else whole[at + len(noise) :]))
     try:
         found = read_nsys(str(path))
     except NoDataError:
         return
+    work = found.timelines[0].device
+    assert work is not None
+    payloads = work.payloads(0.0, np.array([1.0, 2.0]), np.arange(1000))
+    activity = activity_of(IntervalImage(at, 0, 1, payload) for at, payload in enumerate(payloads))
+    assert activity is not None
+    assert activity.damaged == 0
     assert len(found.timelines[0])
