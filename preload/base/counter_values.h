@@ -45,6 +45,19 @@ enum counter {
     COUNTER_DISPATCHED,
     COUNTER_NO_INSTRUCTIONS,
     COUNTER_BACKEND_STALLS,
+    /* Intel's top-down method, level 2, from Sapphire Rapids on; the slots lost to memory are above. */
+    COUNTER_HEAVY,
+    COUNTER_MISPREDICTED,
+    COUNTER_FETCH_LATENCY,
+    /* Zen 4's level 2: cycles in which nothing retires, in all, and because of a load. */
+    COUNTER_NOT_COMPLETE,
+    COUNTER_LOAD_NOT_COMPLETE,
+    /* Arm's top-down method. The first is cycles times the slots of a cycle. */
+    COUNTER_ARM_SLOTS,
+    COUNTER_FRONTEND_STALLED,
+    COUNTER_BACKEND_STALLED,
+    COUNTER_OPERATIONS_RETIRED,
+    COUNTER_OPERATIONS_SPECULATED,
     COUNTER_NUMBERS
 };
 
@@ -53,7 +66,7 @@ struct counter_values {
     uint64_t known; /* bit n: value n is known */
 };
 
-enum { EVENTS = COUNTER_NUMBERS - COUNTER_TASK_CLOCK, EVENT_GROUPS = 4 };
+enum { EVENTS = COUNTER_NUMBERS - COUNTER_TASK_CLOCK, EVENT_GROUPS = 5 };
 
 struct thread_events {
     pid_t tid;      /* the thread they count, or 0 */

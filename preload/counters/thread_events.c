@@ -17,10 +17,11 @@
 #endif
 
 #define DEVICE "/sys/bus/event_source/devices/cpu/events/"
+#define ARM_SLOTS "/sys/bus/event_source/devices/armv8_pmuv3_0/caps/slots"
 #define AMD_EVENT(event, unit) (((event) & 0xffull) | (uint64_t)((event) >> 8) << 32 | (uint64_t)(unit) << 8)
 
-enum vendor { OTHER, INTEL, AMD, ANY };
-enum { BASIC, SLOTS, DOUBLES, SINGLES };
+enum vendor { OTHER, INTEL, AMD, ARM, ANY };
+enum { BASIC, SLOTS, DOUBLES, SINGLES, LOADS };
 
 /* In the order of the counters' numbers. `file`: the kernel's name of an event, whose file has its number. */
 static const struct {
@@ -58,9 +59,43 @@ static const struct {
     {AMD, SLOTS, PERF_TYPE_RAW, AMD_EVENT(0x0aa, 0x07), NULL},
     {AMD, SLOTS, PERF_TYPE_RAW, AMD_EVENT(0x1a0, 0x01), NULL},
     {AMD, SLOTS, PERF_TYPE_RAW, AMD_EVENT(0x1a0, 0x1e), NULL},
+    {INTEL, SLOTS, PERF_TYPE_RAW, 0, "topdown-heavy-ops"},
+    {INTEL, SLOTS, PERF_TYPE_RAW, 0, "topdown-br-mispredict"},
+    {INTEL, SLOTS, PERF_TYPE_RAW, 0, "topdown-fetch-lat"},
+    {AMD, LOADS, PERF_TYPE_RAW, AMD_EVENT(0x0d6, 0x02), NULL},
+    {AMD, LOADS, PERF_TYPE_RAW, AMD_EVENT(0x0d6, 0xa2), NULL},
+    /* The Arm Architecture Reference Manual, common events of the PMU: CPU_CYCLES, STALL_SLOT_FRONTEND,
+     * STALL_SLOT_BACKEND, OP_RETIRED, OP_SPEC. */
+    {ARM, SLOTS, PERF_TYPE_RAW, 0x11, NULL},
+    {ARM, SLOTS, PERF_TYPE_RAW, 0x3e, NULL},
+    {ARM, SLOTS, PERF_TYPE_RAW, 0x3d, NULL},
+    {ARM, SLOTS, PERF_TYPE_RAW, 0x3a, NULL},
+    {ARM, SLOTS, PERF_TYPE_RAW, 0x3b, NULL},
 };
 
+static uint64_t arm_width; /* slots of a cycle */
+
 static const char *trouble, *reported_trouble;
+
+/* Return the number behind `word` in a text such as event=0x00,umask=0x80. */
+static uint64_t number_after(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+    uint64_t number = 0;
+    for (at = at != NULL ? at + strlen(word) : ""; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+        number = number * 16 + (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    return number;
+}
+
+static bool read_file(const char *path, char *text, size_t size)
+{
+    int fd = sys_open(path, O_RDONLY, 0);
+    long got = fd >= 0 ? SYS4(SYS_pread64, fd, text, size - 1, 0) : -1;
+    if (fd >= 0)
+        sys_close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
 
 static enum vendor vendor_of_processor(void)
 {
@@ -77,17 +112,9 @@ static enum vendor vendor_of_processor(void)
         return family == 0x19 && model >= 0x10 ? AMD : OTHER;
     }
 #endif
-    return OTHER;
-}
-
-/* Return the number behind `word` in a text such as event=0x00,umask=0x80. */
-static uint64_t number_after(const char *text, const char *word)
-{
-    const char *at = strstr(text, word);
-    uint64_t number = 0;
-    for (at = at != NULL ? at + strlen(word) : ""; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
-        number = number * 16 + (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
-    return number;
+    char text[32];
+    arm_width = read_file(ARM_SLOTS, text, sizeof text) ? number_after(text, "0x") : 0;
+    return arm_width > 0 ? ARM : OTHER;
 }
 
 /* Return the number of an event that has a file. False if this processor has no such event. */
@@ -95,13 +122,9 @@ static bool number_of(const char *file, uint64_t *config)
 {
     char path[128] = DEVICE, text[128];
     text_append(path, sizeof path, file);
-    int fd = sys_open(path, O_RDONLY, 0);
-    long got = fd >= 0 ? SYS4(SYS_pread64, fd, text, sizeof text - 1, 0) : -1;
-    if (fd >= 0)
-        sys_close(fd);
-    text[got > 0 ? got : 0] = '\0';
+    bool has_file = read_file(path, text, sizeof text);
     *config = number_after(text, "event=0x") | number_after(text, "umask=0x") << 8;
-    return got > 0;
+    return has_file;
 }
 
 /* Open one event. Where the kernel's part may not be counted, count the program's own; a migration is the kernel's. */
@@ -131,6 +154,15 @@ static void note(int error)
                   "and memory are counted";
 }
 
+/* Return whether no event before this one is of the same group and processor: it leads the group. */
+static bool is_leader(int kind)
+{
+    for (int i = 0; i < kind; i++)
+        if (kinds[i].group == kinds[kind].group && kinds[i].vendor == kinds[kind].vendor)
+            return false;
+    return true;
+}
+
 /* Without cycles there is no hardware to count the other groups either. */
 void thread_events_open(struct thread_events *events, pid_t tid)
 {
@@ -145,13 +177,12 @@ void thread_events_open(struct thread_events *events, pid_t tid)
     for (int i = 0; i < EVENTS; i++) {
         int group = kinds[i].group;
         uint64_t config = kinds[i].config;
-        bool is_first = i == 0 || group != kinds[i - 1].group;
         events->fd[i] = -1;
         if ((kinds[i].vendor != ANY && (kinds[i].vendor != vendor || events->fd[cycles] < 0)) ||
             (group == BASIC && i > 0 && leader[BASIC] < 0) ||
             (kinds[i].file != NULL && !number_of(kinds[i].file, &config)))
             continue;
-        if (!is_first && leader[group] < 0 && group != BASIC)
+        if (!is_leader(i) && leader[group] < 0 && group != BASIC)
             continue; /* the group has no leader here */
         events->fd[i] = open_event(i, config, tid, leader[group]);
         if (leader[group] < 0)
@@ -189,7 +220,7 @@ static void take_group(struct thread_events *events, int group, int leader, stru
         uint64_t more = now.value[at] - events->value[i];
         if (running < enabled)
             more = (uint64_t)((unsigned __int128)more * enabled / running);
-        values->value[COUNTER_TASK_CLOCK + i] += more;
+        values->value[COUNTER_TASK_CLOCK + i] += i == COUNTER_ARM_SLOTS - COUNTER_TASK_CLOCK ? more * arm_width : more;
         values->known |= (uint64_t)1 << (COUNTER_TASK_CLOCK + i);
         events->value[i] = now.value[at++];
     }

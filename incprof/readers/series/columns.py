@@ -201,6 +201,9 @@ TEXT = re.compile(
 )
 SEPARATED = re.compile(r"\s*(?P<time>\d+\.\d{9})(?P<sign>[,;:|\t])(?P<count><not \w+>|[\d.]*)(?P=sign)(?P<rest>.*)")
 
+# perf prints memory controllers' counts of cache lines in MiB.
+IN_MIB, LINES_IN_MIB = re.compile(r"\d[,;:|\t ]+MiB[,;:|\t ]"), 2**20 // 64
+
 # Most lines of one interval.
 MOST_EVENTS = 4096
 
@@ -252,7 +255,7 @@ def read_perf(lines: Iterable[str], where: str, request: SeriesRequest) -> Serie
 def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatArray]:
     """Read all events: their names, the times (r,), and the counts, (r, m), NaN where there is none.
 
-    Several lines of one time and event, for processors or sockets, are added up.
+    Several lines of one time and event, for processors or sockets, are added up. MiB become cache lines.
     """
     rows: dict[float, dict[str, float]] = {}
     names: dict[str, int] = {}
@@ -260,7 +263,7 @@ def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatA
         if (parsed := _parsed(line)) is not None:
             time, text, name = parsed
             names.setdefault(name, len(names))
-            row, count = rows.setdefault(time, {}), _number_of(text)
+            row, count = rows.setdefault(time, {}), _number_of(text) * (LINES_IN_MIB if IN_MIB.search(line) else 1)
             measured = [each for each in (row.get(name, np.nan), count) if each == each]
             row[name] = sum(measured) if measured else np.nan
     values = np.full((len(rows), len(names)), np.nan)

@@ -165,9 +165,29 @@ FLOPS = {
 SCALAR = ("fp-arith-inst-retired.scalar-double", "fp-arith-inst-retired.scalar-single")
 
 
-def slots(intel: str, *amd: str) -> Formula:
-    """Return a part of the pipeline's slots: by Intel's events, else by AMD's (the first less the others)."""
-    return first(ratio(f"topdown-{intel}", "slots"), *([_of_zen(amd)] if amd else []))
+# A part of the slots of an Arm core, from the shares of its slots that the frontend and the backend stall, and the part
+# of its operations that retire (perf's pmu-events/arch/arm64/sbsa.json).
+ArmPart = Callable[[float, float, float], float]
+
+
+def slots(intel: str, *amd: str, arm: ArmPart | None = None) -> Formula:
+    """Return a part of the pipeline's slots: by Intel's events, else by AMD's (the first less the others), or Arm's."""
+    others = [*([_of_zen(amd)] if amd else []), *([_of_arm(arm)] if arm is not None else [])]
+    return first(ratio(f"topdown-{intel}", "slots"), *others)
+
+
+def _of_arm(part: ArmPart) -> Formula:
+    """Return a part of the slots of an Arm core."""
+
+    def of(events: Events) -> float | None:
+        frontend = events.ratio("stall-slot-frontend", "cpu-slots")
+        backend = events.ratio("stall-slot-backend", "cpu-slots")
+        retired = events.ratio("op-retired", "op-spec")
+        if frontend is None or backend is None or retired is None:
+            return None
+        return max(part(frontend, backend, min(retired, 1.0)), 0.0)
+
+    return Formula(("stall-slot-frontend", "stall-slot-backend", "cpu-slots", "op-retired", "op-spec"), of)
 
 
 def _of_zen(events: tuple[str, ...]) -> Formula:
@@ -196,6 +216,31 @@ def quotient(above: Formula, below: Formula) -> Formula:
         return None if one is None or not other else one / other
 
     return Formula((*above.events, *below.events), of)
+
+
+def product(one: Formula, other: Formula) -> Formula:
+    """Return the product of two formulas; None where one has no value."""
+
+    def of(events: Events) -> float | None:
+        a, b = one.of(events), other.of(events)
+        return None if a is None or b is None else a * b
+
+    return Formula((*one.events, *other.events), of)
+
+
+def less(one: Formula, other: Formula) -> Formula:
+    """Return what one formula has more than another, at least 0; None where one has no value."""
+
+    def of(events: Events) -> float | None:
+        a, b = one.of(events), other.of(events)
+        return None if a is None or b is None else max(a - b, 0.0)
+
+    return Formula((*one.events, *other.events), of)
+
+
+def of_width(bits: str) -> tuple[str, ...]:
+    """Return the events of floating-point instructions of a width: scalar, 128b, 256b, 512b."""
+    return tuple(event for event in FLOPS if f".{bits}" in event)
 
 
 @dataclass(frozen=True)
@@ -227,7 +272,27 @@ class Figure:
 POWER = "power-watts"
 # Size of a line of the last-level cache, on x86-64 and most other processors.
 LINE_BYTES = 64
-MEMORY = (per_second("cache-misses", LINE_BYTES), per_second("llc-load-misses", LINE_BYTES))
+MISSED = (per_second("cache-misses", LINE_BYTES), per_second("llc-load-misses", LINE_BYTES))
+# Lines that the memory controllers of the node read and write: Intel's uncore_imc, AMD's amd_umc (perf's uncore-memory
+# and memory-controller events).
+NODE_READ = total(per_second("cas-count-read", LINE_BYTES), per_second("umc-cas-cmd.rd", LINE_BYTES))
+NODE_WRITTEN = total(per_second("cas-count-write", LINE_BYTES), per_second("umc-cas-cmd.wr", LINE_BYTES))
+# Arm's CMN has one event of both.
+NODE_MEMORY = first(total(NODE_READ, NODE_WRITTEN), per_second("hnf-mc-reqs", LINE_BYTES))
+MEMORY = first(NODE_MEMORY, *MISSED)
+
+RETIRING = slots("retiring", "ex-ret-ops", arm=lambda front, back, retired: retired * (1 - front - back))
+BAD_SPECULATION = slots(
+    "bad-spec", "de-src-op-disp.all", "ex-ret-ops", arm=lambda front, back, retired: (1 - retired) * (1 - front - back)
+)
+FRONTEND = slots("fe-bound", "de-no-dispatch-per-slot.no-ops-from-frontend", arm=lambda front, back, retired: front)
+BACKEND = slots("be-bound", "de-no-dispatch-per-slot.backend-stalls", arm=lambda front, back, retired: back)
+# Level 2: Intel's (Linux, tools/perf/Documentation/topdown.txt), else AMD's (its amdzen4/pipeline.json).
+MEMORY_BOUND = first(
+    slots("mem-bound"), product(BACKEND, ratio("ex-no-retire.load-not-complete", "ex-no-retire.not-complete"))
+)
+MISPREDICTED = slots("br-mispredict")
+HEAVY, FETCH_LATENCY = slots("heavy-ops"), slots("fetch-lat")
 # In the order of the columns, of which the last are dropped first where space is short.
 FIGURES = (
     Figure("power_w", mean(POWER), "power", "power of the node", "W", lane=1),
@@ -243,30 +308,32 @@ FIGURES = (
     Figure("miss_share", ratio("cache-misses", "cache-references")),
     Figure(
         "memory_bytes_s",
-        first(*MEMORY),
+        MEMORY,
         "memory", "memory, about", "kB/s", lane=4,
     ),
     Figure(
         "branch_misses_per_1000", ratio("branch-misses", "instructions", 1000),
         "branch misses/1000", "branch misses per 1000 instructions", lane=5,
     ),
-    Figure("retiring", slots("retiring", "ex-ret-ops"), "retiring", "slots that retire instructions", "%"),
-    Figure(
-        "bad_speculation", slots("bad-spec", "de-src-op-disp.all", "ex-ret-ops"),
-        "bad speculation", "slots lost to bad speculation", "%",
-    ),
-    Figure(
-        "frontend_bound", slots("fe-bound", "de-no-dispatch-per-slot.no-ops-from-frontend"),
-        "frontend", "slots in which no instruction was there", "%",
-    ),
-    Figure(
-        "backend_bound", slots("be-bound", "de-no-dispatch-per-slot.backend-stalls"),
-        "backend", "slots in which data or units were missing", "%",
-    ),
-    Figure("memory_bound", slots("mem-bound"), "memory bound", "slots in which data was missing", "%"),
+    Figure("node_memory_bytes_s", NODE_MEMORY),
+    Figure("memory_read_bytes_s", NODE_READ, "memory read", "memory read, by the whole node", "kB/s"),
+    Figure("memory_written_bytes_s", NODE_WRITTEN, "memory written", "memory written, by the whole node", "kB/s"),
+    Figure("retiring", RETIRING, "retiring", "slots that retire instructions", "%"),
+    Figure("bad_speculation", BAD_SPECULATION, "bad speculation", "slots lost to bad speculation", "%"),
+    Figure("frontend_bound", FRONTEND, "frontend", "slots in which no instruction was there", "%"),
+    Figure("backend_bound", BACKEND, "backend", "slots in which data or units were missing", "%"),
+    Figure("memory_bound", MEMORY_BOUND, "memory bound", "slots in which data was missing", "%"),
+    Figure("core_bound", less(BACKEND, MEMORY_BOUND)),
+    Figure("branch_mispredicts", MISPREDICTED),
+    Figure("machine_clears", less(BAD_SPECULATION, MISPREDICTED)),
+    Figure("fetch_latency", FETCH_LATENCY),
+    Figure("fetch_bandwidth", less(FRONTEND, FETCH_LATENCY)),
+    Figure("heavy_operations", HEAVY),
+    Figure("light_operations", less(RETIRING, HEAVY)),
     Figure("gflops_s", flops(FLOPS, 1e-9), "Gflop/s", "floating-point operations per second, in billions"),
+    *(Figure(f"gflops_{bits}_s", flops(of_width(bits), 1e-9)) for bits in ("scalar", "128b", "256b", "512b")),
     Figure("scalar_share", quotient(flops(SCALAR), flops(FLOPS))),
-    Figure("intensity", quotient(flops(FLOPS), first(*MEMORY)), "flop/B", "operations per byte from memory, about"),
+    Figure("intensity", quotient(flops(FLOPS), MEMORY), "flop/B", "operations per byte from memory, about"),
     Figure("branch_misses_per_cycle", ratio("branch-misses", "cycles")),
     Figure("system_share", share("system", "user"), "kernel", "kernel's part of CPU time", "%", lane=7),
     Figure("context_switches_s", per_second("context-switches"), "switches/s", "context switches per second", lane=8),
@@ -275,6 +342,7 @@ FIGURES = (
         "faults/s", "page faults per second", lane=9,
     ),
     Figure("major_faults_s", per_second("major-faults")),
+    Figure("migrations_s", per_second("cpu-migrations")),
     Figure("read_bytes_s", per_second("read-bytes"), "read", "read", "kB/s", lane=10),
     Figure("write_bytes_s", per_second("write-bytes"), "written", "written", "kB/s", lane=11),
     Figure("disk_read_bytes_s", per_second("disk-read-bytes"), "disk read", "read from disks", "kB/s"),
@@ -288,7 +356,7 @@ FIGURES = (
 )  # fmt: skip
 # Columns that answers do not list as unused: they have no figure of their own.
 WITHOUT_FIGURE = {
-    "ref-cycles", "branches", "cpu-migrations", "active-cpus", "running-threads", "run-queue", "net-lo-bytes",
+    "ref-cycles", "branches", "active-cpus", "running-threads", "run-queue", "net-lo-bytes",
     "ipc-ref",
 }  # fmt: skip
 KNOWN = WITHOUT_FIGURE.union(*(figure.formula.events for figure in FIGURES if figure.formula is not None)) - {POWER}

@@ -21,6 +21,9 @@ EVENTS = (
     *(f"fp-arith-inst-retired.{width}-single" for width in ("scalar", "128b-packed", "256b-packed", "512b-packed")),
     "fp-ret-sse-avx-ops.all", "ex-ret-ops", "de-src-op-disp.all",
     "de-no-dispatch-per-slot.no-ops-from-frontend", "de-no-dispatch-per-slot.backend-stalls",
+    "topdown-heavy-ops", "topdown-br-mispredict", "topdown-fetch-lat",
+    "ex-no-retire.not-complete", "ex-no-retire.load-not-complete",
+    "cpu-slots", "stall-slot-frontend", "stall-slot-backend", "op-retired", "op-spec",
 )  # fmt: skip
 NUMBERS = MIGRATIONS + len(EVENTS)
 COUNTS = {

@@ -210,7 +210,9 @@ def _notes(by_phase: CountersByPhase) -> list[str]:
     if any(phase.seconds == 0 for phase in by_phase.phases):
         empty = ", ".join(str(phase.id) for phase in by_phase.phases if phase.seconds == 0)
         out.append(f"no row lies in phase {empty}: shorter rows would (incprof sample -i)")
-    if any("memory_bytes_s" in phase.figures for phase in by_phase.phases):
+    if any("node_memory_bytes_s" in phase.figures for phase in by_phase.phases):
+        out.append("memory is that of the whole node, with all that runs there, by its memory controllers")
+    elif any("memory_bytes_s" in phase.figures for phase in by_phase.phases):
         out.append("memory is misses of the last-level cache, 64 bytes each; written lines and prefetches come on top")
     out += _power_lines(by_phase)
     out += [clean(line, 200) for line in by_phase.notes]

@@ -35,7 +35,7 @@ static long fake_open(const struct perf_event_attr *attr, long tid, long leader)
     if (is("full"))
         return -EMFILE;
     int group = leader < 0 ? ++groups : (int)leader / 100;
-    if (members[group] == 8)
+    if (members[group] == 9)
         return -EINVAL;
     int number = attr->type == PERF_TYPE_SOFTWARE   ? (int)attr->config
                  : attr->type == PERF_TYPE_HARDWARE ? 100 + (int)attr->config
@@ -61,18 +61,27 @@ static long fake_read(long fd, uint64_t *into)
 static int fake_sys_open(const char *path)
 {
     asked = strrchr(path, '/') + 1;
-    return is("intel") && strcmp(asked, "topdown-mem-bound") != 0 ? 7 : -ENOENT;
+    if (strcmp(asked, "slots") == 0 && strstr(path, "armv8") != NULL)
+        return is("neoverse") ? 7 : -ENOENT;
+    bool is_old =
+        is("intel") && (strcmp(asked, "topdown-mem-bound") == 0 || strcmp(asked, "topdown-heavy-ops") == 0 ||
+                        strcmp(asked, "topdown-br-mispredict") == 0 || strcmp(asked, "topdown-fetch-lat") == 0);
+    return is("sapphire") || (is("intel") && !is_old) ? 7 : -ENOENT;
 }
 
 /* A number for each of the files: its length. */
 static long fake_pread(char *into)
 {
+    if (is("neoverse"))
+        return sprintf(into, "0x00000008\n");
     return sprintf(into, "event=0x00,umask=0x%02x\n", (unsigned int)strlen(asked));
 }
 
 static int fake_cpuid(unsigned int leaf, unsigned int *a, unsigned int *b, unsigned int *c, unsigned int *d)
 {
-    const char *vendor = is("intel") ? "GenuineIntel" : is("zen4") || is("zen2") ? "AuthenticAMD" : "another12345";
+    const char *vendor = is("intel") || is("sapphire") ? "GenuineIntel"
+                         : is("zen4") || is("zen2")    ? "AuthenticAMD"
+                                                       : "another12345";
     if (leaf == 1) {
         *a = is("zen4") ? 0x00a10f11 : 0x00870f10;
         return 1;
@@ -118,7 +127,7 @@ int main(int count, char **words)
     thread_events_open(&events, 42);
     for (int i = 0; i < 3; i++)
         thread_events_take(&events, &values);
-    for (int i = COUNTER_TASK_CLOCK; i < COUNTER_NUMBERS; i++) /* 9 to 34 */
+    for (int i = COUNTER_TASK_CLOCK; i < COUNTER_NUMBERS; i++) /* 9 to 44 */
         if (values.known >> i & 1)
             printf("%d=%llu ", i, (unsigned long long)values.value[i]);
     thread_events_close(&events);

@@ -250,6 +250,72 @@ def test_the_top_down_method_on_output_of_perf(tmp_path, events, counts, by):
     assert bound_by(Phase(0, 10, 100.0, 3.0, (), ()), figures, 3.0).by == by
 
 
+def figures_in(path):
+    series = read_counters(str(path))
+    return figures_of(Events(series.names, series.values, series.end_s - series.start_s))
+
+
+def test_level_two_of_intel_divides_level_one(tmp_path):
+    """Counts in proportion to the output of perf stat --topdown of Linux' patch "perf stat: Update --topdown document
+    to Sapphire Rapids", whose percentages are checked.
+    """
+    path = tmp_path / "perf.csv"
+    counts = {
+        "slots": 14752200, "topdown-retiring": 3286000, "topdown-bad-spec": 1317000, "topdown-fe-bound": 5473000,
+        "topdown-be-bound": 4679199, "topdown-heavy-ops": 646194, "topdown-br-mispredict": 1244999,
+        "topdown-fetch-lat": 3891800, "topdown-mem-bound": 1879034,
+    }  # fmt: skip
+    path.write_text("".join(perf_line(1.0, f"cpu_core/{name}/", count) for name, count in counts.items()))
+    found = {key: round(100 * value, 1) for key, value in figures_in(path).items() if value < 1}
+    expected = {
+        "backend_bound": 31.7, "heavy_operations": 4.4, "light_operations": 17.9, "branch_mispredicts": 8.4,
+        "machine_clears": 0.5, "fetch_latency": 26.4, "fetch_bandwidth": 10.7,
+    }  # fmt: skip
+    assert {key: found[key] for key in expected} == expected
+    assert found["memory_bound"] + found["core_bound"] == pytest.approx(found["backend_bound"], abs=0.11)
+
+
+def test_level_two_of_zen_4_divides_the_backend(tmp_path):
+    """By perf's amdzen4/pipeline.json: backend_bound_memory is backend_bound times the cycles blocked by loads."""
+    path = tmp_path / "perf.csv"
+    counts = {
+        "cycles": 1000, "de_no_dispatch_per_slot.backend_stalls": 3300, "ex_no_retire.load_not_complete": 300,
+        "ex_no_retire.not_complete": 400,
+    }  # fmt: skip
+    path.write_text("".join(perf_line(1.0, event, count) for event, count in counts.items()))
+    found = figures_in(path)
+    assert found["memory_bound"] == pytest.approx(0.55 * 0.75)
+    assert found["core_bound"] == pytest.approx(0.55 * 0.25)
+
+
+def test_the_top_down_method_of_arm(tmp_path):
+    """By perf's arm64/sbsa.json, on 8 slots a cycle, which the recording multiplies."""
+    path = tmp_path / "perf.csv"
+    counts = {
+        "cpu-slots": 8000, "stall_slot_frontend": 1600, "stall_slot_backend": 2400, "op_retired": 900, "op_spec": 1000,
+    }  # fmt: skip
+    path.write_text("".join(perf_line(1.0, event, count) for event, count in counts.items()))
+    found = figures_in(path)
+    assert (found["frontend_bound"], found["backend_bound"]) == (0.2, 0.3)
+    assert (found["retiring"], found["bad_speculation"]) == (pytest.approx(0.45), pytest.approx(0.05))
+
+
+def test_bandwidth_of_the_memory_controllers_replaces_the_estimate(tmp_path):
+    """As perf stat -a -I prints Intel's uncore_imc (in MiB, its scale applied) and AMD's amd_umc (in lines)."""
+    path = tmp_path / "perf.csv"
+    lines = [f"1.000000000,{mib},MiB,uncore_imc_{channel}/cas_count_{way}/,1000000,100.00,,\n"
+             for channel in range(2) for way, mib in (("read", 100), ("write", 50))]  # fmt: skip
+    path.write_text("".join([*lines, perf_line(1.0, "cache-misses", 7)]))
+    found = figures_in(path)
+    assert found["memory_read_bytes_s"] == pytest.approx(200 * 2**20)
+    assert found["memory_written_bytes_s"] == pytest.approx(100 * 2**20)
+    assert found["memory_bytes_s"] == pytest.approx(300 * 2**20)
+    path.write_text(perf_line(1.0, "hnf_mc_reqs", 1000))
+    assert figures_in(path)["node_memory_bytes_s"] == 64000
+    path.write_text(perf_line(1.0, "umc_cas_cmd.rd", 1000) + perf_line(1.0, "umc_cas_cmd.wr", 500))
+    assert figures_in(path)["memory_bytes_s"] == 1500 * 64
+
+
 def test_operations_are_counted_by_the_width_of_their_registers(tmp_path):
     path = tmp_path / "perf.csv"
     counted = {
@@ -260,5 +326,7 @@ def test_operations_are_counted_by_the_width_of_their_registers(tmp_path):
     series = read_counters(str(path))
     figures = figures_of(Events(series.names, series.values, series.end_s - series.start_s))
     assert figures["gflops_s"] == pytest.approx((100 + 75 * 4 + 25 * 16) / 1e9)
+    by_width = [figures.get(f"gflops_{width}_s") for width in ("scalar", "128b", "256b", "512b")]
+    assert by_width == [pytest.approx(100e-9), None, pytest.approx(300e-9), pytest.approx(400e-9)]
     assert figures["scalar_share"] == pytest.approx(100 / 800)
     assert figures["intensity"] == pytest.approx(800 / (25 * 64))
