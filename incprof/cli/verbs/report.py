@@ -70,11 +70,13 @@ def run(args: argparse.Namespace) -> int:
     from incprof.systems.mpi.sections.mpi_page import page_parts as mpi_parts
 
     mpi, untraced = mpi_parts(study, args.trace)
+    from incprof.systems.gpu.page import page_parts as gpu_parts
+
     warn(study.phases().warnings)
     warn(untraced)
     parts = page_parts(
         study, beats=beats, sections=sections, source=args.source, allow_changed=args.allow_changed,
-        all_ranks=args.all_ranks, systems=mpi, whole=args.full,
+        all_ranks=args.all_ranks, systems=(*gpu_parts(study), *mpi), whole=args.full,
     )  # fmt: skip
     unread = parts.ranks.unread if parts.ranks is not None else ()
     text = page(parts, damaged=study.profile.damaged or torn)

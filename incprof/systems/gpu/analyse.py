@@ -181,7 +181,7 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
                 waiting_s=float(busy_s[is_host].sum()),
                 launches=float((part * activity.kernels.count).sum()),
                 kernel_s=float((part * activity.kernels.seconds).sum()),
-                kernels=_kernels(activity, part),
+                kernels=kernel_uses(activity, part, MOST_KERNELS),
                 copies=_copies(activity.copies, copy_parts[phase.id]),
                 by_device=tuple(
                     DeviceUse(device, seconds, tuple((on, s) for (its, on), s in streams.items() if its == device))
@@ -191,6 +191,18 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
             )
         )
     return out
+
+
+def kernel_table(
+    activity: GpuActivity, profile: IntervalProfile, result: PhaseResult
+) -> list[tuple[KernelUse, dict[int, float]]]:
+    """Return all kernels of the run, by launching path, with the seconds of each in each phase."""
+    by_phase = dict[tuple[str, int], dict[int, float]]()
+    for phase, part in enumerate(_parts(activity.kernels, activity.slot_s, profile, result)):
+        for each in kernel_uses(activity, part):
+            by_phase.setdefault((each.name, each.node), {})[phase] = each.seconds
+    every = kernel_uses(activity, np.ones(len(activity.kernels.count)))
+    return [(each, by_phase.get((each.name, each.node), {})) for each in every]
 
 
 def _sums(rows: GpuRows, part: FloatArray) -> dict[tuple[int, int], float]:
@@ -228,8 +240,8 @@ def _parts(rows: GpuRows, slot_s: float, profile: IntervalProfile, result: Phase
     return np.clip(parts, 0.0, 1.0)
 
 
-def _kernels(activity: GpuActivity, part: FloatArray) -> tuple[KernelUse, ...]:
-    """Return the kernels with most time, by launching path.
+def kernel_uses(activity: GpuActivity, part: FloatArray, most: int | None = None) -> tuple[KernelUse, ...]:
+    """Return the kernels with most time, by launching path. part: of each row, (m,).
 
     Launches whose path was not recorded are divided among the recorded paths of their kernel, in proportion.
     """
@@ -256,7 +268,7 @@ def _kernels(activity: GpuActivity, part: FloatArray) -> tuple[KernelUse, ...]:
         if not by_node:
             out.append(KernelUse(name, 0, *(float(number) for number in unknown[what])))
     out.sort(key=lambda one: (-one.seconds, one.name, one.node))
-    return tuple(out[:MOST_KERNELS])
+    return tuple(out[:most])
 
 
 def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:

@@ -12,9 +12,8 @@ from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.study import Study
-from incprof.symbols.demangle import display_names
-from incprof.symbols.source_lines import chains_of
 from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved
+from incprof.systems.gpu.launches import Places, functions_to, kernel_name, places_of
 from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
@@ -37,9 +36,6 @@ REASONS = {
     REFUSED: "CUPTI refused",
 }
 
-# File and line of the call in the innermost function of a launching path, by node.
-Places = dict[int, tuple[str, int]]
-
 
 def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     """Return what the GPUs do in each phase; None if it was not recorded."""
@@ -53,7 +49,9 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     by_phase = gpu_by_phase(activity, study.profile, result) if used else []
     phases = {each.id: each for each in by_phase}
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
-    places = _places(study, paths, by_phase)
+    nodes = {kernel.node for each in by_phase for kernel in each.kernels}
+    nodes |= {node for each in by_phase for copy in each.copies for node, _ in copy.paths}
+    places = places_of(study, paths, nodes)
     columns = (
         Column("GPU", lambda phase: _of(phases, phase, "busy"), "%", drop=2, key="gpu_busy"),
         Column("GPUs", lambda phase: _sentence(phases.get(phase), result, paths, places), sentence=True),
@@ -72,28 +70,6 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
 def _of(phases: dict[int, PhaseGpu], phase: int, name: str) -> float | None:
     """Return a share of a phase; None where it is not available."""
     return float(getattr(phases[phase], name)) if phase in phases else None
-
-
-def _places(study: Study, paths: RecordedPaths | None, phases: list[PhaseGpu]) -> Places:
-    """Return where the kernels and copies of the phases are launched, as far as the program has lines."""
-    if paths is None:
-        return {}
-    by_module: dict[str, list[int]] = {}
-    of_work = {kernel.node for phase in phases for kernel in phase.kernels}
-    of_work |= {node for phase in phases for copy in phase.copies for node, _ in copy.paths}
-    for node in sorted(of_work - {0}):
-        module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
-        if module is not None and module.code is None:
-            by_module.setdefault(module.name, []).append(node)
-    out = Places()
-    for name, nodes in by_module.items():
-        addresses = [int(paths.tree.address[node]) for node in nodes]
-        for node, chain in zip(
-            nodes, chains_of(study.run, study.recorded, name, addresses, exe=study.exe), strict=True
-        ):
-            if chain and chain[0].line:
-                out[node] = (chain[0].file, chain[0].line)
-    return out
 
 
 def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
@@ -127,7 +103,7 @@ def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, pla
 
 def _kernel_value(one: KernelUse, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
     return {
-        "name": _kernel_name(one),
+        "name": kernel_name(one.name),
         "count": round(one.count),
         "seconds": one.seconds,
         "mean_s": one.seconds / one.count if one.count else None,
@@ -137,19 +113,7 @@ def _kernel_value(one: KernelUse, paths: RecordedPaths | None, places: Places) -
 
 def _path_value(node: int, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
     file, line = places.get(node, (None, None))
-    return {"path": _functions(node, paths), "file": file, "line": line}
-
-
-def _kernel_name(one: KernelUse) -> str:
-    return display_names([one.name])[0] if one.name else "unknown kernel"
-
-
-def _functions(node: int, paths: RecordedPaths | None) -> list[str]:
-    """Return the functions on a launching path, outermost first; empty for an unknown one."""
-    if paths is None:
-        return []
-    numbers = [int(paths.tree.function[at]) for at in paths.path_to(node)]
-    return [paths.functions[number].name for number in numbers if number >= 0]
+    return {"path": functions_to(node, paths), "file": file, "line": line}
 
 
 def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | None, places: Places) -> str | None:
@@ -161,9 +125,9 @@ def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | 
     if one.waiting >= WORTH:
         clauses.append(f"the host waits {percent(one.waiting)} for it")
     if one.together and one.together.both_s >= WORTH * one.seconds:
-        clauses.append(f"both are busy {percent(one.together.both_s / one.seconds)}")
+        clauses.append(f"host and device are both busy {percent(one.together.both_s / one.seconds)}")
     if one.together and one.together.idle_s >= WORTH * one.seconds:
-        clauses.append(f"neither is for at least {percent(one.together.idle_s / one.seconds)}")
+        clauses.append(f"neither is at least {percent(one.together.idle_s / one.seconds)}")
     moved_b, moved_s = moved(one.copies)
     if moved_b > 0:
         rate = f" at {decimal_size(moved_b / moved_s)}/s" if moved_s > 0 else ""
@@ -192,13 +156,13 @@ def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Pla
     shown = [each for each in one.kernels if each.seconds >= WORTH * one.kernel_s][:MOST_NAMED]
     texts = []
     for each in shown:
-        functions = _functions(each.node, paths)
+        functions = functions_to(each.node, paths)
         place = f" ({where(*places[each.node])})" if each.node in places else ""
         launched = f", launched by {short(functions[-1])}{place}" if functions else ""
         mean = seconds(each.seconds / max(each.count, 1.0))
         share = percent(each.seconds / one.kernel_s)
-        texts.append(f"{short(_kernel_name(each))} {share}, {each.count:.0f} of {mean} on average{launched}")
-    return "; ".join(texts) or None
+        texts.append(f"{short(kernel_name(each.name))} {share}, {each.count:.0f} of {mean} on average{launched}")
+    return f"kernels: {'; '.join(texts)}" if texts else None
 
 
 def _lanes(activity: GpuActivity, bins: TimeBins) -> tuple[Lane, ...]:

@@ -1,0 +1,45 @@
+"""Names of kernels, and the functions and lines that launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.study.study import Study
+from incprof.symbols.demangle import display_names
+from incprof.symbols.source_lines import chains_of
+
+# File and line of the call in the innermost function of a launching path, by node.
+Places = dict[int, tuple[str, int]]
+
+
+def places_of(study: Study, paths: RecordedPaths | None, nodes: Iterable[int]) -> Places:
+    """Return where kernels and copies are launched, as far as the program has lines."""
+    if paths is None:
+        return {}
+    by_module: dict[str, list[int]] = {}
+    for node in sorted({*nodes} - {0}):
+        module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
+        if module is not None and module.code is None:
+            by_module.setdefault(module.name, []).append(node)
+    out = Places()
+    for name, within in by_module.items():
+        addresses = [int(paths.tree.address[node]) for node in within]
+        chains = chains_of(study.run, study.recorded, name, addresses, exe=study.exe)
+        for node, chain in zip(within, chains, strict=True):
+            if chain and chain[0].line:
+                out[node] = (chain[0].file, chain[0].line)
+    return out
+
+
+def kernel_name(name: str) -> str:
+    """Return the demangled name of a kernel."""
+    return display_names([name])[0] if name else "unknown kernel"
+
+
+def functions_to(node: int, paths: RecordedPaths | None) -> list[str]:
+    """Return the functions on a launching path, outermost first; empty for an unknown one."""
+    if paths is None:
+        return []
+    numbers = [int(paths.tree.function[at]) for at in paths.path_to(node)]
+    return [paths.functions[number].name for number in numbers if number >= 0]

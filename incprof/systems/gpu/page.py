@@ -1,0 +1,130 @@
+"""The part of a run's page on GPUs: devices, kernels, and kernels below the call paths that launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from incprof.analysis.views.page_parts import SystemPart
+from incprof.readers.stream.recorded_paths import recorded_paths
+from incprof.report.words.display_names import clean, short, where
+from incprof.report.words.formatting import count, percent, seconds
+from incprof.study.study import Study
+from incprof.systems.gpu.analyse import KernelUse, kernel_table
+from incprof.systems.gpu.launches import functions_to, kernel_name, places_of
+from incprof.systems.gpu.read import HOST, OTHER_STREAMS, RECORDED, GpuActivity, read_gpu
+
+TEMPLATE = "gpu.html.j2"
+MOST_KERNELS, MOST_STREAMS = 25, 8
+# Smaller shares of the kernels' time are not drawn, and of a kernel's time name no phase.
+DRAWN, WORTH = 0.003, 0.05
+MOST_DEPTH, ROW_PX = 40, 17
+UNKNOWN = "unknown path"
+
+
+@dataclass
+class _Node:
+    """A function on launching paths, or a kernel below them."""
+
+    seconds: float = 0.0
+    kernel: bool = False
+    below: dict[tuple[str, bool], _Node] = field(default_factory=dict)
+
+
+def page_parts(study: Study) -> tuple[SystemPart, ...]:
+    """Return the page's part on GPUs; none if no kernel was recorded."""
+    if study.process.series:
+        return ()
+    activity = read_gpu(study.process.path)
+    if activity is None or activity.state != RECORDED or not len(activity.kernels.count):
+        return ()
+    template = files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8")
+    return (SystemPart(TEMPLATE, template, _words(study, activity)),)
+
+
+def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
+    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
+    table = kernel_table(activity, study.profile, study.phases())
+    shown = table[:MOST_KERNELS]
+    places = places_of(study, paths, [use.node for use, _ in shown])
+    total_s = sum(use.seconds for use, _ in table)
+    stacks = [(functions_to(use.node, paths), use) for use, _ in table]
+    boxes = list(_boxes(_tree(stacks), total_s))
+    rows = []
+    for use, by_phase in shown:
+        functions = functions_to(use.node, paths)
+        rows.append({
+            "name": short(kernel_name(use.name)), "full": clean(kernel_name(use.name)),
+            "by": short(functions[-1]) if functions else "",
+            "where": where(*places[use.node]) if use.node in places else "",
+            "share": round(100 * use.seconds / max(total_s, 1e-12), 1),
+            "seconds": seconds(use.seconds), "count": round(use.count),
+            "mean": seconds(use.seconds / max(use.count, 1)),
+            "phases": [phase for phase, part_s in sorted(by_phase.items()) if part_s >= WORTH * use.seconds],
+        })  # fmt: skip
+    return {
+        "devices": _devices(activity, float(study.profile.end_s[-1])),
+        "kernels": rows,
+        "more": max(len(table) - MOST_KERNELS, 0),
+        "time": seconds(total_s),
+        "boxes": boxes,
+        "height": ROW_PX * (1 + max((box["depth"] for box in boxes), default=0)),
+    }
+
+
+def _devices(activity: GpuActivity, end_s: float) -> list[dict[str, Any]]:
+    """Return a row for each device."""
+    rows = []
+    for device in sorted({*activity.busy.device.tolist()} - {HOST}):
+        busy_s = float(activity.busy.seconds[activity.busy.device == device].sum())
+        own = activity.streams.device == device
+        sums = {
+            int(stream): float(activity.streams.seconds[own & (activity.streams.what == stream)].sum())
+            for stream in np.unique(activity.streams.what[own])
+        }
+        largest = sorted(sums, key=lambda stream: -sums[stream])
+        texts = [f"{'others' if one == OTHER_STREAMS else one}: {percent(sums[one] / end_s)}" for one in largest]
+        left = len(texts) - MOST_STREAMS
+        share = round(100 * busy_s / end_s, 1)
+        rows.append({
+            "device": device, "name": clean(activity.devices.get(device, "")), "share": share,
+            "seconds": seconds(busy_s),
+            "streams": ", ".join(texts[:MOST_STREAMS]) + (f", {count(left, 'stream')} more" if left > 0 else ""),
+        })  # fmt: skip
+    return rows
+
+
+def _tree(stacks: Sequence[tuple[list[str], KernelUse]]) -> _Node:
+    """Return kernels below the functions that launch them."""
+    root = _Node()
+    for functions, use in stacks:
+        node = root
+        node.seconds += use.seconds
+        frames = [*((name, False) for name in functions[-MOST_DEPTH:] or [UNKNOWN]),
+                  (kernel_name(use.name), True)]  # fmt: skip
+        for frame in frames:
+            node = node.below.setdefault(frame, _Node(kernel=frame[1]))
+            node.seconds += use.seconds
+    return root
+
+
+def _boxes(root: _Node, total_s: float) -> Iterator[dict[str, Any]]:
+    """Yield the boxes of the drawing, in percent of its width; callers above what they call."""
+    pending = [(root, 0, 0.0)]
+    while pending:
+        node, depth, left = pending.pop()
+        for (name, _), below in sorted(node.below.items(), key=lambda item: (-item[1].seconds, item[0])):
+            share = below.seconds / max(total_s, 1e-12)
+            if share < DRAWN:
+                continue
+            yield {
+                "x": round(100 * left, 3), "width": round(100 * share, 3), "y": depth * ROW_PX, "depth": depth,
+                "name": name if name == UNKNOWN else short(name), "kernel": below.kernel,
+                "said": f"{clean(name)}: {seconds(below.seconds)}, {percent(share)} of the kernels' time",
+            }  # fmt: skip
+            pending.append((below, depth + 1, left))
+            left += share
