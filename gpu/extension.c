@@ -10,12 +10,14 @@
 
 #define KIND_DEVICE 13
 #define RECORD_STATE 1
+#define RECORD_INTERFACE 16
 #define ATTEMPTS 2000
 #define LAST_ATTEMPTS 200000
 /* Spans that end before so long ago are final. CUPTI delivers records once a second. */
 #define HORIZON_NS ((uint64_t)5000000000)
 
 static int number = -1;
+static bool is_used;
 static uint32_t state;
 static struct buffer image;
 
@@ -24,11 +26,16 @@ void extension_set_state(enum gpu_state now)
     __atomic_store_n(&state, (uint32_t)now, __ATOMIC_RELAXED);
 }
 
+void extension_use(void)
+{
+    __atomic_store_n(&is_used, true, __ATOMIC_RELAXED);
+}
+
 static void begin(bool forked, bool wanted)
 {
     if (forked)
         gpu_leave();
-    /* CUDA does not work in a forked child. */
+    /* Neither CUDA nor OpenCL works in a forked child. */
     gpu_set_recording(wanted && !forked);
 }
 
@@ -62,14 +69,34 @@ static void put_state(uint64_t run_start_ns)
     buffer_free(&record);
 }
 
+/* What began before this time is complete. */
+static uint64_t final_before(const struct extension_interval *interval)
+{
+    uint64_t end_ns = interval->end_ns;
+    if (interval->is_last)
+        return UINT64_MAX;
+    uint64_t before_ns = end_ns > HORIZON_NS ? end_ns - HORIZON_NS : 0;
+    return before_ns < gpu_outstanding_ns ? before_ns : gpu_outstanding_ns;
+}
+
+/* First in an image, because numbers of names and devices are the interface's. */
+static void put_interface(void)
+{
+    buffer_varint(&image, RECORD_INTERFACE);
+    buffer_varint(&image, 1);
+    buffer_varint(&image, gpu_interface);
+}
+
 static const uint8_t *put(const struct extension_interval *interval, size_t *length)
 {
-    if (!gpu_is_recording() || !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
+    if (!gpu_is_recording() || !__atomic_load_n(&is_used, __ATOMIC_RELAXED) ||
+        !gpu_try_lock(interval->is_last ? LAST_ATTEMPTS : ATTEMPTS))
         return NULL;
     image.length = 0;
     image.failed = false;
     launches_resolve(interval->is_last);
-    spans_close(interval->is_last ? UINT64_MAX : interval->end_ns > HORIZON_NS ? interval->end_ns - HORIZON_NS : 0);
+    spans_close(final_before(interval));
+    put_interface();
     put_state(interval->run_start_ns);
     device_names_put(&image);
     kernel_names_put(&image);

@@ -59,6 +59,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     if (number < 0)
         return 1;
     launches_start(number);
+    extension_use();
     process = getpid();
     enum gpu_state state = begin();
     extension_set_state(state);

@@ -10,7 +10,6 @@
 #include "gpu.h"
 #include "sys.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define RECENT (1u << 17) /* launches whose records may be outstanding */
 #define MOST_PENDING (1u << 15)
 
@@ -19,17 +18,6 @@
 #define SHARE_OF_WALL 400
 #define MOST_PER_PATH 4096u
 #define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
-
-/* Numbers of CUPTI's callbacks. */
-static const uint16_t driver_launches[] = {115, 116, 117, 307, 442, 477, 478, 652, 653};
-static const uint16_t driver_graphs[] = {514, 515};
-static const uint16_t runtime_launches[] = {13, 211, 213, 214, 269, 270, 430, 431};
-static const uint16_t runtime_graphs[] = {311, 312};
-/* Copies and memsets: first and last of ranges. */
-static const uint16_t driver_copies[][2] = {{43, 82},   {216, 227}, {232, 234}, {248, 254}, {276, 293},
-                                            {305, 306}, {318, 321}, {397, 416}, {418, 433}, {776, 779}};
-static const uint16_t runtime_copies[][2] = {{31, 52},   {142, 145}, {160, 163}, {215, 236},
-                                             {243, 246}, {249, 250}, {482, 485}};
 
 struct pending {
     struct sum_key key;
@@ -47,7 +35,7 @@ static struct pending pending[MOST_PENDING];
 static uint32_t pending_count;
 static uint32_t per_path = 1;
 static uint64_t cost_ns, last_cpu_ns;
-static __thread uint32_t turn, depth;
+static __thread uint32_t turn;
 
 void launches_start(int extension)
 {
@@ -87,67 +75,10 @@ static __attribute__((noinline)) void record_path(uint32_t correlation)
     add_cost(monotonic_ns() - start_ns);
 }
 
-static bool is_copy(int domain, uint32_t function)
+void launches_record(uint32_t correlation)
 {
-    const uint16_t(*ranges)[2] = domain == DOMAIN_DRIVER ? driver_copies : runtime_copies;
-    size_t count = domain == DOMAIN_DRIVER ? COUNT(driver_copies) : COUNT(runtime_copies);
-    for (size_t i = 0; i < count; i++)
-        if (ranges[i][0] <= function && function <= ranges[i][1])
-            return true;
-    return false;
-}
-
-static bool contains(const uint16_t *functions, size_t count, uint32_t function)
-{
-    for (size_t i = 0; i < count; i++)
-        if (functions[i] == function)
-            return true;
-    return false;
-}
-
-void launches_callback(void *user, int domain, uint32_t function, const void *data)
-{
-    (void)user;
-    if (!gpu_is_recording() || data == NULL)
-        return;
-    bool is_exit = field_u32(data, CALLBACK_SITE) == SITE_EXIT;
-    /* The run-time's launch calls the driver's: it counts once. */
-    if (domain == DOMAIN_RUNTIME && is_exit) {
-        depth -= depth > 0;
-        return;
-    }
-    if (is_exit || (domain == DOMAIN_DRIVER && depth > 0))
-        return;
-    depth += domain == DOMAIN_RUNTIME;
-    if (!is_copy(domain, function)) {
-        bool is_graph =
-            domain == DOMAIN_RUNTIME ? contains(runtime_graphs, 2, function) : contains(driver_graphs, 2, function);
-        gpu_count(is_graph ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
-    }
     if (is_drawn())
-        record_path(field_u32(data, CALLBACK_CORRELATION));
-}
-
-#define ENABLE_RANGES(ranges, domain)                                                                                  \
-    for (size_t i = 0; i < COUNT(ranges); i++)                                                                         \
-        for (uint32_t function = ranges[i][0]; function <= ranges[i][1]; function++)                                   \
-    cupti->enable_callback(1, subscriber, domain, function)
-
-#define ENABLE(functions, domain)                                                                                      \
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)                                                  \
-    is_any |= cupti->enable_callback(1, subscriber, domain, functions[i]) == CUPTI_OK
-
-/* Functions that this CUPTI does not have are refused, and left out. */
-bool launches_enable(const struct cupti *cupti, void *subscriber)
-{
-    bool is_any = false;
-    ENABLE(driver_launches, DOMAIN_DRIVER);
-    ENABLE(driver_graphs, DOMAIN_DRIVER);
-    ENABLE(runtime_launches, DOMAIN_RUNTIME);
-    ENABLE(runtime_graphs, DOMAIN_RUNTIME);
-    ENABLE_RANGES(driver_copies, DOMAIN_DRIVER);
-    ENABLE_RANGES(runtime_copies, DOMAIN_RUNTIME);
-    return is_any;
+        record_path(correlation);
 }
 
 void launches_take(uint32_t correlation, uint32_t node)

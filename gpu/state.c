@@ -10,7 +10,8 @@
 #define ATTEMPTS 2000
 
 struct gpu_totals gpu_totals;
-uint32_t gpu_version;
+uint32_t gpu_version, gpu_interface;
+uint64_t gpu_outstanding_ns = UINT64_MAX;
 
 static uint32_t lock;
 static bool is_recording;

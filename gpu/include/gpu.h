@@ -36,6 +36,11 @@ struct gpu_totals {
 };
 extern struct gpu_totals gpu_totals;
 extern uint32_t gpu_version; /* of CUPTI; 0: none */
+/* The interface whose activity is recorded. */
+enum gpu_interface { GPU_CUDA, GPU_OPENCL };
+extern uint32_t gpu_interface;
+/* The start of the oldest call whose work has not been recorded yet; UINT64_MAX: none is known. Under the lock. */
+extern uint64_t gpu_outstanding_ns;
 
 static inline void gpu_count(uint64_t *total, uint64_t more)
 {
@@ -88,9 +93,8 @@ void spans_close(uint64_t until_ns);
 
 /* launches.c: the call paths of launches. */
 void launches_start(int number);
-/* Called by CUPTI before and after a call that launches. On the thread that launches. */
-cupti_callback launches_callback;
-bool launches_enable(const struct cupti *cupti, void *subscriber);
+/* Record the calling thread's path for a launch, if it is drawn. Before the kernel is added. */
+void launches_record(uint32_t correlation);
 /* The path of a launch was recorded. Interval thread, under the lock. */
 void launches_take(uint32_t correlation, uint32_t node);
 /* Add a kernel or copy to the sums, or keep it until its path comes. Under the lock. */
@@ -101,11 +105,17 @@ void launches_resolve(bool is_last);
 void launches_adjust(uint64_t wall_ns);
 uint32_t launches_per_path(void);
 
+/* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */
+cupti_callback launches_callback;
+bool launches_enable(const struct cupti *cupti, void *subscriber);
+
 /* activity.c: records from CUPTI. */
 bool activity_start(const struct cupti *cupti);
 void activity_finish(void);
 
 /* extension.c */
+/* From now on, intervals have images. */
+void extension_use(void);
 int extension_start(enum gpu_state state);
 void extension_set_state(enum gpu_state state);
 

@@ -24,12 +24,13 @@ MPI_LIBRARY = "libincprof_mpi.so"
 IO_LIBRARY = "libincprof_io.so"
 MEMORY_LIBRARY = "libincprof_memory.so"
 GPU_LIBRARY = "libincprof_cuda.so"
+OPENCL_LIBRARY = "libincprof_opencl.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
     LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", MEMORY_LIBRARY: "memory",
-    GPU_LIBRARY: "gpu", SAMPLER: "outside",
+    GPU_LIBRARY: "gpu", OPENCL_LIBRARY: "gpu", SAMPLER: "outside",
     ATTACHER: "outside",
 }  # fmt: skip
 
@@ -124,6 +125,14 @@ def preload_value(library: Path, existing: str) -> str:
     return ":".join([path, *others])
 
 
+def layers_value(library: Path, existing: str) -> str:
+    """Return the value of OPENCL_LAYERS: the user's layers, then the library."""
+    path = str(library)
+    others = [entry for entry in existing.split(":") if entry and entry != path]
+    # A colon in the path cannot be expressed; the loader would load something else.
+    return ":".join(others if ":" in path else [*others, path])
+
+
 def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
     """Replace this process by a program that inherits nothing of Python: no unwritten output, no ignored signals.
 
@@ -159,6 +168,8 @@ CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 EXTENSIONS = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
 # The CUDA driver loads the library that this variable names.
 INJECTION = "CUDA_INJECTION64_PATH"
+# OpenCL's loader loads the libraries of this list, each of which sees the calls before those named earlier.
+LAYERS = "OPENCL_LAYERS"
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
@@ -170,6 +181,8 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
             preload = preload_value(_find_library(library, environ), preload)
     if variables.get("INCPROF_GPU", "0") != "0" and not environ.get(INJECTION):
         variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
+    if variables.get("INCPROF_GPU", "0") != "0":
+        variables[LAYERS] = layers_value(_find_library(OPENCL_LIBRARY, environ), environ.get(LAYERS, ""))
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}
 
 

@@ -15,6 +15,7 @@ from incprof.systems.gpu.read import (
     COPY_NAMES,
     DEVICE_OR_WAIT,
     HOST,
+    MAPPED,
     WITHIN_DEVICE,
     GpuActivity,
     GpuRows,
@@ -291,7 +292,7 @@ def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:
 
 def moved(copies: tuple[CopyUse, ...]) -> tuple[float, float]:
     """Return the bytes and seconds of copies between host and devices, or between devices."""
-    between = [one for one in copies if one.direction not in (WITHIN_DEVICE, COPY_NAMES[0])]
+    between = [one for one in copies if one.direction not in (WITHIN_DEVICE, *MAPPED, COPY_NAMES[0])]
     return sum(one.bytes for one in between), sum(one.seconds for one in between)
 
 

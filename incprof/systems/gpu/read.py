@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from incprof.readers.stream.coded_records import decode_rows
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
 
 STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICES = range(1, 10)
+INTERFACE = 16
 TABLES = (KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS)
 ANY_DEVICE, DEVICE_OR_WAIT = range(2)
 RECORDED, NO_CUPTI, OTHER_SUBSCRIBER, OLD_CUPTI, REFUSED = range(5)
@@ -31,9 +32,13 @@ LEAST_SLOT_NS = 1_000_000
 # Kinds of copies, by CUPTI's numbers; 0 is a memset.
 COPY_NAMES = {
     0: "memset", 1: "host to device", 2: "device to host", 3: "host to device", 4: "device to host",
-    8: "within the device", 9: "within the host", 10: "between devices",
+    8: "within the device", 9: "within the host", 10: "between devices", 64: "mapped", 65: "unmapped",
 }  # fmt: skip
 WITHIN_DEVICE = "within the device"
+# Memory that host and device share is mapped without a copy, which the interface does not report.
+MAPPED = ("mapped", "unmapped")
+# Interfaces of one process have numbers of their own. Those of the second have this added, and so on.
+INTERFACES, DEVICES_OF_INTERFACE = 16, 32
 
 
 @dataclass(frozen=True)
@@ -144,51 +149,97 @@ def read_gpu(path: str) -> GpuActivity | None:
     return activity_of(interval_images(path, DEVICE))
 
 
+@dataclass
+class _Recorded:
+    """What was recorded of one interface (CUDA, OpenCL). Attributes: as those of GpuActivity."""
+
+    header: IntArray | None = None
+    most_per_path: int = 1
+    names: dict[int, str] = field(default_factory=dict)
+    devices: dict[int, str] = field(default_factory=dict)
+    tables: dict[int, list[IntArray]] = field(default_factory=lambda: {kind: [] for kind in TABLES})
+
+    def add(self, kind: int, text: bytes) -> None:
+        """Decode a record.
+
+        Raises: ValueError if it is damaged.
+        """
+        if kind == NAMES:
+            self.names |= _names(text)
+        elif kind == DEVICES:
+            self.devices |= _devices(text)
+        elif kind == STATE:
+            self.header = _header(text)
+            self.most_per_path = max(self.most_per_path, int(self.header[3]))
+        elif kind in self.tables:
+            self.tables[kind].append(_table(text))
+
+    def renumber(self, place: int) -> None:
+        """Distinguish names and devices from those of the interfaces before; waits of the host remain one lane."""
+        self.names = {number + place * MOST_NAMES: name for number, name in self.names.items()}
+        self.devices = {number + place * DEVICES_OF_INTERFACE: name for number, name in self.devices.items()}
+        for kind, tables in self.tables.items():
+            for table in tables:
+                table[table[:, 1] != HOST, 1] += place * DEVICES_OF_INTERFACE
+                if kind == KERNELS:
+                    table[:, 2] += place * MOST_NAMES
+
+
 def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
     """Decode images, in file order. A damaged record is left out, and counted."""
-    header: IntArray | None = None
-    names, devices, damaged, most_per_path = dict[int, str](), dict[int, str](), 0, 1
-    tables: dict[int, list[IntArray]] = {kind: [np.zeros((0, COLUMNS), dtype=np.int64)] for kind in TABLES}
+    interfaces, damaged = dict[int, _Recorded](), 0
     for image in images:
         try:
+            recorded = interfaces.setdefault(0, _Recorded())
             for kind, text in _records(image.payload):
-                if kind == NAMES:
-                    names |= _names(text)
-                elif kind == DEVICES:
-                    devices |= _devices(text)
-                elif kind == STATE:
-                    header = _header(text)
-                    most_per_path = max(most_per_path, int(header[3]))
-                elif kind in tables:
-                    tables[kind].append(_table(text))
+                if kind == INTERFACE:
+                    recorded = interfaces.setdefault(_interface(text), _Recorded())
+                else:
+                    recorded.add(kind, text)
         except ValueError:
             damaged += 1
-    if header is None:
-        return None
+    found = [each for _, each in sorted(interfaces.items()) if each.header is not None]
+    for place, each in enumerate(found):
+        each.renumber(place)
+    return _combined(found, damaged) if found else None
+
+
+def _combined(found: list[_Recorded], damaged: int) -> GpuActivity:
+    """Return the activity of all interfaces of a process, at least one, each with a header."""
+    headers = [each.header for each in found if each.header is not None]
+    header = next((each for each in headers if each[0] == RECORDED), headers[0])
     slot_s = float(header[2]) * NS
     # Recordings of earlier versions do not have it.
     offset_s = float(header[HEADER]) * NS if len(header) > HEADER else 0.0
+    empty: IntArray = np.zeros((0, COLUMNS), dtype=np.int64)
+    tables = ([empty, *(table for each in found for table in each.tables[kind])] for kind in TABLES)
     kernels, copies, busy, waits, streams, overlaps = (
-        _rows(np.concatenate(tables[kind]), slot_s, offset_s) for kind in TABLES
+        _rows(np.concatenate(table), slot_s, offset_s) for table in tables
     )
-    totals = Totals(*(int(number) for number in header[4:HEADER]))
     return GpuActivity(
         state=int(header[0]),
-        version=int(header[1]),
+        version=int(headers[0][1]),
         slot_s=slot_s,
-        launches_per_path=most_per_path,
-        totals=totals,
-        names=names,
+        launches_per_path=max(each.most_per_path for each in found),
+        totals=Totals(*(sum(int(each[at]) for each in headers) for at in range(4, HEADER))),
+        names={number: name for each in found for number, name in each.names.items()},
         kernels=kernels,
         copies=copies,
         busy=busy,
         synchronisations=waits,
         streams=streams,
         overlaps=overlaps,
-        devices=devices,
+        devices={number: name for each in found for number, name in each.devices.items()},
         offset_s=offset_s,
         damaged=damaged,
     )
+
+
+def _interface(text: bytes) -> int:
+    number, _ = _number(text, 0)
+    if number >= INTERFACES:
+        raise ValueError("an unknown interface")
+    return number
 
 
 def _rows(table: IntArray, slot_s: float, offset_s: float) -> GpuRows:

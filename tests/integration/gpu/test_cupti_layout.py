@@ -77,8 +77,8 @@ def test_offsets_and_values_are_those_of_the_headers(tmp_path: Path) -> None:
 
 
 def check_copy_callbacks(headers: Path) -> None:
-    """Check that the ranges of copies in gpu/launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
-    text = (REPOSITORY / "gpu" / "launches.c").read_text()
+    """Check that the ranges of copies in gpu/cupti_launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
+    text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     for domain in ("driver", "runtime"):
         found = re.search(rf"{domain}_copies\[\]\[2\] = ([^;]*);", text)
         assert found is not None
@@ -93,8 +93,8 @@ def check_copy_callbacks(headers: Path) -> None:
 
 
 def launch_callbacks() -> tuple[list[int], list[str]]:
-    """Return the numbers in gpu/launches.c, and NVIDIA's names for them."""
-    text = (REPOSITORY / "gpu" / "launches.c").read_text()
+    """Return the numbers in gpu/cupti_launches.c, and NVIDIA's names for them."""
+    text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     names = {
         "driver_launches": [f"CUPTI_DRIVER_TRACE_CBID_cu{name}" for name in (
             "Launch", "LaunchGrid", "LaunchGridAsync", "LaunchKernel", "LaunchKernel_ptsz", "LaunchCooperativeKernel",

@@ -1,0 +1,89 @@
+/* The parts of the OpenCL layer (gpu/opencl/).
+ *
+ * Threads of the program call all of this, several at once, where libc works; nothing is called in signal context or in
+ * a vfork child. The driver is never called under gpu_lock. In a process that is not recorded, and in a forked child,
+ * the layer passes calls on, and takes no lock. */
+#ifndef GPU_OPENCL_LAYER_H
+#define GPU_OPENCL_LAYER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu.h"
+#include "opencl.h"
+
+/* queues.c: the functions below this layer: those of another layer, or of the loader. Written once, before any call. */
+extern void *const *opencl_functions;
+#define NEXT_CL(name) ((type_##name *)opencl_functions[AT_##name])
+
+#define MOST_ASKED 32
+
+/* A command of a queue, from its call until its times are read. */
+struct command {
+    struct command *next;
+    cl_event event;
+    uint64_t before_ns, after_ns; /* the call */
+    uint64_t start_ns, end_ns;    /* on the device, by our clock */
+    uint64_t bytes;
+    uint32_t correlation;
+    uint32_t what; /* as in struct sum_key */
+    uint32_t stream;
+    uint16_t kind;
+    uint16_t lane;
+    bool has_times;
+};
+
+struct queue {
+    cl_command_queue handle;
+    struct command *first, *last; /* in the order of their calls */
+    uint32_t count;               /* also those that are being read */
+    uint32_t owners; /* as far as the program's calls show; 0: the driver may give the handle to another queue */
+    uint32_t stream; /* in the order of creation */
+    uint16_t lane;
+    bool is_profiled;
+    bool is_hidden; /* profiled by this layer: the program has not asked for it */
+    bool is_out_of_order;
+    uint16_t asked_count;
+    cl_ulong asked[MOST_ASKED]; /* the program's list of properties */
+};
+
+/* Queues. Under the lock. */
+/* Return a queue, or NULL: it is unknown. */
+struct queue *queue_find(cl_command_queue handle);
+/* Return a queue that was created, cleared except for its commands; NULL: there are too many. */
+struct queue *queue_add(cl_command_queue handle);
+/* Return the queues in use, one after the other; the first for NULL, NULL after the last. */
+struct queue *queue_next(const struct queue *queue); /* may be read without the lock: queues keep their places */
+/* Return the number of a device; `is_new`: its name is not known. */
+uint16_t queue_lane(cl_device_id device, bool *is_new);
+/* Learn the name of a new device. Takes the lock itself. */
+void queue_name_device(cl_device_id device, uint16_t lane);
+/* Learn a queue that was created by an extension's function. Takes the lock itself. */
+void queue_adopt(cl_command_queue handle);
+
+/* device_clocks.c: the time of a device as CLOCK_MONOTONIC. By one thread at a time. */
+/* A device's clock showed `device_ns` between two of ours. */
+void device_clock_bound(unsigned lane, uint64_t device_ns, uint64_t before_ns, uint64_t after_ns);
+bool device_clock_is_due(unsigned lane, uint64_t now_ns);
+uint64_t device_clock_convert(unsigned lane, uint64_t device_ns);
+
+/* commands.c: commands that have not ended, or whose times have not been read. */
+/* Keep a command, whose event belongs to this layer then. False: it is not kept. */
+bool commands_add(cl_command_queue queue, const struct command *command, cl_kernel kernel);
+/* Read the times of commands that have ended. `waits`: the program has waited, so another thread that reads is waited
+ * for. */
+void commands_read(bool waits);
+/* Forget the name of a kernel, whose handle may be given to another. */
+void commands_forget_kernel(cl_kernel kernel);
+
+/* work_calls.c, queue_calls.c: put this layer's functions into its table, where there is one below. */
+void work_calls_put(void **table, size_t count);
+void queue_calls_put(void **table, size_t count);
+#define PUT_CL(name, function)                                                                                         \
+    do {                                                                                                               \
+        type_##name *typed = (function);                                                                               \
+        if (AT_##name < count && table[AT_##name] != NULL)                                                             \
+            table[AT_##name] = (void *)typed;                                                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,102 @@
+/* The program's queues, by their handles. A queue whose last owner has released it stays known, because its events may
+ * live longer, until its place is needed.
+ *
+ * Thread safety: under gpu_lock, except where stated. */
+#define _GNU_SOURCE
+#include "opencl_layer.h"
+
+#define PLACES 1024u
+#define MOST_TEXT 256
+#define MOST_USED (PLACES / 4 * 3)
+
+void *const *opencl_functions;
+
+static struct queue queues[PLACES];
+static uint32_t used, last_stream;
+static cl_device_id devices[MOST_DEVICES];
+
+static uint32_t place_of(cl_command_queue handle)
+{
+    return (uint32_t)(((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15u >> 40) % PLACES;
+}
+
+struct queue *queue_find(cl_command_queue handle)
+{
+    for (uint32_t at = place_of(handle); queues[at].handle != NULL; at = (at + 1) % PLACES)
+        if (queues[at].handle == handle)
+            return &queues[at];
+    return NULL;
+}
+
+struct queue *queue_add(cl_command_queue handle)
+{
+    struct queue *found = NULL;
+    uint32_t at = place_of(handle);
+    for (; queues[at].handle != NULL && queues[at].handle != handle; at = (at + 1) % PLACES)
+        if (found == NULL && queues[at].owners == 0 && queues[at].count == 0)
+            found = &queues[at];
+    if (queues[at].handle == handle)
+        found = &queues[at];
+    if (found == NULL && used == MOST_USED)
+        return NULL;
+    extension_use();
+    if (found == NULL) {
+        found = &queues[at];
+        used++;
+    }
+    /* Commands of a queue that had the handle before are read with those of this one. */
+    struct command *first = found->first, *last = found->last;
+    uint32_t count = found->count;
+    *found = (struct queue){
+        .handle = handle, .first = first, .last = last, .count = count, .owners = 1, .stream = last_stream++};
+    return found;
+}
+
+struct queue *queue_next(const struct queue *queue)
+{
+    for (size_t at = queue == NULL ? 0 : (size_t)(queue - queues) + 1; at < PLACES; at++)
+        if (queues[at].handle != NULL)
+            return &queues[at];
+    return NULL;
+}
+
+uint16_t queue_lane(cl_device_id device, bool *is_new)
+{
+    uint16_t lane = 0;
+    while (lane < MOST_DEVICES - 1 && devices[lane] != NULL && devices[lane] != device)
+        lane++;
+    *is_new = devices[lane] == NULL;
+    if (*is_new)
+        devices[lane] = device;
+    return lane;
+}
+
+void queue_name_device(cl_device_id device, uint16_t lane)
+{
+    char name[MOST_TEXT] = "";
+    if (NEXT_CL(clGetDeviceInfo)(device, OPENCL_DEVICE_NAME, sizeof name - 1, name, NULL) != OPENCL_OK)
+        return;
+    uint64_t mask = gpu_lock();
+    device_name(lane, name);
+    gpu_unlock(mask);
+}
+
+void queue_adopt(cl_command_queue handle)
+{
+    cl_command_queue_properties properties = 0;
+    cl_device_id device = NULL;
+    uint16_t lane = 0;
+    bool is_new = false;
+    NEXT_CL(clGetCommandQueueInfo)(handle, QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+    NEXT_CL(clGetCommandQueueInfo)(handle, QUEUE_DEVICE, sizeof device, &device, NULL);
+    uint64_t mask = gpu_lock();
+    struct queue *queue = queue_find(handle) == NULL ? queue_add(handle) : NULL;
+    if (queue != NULL) {
+        lane = queue->lane = queue_lane(device, &is_new);
+        queue->is_profiled = (properties & QUEUE_PROFILING) != 0;
+        queue->is_out_of_order = (properties & QUEUE_OUT_OF_ORDER) != 0;
+    }
+    gpu_unlock(mask);
+    if (is_new)
+        queue_name_device(device, lane);
+}
