@@ -34,11 +34,12 @@ def _rows(traits: Traits) -> list[tuple[str, str]]:
     ]
 
 
-# How a program reaches CUDA.
+# How a program reaches GPUs.
 GPU_TEXTS = {
     "shared": "CUDA, by libcudart: record --gpu uses the libcupti beside it",
     "static": "CUDA, static run-time: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
     "driver": "CUDA's driver: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
+    "opencl": "OpenCL: record --gpu needs a loader with layers (ocl-icd 2.3.0 or later; see incprof doctor)",
 }
 
 

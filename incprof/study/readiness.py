@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.metadata
 import os
 import platform
@@ -15,8 +16,9 @@ from appekg import _library as heartbeat_library
 from incprof import __version__
 from incprof.errors import IncprofError
 from incprof.record import launch, machine, mpi_wrappers
+from incprof.safe.inputs import open_input
 from incprof.symbols.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
-from incprof.symbols.elf.program_file import locate, needed_names, search_path
+from incprof.symbols.elf.program_file import locate, needed_names, search_path, system_directories
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
@@ -64,6 +66,7 @@ def findings(python: str | None = None) -> Iterator[Finding]:
     yield from _tools()
     yield from _mpi_traces()
     yield _gpus()
+    yield _opencl()
     yield Finding("versions", "ok", _versions())
 
 
@@ -171,7 +174,7 @@ def _tools() -> Iterator[Finding]:
 def _gpus() -> Finding:
     """Check whether `record --gpu` would find what it needs; a device is not touched."""
     if not os.path.exists("/dev/nvidiactl"):
-        return Finding("GPU", "lacking", "no NVIDIA device; record --gpu records CUDA devices only")
+        return Finding("GPU", "lacking", "no NVIDIA device, so record --gpu records OpenCL devices only")
     other = os.environ.get(launch.INJECTION)
     if other and os.path.basename(other) != launch.GPU_LIBRARY:
         return Finding(
@@ -183,6 +186,31 @@ def _gpus() -> Finding:
     return Finding(
         "GPU", "ok", "NVIDIA device; record --gpu needs libcupti beside the program's CUDA, or INCPROF_CUPTI"
     )
+
+
+OPENCL_LOADER = "libOpenCL.so.1"
+# A loader with layers has this name in its text.
+OPENCL_WITH_LAYERS = b"OPENCL_LAYERS"
+OPENCL_DRIVERS = "/etc/OpenCL/vendors"
+MOST_LOADER_BYTES = 16 << 20
+
+
+def _opencl() -> Finding:
+    """Check whether OpenCL's loader supports layers; neither it nor a driver is loaded."""
+    environment = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
+    path = locate(OPENCL_LOADER, [*environment, *system_directories()])
+    if path is None:
+        return Finding("OpenCL", "lacking", f"no {OPENCL_LOADER} found (only record --gpu of OpenCL programs needs it)")
+    try:
+        with open_input(path) as loader:
+            has_layers = OPENCL_WITH_LAYERS in loader.read(MOST_LOADER_BYTES)
+    except OSError as error:
+        return Finding("OpenCL", "lacking", f"{path} cannot be read: {error}")
+    if not has_layers:
+        return Finding("OpenCL", "lacking", f"{path} has no layers: record --gpu records nothing of OpenCL")
+    drivers = len(glob.glob(f"{OPENCL_DRIVERS}/*.icd"))
+    registered = f"{drivers or 'no'} driver{'s' if drivers != 1 else ''} in {OPENCL_DRIVERS}"
+    return Finding("OpenCL", "ok", f"{path} has layers, which record --gpu uses; {registered}")
 
 
 def _mpi_traces() -> Iterator[Finding]:

@@ -62,7 +62,8 @@ class Traits:
     compilers: tuple[str, ...] = ()
     profiled_libraries: tuple[str, ...] = ()
     missing_libraries: tuple[str, ...] = ()
-    gpu: str | None = None  # how it reaches CUDA: "shared", "static" (both run-time), "driver"; None: not by itself
+    # How it reaches CUDA: "shared", "static" (both run-time), "driver"; else "opencl"; None: no GPU, or not by itself.
+    gpu: str | None = None
 
 
 def read_traits(path: str) -> Traits:
@@ -98,13 +99,15 @@ def read_traits(path: str) -> Traits:
 
 
 def gpu_of(elf: ElfFile) -> str | None:
-    """Return how a file reaches CUDA; None if it does not, or only by a library that it loads."""
+    """Return how a file reaches CUDA, or "opencl"; None if it does not, or only by a library that it loads."""
     names = needed_names(elf)
     if any(name.startswith("libcudart.so") for name in names):
         return "shared"
     if any(elf.section(name) for name in (".nv_fatbin", "__nv_relfatbin")) or defines(elf, "cudaLaunchKernel"):
         return "static"
-    return "driver" if any(name.startswith("libcuda.so") for name in names) else None
+    if any(name.startswith("libcuda.so") for name in names):
+        return "driver"
+    return "opencl" if any(name.startswith("libOpenCL.so") for name in names) else None
 
 
 def has_interpreter(elf: ElfFile) -> bool:

@@ -77,7 +77,7 @@ def test_offsets_and_values_are_those_of_the_headers(tmp_path: Path) -> None:
 
 
 def check_copy_callbacks(headers: Path) -> None:
-    """Check that the ranges of copies in gpu/cupti_launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
+    """Check that the ranges in gpu/cupti_launches.c hold all copies and memsets of NVIDIA's, and nothing else."""
     text = (REPOSITORY / "gpu" / "cupti_launches.c").read_text()
     for domain in ("driver", "runtime"):
         found = re.search(rf"{domain}_copies\[\]\[2\] = ([^;]*);", text)

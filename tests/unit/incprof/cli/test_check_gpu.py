@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from incprof.cli.main import main
-from incprof.record.launch import GPU_LIBRARY, INJECTION, recording_variables
+from incprof.record.launch import (
+    GPU_LIBRARY,
+    INJECTION,
+    LAYERS,
+    OPENCL_LIBRARY,
+    layers_value,
+    recording_variables,
+)
 from incprof.study import readiness
 
 MAIN = "int main(void) { return 0; }"
@@ -32,9 +39,10 @@ def compiled(folder: Path, name: str, source: str, *flags: str) -> Path:
         ("", STATIC, "static"),
         ("", MAIN, None),
         ("libcudaware.so", MAIN, None),
+        ("libOpenCL.so.1", MAIN, "opencl"),
     ],
 )
-def test_check_reports_how_a_program_reaches_cuda(
+def test_check_reports_how_a_program_reaches_gpus(
     tmp_path: Path, library: str, source: str, expected: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = [f"-Wl,--no-as-needed,-rpath,{tmp_path}"]
@@ -72,3 +80,27 @@ def test_doctor_reports_the_device_and_what_hinders(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv(INJECTION)
     monkeypatch.setattr(os.path, "exists", lambda path: False)
     assert readiness._gpus().state == "lacking"
+
+
+def test_the_layer_is_appended_to_the_users_and_only_with_gpu() -> None:
+    assert recording_variables({"gpu": "1"}, {})[LAYERS].endswith(OPENCL_LIBRARY)
+    assert LAYERS not in recording_variables({}, {LAYERS: "/opt/theirs.so"})
+    both = recording_variables({"gpu": "1"}, {LAYERS: "/opt/theirs.so"})[LAYERS].split(":")
+    assert both[0] == "/opt/theirs.so"
+    assert both[1].endswith(OPENCL_LIBRARY)
+    again = recording_variables({"gpu": "1"}, {LAYERS: ":".join(both)})[LAYERS]
+    assert again.split(":") == both
+    assert layers_value(Path("/odd:place/lib.so"), "/opt/theirs.so") == "/opt/theirs.so"
+
+
+@pytest.mark.parametrize(("text", "state"), [(b"\x7fELF .. OPENCL_LAYERS ..", "ok"), (b"\x7fELF", "lacking")])
+def test_doctor_reports_whether_opencls_loader_has_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, state: str
+) -> None:
+    (tmp_path / "libOpenCL.so.1").write_bytes(text)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    found = readiness._opencl()
+    assert found.state == state
+    assert str(tmp_path) in found.text
+    monkeypatch.setattr(readiness, "OPENCL_LOADER", "libOpenCL-missing.so.9")
+    assert readiness._opencl().state == "lacking"

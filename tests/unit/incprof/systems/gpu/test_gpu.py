@@ -187,3 +187,23 @@ def test_hostile_images_end_in_an_answer(payloads: list[bytes], cut: int) -> Non
 
 def test_a_stream_without_images_has_no_activity() -> None:
     assert activity_of([]) is None
+
+
+def test_interfaces_of_one_process_add_up_and_keep_their_names_and_devices_apart() -> None:
+    names = record(2, 2, text=varint(4) + b"axpy")
+    device = record(9, 0, text=varint(4) + b"pocl")
+    cuda = NAMES + record(3, 0, 0, 2, 8, 3, 300, 0) + state(3, 3)
+    opencl = record(16, 1) + names + device + record(3, 0, 0, 2, 9, 5, 500, 0) + state(6, 5)
+    waits = record(16, 1) + record(5, 0, HOST, 0, 0, 1, 700, 0) + state(6, 5)
+    found = decoded(cuda, opencl, waits)
+    assert (found.totals.launches, found.totals.kernels, found.missing) == (9, 8, 1)
+    used = {found.names[int(what)]: count for what, count in zip(found.kernels.what, found.kernels.count, strict=True)}
+    assert used == {"_Z5relaxPdi": 3.0, "axpy": 5.0}
+    assert len(set(found.kernels.device.tolist())) == 2
+    assert set(found.devices.values()) == {"pocl"}
+    assert set(found.devices) <= set(found.kernels.device.tolist())
+    assert found.busy.device.tolist() == [HOST]
+    alone = decoded(opencl)
+    assert alone.kernels.device.tolist() == [0]
+    assert alone.devices == {0: "pocl"}
+    assert activity_of(images(record(16, 99) + opencl)) is None
