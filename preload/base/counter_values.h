@@ -58,6 +58,8 @@ enum counter {
     COUNTER_BACKEND_STALLED,
     COUNTER_OPERATIONS_RETIRED,
     COUNTER_OPERATIONS_SPECULATED,
+    /* Of the node: microjoules of the processors' packages and memory in the interval. */
+    COUNTER_ENERGY,
     COUNTER_NUMBERS
 };
 
@@ -66,7 +68,7 @@ struct counter_values {
     uint64_t known; /* bit n: value n is known */
 };
 
-enum { EVENTS = COUNTER_NUMBERS - COUNTER_TASK_CLOCK, EVENT_GROUPS = 5 };
+enum { EVENTS = COUNTER_ENERGY - COUNTER_TASK_CLOCK, EVENT_GROUPS = 5 };
 
 struct thread_events {
     pid_t tid;      /* the thread they count, or 0 */

@@ -25,6 +25,7 @@ void counters_begin(const struct config *config)
     status = -1;
     of_threads = (struct counter_values){0};
     rows.length = row_us = 0;
+    energy_close();
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
 }
 
@@ -112,6 +113,9 @@ void counters_row(uint64_t since_ns, uint64_t now_ns)
     of_threads = (struct counter_values){0};
     take_usage(&values);
     take_memory(&values);
+    uint64_t uj;
+    if (energy_take(&uj))
+        put(&values, COUNTER_ENERGY, uj);
     uint64_t now_us = (now_ns - since_ns) / 1000;
     buffer_varint(&rows, now_us - row_us);
     buffer_varint(&rows, values.known);
@@ -137,6 +141,7 @@ void counters_park(void)
     if (status >= 0)
         sys_close(status);
     status = -1;
+    energy_close();
     for (struct thread *thread = thread_first(); is_on && thread != NULL; thread = thread->next) {
         thread_events_take(&thread->events, &of_threads);
         thread_events_close(&thread->events);

@@ -40,6 +40,11 @@ void thread_events_close(struct thread_events *events);
 /* Add what the groups have counted since the last time. */
 void thread_events_take(struct thread_events *events, struct counter_values *values);
 
+/* Take the microjoules of the processors' packages and memory since the last time. False the first time, and where they
+ * cannot be read. */
+bool energy_take(uint64_t *uj);
+void energy_close(void);
+
 /* Print one line on stderr, once, if some event could not be counted. */
 void thread_events_report(void);
 

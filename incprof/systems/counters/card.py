@@ -57,7 +57,10 @@ def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPar
     amounts = () if recorded is None else _amounts(study, recorded)
     parts = [CardPart("metrics", metrics, _columns(metrics), lanes, amounts=amounts)]
     if energy:
-        parts.append(CardPart(ENERGY, energy, (Column("Energy", energy.get, "J", drop=1, key=ENERGY),)))
+        notes = () if recorded is None or recorded.series.power is None else recorded.series.power.notes
+        of_run = (Amount("energy", "energy of the node", "J", energy),) if notes else ()
+        column = Column("Energy", energy.get, "J", drop=1, key=ENERGY)
+        parts.append(CardPart(ENERGY, energy, (column,), notes=notes, amounts=of_run))
     return parts
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incprof.model import FloatArray
-from incprof.model.series import CounterSeries
+from incprof.model.series import CounterSeries, Power
 from incprof.readers.stream.interval_images import COUNTERS, IntervalImage, interval_images
 
 # Numbers of the format.
@@ -25,7 +25,11 @@ EVENTS = (
     "ex-no-retire.not-complete", "ex-no-retire.load-not-complete",
     "cpu-slots", "stall-slot-frontend", "stall-slot-backend", "op-retired", "op-spec",
 )  # fmt: skip
-NUMBERS = MIGRATIONS + len(EVENTS)
+ENERGY = MIGRATIONS + len(EVENTS)
+NUMBERS = ENERGY + 1
+# Name of the column of power.
+RAPL = "rapl-watts"
+RAPL_NOTE = "energy is that of the node's processors and their memory (RAPL), with all that runs there"
 COUNTS = {
     "minor-faults": (MINOR,),
     "major-faults": (MAJOR,),
@@ -68,7 +72,9 @@ def recorded_counters(path: str) -> RecordedCounters | None:
     measured = {name: np.asarray(values) for name, values in columns.items() if np.isfinite(values).any()}
     if not measured:
         return None
-    series = CounterSeries(tuple(measured), np.column_stack([*measured.values()]), start_s, end_s)
+    watts = table[:, ENERGY] * 1e-6 / (end_s - start_s)
+    power = Power(RAPL, watts, (RAPL,), notes=(RAPL_NOTE,)) if np.isfinite(watts).any() else None
+    series = CounterSeries(tuple(measured), np.column_stack([*measured.values()]), start_s, end_s, power=power)
     return RecordedCounters(series, table[:, RESIDENT], _peaks(table[:, RESIDENT], table[:, PEAK]))
 
 

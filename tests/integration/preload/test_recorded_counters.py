@@ -124,9 +124,9 @@ GROUP = {
 }
 
 
-@pytest.mark.parametrize("machine", GROUP)
-def test_a_group_counts_what_the_kernel_permits(machine: str, tmp_path: Path) -> None:
-    source = INTEGRATION / "parts_fixtures" / "hardware_events.c"
+def simulated(name: str, tmp_path: Path) -> Path:
+    """Compile a part of the collector on a simulated kernel."""
+    source = INTEGRATION / "parts_fixtures" / f"{name}.c"
     folders = [*(path for path in sorted((ROOT / "preload").iterdir()) if path.is_dir()), ROOT / "runtime" / "include"]
     words = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Werror", *(f"-I{folder}" for folder in folders)]
     words += [
@@ -134,11 +134,34 @@ def test_a_group_counts_what_the_kernel_permits(machine: str, tmp_path: Path) ->
         str(ROOT / "runtime" / "vdso.c"),
         str(ROOT / "runtime" / "fixed_text.c"),
         "-o",
-        str(tmp_path / "events"),
+        str(tmp_path / name),
     ]
     subprocess.run(words, check=True)
-    out = subprocess.run([tmp_path / "events", machine], check=True, capture_output=True, text=True).stdout
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("machine", GROUP)
+def test_a_group_counts_what_the_kernel_permits(machine: str, tmp_path: Path) -> None:
+    program = simulated("hardware_events", tmp_path)
+    out = subprocess.run([program, machine], check=True, capture_output=True, text=True).stdout
     counts, said = GROUP[machine]
     lines = out.splitlines()
     assert lines[0] == counts
     assert [line[: len(said)] for line in lines[1:]] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("machine", "taken"),
+    [
+        # Of two packages, 3 J each, which wrap around, and their memory; not of psys, nor of cores.
+        ("two", "-0 8000000 8000000 8000000 8000000 open 0"),
+        ("none", "-0 -0 -0 -0 -0 open 0"),
+        ("denied", "-0 -0 -0 -0 -0 open 0"),
+        # A part would pass for the whole.
+        ("part", "-0 -0 -0 -0 -0 open 0"),
+    ],
+)
+def test_energy_is_that_of_all_packages_and_their_memory(machine: str, taken: str, tmp_path: Path) -> None:
+    program = simulated("energy_zones", tmp_path)
+    out = subprocess.run([program, machine], check=True, capture_output=True, text=True).stdout
+    assert out == taken + "\n"

@@ -88,3 +88,19 @@ def test_a_recording_without_counters_has_none(tmp_path: Path, capsys: pytest.Ca
     assert recorded_counters(str(run / "rank-00000.gmon")) is None
     assert main(["phases", str(run), "--card", "--json"]) == 0
     assert "metrics" not in json.loads(capsys.readouterr().out)["phases"][0]["card"]
+
+
+def test_energy_that_the_run_recorded_is_on_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 50 W in the first phase, 20 W in the second; the first row has none.
+    rows = [row(n5=10**9), *[row(n5=10**9, n45=50_000_000)] * 9, *[row(n5=10**9, n45=20_000_000)] * 10]
+    run = run_with(tmp_path / "run", *rows)
+    assert main(["phases", str(run), "--card", "--json"]) == 0
+    first, second = (phase["card"] for phase in json.loads(capsys.readouterr().out)["phases"])
+    assert (first["energy_j"], second["energy_j"]) == (pytest.approx(500), pytest.approx(200))
+    assert (first["metrics"]["power_w"], second["metrics"]["power_w"]) == (pytest.approx(50), pytest.approx(20))
+    assert main(["phases", str(run), "--card"]) == 0
+    assert "(RAPL), with all that runs there" in " ".join(capsys.readouterr().out.split())
+    assert main(["diff", str(run), str(run), "--json"]) == 0
+    reasons = json.loads(capsys.readouterr().out)["phases"][0]["reasons"]
+    energy = next(one for one in reasons if one["metric"] == "energy")
+    assert (energy["a"], energy["unit"], energy["verdict"]) == (pytest.approx(500), "J", "same")
