@@ -38,6 +38,7 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
     """
     from incprof.systems.counters.card import cards
     from incprof.systems.gpu.card import card as gpu_card
+    from incprof.systems.heartbeats.card import card as heartbeat_card
     from incprof.systems.io.card import card as io_card
     from incprof.systems.memory.card import card as memory_card
     from incprof.systems.waiting.card import card as waiting_card
@@ -48,6 +49,7 @@ def card_parts(study: Study, counters: str | None, bins: TimeBins | None) -> lis
         io_card(study, bins),
         gpu_card(study, bins),
         *cards(study, counters, bins),
+        heartbeat_card(study, bins),
     ]
     return [part for part in parts if part is not None]
 
