@@ -20,11 +20,16 @@ BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 # The tests start hundreds of programs of Python: each would compile numpy and scipy again where bytecode may not be kept.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The requirements of an extra, but for the extras that it includes.
+extra = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*(r for r in p["project"]["optional-dependencies"]["$(1)"] if "[" not in r), sep="\n")'
+
 .PHONY: all ready check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format
 # Packages are fetched while the C libraries are compiled.
-all: $(VENV)/.packages
-	@$(MAKE) --no-print-directory -j2 ready
+all: $(VENV)/.builders
+	@$(MAKE) --no-print-directory -j2 ready $(VENV)/.tools
 
+# What the tests of `make test` need.
 ready: $(VENV)/.deps $(VENV)/.installed
 	@:
 
@@ -37,50 +42,64 @@ tools:
 	$(or $(PYTHON),python3) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	test -z "$$missing" || { echo "missing:$$missing; run: sudo apt-get install $(PACKAGES)" >&2; exit 1; }
 
-# What incprof runs with, and is built with. cmake comes from PyPI where the system has none.
-$(VENV)/.packages: pyproject.toml | tools
+# What incprof is built with. cmake comes from PyPI where the system has none.
+$(VENV)/.builders: pyproject.toml | tools
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["build-system"]["requires"], *p["project"]["dependencies"], sep="\n")' > $(VENV)/requirements.txt
-	@command -v cmake >/dev/null || echo cmake >> $(VENV)/requirements.txt
+	print(*p["build-system"]["requires"], sep="\n")' > $(VENV)/requirements-build.txt
+	@command -v cmake >/dev/null || echo cmake >> $(VENV)/requirements-build.txt
+	@$(PIP) install --no-compile -r $(VENV)/requirements-build.txt
+	@touch $@
+
+# What it runs with.
+$(VENV)/.packages: $(VENV)/.builders
+	@echo "adding packages to $(VENV)"
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*p["project"]["dependencies"], sep="\n")' > $(VENV)/requirements.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements.txt
 	@touch $@
 
-# And what developers need: tools, test frameworks, other implementations to compare with.
+# What the tests need: frameworks, other implementations to compare with.
 $(VENV)/.deps: $(VENV)/.packages
+	@$(call extra,test) > $(VENV)/requirements-test.txt
+	@$(PIP) install --no-compile -r $(VENV)/requirements-test.txt
+	@touch $@
+
+# And the slow tests, `make check` and the manual pages.
+$(VENV)/.tools: $(VENV)/.deps
 	@echo "adding developer tools to $(VENV)"
-	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements-dev.txt
+	@$(call extra,dev) > $(VENV)/requirements-dev.txt
 	@$(PIP) install --no-compile -r $(VENV)/requirements-dev.txt
 	@touch $@
 
 # Editable: Python is used where it lies, the C library is built again when its sources change.
-$(VENV)/.installed: $(VENV)/.packages $(BUILT_FROM)
+$(VENV)/.installed: $(VENV)/.builders $(BUILT_FROM)
 	@echo "building the C libraries"
 	@CMAKE_BUILD_PARALLEL_LEVEL=$$(nproc) $(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
-check: $(VENV)/.deps
+check: $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
 
-format: $(VENV)/.deps
+format: $(VENV)/.tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_FILES)
 
 PYTEST = $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile
 
-test: all
+test: $(VENV)/.builders
+	@$(MAKE) --no-print-directory -j2 ready
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-# What builds, records or clusters for longer.
+# What builds, records or clusters for longer, and more examples of what holds for all inputs.
 test-slow: all
-	$(PYTEST) --no-loadscope-reorder -m slow $(PYTEST_ARGS)
+	$(PYTEST) --no-loadscope-reorder -m "slow or drawn" $(PYTEST_ARGS)
 
 test-all: test test-slow
 
@@ -89,7 +108,7 @@ soak: all
 	$(BIN)/python -m soak --seconds $(or $(TIME),600) $(SOAK_ARGS)
 
 # Builds an example, records it, shows its phases, and writes a page on the run. No developer tools are needed.
-demo: $(VENV)/.installed
+demo: $(VENV)/.packages $(VENV)/.installed
 	@$(MAKE) --no-print-directory -C examples build/phases
 	@rm -rf build/demo && mkdir -p build/demo
 	$(BIN)/incprof record -i 200ms -o build/demo/gmon -- examples/build/phases 0.5
@@ -122,8 +141,7 @@ man: all
 	$(BIN)/python docs/man/generate.py
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.packages
-	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["project"]["optional-dependencies"]["docs"], sep="\n")' > $(VENV)/requirements-docs.txt
+	@$(call extra,docs) > $(VENV)/requirements-docs.txt
 	@$(PIP) install -r $(VENV)/requirements-docs.txt
 	@touch $@
 

@@ -136,6 +136,7 @@ def test_perfetto_shows_counters(run, perfetto, tmp_path):
     assert all(0.9 < value < 1.1 for _, value in counters["CPUs used"][:-1])
 
 
+@pytest.mark.slow
 def test_hatchet_reads_the_tree(run):
     hatchet = pytest.importorskip("hatchet")
     frame = hatchet.GraphFrame.from_literal(json.loads(export(run, "hatchet").read_text()))
@@ -156,6 +157,7 @@ def test_hatchet_reads_the_tree(run):
         assert frame.dataframe[column].tolist() == pytest.approx(before.tolist())
 
 
+@pytest.mark.slow
 def test_slices_nest(run):
     """What the format asks for: slices of a track do not overlap unless one holds the other."""
     events = json.loads(export(run, "trace").read_text())["traceEvents"]
