@@ -15,13 +15,13 @@ from hypothesis.internal.conjecture import providers
 gc.disable()
 
 # No deadline: the time that an example takes depends on the load of the machine. A property that needs more examples
-# than 50, or fewer, has settings of its own. Only a quarter of them is tried, but 15 where there are as many;
-# `make test PYTEST_ARGS=--hypothesis-profile=all` tries them all.
-for profile in ("quarter", "all"):
+# than 50, or fewer, has settings of its own. Only an eighth of them is tried, but 8 where there are as many. The slow
+# tests try each property again, on twice as many; `make test PYTEST_ARGS=--hypothesis-profile=all` tries them all.
+for profile in ("part", "all"):
     settings.register_profile(
         profile, settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
-settings.load_profile("quarter")
+settings.load_profile("part")
 
 # Some examples are made of constants in the modules loaded so far: where examples are fixed, other modules must not
 # change them. Reading the constants takes seconds, too.
@@ -30,6 +30,9 @@ if settings().derandomize:
 
 # As the command line does (incprof/cli/main.py), here for what calls the parts of it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Launchers of MPI load drivers of OpenCL to list its devices. That of pocl handles SIGUSR1 in place of the launcher.
+os.environ.setdefault("HWLOC_COMPONENTS", "-opencl")
 
 # The files whose tests need as many resampled runs as users get.
 OF_CONFIDENCE = frozenset(("test_confidence.py", "test_stability.py"))
@@ -68,15 +71,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest file first, so that no processor waits for it at the end, and set the number of examples."""
     items.sort(key=lambda item: item.path.parts[-2:] != ("realworld", "test_zstd.py"))
+    drawn = [item for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)]
+    for item in drawn:
+        item.add_marker("drawn")
     if config.getoption("--hypothesis-profile", None) == "all":
         return
-    drawn = {item.obj for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)}
-    for function in drawn:
+    least, part = (16, 4) if "drawn" in config.option.markexpr else (8, 8)
+    for function in {item.obj for item in drawn}:
         own = function._hypothesis_internal_use_settings
-        few = max(min(own.max_examples, 15), own.max_examples // 4)
+        few = max(min(own.max_examples, least), own.max_examples // part)
         function._hypothesis_internal_use_settings = settings(own, max_examples=few)
 
 

@@ -64,6 +64,7 @@ def kill_after(program: Path, place: Path, seconds: float, number: signal.Signal
             process.kill()
 
 
+@pytest.mark.slow
 def test_kill_at_50_random_moments(program: Path, tmp_path: Path) -> None:
     """Half of the moments may come before the first interval is complete: there is nothing to be read then."""
     moments, complete = random.Random(3), 0

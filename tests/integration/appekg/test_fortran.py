@@ -170,6 +170,7 @@ def test_macros_vanish(compiler: str, optimisation: str, tmp_path: Path) -> None
     assert totals(tmp_path / "runs") == {(1, "step, or so"): (10, 0), (2, None): (0, 30)}
 
 
+@pytest.mark.slow
 def test_many_builds_at_once_share_one_module(tmp_path: Path) -> None:
     if shutil.which("gfortran") is None:
         pytest.skip("gfortran is not installed")

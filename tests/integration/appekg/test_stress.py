@@ -35,6 +35,7 @@ def test_every_beat_counts_once(program: Path, tmp_path: Path, barrier: str, clo
     exact(pressed)
 
 
+@pytest.mark.slow
 def test_many_more_threads_than_processors(program: Path, tmp_path: Path) -> None:
     """Owners lose the processor in the middle of an edge: what is in their slots waits."""
     exact(press([program, MILLISECONDS, "128"], tmp_path, interval="0.005"))

@@ -221,9 +221,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES[1:] if to_type(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.stem)
 def test_what_is_shown_can_be_typed(page: Path, made: Path, tmp_path: Path) -> None:
     """Those of the README are typed by test_readme.py, with a look at what they say."""
+    if not to_type(page):
+        pytest.skip("the page shows no commands that can be typed here")
     place = tmp_path / "place"
     shutil.copytree(made, place)
     commands = to_type(page)

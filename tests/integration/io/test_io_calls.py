@@ -245,6 +245,7 @@ def test_it_is_refused_where_nothing_could_be_recorded(words: list[str], message
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_typed_in_a_shell(script: Path, tmp_path: Path) -> None:
     incprof = [sys.executable, "-m", "incprof"]
     words = [str(script), "burn:300", "open:one:w", "pwrite:100000:40000"]

@@ -380,6 +380,7 @@ def test_go_programs_name_the_functions_that_its_own_tools_do(tmp_path: Path) ->
     assert [table.place(address) for address in ours] == look_up(str(tmp_path / "whole"), ours)
 
 
+@pytest.mark.slow
 def test_code_that_comes_and_goes_takes_no_more_memory(build: Build, tmp_path: Path) -> None:
     program = build("moving_code.c", pg=False, flags="-O2 -g", output="moving-code")
     done = record(tmp_path, "-r", "1000", "--external", "-o", "run", "--", program)

@@ -156,6 +156,7 @@ busy()
 """
 
 
+@pytest.mark.slow
 def test_the_main_thread_is_seen_among_very_many(tmp_path: Path) -> None:
     """Their states are listed with the newest first."""
     (tmp_path / "many.py").write_text(MANY_THREADS)

@@ -109,7 +109,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 def test_a_path_from_memory_is_the_one_that_is_there(parts: Parts, seed: int, depth: int) -> None:
     """Walks that are cut, that go on where one was cut, and that are whole, on a stack that comes and goes."""
-    said = parts("paths.c", str(seed), "1500" if seed else "100", str(depth))
+    said = parts("paths.c", str(seed), "1500" if seed else "30", str(depth))
     assert said == f"wrong 0 whole 1 from memory {int(depth > 200)}\n"
 
 

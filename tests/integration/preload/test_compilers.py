@@ -14,14 +14,18 @@ CLONE = r"(\.(constprop|isra|part|cold|lto_priv)\.?\d*)*"
 
 COMMON = ("-O0", "-O1", "-O2", "-O3", "-O2 -no-pie", "-O2 -fPIE -pie", "-O2 -flto", "-O2 -fcf-protection=full")
 GNU = (*COMMON, "-Os", "-O2 -mfentry", "-O2 -fcf-protection=none", "-O2 -Wl,-z,now", "-O2 -Wl,-z,lazy")
+USUAL = (("gcc", "-O2"), ("clang++", "-O2"))
 CLANG = (*(flags for flags in COMMON if "lto" not in flags), "-O2 -mfentry", "-O2 -mno-red-zone")
 
 
 def named(options: Sequence[tuple[str, str]]) -> list[object]:
-    """Every option that is not a compiler's usual one is for `make test-slow`."""
+    """All but a compiler for each language, with the usual option, is for `make test-slow`."""
     return [
         pytest.param(
-            compiler, flags, id=f"{compiler} {flags}".replace(" ", "_"), marks=[pytest.mark.slow] * (flags != "-O2")
+            compiler,
+            flags,
+            id=f"{compiler} {flags}".replace(" ", "_"),
+            marks=[pytest.mark.slow] * ((compiler, flags) not in USUAL),
         )
         for compiler, flags in options
     ]
@@ -56,14 +60,20 @@ def test_c_and_cpp(build: Build, record: Record, fast_clock: str, compiler: str,
 WHOLE = "-fno-inline -fno-ipa-cp -fno-ipa-sra"
 
 
-@pytest.mark.parametrize("flags", [f"{flags} {WHOLE}" for flags in (*COMMON, "-O2 -mfentry")])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(f"{flags} {WHOLE}", marks=[pytest.mark.slow] * (flags != "-O2"))
+        for flags in (*COMMON, "-O2 -mfentry")
+    ],
+)
 def test_fortran(build: Build, record: Record, fast_clock: str, flags: str) -> None:
     recording = record(build("matrix.f90", flags=flags), clock=fast_clock, rate=RATE, status=5)
     names = ("__matrix_work_MOD_steps", "__matrix_work_MOD_step")
     check(recording, f"main>MAIN__>{names[0]}(>{names[1]})?", names)
 
 
-@pytest.mark.parametrize("flags", ["-O2 -static", "-O2 -static-pie"])
+@pytest.mark.parametrize("flags", ["-O2 -static", pytest.param("-O2 -static-pie", marks=pytest.mark.slow)])
 def test_static_programs_run_as_ever(build: Build, record: Record, alone: Callable[..., Outcome], flags: str) -> None:
     """The loader, and so the collector, takes no part in them: nothing is recorded, nothing is disturbed."""
     program = build("matrix.c", flags=f"{flags} -DCALLS=4000", pg="pie" not in flags)

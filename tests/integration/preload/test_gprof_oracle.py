@@ -151,6 +151,7 @@ def test_time_in_parallel_regions_is_their_functions(build, record, tmp_path):
     assert re.search(r"\d+/\d+ +relax \[\d+\]\n\[\d+\].* weight \[", graph)
 
 
+@pytest.mark.slow
 def test_time_in_regions_of_what_was_inlined_is_the_callers(build, record, tmp_path):
     """No symbol is left of `relax`: gprof alone would say `mesh_free`, or whatever lies before its region."""
     exe = build("mesh.c", flags="-O2 -fopenmp -DRELAX=static -DSTEPS=200")

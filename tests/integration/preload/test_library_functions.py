@@ -89,6 +89,7 @@ def test_the_ribbon_tells_waiting_from_work(answers: Path, capsys: pytest.Captur
     assert " % in MPI" in text
 
 
+@pytest.mark.slow
 def test_libs_changes_the_phases(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def mains(libs: str) -> list[str]:
         found = phases(answers, capsys, "--libs", libs)["phases"]

@@ -78,6 +78,7 @@ def test_arcs_are_those_of_calls(build: Build, record: Record) -> None:
     assert by_jumps.arcs()["even", "odd"] == by_calls.arcs()["even", "odd"]
 
 
+@pytest.mark.slow
 def test_in_cpp(build: Build, record: Record, fast_clock: str) -> None:
     def recorded(flags: str) -> Counter[tuple[str, ...]]:
         paths = record([build("tails.cpp", flags=f"-O2 {flags}")], clock=fast_clock, rate=RATE).paths()

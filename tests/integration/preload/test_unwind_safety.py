@@ -68,6 +68,7 @@ def test_a_long_search_for_a_caller_is_paid_for(build: Build, record: Record, fa
     assert recording.handler_excess_s(0.02) < 0.002
 
 
+@pytest.mark.slow
 def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
     """Their outermost function is body(); main() is not below it.
 

@@ -254,6 +254,7 @@ def test_every_function_of_mpi_is_defined(mpi: Mpi) -> None:
     assert {name for name in wanted if not name.endswith(passed)} - defined == set()
 
 
+@pytest.mark.slow
 def test_what_a_program_spawns(built: Path, tmp_path: Path) -> None:
     """The launcher starts it, and knows nothing of a tracer behind it."""
     mpi = mpis(built)[0]  # MPICH's launcher of Debian spawns nothing

@@ -88,6 +88,7 @@ def test_phase_table_and_file(traced: Path) -> None:
     assert "exists" in said(traced, "signature", "run", "-o", "app.signature", status=2).stderr
 
 
+@pytest.mark.slow
 def test_the_beginning_of_a_run_is_enough(mpi: Mpi, traced: Path, tmp_path: Path) -> None:
     file = tmp_path / "app.signature"
     said(traced, "signature", "run", "-o", file)
@@ -135,9 +136,9 @@ def test_a_program_that_fails_is_not_predicted(mpi: Mpi, traced: Path, tmp_path:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{}",
-        '{"schema": "incprof.signature/1"}',
+        pytest.param("", marks=pytest.mark.slow),
+        pytest.param("{}", marks=pytest.mark.slow),
+        pytest.param('{"schema": "incprof.signature/1"}', marks=pytest.mark.slow),
         '{"schema": "incprof.signature/1", "method": "robust", "kinds": 3}',
     ],
 )

@@ -25,6 +25,7 @@ def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
     return found
 
 
+@pytest.mark.slow
 def test_insignificant_arguments_of_collectives_may_be_anything(mpi: Mpi, tmp_path: Path) -> None:
     program = mpi.build("collectives.c")
     plain = run(mpi.launch(3, program), tmp_path)
@@ -49,6 +50,7 @@ def test_insignificant_arguments_of_collectives_may_be_anything(mpi: Mpi, tmp_pa
         )
 
 
+@pytest.mark.slow
 def test_what_a_delete_callback_frees_is_forgotten(mpi: Mpi, tmp_path: Path) -> None:
     outcome = mpi.trace(2, mpi.build("kept.c"), cwd=tmp_path)
     assert outcome.returncode == 0, outcome
@@ -77,6 +79,7 @@ def test_what_an_error_handler_leaves_by_a_jump_has_failed(mpi: Mpi, tmp_path: P
     assert [event.call.function for event in events if event.call.failed] == ["Send"] * 3
 
 
+@pytest.mark.slow
 def test_what_an_exception_leaves_has_failed(mpi: Mpi, tmp_path: Path) -> None:
     outcome = mpi.trace(1, mpi.build("throws.cpp"), cwd=tmp_path)
     assert outcome.returncode == 0, outcome
@@ -121,6 +124,7 @@ def test_sessions_are_said_not_to_be_traced(mpi: Mpi, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_recording_beside_a_trace_knows_whose_code_the_wrappers_are(mpi: Mpi, tmp_path: Path) -> None:
     words = mpi.launch(
         1, *INCPROF, "record", "-i", "0.1", "-o", "run", "--", *INCPROF, "trace", "--", mpi.build("spins.c")

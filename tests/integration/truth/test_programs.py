@@ -64,6 +64,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_program_is_recorded_once_and_labelled_by_its_log(folder):
     (program,) = all_programs(folder=folder)
     profile, labels = recorded(program)

@@ -81,6 +81,7 @@ def test_files_that_are_not_whole(simulated: tuple[Path, Truth]) -> None:
         read_profile(run, rank=6)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_however_many_processes_write(tmp_path: Path) -> None:
     small = Options(ranks=3, intervals=20)
     simulate(tmp_path / "run", small)

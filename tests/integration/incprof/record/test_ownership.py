@@ -109,6 +109,7 @@ def test_sites_of_a_program_in_python_are_not_in_a_package_with_symbols(tmp_path
     assert found <= {"driver.py:assemble", "driver.py:solve", "driver.py:spend"}, found
 
 
+@pytest.mark.slow
 def test_threads_that_a_library_keeps_for_itself_are_called_so(tmp_path: Path) -> None:
     (tmp_path / "pool.c").write_text(POOL)
     (tmp_path / "pooled.c").write_text(POOLED)

@@ -124,7 +124,7 @@ def test_c(how: str, change: str, tmp_path: Path) -> None:
     [
         ("c++17", "as it is"),
         pytest.param("c++17", "crlf", marks=pytest.mark.slow),
-        ("c++20", "tabs"),
+        pytest.param("c++20", "tabs", marks=pytest.mark.slow),
         pytest.param("clang", "bom", marks=pytest.mark.slow),
     ],
 )

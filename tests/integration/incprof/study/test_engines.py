@@ -133,6 +133,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, b
     return cwd, answer
 
 
+@pytest.mark.slow
 def test_traces_by_two_processes(traced: tuple[Path, tuple[int, bytes, list[str]]]) -> None:
     cwd, expected = traced
     assert signature(cwd, "--jobs", "2") == expected

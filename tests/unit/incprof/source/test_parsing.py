@@ -11,6 +11,7 @@ CPP = Language(tree_sitter_cpp.language())
 HOSTILE = {"open": b"a<" * 500_000, "names": b"a<b>::" * 10_000, "addresses": b"&a<" * 20_000, "calls": b"a(" * 500_000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_what_would_take_too_much_is_given_up(text):
     assert parse_within_limits(CPP, text) is None

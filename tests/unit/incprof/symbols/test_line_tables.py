@@ -55,6 +55,7 @@ def test_damaged_compression(program, tmp_path, name):
     assert from_line_tables(str(damaged), [address_of_main(program)]) == [None]
 
 
+@pytest.mark.slow
 def test_a_section_that_becomes_huge_is_left_alone(program, tmp_path):
     huge = tmp_path / "app"
     data = bytearray(program.read_bytes())

@@ -79,6 +79,7 @@ def test_damaged_tables_are_refused_or_say_nothing(program: Path, tmp_path: Path
             assert (table.end > table.start).all()
 
 
+@pytest.mark.slow
 def test_packed_symbols_that_are_none() -> None:
     assert unpacked(b"") is None
     assert unpacked(b"no xz") is None

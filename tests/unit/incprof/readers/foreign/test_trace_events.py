@@ -74,6 +74,7 @@ def test_slices_that_never_end(tmp_path):
     assert found == {"main": 0.03, "main;solve": 0.03, "main;solve;dot": 0.01}
 
 
+@pytest.mark.slow
 def test_many_slices_inside_each_other(tmp_path):
     """However deep they are, and whatever ends there are that none of them has, each event is looked at once."""
     many = 10_000

@@ -182,6 +182,7 @@ def test_hostile_bytes_end_the_lane(payload: bytes, tmp_path: Path) -> None:
     assert (events, ended.damaged, ended.how) == ([], 1, "finalize")
 
 
+@pytest.mark.slow
 def test_more_shapes_than_the_writer_has(tmp_path: Path) -> None:
     events = [Timed(send(1, i), 10 * i, 10 * i + 5, 5) for i in range(16385)]
     found, ended = read(tmp_path, metadata() + block(2, 0, KNOWN + Coder().events(events)) + end())

@@ -140,6 +140,7 @@ def test_a_forecast_of_the_rest_of_an_instance(tmp_path, capsys):
     assert "no forecast" in answer(capsys, none, "--forecast", 5)[1]
 
 
+@pytest.mark.slow
 def test_sub_profiles_against_the_whole(tmp_path, truth, capsys):
     path = table(tmp_path / "x.csv", truth.values)
     words = (path, "--sub-profiles", "15s,20s,1h", "--offsets", 3)
