@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from incprof.readers.stream.recorded_paths import RecordedPaths
 from incprof.study.study import Study
 from incprof.symbols.demangle import display_names
+from incprof.symbols.python_code import line_at
 from incprof.symbols.source_lines import chains_of
 
 # File and line of the call in the innermost function of a launching path, by node.
@@ -17,12 +18,15 @@ def places_of(study: Study, paths: RecordedPaths | None, nodes: Iterable[int]) -
     """Return where kernels and copies are launched, as far as the program has lines."""
     if paths is None:
         return {}
-    by_module: dict[str, list[int]] = {}
+    out, by_module = Places(), dict[str, list[int]]()
     for node in sorted({*nodes} - {0}):
         module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
-        if module is not None and module.code is None:
+        if module is None:
+            continue
+        if module.code is None:
             by_module.setdefault(module.name, []).append(node)
-    out = Places()
+        elif line := line_at(module.code, int(paths.tree.address[node])):
+            out[node] = (module.path, line)
     for name, within in by_module.items():
         addresses = [int(paths.tree.address[node]) for node in within]
         chains = chains_of(study.run, study.recorded, name, addresses, exe=study.exe)

@@ -290,3 +290,23 @@ def test_libcupti_is_found_beside_the_programs_libcudart(
     env = {"INCPROF_CUPTI": "", "STANDIN_CUPTI": str(cupti / "libcupti.so.12"), "LD_PRELOAD": preload}
     recording = host("run:10:1000:1000", env=env)
     agrees(found_in(recording), recording.outcome)
+
+
+def test_kernels_of_a_program_in_python(build: Build, tmp_path: Path) -> None:
+    cupti = build("standin_cupti.c", flags="-O1 -shared -fPIC -pthread", pg=False, output="libcupti.so.12")
+    cuda = build("standin_cuda.c", flags="-O1 -shared -fPIC", pg=False, output="libcuda.so.1")
+    script, directory = FIXTURES / "gpu_host.py", tmp_path / "run"
+    env = {**os.environ, "INCPROF_CUPTI": str(cupti), "STANDIN_CUPTI": str(cupti), "STANDIN_CUDA": str(cuda)}
+    incprof = [sys.executable, "-m", "incprof"]
+    recording = [*incprof, "record", "--gpu", "-i", "0.25", "-o", str(directory), "--", sys.executable, str(script)]
+    # The path of the first launch shows the collector the driver's library, from the next interval on.
+    subprocess.run([*recording, "0.6"], env=env, check=True, capture_output=True)
+    words = [*incprof, "phases", str(directory), "--card", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    cards = [phase["card"]["device"] for phase in json.loads(done.stdout)["phases"]]
+    kernels = {kernel["name"]: kernel for card in cards for kernel in card["kernels"] if kernel["name"] != "first"}
+    line = 1 + next(at for at, text in enumerate(script.read_text().splitlines()) if "# the launching line" in text)
+    for name, function in (("gemm", "forward"), ("gemm_grad", "backward")):
+        assert kernels[name]["path"][-2:] == [f"gpu_host.py:{function}", "gpu_host.py:launch"]
+        assert (kernels[name]["file"], kernels[name]["line"]) == (str(script), line)
+    assert sum(kernel["count"] for card in cards for kernel in card["kernels"]) == pytest.approx(101, abs=2)
