@@ -112,10 +112,9 @@ def test_workers_of_a_pool(tmp_path: Path, method: str) -> None:
     done = record(tmp_path, sys.executable, script, method)
     assert done.status == 0, done
     run = open_run(done.directory)
-    # The server that they are forked from may be caught at work, too.
+    # A server that they are forked from, or what tracks their resources, may have been sampled, too.
     assert run.workers
-    assert len(run.processes) in ((2, 3) if method == "forkserver" else (2,))
-    assert {program.name for program in run.programs} == {"pool.py"}
+    assert run.app == "pool.py"
     workers = 0
     for rank in run.ranks:
         profile = read_profile(run, rank=rank)

@@ -79,9 +79,10 @@ def carry_out(script: str, place: Path, before: list[str], env: dict[str, str]) 
 
 def surroundings(place: Path) -> dict[str, str]:
     """An environment in which the same commands do the same each time."""
+    same = ("PATH", "USER", "LOGNAME", "SHELL", "HWLOC_COMPONENTS")
     git = {"NAME": "a", "EMAIL": "a@b.invalid", "DATE": "1000000000 +0000"}
     return {
-        **{name: value for name, value in clean_environment().items() if name in ("PATH", "USER", "LOGNAME", "SHELL")},
+        **{name: value for name, value in clean_environment().items() if name in same},
         **{name: str(place) for name in ("HOME", "TMPDIR")},
         **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PYTHONDONTWRITEBYTECODE"), "1"),
         **{f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in git.items()},
