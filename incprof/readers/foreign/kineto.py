@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -93,6 +94,7 @@ LONGEST_S = 86400.0
 DIRECTIONS = {
     "HtoD": TO_DEVICE, "DtoH": FROM_DEVICE, "DtoD": WITHIN_DEVICE, "HtoH": WITHIN_HOST, "PtoP": BETWEEN_DEVICES,
 }  # fmt: skip
+FORWARD_TO_BACKWARD = "fwdbwd"
 Track = tuple[Any, Any]
 
 
@@ -115,6 +117,17 @@ class DeviceEvents:
         self._calls: dict[int, tuple[Track, float, str]] = {}
         self._waits: list[tuple[float, float]] = []
         self._names: dict[int, str] = {}
+        self._flows: dict[Any, dict[str, Track]] = {}
+
+    def take_flow(self, event: Mapping[str, Any], track: Track) -> None:
+        """Take an end of an arrow from an operator to the one that computes its gradient."""
+        if event.get("cat") == FORWARD_TO_BACKWARD:
+            self._flows.setdefault(event["id"], {})[str(event["ph"])] = track
+
+    def _forward(self) -> dict[Track, Track]:
+        """Return the threads of autograd, and for each the one whose operators it differentiates."""
+        pairs = Counter((ends["f"], ends["s"]) for ends in self._flows.values() if ends.keys() == {"s", "f"})
+        return {back: ahead for (back, ahead), _ in reversed(pairs.most_common()) if back != ahead}
 
     def take_properties(self, value: Any) -> None:
         """Take the names of devices."""
@@ -172,20 +185,34 @@ class DeviceEvents:
         return out
 
     def _nodes(self, timeline: Timeline, numbers: Mapping[Track, int]) -> dict[int, int]:
-        """Return the path of each call: that of the sample of its thread during which it begins."""
-        time, _, wall, thread, node, _ = timeline.columns()
-        out = dict[int, int]()
-        by_thread = dict[int, list[tuple[float, int]]]()
-        for number, (track, start_s, _) in self._calls.items():
-            if track in numbers:
-                by_thread.setdefault(numbers[track], []).append((start_s, number))
-        for on, starts in by_thread.items():
-            own = thread == on
-            begin, end, nodes = (time - wall)[own], time[own], node[own]
-            order = np.argsort(begin, kind="stable")
-            # Times are rounded to parts of a microsecond.
-            at = np.searchsorted(begin[order], np.array([start for start, _ in starts]) + US / 2, side="right") - 1
-            for place, (start_s, number) in zip(at.tolist(), starts, strict=True):
-                if place >= 0 and start_s <= end[order[place]]:
-                    out[number] = int(nodes[order[place]])
-        return out
+        """Return the path of each call. Calls of autograd's threads are in what the program does meanwhile."""
+        starts = [(track, start_s, number) for number, (track, start_s, _) in self._calls.items()]
+        out, forward = _nodes_at(timeline, numbers, starts), self._forward()
+        above = _nodes_at(
+            timeline,
+            numbers,
+            [(forward[track], start_s, number) for track, start_s, number in starts if track in forward],
+        )
+        return out | {number: timeline.paths.joined(node, out.get(number, 0)) for number, node in above.items()}
+
+
+def _nodes_at(
+    timeline: Timeline, numbers: Mapping[Track, int], starts: Sequence[tuple[Track, float, int]]
+) -> dict[int, int]:
+    """Return the paths of threads at some times, by the number given with each."""
+    time, _, wall, thread, node, _ = timeline.columns()
+    out = dict[int, int]()
+    by_thread = dict[int, list[tuple[float, int]]]()
+    for track, start_s, number in starts:
+        if track in numbers:
+            by_thread.setdefault(numbers[track], []).append((start_s, number))
+    for on, own_starts in by_thread.items():
+        own = thread == on
+        begin, end, nodes = (time - wall)[own], time[own], node[own]
+        order = np.argsort(begin, kind="stable")
+        # Times are rounded to parts of a microsecond.
+        at = np.searchsorted(begin[order], np.array([start for start, _ in own_starts]) + US / 2, side="right") - 1
+        for place, (start_s, number) in zip(at.tolist(), own_starts, strict=True):
+            if place >= 0 and start_s <= end[order[place]]:
+                out[number] = int(nodes[order[place]])
+    return out

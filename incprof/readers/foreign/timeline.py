@@ -85,6 +85,16 @@ class Paths:
             node = self._child(node, self._of(frame), called)
         return node, below[-1].module if below else ""
 
+    def joined(self, above: int, node: int) -> int:
+        """Return a path as continued below another one."""
+        frames = list[tuple[int, int]]()
+        while node > 0:
+            frames.append((self.frame[node], self.called[node]))
+            node = self.parent[node]
+        for frame, called in reversed(frames):
+            above = self._child(above, frame, called)
+        return above
+
     def _of(self, frame: Frame) -> int:
         number = self._frame.setdefault(frame, len(self.frames))
         if number == len(self.frames):

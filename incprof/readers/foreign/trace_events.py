@@ -64,6 +64,7 @@ class _Reader:
         self._numbers: dict[tuple[str, int | None, int], int] = {}
         self._kinds: dict[str, Callable[[dict[str, Any], Track], None]] = {
             "X": self._slice, "B": self._begin, "E": self._end, "P": self._sample, "M": self._name,
+            "s": self.devices.take_flow, "f": self.devices.take_flow,
         }  # fmt: skip
 
     def take(self, name: str, value: Any) -> None:

@@ -137,6 +137,36 @@ def test_launches_without_kernels_are_missing(tmp_path):
     assert found.kernels.count.sum() == 12
 
 
+def backward_of(number, begin_ms, end="f"):
+    """The backward half of a step, on a thread of autograd's that launches a kernel of 20 ms."""
+    yield slice_of("user_annotation", f"ProfilerStep#{number}", begin_ms, 100)
+    yield slice_of("python_function", "train.py(12): train", begin_ms, 99)
+    yield slice_of("cpu_op", "aten::mm", begin_ms, 10)
+    yield {**slice_of("fwdbwd", "fwdbwd", begin_ms + 1, 0), "ph": "s", "id": number}
+    yield {**slice_of("fwdbwd", "fwdbwd", begin_ms + 50, 0, tid=99), "ph": end, "id": number}
+    yield slice_of("cpu_op", "MmBackward0", begin_ms + 50, 20, tid=99)
+    yield slice_of("cuda_runtime", "cudaLaunchKernel", begin_ms + 55, 2, tid=99, correlation=100 + number)
+    yield slice_of("kernel", "gemm_grad", begin_ms + 60, 20, 0, 7, device=0, stream=7, correlation=100 + number)
+
+
+def launching_paths(run, capsys):
+    capsys.readouterr()
+    assert main(["phases", str(run), "--card", "--json"]) == 0
+    cards = [phase["card"]["device"] for phase in json.loads(capsys.readouterr().out)["phases"]]
+    return {(kernel["name"], tuple(kernel["path"])) for card in cards for kernel in card["kernels"]}
+
+
+def test_kernels_of_autograds_threads_belong_to_the_step(tmp_path, capsys):
+    events = [event for number in range(20) for event in backward_of(number, 100 * number)]
+    bring(tmp_path, put(tmp_path / "t.json", {"traceEvents": events}), "-i", "0.5s")
+    paths_of = launching_paths(tmp_path / "run", capsys)
+    assert paths_of == {("gemm_grad", ("[ProfilerStep]", "train"))}
+    # Without the arrows, nobody knows whose gradients they are.
+    events = [event for number in range(20) for event in backward_of(number, 100 * number, end="s")]
+    bring(tmp_path, put(tmp_path / "u.json", {"traceEvents": events}), "-i", "0.5s", name="apart")
+    assert launching_paths(tmp_path / "apart", capsys) == {("gemm_grad", ())}
+
+
 @pytest.mark.parametrize(
     "args", [{"bytes": "many"}, {"correlation": []}, {"device": -5}, {"stream": 2**70}, {"device": None}, {"bytes": -9}]
 )
