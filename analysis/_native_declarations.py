@@ -12,6 +12,7 @@ from pathlib import Path
 
 COMMON = """
 const char *incprof_native_version(void);
+int incprof_roof(int is_triad, int64_t bytes, int threads, double seconds, double *per_second);
 """
 
 PATTERNS = """

@@ -15,6 +15,7 @@ from incprof.study.study import Study
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase, lanes_of
 from incprof.systems.counters.read import read_by_phase
 from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
+from incprof.systems.counters.roofline import kept, place, sentence
 from incprof.systems.counters.sections import BOUND, lane
 
 # Metric in conditions, name, unit, columns.
@@ -52,16 +53,29 @@ def cards(study: Study, path: str | None, bins: TimeBins | None) -> list[CardPar
             figures[number] |= memory
     for number, bound in bounds.items():
         figures[number]["bound_by"] = bound
+    under_roof = _under_roof(study, figures)
     metrics = {phase: each for phase, each in figures.items() if each}
     lanes = () if bins is None else _lanes(by_phase[0], recorded, bins)
     amounts = () if recorded is None else _amounts(study, recorded)
-    parts = [CardPart("metrics", metrics, _columns(metrics), lanes, amounts=amounts)]
+    columns = (*_columns(metrics), *([Column("Roof", under_roof.get, sentence=True)] if under_roof else []))
+    parts = [CardPart("metrics", metrics, columns, lanes, amounts=amounts)]
     if energy:
         notes = () if recorded is None or recorded.series.power is None else recorded.series.power.notes
         of_run = (Amount("energy", "energy of the node", "J", energy),) if notes else ()
         column = Column("Energy", energy.get, "J", drop=1, key=ENERGY)
         parts.append(CardPart(ENERGY, energy, (column,), notes=notes, amounts=of_run))
     return parts
+
+
+def _under_roof(study: Study, figures: dict[int, dict[str, object]]) -> dict[int, str]:
+    """Add the places of phases under the roof of their node to the figures; return a sentence for each."""
+    roofs = kept(str(study.profile.metadata.raw.get("host") or ""))
+    out = {}
+    for phase, each in figures.items():
+        if roofs is not None and (under := place(roofs, each)) is not None:
+            each |= {"roof_gflops_s": under.gflops_s, "roof_share": under.share, "roof_limit": under.limit}
+            out[phase] = sentence(under, each)
+    return out
 
 
 def _by_phase(study: Study, recorded: RecordedCounters) -> CountersByPhase:
