@@ -149,7 +149,7 @@ class DeviceWork:
     ) -> Iterator[tuple[int, IntArray]]:
         """Yield the tables of kernels, copies and waits: rows of an image, (r, 7)."""
         kind, device, what, _, node, amount = (np.frombuffer(each, dtype=np.int64) for each in self._columns)
-        written = np.where(node > 0, 1 + number[np.maximum(node, 0)], 0)
+        written = np.where(node >= 0, 1 + number[np.maximum(node, 0)], 0)
         slot = (start * NS / slot_ns).astype(np.int64)
         ns = np.rint(length * NS).astype(np.int64)
         for one in (KERNELS, COPIES, WAITS):

@@ -16,6 +16,7 @@ from incprof.systems.gpu.read import (
     DEVICE_OR_WAIT,
     HOST,
     MAPPED,
+    UNSAMPLED,
     WITHIN_DEVICE,
     GpuActivity,
     GpuRows,
@@ -28,6 +29,8 @@ IDLE_SHARE = 0.3
 # Kernels and copies that begin within a slot belong to the phases of the slot, in proportion to their time in it.
 MOST_KERNELS = 5
 MOST_COPY_PATHS = 3
+# A thread is in a function for nearly all of a phase, by its samples.
+NEARLY_ALL = 0.9
 # Kinds of CPU time in which the host does not work.
 NO_WORK = ("device", "waiting", "off_cpu")
 
@@ -38,7 +41,7 @@ class KernelUse:
 
     Attributes:
         name: mangled; empty: unknown.
-        node: of the launching call path; 0: unknown.
+        node: of the launching call path; 0: of a thread without functions of the program; UNSAMPLED: not recorded.
         count: launches.
         seconds: of all of them.
     """
@@ -114,6 +117,8 @@ class PhaseGpu:
         copies: by direction.
         by_device: the devices one by one.
         together: None in recordings of earlier versions.
+        within: functions that the first thread is in for nearly all of the phase, outermost first; empty if all kernels
+            have a launching path.
     """
 
     id: int
@@ -127,6 +132,7 @@ class PhaseGpu:
     copies: tuple[CopyUse, ...]
     by_device: tuple[DeviceUse, ...] = ()
     together: Together | None = None
+    within: tuple[str, ...] = ()
 
     @property
     def busy(self) -> float:
@@ -173,6 +179,7 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
         busy_s = busy_parts[phase.id] * activity.busy.seconds
         streams = _sums(activity.streams, stream_parts[phase.id])
         overlaps = _sums(activity.overlaps, overlap_parts[phase.id])
+        kernels = kernel_uses(activity, part, MOST_KERNELS)
         out.append(
             PhaseGpu(
                 id=phase.id,
@@ -182,13 +189,14 @@ def gpu_by_phase(activity: GpuActivity, profile: IntervalProfile, result: PhaseR
                 waiting_s=float(busy_s[is_host].sum()),
                 launches=float((part * activity.kernels.count).sum()),
                 kernel_s=float((part * activity.kernels.seconds).sum()),
-                kernels=kernel_uses(activity, part, MOST_KERNELS),
+                kernels=kernels,
                 copies=_copies(activity.copies, copy_parts[phase.id]),
                 by_device=tuple(
                     DeviceUse(device, seconds, tuple((on, s) for (its, on), s in streams.items() if its == device))
                     for device, seconds in _by_device(activity.busy.device[~is_host], busy_s[~is_host])
                 ),
                 together=_together(phase, overlaps, float(busy_s[is_host].sum())) if activity.has_overlaps else None,
+                within=common_path(profile, result, phase.id) if any(each.node == 0 for each in kernels) else (),
             )
         )
     return out
@@ -244,7 +252,8 @@ def _parts(rows: GpuRows, slot_s: float, profile: IntervalProfile, result: Phase
 def kernel_uses(activity: GpuActivity, part: FloatArray, most: int | None = None) -> tuple[KernelUse, ...]:
     """Return the kernels with most time, by launching path. part: of each row, (m,).
 
-    Launches whose path was not recorded are divided among the recorded paths of their kernel, in proportion.
+    Launches whose path was not recorded are divided among the recorded paths of their kernel, in proportion. Those of
+    threads without a function of the program, as autograd's, have path 0.
     """
     rows = activity.kernels
     known = dict[int, dict[int, FloatArray]]()
@@ -254,7 +263,7 @@ def kernel_uses(activity: GpuActivity, part: FloatArray, most: int | None = None
         rows.what[use].tolist(), rows.node[use].tolist(), part[use], rows.count[use], rows.seconds[use], strict=True
     ):
         amount = share * np.array([count, seconds])
-        if node > 0:
+        if node >= 0:
             by_node = known.setdefault(what, {})
             by_node[node] = by_node.get(node, np.zeros(2)) + amount
         else:
@@ -267,9 +276,29 @@ def kernel_uses(activity: GpuActivity, part: FloatArray, most: int | None = None
         for node, amount in by_node.items():
             out.append(KernelUse(name, node, *(float(number) for number in amount * scale)))
         if not by_node:
-            out.append(KernelUse(name, 0, *(float(number) for number in unknown[what])))
+            out.append(KernelUse(name, UNSAMPLED, *(float(number) for number in unknown[what])))
     out.sort(key=lambda one: (-one.seconds, one.name, one.node))
     return tuple(out[:most])
+
+
+def common_path(profile: IntervalProfile, result: PhaseResult, phase: int) -> tuple[str, ...]:
+    """Return the functions that the first thread is in for nearly all of a phase, outermost first."""
+    samples, tree = profile.samples, profile.tree
+    if not len(samples.time_s):
+        return ()
+    interval = np.minimum(np.searchsorted(profile.end_s, samples.time_s), profile.n_intervals - 1)
+    use = (samples.thread == samples.thread.min()) & (result.labels[interval] == phase)
+    weight = np.bincount(tree.of_node[samples.node[use]], samples.weight[use], minlength=len(tree.parent))
+    weight = tree.inclusive(weight)
+    path, node = list[str](), 0
+    while weight[0] > 0:
+        below = np.flatnonzero(tree.parent[1:] == node) + 1
+        if not len(below) or weight[below].max() < NEARLY_ALL * weight[0]:
+            break
+        node = int(below[np.argmax(weight[below])])
+        if tree.function[node] >= 0:
+            path.append(profile.functions[tree.function[node]].name)
+    return tuple(path)
 
 
 def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:

@@ -90,7 +90,7 @@ def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, pla
         ],
         "launches": round(one.launches),
         "launches_per_s": one.launches / one.seconds if one.seconds > 0 else None,
-        "kernels": [_kernel_value(each, paths, places) for each in one.kernels],
+        "kernels": [_kernel_value(each, one.within, paths, places) for each in one.kernels],
         "copies": [
             {"direction": each.direction, "count": round(each.count), "bytes": round(each.bytes),
              "seconds": each.seconds,
@@ -101,13 +101,16 @@ def value(one: PhaseGpu, activity: GpuActivity, paths: RecordedPaths | None, pla
     }  # fmt: skip
 
 
-def _kernel_value(one: KernelUse, paths: RecordedPaths | None, places: Places) -> dict[str, object]:
+def _kernel_value(
+    one: KernelUse, within: tuple[str, ...], paths: RecordedPaths | None, places: Places
+) -> dict[str, object]:
     return {
         "name": kernel_name(one.name),
         "count": round(one.count),
         "seconds": one.seconds,
         "mean_s": one.seconds / one.count if one.count else None,
         **_path_value(one.node, paths, places),
+        "within": list(within) if one.node == 0 else [],
     }
 
 
@@ -158,7 +161,8 @@ def _kernels_text(one: PhaseGpu | None, paths: RecordedPaths | None, places: Pla
     for each in shown:
         functions = functions_to(each.node, paths)
         place = f" ({where(*places[each.node])})" if each.node in places else ""
-        launched = f", launched by {short(functions[-1])}{place}" if functions else ""
+        within = f", launched within {short(one.within[-1])}" if one.within and each.node == 0 else ""
+        launched = f", launched by {short(functions[-1])}{place}" if functions else within
         mean = seconds(each.seconds / max(each.count, 1.0))
         share = percent(each.seconds / one.kernel_s)
         texts.append(f"{short(kernel_name(each.name))} {share}, {each.count:.0f} of {mean} on average{launched}")

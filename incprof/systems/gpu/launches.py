@@ -19,7 +19,7 @@ def places_of(study: Study, paths: RecordedPaths | None, nodes: Iterable[int]) -
     if paths is None:
         return {}
     out, by_module = Places(), dict[str, list[int]]()
-    for node in sorted({*nodes} - {0}):
+    for node in sorted(each for each in {*nodes} if each > 0):
         module = paths.modules.get(int(paths.module[node])) if node < len(paths.module) else None
         if module is None:
             continue

@@ -14,7 +14,7 @@ from incprof.readers.stream.recorded_paths import recorded_paths
 from incprof.report.words.display_names import clean, short, where
 from incprof.report.words.formatting import count, percent, seconds
 from incprof.study.study import Study
-from incprof.systems.gpu.analyse import KernelUse, kernel_table
+from incprof.systems.gpu.analyse import KernelUse, common_path, kernel_table
 from incprof.systems.gpu.launches import functions_to, kernel_name, places_of
 from incprof.systems.gpu.read import HOST, OTHER_STREAMS, RECORDED, GpuActivity, read_gpu
 
@@ -52,14 +52,19 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     shown = table[:MOST_KERNELS]
     places = places_of(study, paths, [use.node for use, _ in shown])
     total_s = sum(use.seconds for use, _ in table)
-    stacks = [(functions_to(use.node, paths), use) for use, _ in table]
+    within = {
+        phase: list(common_path(study.profile, study.phases(), phase))
+        for phase in {max(part, key=lambda one: part[one]) for use, part in table if use.node == 0 and part}
+    }
+    stacks = [(functions_to(use.node, paths) or _within(use, part, within), use) for use, part in table]
     boxes = list(_boxes(_tree(stacks), total_s))
     rows = []
     for use, by_phase in shown:
         functions = functions_to(use.node, paths)
+        around = [f"within {short(name)}" for name in _within(use, by_phase, within)[-1:]]
         rows.append({
             "name": short(kernel_name(use.name)), "full": clean(kernel_name(use.name)),
-            "by": short(functions[-1]) if functions else "",
+            "by": short(functions[-1]) if functions else "".join(around),
             "where": where(*places[use.node]) if use.node in places else "",
             "share": round(100 * use.seconds / max(total_s, 1e-12), 1),
             "seconds": seconds(use.seconds), "count": round(use.count),
@@ -74,6 +79,13 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
         "boxes": boxes,
         "height": ROW_PX * (1 + max((box["depth"] for box in boxes), default=0)),
     }
+
+
+def _within(use: KernelUse, by_phase: dict[int, float], within: dict[int, list[str]]) -> list[str]:
+    """Return what the first thread is in while a kernel of a thread without functions runs, where it runs most."""
+    if use.node != 0 or not by_phase:
+        return []
+    return within.get(max(by_phase, key=lambda one: by_phase[one]), [])
 
 
 def _devices(activity: GpuActivity, end_s: float) -> list[dict[str, Any]]:

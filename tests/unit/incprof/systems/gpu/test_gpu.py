@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
 from incprof.systems.gpu.card import notes
-from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, GpuActivity, activity_of
+from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, UNSAMPLED, GpuActivity, activity_of
 
 SECOND = 10**9
 SLOT_NS = 200_000_000
@@ -77,7 +77,7 @@ def test_launches_without_a_path_are_divided_among_the_paths_of_their_kernel() -
     assert [(each.name, each.node, each.count) for each in kernels] == [
         ("_Z5relaxPdi", 7, 60.0),
         ("_Z5relaxPdi", 8, 20.0),
-        ("tiny", 0, 5.0),
+        ("tiny", UNSAMPLED, 5.0),
     ]
     assert kernels[0].seconds == pytest.approx(6000e-9)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -95,6 +96,33 @@ def test_sentences_of_the_card(page: str) -> None:
     assert "2 GPUs are busy 40 % of the time; host and device are both busy 80 %." in text
     assert "Kernels: relax 89 %, 200 of 8 ms on average, launched by relax (app.c:20)" in text
     assert "the GPU idles 45 % of the phase, while shuttle runs" in text
+
+
+def test_kernels_of_threads_without_functions_are_within_those_of_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = Paths()
+    timeline = Timeline("app", paths, 1e-3)
+    step = paths.add([MAIN, RELAX])[0]
+    leaves = [paths.add([MAIN, RELAX, Frame("", name, "app.c", 50)])[0] for name in ("ahead", "optimize")]
+    for at in range(2000):
+        timeline.add_at(leaves[at // 5 % 2] if at % 20 else step, "", 1e-3 * (at + 1), 1e-3)
+    timeline.add_at(paths.add([Frame("", "helper", "app.c", 90)])[0], "", 1.0, 1e-3, thread=1)
+    work = DeviceWork()
+    for at in range(200):
+        work.kernel("gemm_grad", 0, 7, 0.01 * at, 0.008, 0)
+        work.kernel("unsampled", 0, 7, 0.01 * at, 0.001)
+    timeline.device = work
+    directory = tmp_path / "run"
+    directory.mkdir()
+    write_timeline(timeline, directory, "rank-00000.gmon", kind="test", interval_s=0.2, rank=0)
+    assert main(["phases", str(directory), "--card", "--json"]) == 0
+    cards = [phase["card"]["device"] for phase in json.loads(capsys.readouterr().out)["phases"]]
+    found = {kernel["name"]: (kernel["path"], kernel["within"]) for card in cards for kernel in card["kernels"]}
+    assert found == {"gemm_grad": ([], ["main", "relax"]), "unsampled": ([], [])}
+    assert main(["report", str(directory), "-o", str(tmp_path / "page.html")]) == 0
+    rows = cells((tmp_path / "page.html").read_text(), "kernels")
+    assert [row[:2] for row in rows] == [["gemm_grad", "within relax"], ["unsampled", "-"]]
 
 
 def test_a_run_without_devices_has_no_such_part(tmp_path: Path) -> None:
