@@ -288,8 +288,9 @@ def common_path(profile: IntervalProfile, result: PhaseResult, phase: int) -> tu
         return ()
     interval = np.minimum(np.searchsorted(profile.end_s, samples.time_s), profile.n_intervals - 1)
     use = (samples.thread == samples.thread.min()) & (result.labels[interval] == phase)
-    weight = np.bincount(tree.of_node[samples.node[use]], samples.weight[use], minlength=len(tree.parent))
-    weight = tree.inclusive(weight)
+    own_ticks = samples.weight[use].astype(np.float64)
+    own: FloatArray = np.bincount(tree.of_node[samples.node[use]], own_ticks, minlength=len(tree.parent))
+    weight = tree.inclusive(own)
     path, node = list[str](), 0
     while weight[0] > 0:
         below = np.flatnonzero(tree.parent[1:] == node) + 1
