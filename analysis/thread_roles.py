@@ -1,6 +1,6 @@
 """Roles of a process's threads: groups of threads that run the same functions, and imbalance within them.
 
-A thread's CPU time is counted in samples, accurate to a tick for each stretch that it runs, since each thread has its
+A thread's CPU time is counted in samples, accurate to a tick for each time that it runs, since each thread has its
 own timer.
 """
 

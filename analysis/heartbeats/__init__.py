@@ -129,9 +129,11 @@ def row_factors(rows: NDArray[np.void], factor: int) -> FloatArray:
         factor: Its rate factor, for rows without a number of executions.
     """
     recorded = rows["count"].astype(np.float64) + rows["pulses"]
-    known = (recorded > 0) & (rows["executions"] >= recorded)
-    found: FloatArray = np.divide(rows["executions"], recorded, out=np.full(len(rows), float(factor)), where=known)
-    return found
+    has_executions = (recorded > 0) & (rows["executions"] >= recorded)
+    factors: FloatArray = np.divide(
+        rows["executions"], recorded, out=np.full(len(rows), float(factor)), where=has_executions
+    )
+    return factors
 
 
 def busy_s(rows: NDArray[np.void], factors: FloatArray, grid: Grid) -> tuple[FloatArray, int]:
@@ -171,8 +173,8 @@ def cost_pct(
         return None
     pair, skipped = np.array(priced)[rows["process"]].T
     recorded = rows["count"].astype(np.float64) + rows["pulses"]
-    found = 100 * float((recorded * (pair + (factors - 1) * skipped)).sum()) / 1e9 / length
-    return None if np.isnan(found) else found
+    percent = 100 * float((recorded * (pair + (factors - 1) * skipped)).sum()) / 1e9 / length
+    return None if np.isnan(percent) else percent
 
 
 def deviation(ended: NDArray[np.void], weights: FloatArray | float = 1.0) -> float | None:

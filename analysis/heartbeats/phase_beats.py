@@ -45,23 +45,23 @@ def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | Non
     """
     sites: Sites = {(s.index, s.kind): s for phase in phases for s in phase.sites}
     stands_for = [_sites_of(number, name, sites) for number, name in zip(ids, names, strict=True)]
-    seen = set[Key]().union(*stands_for)
-    rest = {key: site for key, site in sites.items() if key not in seen}
+    matched_sites = set[Key]().union(*stands_for)
+    rest = {key: site for key, site in sites.items() if key not in matched_sites}
     for place, name in enumerate(names):
         if name is not None and not stands_for[place]:
             stands_for[place] = _sites_of(ids[place], _other_kind(name), rest)
     of_phase, missing = [], []
-    seen = set[Key]().union(*stands_for)
+    matched_sites = set[Key]().union(*stands_for)
     for phase in phases:
         own = {(site.index, site.kind) for site in phase.sites}
-        of_phase.append(tuple(place for place, found in enumerate(stands_for) if found & own))
-        left = [site for site in phase.sites if (site.index, site.kind) not in seen]
+        of_phase.append(tuple(place for place, beat_sites in enumerate(stands_for) if beat_sites & own))
+        left = [site for site in phase.sites if (site.index, site.kind) not in matched_sites]
         missing.append(tuple(f"{site.function.name}:{site.kind}" for site in left))
-    functions = tuple(tuple(sorted({index for index, _ in found})) for found in stands_for)
+    functions = tuple(tuple(sorted({index for index, _ in beat_sites})) for beat_sites in stands_for)
     kinds = [name.rpartition(":")[2] if name is not None else None for name in names]
     loops = tuple(
-        kind == "loop" if kind in KINDS else any(other == "loop" for _, other in found)
-        for kind, found in zip(kinds, stands_for, strict=True)
+        kind == "loop" if kind in KINDS else any(other == "loop" for _, other in beat_sites)
+        for kind, beat_sites in zip(kinds, stands_for, strict=True)
     )
     return Matched(tuple(of_phase), functions, loops, tuple(missing))
 

@@ -61,9 +61,9 @@ def period_of(
     """Find the period of a sequence of states; None if there is none, or it is not significant.
 
     Args:
-        time_s: (n,) moments, ascending within a stretch.
+        time_s: (n,) moments, ascending within a segment.
         state: (n,) state at each moment, from 0.
-        segment: (n,) only moments of the same stretch are compared.
+        segment: (n,) only moments of the same segment are compared.
         once: for each state, whether it comes at most once in a period, and then lasts for a while.
         shortest_s: shortest period to try.
     """

@@ -23,18 +23,18 @@ class Sides:
     """The result of a comparison.
 
     Attributes:
-        found: the comparison.
+        comparison: the comparison.
         failed: violated conditions, each with the row that violates it.
         unsure: those violated by wall time or by CPU time alone.
-        untold: those violated by one run of each side, which is inconclusive.
+        undecided: those violated by one run of each side, which is inconclusive.
         warnings: a line each.
         damaged: whether a part of a run was left out.
     """
 
-    found: Comparison
+    comparison: Comparison
     failed: list[tuple[Condition, Row]]
     unsure: list[tuple[Condition, Row]]
-    untold: list[tuple[Condition, Row]]
+    undecided: list[tuple[Condition, Row]]
     warnings: list[str]
     damaged: bool
 
@@ -79,19 +79,21 @@ def compare_sides(
             side.append((path, study.summary, profile, result))
     nodes = []
     for study, path in zip((*a, *b), counters, strict=bool(counters)):
-        node, said = node_power(study, path)
+        node, power_warnings = node_power(study, path)
         nodes.append(node)
-        warnings += said
+        warnings += power_warnings
     of_cards = [] if amounts is None else [amounts(study) for study in (*a, *b)]
-    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes, amounts=of_cards)
+    comparison = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes, amounts=of_cards)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
-    if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
+    if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in comparison.phases):
         warnings.append(NOTHING_COMMON)
-    failed, untold = list[tuple[Condition, Row]](), list[tuple[Condition, Row]]()
-    for condition, row in broken(conditions, found):
-        untells = (condition.metric in ON_TIME or condition.metric.startswith(AMOUNT)) and not_by_one_run(found, row)
-        (untold if untells else failed).append((condition, row))
-    return Sides(found, failed, unsure(conditions, found), untold, warnings, damaged)
+    failed, undecided = list[tuple[Condition, Row]](), list[tuple[Condition, Row]]()
+    for condition, row in broken(conditions, comparison):
+        by_one_run = (condition.metric in ON_TIME or condition.metric.startswith(AMOUNT)) and not_by_one_run(
+            comparison, row
+        )
+        (undecided if by_one_run else failed).append((condition, row))
+    return Sides(comparison, failed, unsure(conditions, comparison), undecided, warnings, damaged)
 
 
 def _with_files(

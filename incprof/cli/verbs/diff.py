@@ -94,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
     from incprof.report.words.diff_words import broken_line, undecided_lines, unsure_lines
 
     sys.stdout.flush()
-    STDERR.warn([*unsure_lines(sides.unsure), *undecided_lines(sides.untold)])
+    STDERR.warn([*unsure_lines(sides.unsure), *undecided_lines(sides.undecided)])
     check_gate([broken_line(condition, row) for condition, row in sides.failed])
-    if sides.untold:
+    if sides.undecided:
         return NoDataError.exit_code
     return PartialDataError.exit_code if sides.damaged else 0
 
@@ -165,19 +165,19 @@ def write(sides: Sides, args: argparse.Namespace) -> None:
     if args.html is not None:
         from incprof.report.page.diff_page import page
 
-        text = page(sides.found, sides.failed, sides.warnings)
+        text = page(sides.comparison, sides.failed, sides.warnings)
         write_file(args.html, lambda out: out.write(text))
         if args.html == "-":
             return
     if args.json:
         from incprof.report.json.diff_json import write_json
 
-        write_json(sides.found, sides.failed, sides.warnings, sys.stdout)
+        write_json(sides.comparison, sides.failed, sides.warnings, sys.stdout)
     elif args.markdown:
         from incprof.report.text.diff_text import write_markdown
 
-        write_markdown(sides.found, sides.failed, sides.warnings, sys.stdout)
+        write_markdown(sides.comparison, sides.failed, sides.warnings, sys.stdout)
     else:
         from incprof.report.text.diff_text import write_text
 
-        write_text(sides.found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)
+        write_text(sides.comparison, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)

@@ -3,7 +3,7 @@
     incprof report gmon-app                                   # gmon-app.html
     incprof report gmon-app --source . --heartbeats ekg-app -o app.html
 
-Phases over time, self time, call tree and flame graph of any stretch of the run or any phase, sites with their source,
+Phases over time, self time, call tree and flame graph of any part of the run or any phase, sites with their source,
 why there are so many phases, all ranks, MPI calls, heartbeats, counters, and how good the recording is.
 `incprof help report` explains the page.
 """

@@ -16,24 +16,24 @@ SCHEMA = "incprof.diff/1"
 
 
 def write_json(
-    found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
+    comparison: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
 ) -> None:
     """Write one JSON object and a newline."""
-    first = len(found.a)
+    first = len(comparison.a)
     answer = {
         "schema": SCHEMA,
-        "a": [_side(side) for side in found.a],
-        "b": [_side(side) for side in found.b],
+        "a": [_side(side) for side in comparison.a],
+        "b": [_side(side) for side in comparison.b],
         "level": LEVEL,
-        "time": found.clock,
-        "run_noise": _rounded(found.run_noise),
-        "notes": list(found.notes),
+        "time": comparison.clock,
+        "run_noise": _rounded(comparison.run_noise),
+        "notes": list(comparison.notes),
         "warnings": list(warnings),
-        "run": _row(found.run),
-        "phases": [_phase(row, first) for row in found.phases],
-        "between_s": [_rounded(value) for value in found.between],
-        "functions": [{**_row(row), "phase": row.group} for row in found.functions],
-        "functions_left_out": found.left_out,
+        "run": _row(comparison.run),
+        "phases": [_phase(row, first) for row in comparison.phases],
+        "between_s": [_rounded(value) for value in comparison.between],
+        "functions": [{**_row(row), "phase": row.group} for row in comparison.functions],
+        "functions_left_out": comparison.left_out,
         "broken": [_broken(condition, row) for condition, row in broken],
     }
     write(answer, out)

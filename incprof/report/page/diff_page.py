@@ -27,48 +27,48 @@ WIDTH = 1000
 # As in page/colours.js.
 
 
-def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str]) -> str:
+def page(comparison: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str]) -> str:
     """Return the page."""
     style = Markup("\n".join(asset(name) for name in STYLES))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    longest = max(side.summary.duration_s for side in (*found.a, *found.b))
-    called = say.row_names(found)
-    phases = {row.group: say.named(row, called) for row in found.phases if row.group is not None}
-    shown = say.shown_functions(found, every=False)
-    rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=False))]
-    energy, reasons = say.energy_table(found), say.reason_table(found)
+    longest = max(side.summary.duration_s for side in (*comparison.a, *comparison.b))
+    called = say.row_names(comparison)
+    phases = {row.group: say.named(row, called) for row in comparison.phases if row.group is not None}
+    shown = say.shown_functions(comparison, every=False)
+    rows = [row for phase in comparison.phases for row in (phase, *say.steps(phase, every=False))]
+    energy, reasons = say.energy_table(comparison), say.reason_table(comparison)
     return environment.get_template("diff.html.j2").render(
         style=style,
         policy=style_policy(style),
         version=__version__,
-        title=" and ".join(dict.fromkeys(clean(side.summary.app, 80) for side in (found.a[0], found.b[0]))),
-        lead=f"{say.verdict_line(found)}. {say.phases_line(found)}.",
-        runs=[(letter, f"{clean(s.path)}: {say.run_line(s)}") for letter, ss in _sides(found) for s in ss],
-        notes=[clean(line, 400) for line in (*found.notes, *warnings)],
+        title=" and ".join(dict.fromkeys(clean(side.summary.app, 80) for side in (comparison.a[0], comparison.b[0]))),
+        lead=f"{say.verdict_line(comparison)}. {say.phases_line(comparison)}.",
+        runs=[(letter, f"{clean(s.path)}: {say.run_line(s)}") for letter, ss in _sides(comparison) for s in ss],
+        notes=[clean(line, 400) for line in (*comparison.notes, *warnings)],
         failed=[say.broken_line(condition, row) for condition, row in broken],
         lanes=[
             _lane(letter if len(sides) == 1 else f"{letter}{number}", side, longest, phases)
-            for letter, sides in _sides(found)
+            for letter, sides in _sides(comparison)
             for number, side in enumerate(sides, start=1)
         ],
         end=words.elapsed(longest),
-        noise=say.noise_line(found),
-        phases=html_table(say.phase_table(found, rows).without("By CPU"), _chip, style="changes"),
+        noise=say.noise_line(comparison),
+        phases=html_table(say.phase_table(comparison, rows).without("By CPU"), _chip, style="changes"),
         reasons=reasons and html_table(reasons, _chip, style="changes"),
-        why=say.why_lines(found),
+        why=say.why_lines(comparison),
         energy=energy and html_table(energy.without(""), _chip),
-        energy_head=say.energy_head(found),
-        functions=html_table(say.function_table(found, shown).without("Phase"), _chip, style="changes"),
-        more=len(found.functions) + found.left_out - len(shown),
+        energy_head=say.energy_head(comparison),
+        functions=html_table(say.function_table(comparison, shown).without("Phase"), _chip, style="changes"),
+        more=len(comparison.functions) + comparison.left_out - len(shown),
     )
 
 
-def _sides(found: Comparison) -> tuple[tuple[str, tuple[Side, ...]], ...]:
+def _sides(comparison: Comparison) -> tuple[tuple[str, tuple[Side, ...]], ...]:
     """Return the sides with their letters."""
-    return ("A", found.a), ("B", found.b)
+    return ("A", comparison.a), ("B", comparison.b)
 
 
 def _colour(group: int | None) -> str:

@@ -23,54 +23,58 @@ SHOWN = 20
 FEWEST = 80
 
 
-def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool = False, every: bool = False) -> None:
+def write_text(
+    comparison: Comparison, out: TextIO, *, width: int = 100, colour: bool = False, every: bool = False
+) -> None:
     """Write the comparison, at most `width` columns wide from 80 on; plain ASCII without `colour` (but for names).
 
     every: all functions, not only those that changed or take some time.
     """
     console = console_for(out, width=max(width, FEWEST), colour=colour, terminal=colour)
-    for letter, sides in (("A", found.a), ("B", found.b)):
+    for letter, sides in (("A", comparison.a), ("B", comparison.b)):
         for side in sides:
             console.print(f"{letter}  {words.printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)
-    for note in found.notes:
+    for note in comparison.notes:
         console.print(f"   {words.printable(note)}", soft_wrap=not colour)
-    console.print(Text(say.verdict_line(found), style=COLOURS.get(say.sure(found.run), "")), soft_wrap=not colour)
-    console.print(say.phases_line(found), soft_wrap=not colour)
+    console.print(
+        Text(say.verdict_line(comparison), style=COLOURS.get(say.sure(comparison.run), "")), soft_wrap=not colour
+    )
+    console.print(say.phases_line(comparison), soft_wrap=not colour)
     console.print()
-    _ribbons(console, found)
+    _ribbons(console, comparison)
     console.print()
-    phases = [row for phase in found.phases for row in (phase, *say.steps(phase, every=every))]
-    console.print(text_table(say.phase_table(found, phases), console.width))
-    if reasons := say.reason_table(found):
+    phases = [row for phase in comparison.phases for row in (phase, *say.steps(phase, every=every))]
+    console.print(text_table(say.phase_table(comparison, phases), console.width))
+    if reasons := say.reason_table(comparison):
         console.print()
         console.print(text_table(reasons, console.width))
-    for line in say.why_lines(found):
+    for line in say.why_lines(comparison):
         console.print(line, soft_wrap=not colour)
-    if energy := say.energy_table(found):
+    if energy := say.energy_table(comparison):
         console.print()
         console.print(text_table(energy, console.width))
-    odd = _odd(found)
+    odd = _odd(comparison)
     if odd:
         console.print()
         console.print("\n".join(odd))
-    shown = say.shown_functions(found, every=every)
+    shown = say.shown_functions(comparison, every=every)
     shown = shown if every else shown[:SHOWN]
     if shown:
         console.print()
-        table = say.function_table(found, shown).without("", "Per call A", "Per call B")
+        table = say.function_table(comparison, shown).without("", "Per call A", "Per call B")
         console.print(text_table(table, console.width))
-    more = len(found.functions) + found.left_out - len(shown)
+    more = len(comparison.functions) + comparison.left_out - len(shown)
     if more:
         console.print(count(more, "more function") + ("" if every else ": --all or --json"))
     console.print()
-    console.print(say.noise_line(found))
+    console.print(say.noise_line(comparison))
 
 
-def _ribbons(console: Console, found: Comparison) -> None:
+def _ribbons(console: Console, comparison: Comparison) -> None:
     """Print the first run of each side from left to right, on the same scale."""
-    longest = max(side.summary.duration_s for side in (found.a[0], found.b[0]))
+    longest = max(side.summary.duration_s for side in (comparison.a[0], comparison.b[0]))
     room = console.width - 3
-    for letter, side in (("A", found.a[0]), ("B", found.b[0])):
+    for letter, side in (("A", comparison.a[0]), ("B", comparison.b[0])):
         line = Text(f"{letter}  ")
         for label, length in runs(stretched(side.labels, _cells(side, longest, room), side.end_s)):
             line.append(sign(label) * length, style=style(label))
@@ -84,10 +88,10 @@ def _cells(side: Side, longest: float, room: int) -> int:
     return max(round(room * side.summary.duration_s / longest), 1) if longest > 0 else room
 
 
-def _odd(found: Comparison) -> list[str]:
+def _odd(comparison: Comparison) -> list[str]:
     """Return the phases that match other than one to one under the same number."""
-    first = len(found.a)
-    rows = [row for row in found.phases if any(one != (row.group,) for one in row.members)]
+    first = len(comparison.a)
+    rows = [row for row in comparison.phases if any(one != (row.group,) for one in row.members)]
     if not rows:
         return []
     said = ", ".join(f"{badge(row.group or 0)} = {say.matched_line(row, first)}" for row in rows)
@@ -101,34 +105,34 @@ SHOWN_IN_MARKDOWN = 15
 
 
 def write_markdown(
-    found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
+    comparison: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
 ) -> None:
     """Write the comparison."""
-    said = f"{'Failed' if broken else 'Compared'}: {say.verdict_line(found)}; {say.phases_line(found)}"
+    said = f"{'Failed' if broken else 'Compared'}: {say.verdict_line(comparison)}; {say.phases_line(comparison)}"
     out.write(f"### {plain(said)}\n\n")
     for condition, row in broken:
         out.write(f"- **{plain(say.broken_line(condition, row))}**\n")
     if broken:
         out.write("\n")
-    phases = [row for phase in found.phases for row in (phase, *(s for s in phase.steps if s.verdict != "same"))]
-    table = say.phase_table(found, phases, between=False)
+    phases = [row for phase in comparison.phases for row in (phase, *(s for s in phase.steps if s.verdict != "same"))]
+    table = say.phase_table(comparison, phases, between=False)
     out.write(markdown_table(table.without("", "By CPU", "Alike")))
-    if reasons := say.reason_table(found):
+    if reasons := say.reason_table(comparison):
         out.write("\n" + markdown_table(reasons))
-    for line in say.why_lines(found):
+    for line in say.why_lines(comparison):
         out.write(f"\n{plain(line)}\n")
-    if energy := say.energy_table(found):
+    if energy := say.energy_table(comparison):
         out.write("\n" + markdown_table(energy.without("")))
-    changed = [row for row in found.functions if row.verdict != "same"]
+    changed = [row for row in comparison.functions if row.verdict != "same"]
     if changed:
-        table = say.function_table(found, changed[:SHOWN_IN_MARKDOWN])
+        table = say.function_table(comparison, changed[:SHOWN_IN_MARKDOWN])
         out.write("\n" + markdown_table(table.without("", "Per call A", "Per call B", "Phase")))
         if len(changed) > SHOWN_IN_MARKDOWN:
             out.write(f"\n{count(len(changed) - SHOWN_IN_MARKDOWN, 'more function')} changed.\n")
     out.write("\n")
-    for letter, sides in (("A", found.a), ("B", found.b)):
+    for letter, sides in (("A", comparison.a), ("B", comparison.b)):
         out.writelines(
             f"- {letter}: {plain(words.printable(side.path))}: {plain(say.run_line(side))}\n" for side in sides
         )
-    out.writelines(f"- {plain(words.printable(note))}\n" for note in (*found.notes, *warnings))
-    out.write(f"\n{plain(say.noise_line(found))}\n")
+    out.writelines(f"- {plain(words.printable(note))}\n" for note in (*comparison.notes, *warnings))
+    out.write(f"\n{plain(say.noise_line(comparison))}\n")

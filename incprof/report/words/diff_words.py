@@ -32,10 +32,14 @@ BETWEEN = "between phases"
 TableRow = Row | tuple[float, float]
 
 
-def phase_table(found: Comparison, phases: Sequence[Row], *, between: bool = True) -> Table:
+def phase_table(comparison: Comparison, phases: Sequence[Row], *, between: bool = True) -> Table:
     """Return phases and steps, time between phases if there is any, and the run."""
-    names = row_names(found)
-    rows: list[TableRow] = [*phases, *([found.between] if between and max(found.between) > 0 else []), found.run]
+    names = row_names(comparison)
+    rows: list[TableRow] = [
+        *phases,
+        *([comparison.between] if between and max(comparison.between) > 0 else []),
+        comparison.run,
+    ]
 
     def of(get: Callable[[Row], object]) -> Callable[[TableRow], object]:
         return lambda row: "" if isinstance(row, tuple) else get(row)
@@ -61,16 +65,16 @@ def phase_table(found: Comparison, phases: Sequence[Row], *, between: bool = Tru
         Column("B", side(1), "number"),
         Column("Change", of(change), "number"),
         Column("95 % interval", of(interval), "number"),
-        *((by_cpu,) if found.clock == "both" else ()),
+        *((by_cpu,) if comparison.clock == "both" else ()),
         Column("Verdict", of(verdict), mark=lambda row: "" if isinstance(row, tuple) else sure(row)),
         *shares,
     )
     return Table(columns, rows)
 
 
-def function_table(found: Comparison, rows: Sequence[Row]) -> Table:
+def function_table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     """Return functions."""
-    names = row_names(found)
+    names = row_names(comparison)
     columns = (
         Column("", lambda row: row.group, "phase"),
         Column("Function", lambda row: row.name, fit=lambda row, room: named(row, names, room)),
@@ -88,17 +92,17 @@ def function_table(found: Comparison, rows: Sequence[Row]) -> Table:
     return Table(columns, rows)
 
 
-def energy_table(found: Comparison) -> Table | None:
+def energy_table(comparison: Comparison) -> Table | None:
     """Return the energy of phases and of the run; None if no power was sampled."""
-    names = row_names(found)
-    rows = [(row, row.energy) for row in (*found.phases, found.run) if row.energy is not None]
+    names = row_names(comparison)
+    rows = [(row, row.energy) for row in (*comparison.phases, comparison.run) if row.energy is not None]
 
     def cell(place: int) -> Callable[[tuple[Row, EnergyRow]], str]:
         return lambda row: energy_cells(*row)[place]
 
     columns = (
         Column("", lambda row: row[0].group, "phase"),
-        Column(energy_head(found), lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
+        Column(energy_head(comparison), lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
         Column("A", cell(0), "number"),
         Column("B", cell(1), "number"),
         Column("Change", cell(2), "number"),
@@ -121,10 +125,10 @@ AMOUNTS: dict[str, Callable[[float], str]] = {
 WORTH_REASON = 0.1
 
 
-def reason_table(found: Comparison) -> Table | None:
+def reason_table(comparison: Comparison) -> Table | None:
     """Return why phases changed: amounts that changed beyond noise, or make up a tenth of a phase's change."""
-    names = row_names(found)
-    rows = [(phase, reason) for phase in found.phases for reason in _reasons(phase)]
+    names = row_names(comparison)
+    rows = [(phase, reason) for phase in comparison.phases for reason in _reasons(phase)]
     columns = (
         Column("", lambda row: row[0].group, "phase"),
         Column("Why", lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
@@ -145,10 +149,10 @@ BY = {
 }
 
 
-def why_lines(found: Comparison) -> list[str]:
+def why_lines(comparison: Comparison) -> list[str]:
     """Return the main reason for the change of each phase that has one."""
-    names = row_names(found)
-    return [f"{named(phase, names)}: {said}" for phase in found.phases if (said := why(phase)) is not None]
+    names = row_names(comparison)
+    return [f"{named(phase, names)}: {said}" for phase in comparison.phases if (said := why(phase)) is not None]
 
 
 def why(phase: PhaseRow) -> str | None:
@@ -223,9 +227,9 @@ def sure(row: Row) -> str:
 AS_ENERGY = {"slower": "more", "faster": "less"}
 
 
-def energy_head(found: Comparison) -> str:
+def energy_head(comparison: Comparison) -> str:
     """Return the heading of an energy table: the node's energy, and whether it was computed by a formula."""
-    simulated = found.run.energy is not None and found.run.energy.simulated
+    simulated = comparison.run.energy is not None and comparison.run.energy.simulated
     return f"Energy ({SIMULATED})" if simulated else "Energy"
 
 
@@ -287,9 +291,9 @@ def share(figure: Figure) -> str:
     return f"{100 * figure.share:.1f}"
 
 
-def row_names(found: Comparison) -> Names:
+def row_names(comparison: Comparison) -> Names:
     """Return the names of the functions of all rows."""
-    rows = (*found.phases, *(step for phase in found.phases for step in phase.steps), *found.functions)
+    rows = (*comparison.phases, *(step for phase in comparison.phases for step in phase.steps), *comparison.functions)
     return Names(row.name.removesuffix(row.behind) for row in rows)
 
 
@@ -313,10 +317,10 @@ def run_line(side: Side) -> str:
     return ", ".join([*parts, words.elapsed(run.duration_s), count(run.samples, "sample")])
 
 
-def verdict_line(found: Comparison) -> str:
+def verdict_line(comparison: Comparison) -> str:
     """Summarise the comparison in one sentence."""
-    row = found.run.only_cpu or found.run
-    cpu = " CPU" * (found.clock == "cpu" or row is not found.run)
+    row = comparison.run.only_cpu or comparison.run
+    cpu = " CPU" * (comparison.clock == "cpu" or row is not comparison.run)
     what = {"slower": f"takes more{cpu} time", "faster": f"takes less{cpu} time"}
     if row.disagrees and row.cpu is not None:
         return (
@@ -335,15 +339,15 @@ def why_apart(row: Row) -> str:
     return f"in {'B' if more_wall else 'A'}, other programs had the CPU, or it waited"
 
 
-def phases_line(found: Comparison) -> str:
+def phases_line(comparison: Comparison) -> str:
     """Return how the phases of the two runs match."""
     parts = []
     said = {"same": "same within noise", "unsure": "inconclusive", **VERDICTS}
     for kind in ("slower", "faster", "new", "gone", "unsure", "same"):
-        number = sum(sure(row) == kind for row in found.phases)
+        number = sum(sure(row) == kind for row in comparison.phases)
         if number:
             parts.append(f"{number} {said.get(kind, kind)}")
-    return f"{count(len(found.phases), 'phase')}: {', '.join(parts)}" if parts else "no phases"
+    return f"{count(len(comparison.phases), 'phase')}: {', '.join(parts)}" if parts else "no phases"
 
 
 def matched_line(row: PhaseRow, first: int) -> str:
@@ -353,16 +357,20 @@ def matched_line(row: PhaseRow, first: int) -> str:
     return f"{texts[0]} | {texts[1]}"
 
 
-def noise_line(found: Comparison) -> str:
+def noise_line(comparison: Comparison) -> str:
     """Return the sources of variation that the intervals include."""
-    if found.run_noise is None:
+    if comparison.run_noise is None:
         return (
-            f"{time_line(found)} Intervals are from the scatter of {count(len(found.a), 'run')} of A and "
-            f"{len(found.b)} of B."
+            f"{time_line(comparison)} Intervals are from the scatter of {count(len(comparison.a), 'run')} of A and "
+            f"{len(comparison.b)} of B."
         )
     return (
-        f"{time_line(found)} One run of each: verdicts allow for {100 * found.run_noise:.2g} % from run to run, which "
-        + ("is assumed: give several of each to measure it." if found.is_noise_assumed else "was given (--noise).")
+        f"{time_line(comparison)} One run of each: verdicts allow for {100 * comparison.run_noise:.2g} % from run to "
+        + (
+            "run, which is assumed: give several of each to measure it."
+            if comparison.is_noise_assumed
+            else "run, which was given (--noise)."
+        )
     )
 
 
@@ -371,17 +379,17 @@ def steps(row: PhaseRow, *, every: bool) -> list[Row]:
     return [s for s in row.steps if every or s.verdict != "same" or max(s.a.share, s.b.share) >= WORTH_STEP]
 
 
-def time_line(found: Comparison) -> str:
+def time_line(comparison: Comparison) -> str:
     """Return the clock by which phases are measured."""
     said = {"wall": "Phases by wall time.", "cpu": "Phases by CPU time."}
-    return said.get(found.clock, "Phases by wall time, gates by both.")
+    return said.get(comparison.clock, "Phases by wall time, gates by both.")
 
 
-def shown_functions(found: Comparison, *, every: bool) -> list[Row]:
+def shown_functions(comparison: Comparison, *, every: bool) -> list[Row]:
     """Return the functions to show: those that changed, and those that take some time."""
     if every:
-        return list(found.functions)
-    return [row for row in found.functions if row.verdict != "same" or max(row.a.share, row.b.share) >= WORTH]
+        return list(comparison.functions)
+    return [row for row in comparison.functions if row.verdict != "same" or max(row.a.share, row.b.share) >= WORTH]
 
 
 def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
@@ -400,10 +408,10 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
     return out
 
 
-def undecided_lines(untold: Sequence[tuple[Condition, Row]]) -> list[str]:
+def undecided_lines(undecided: Sequence[tuple[Condition, Row]]) -> list[str]:
     """Return the gates that one run of each side cannot decide, a line each."""
     rows: dict[str, Row] = {}
-    for condition, row in untold:
+    for condition, row in undecided:
         rows.setdefault(words.printable(condition.text.strip()), row)
     return [
         f"inconclusive {text!r}: {named(row)} {change(row)}, but one run of each does not show how much runs of one "

@@ -87,7 +87,7 @@ def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None,
         counters = [*base.counters, *other.counters] if power else []
         sides = compare_sides(a, b, [], noise=None, clock="wall", counters=counters)
         listener.warn(dict.fromkeys(sides.warnings))
-        effects += effects_of(base.setting, other.setting, sides.found, tolerance)
+        effects += effects_of(base.setting, other.setting, sides.comparison, tolerance)
     reasons, what = [], []
     if (missing := _missing(recorded)) > SHORT:
         reasons.append(

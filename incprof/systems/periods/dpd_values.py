@@ -18,7 +18,7 @@ DRIFT = 16
 
 
 @dataclass(frozen=True)
-class Stretch:
+class PeriodSegment:
     """A segment with one period.
 
     Attributes:
@@ -45,8 +45,8 @@ class PeriodChange:
     """
 
     at: int
-    was: Stretch | None
-    now: Stretch | None
+    was: PeriodSegment | None
+    now: PeriodSegment | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PeriodSum:
 
     Attributes:
         period: In samples.
-        stretches: Number of segments.
+        stretches: Number of segments (the JSON key).
         samples: Number of samples in them.
         first: Index of the first sample of the first segment.
         last: Index of the last sample of the last segment.
@@ -130,7 +130,9 @@ class PeriodStream:
             if (was.period if was else 0) != period and not (was and period and _same(period, was.period)):
                 self._close(was)
                 self._first = self.samples + start
-                now = Stretch(period, self._first, self._first, float(trace.confidence[start])) if period else None
+                now = (
+                    PeriodSegment(period, self._first, self._first, float(trace.confidence[start])) if period else None
+                )
                 changes.append(PeriodChange(self._first, was, now))
             if period:
                 self._samples_of[period] = self._samples_of.get(period, 0) + end - start
@@ -156,14 +158,16 @@ class PeriodStream:
         self._off = _added(self._off, off)
         self._low, self._high = min(self._low, values.min()), max(self._high, values.max())
 
-    def _segment(self, last: int) -> Stretch | None:
+    def _segment(self, last: int) -> PeriodSegment | None:
         """Return the current segment, up to sample `last`; its period is the most frequent one in it."""
         if not self._samples_of:
             return None
         period = max(self._samples_of, key=lambda each: (self._samples_of[each], -each))
-        return Stretch(period, self._first, last, _confidence(sum(self._samples_of.values()), self._inverse_confidence))
+        return PeriodSegment(
+            period, self._first, last, _confidence(sum(self._samples_of.values()), self._inverse_confidence)
+        )
 
-    def _close(self, segment: Stretch | None) -> None:
+    def _close(self, segment: PeriodSegment | None) -> None:
         """Add a segment that has ended to the sum of its period."""
         if segment is None:
             return

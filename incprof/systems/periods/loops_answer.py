@@ -21,7 +21,7 @@ from incprof.report.text.console import console_for
 from incprof.report.words.formatting import cell_len, fitted
 from incprof.safe.printable import printable
 from incprof.study.following import followed, name_of
-from incprof.systems.periods.dpd_values import PeriodChange, PeriodStream, PeriodSum, SeriesPeriods, Stretch
+from incprof.systems.periods.dpd_values import PeriodChange, PeriodSegment, PeriodStream, PeriodSum, SeriesPeriods
 from incprof.systems.periods.read import Rows
 from incprof.systems.periods.stream_loops import Episode, EventLoop, EventLoops, LoopChange, LoopStream
 
@@ -106,15 +106,15 @@ def change_line(change: LoopChange | PeriodChange, width: int) -> str:
     if change.now is None:
         return f"{change.at:>9}  ends     {was}"
     line = f"{change.at:>9}  " + (f"changes  {was}; now " if was else "begins   ")
-    if isinstance(change.now, Stretch):
+    if isinstance(change.now, PeriodSegment):
         return f"{line}period {change.now.period}, confidence {_confidence(change.now.confidence)}"
     line += f"loop {change.now.loop.id}, period {change.now.loop.period}, from {change.now.first}: "
     return line + contents(change.now.loop.content, max(width - len(line), 24))
 
 
-def _over(was: Episode | Stretch) -> str:
+def _over(was: Episode | PeriodSegment) -> str:
     """Return the loop or period that has ended."""
-    if isinstance(was, Stretch):
+    if isinstance(was, PeriodSegment):
         return f"period {was.period}, {was.first} to {was.last}"
     return f"loop {was.loop.id}, {was.iterations:.1f} iterations, {was.first} to {was.last}"
 
@@ -224,9 +224,9 @@ def change_dict(change: LoopChange | PeriodChange) -> Row:
     return {"schema": schema, "at": change.at, "was": was, "now": now}
 
 
-def _now(each: Episode | Stretch) -> Row:
+def _now(each: Episode | PeriodSegment) -> Row:
     """Return an episode or a segment."""
-    if isinstance(each, Stretch):
+    if isinstance(each, PeriodSegment):
         return _segment(each)
     return {
         "id": each.loop.id,
@@ -252,7 +252,7 @@ def periods_dict(source: str, name: str, periods_found: SeriesPeriods) -> Row:
     }
 
 
-def _segment(each: PeriodSum | Stretch) -> Row:
+def _segment(each: PeriodSum | PeriodSegment) -> Row:
     """Return a period or a segment. confidence: null where it is infinite."""
     return {**asdict(each), "confidence": _round(each.confidence)}
 

@@ -37,7 +37,7 @@ def write_text(
     source: str,
     name: str,
     interval_s: float | None,
-    found: Patterns,
+    result: Patterns,
     out: TextIO,
     *,
     width: int = 100,
@@ -50,18 +50,18 @@ def write_text(
     blocks: whether `out` accepts more than ASCII. paper: use the paper's terms and measures.
     """
     console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
-    console.print(_head(source, name, interval_s, found, paper), soft_wrap=True)
-    if not found.patterns:
-        console.print(_no_period(found), soft_wrap=True)
+    console.print(_head(source, name, interval_s, result, paper), soft_wrap=True)
+    if not result.patterns:
+        console.print(_no_period(result), soft_wrap=True)
         return
-    notation = f"{found.summary}  #rp(#i)[#pa]   {100 * found.coverage:.2f} % periodic"
-    console.print(notation if paper else summary(found, interval_s), soft_wrap=True)
+    notation = f"{result.summary}  #rp(#i)[#pa]   {100 * result.coverage:.2f} % periodic"
+    console.print(notation if paper else summary(result, interval_s), soft_wrap=True)
     console.print()
-    _ribbon(console, found, interval_s)
+    _ribbon(console, result, interval_s)
     console.print()
-    console.print(text_table(_table(found, interval_s, paper), console.width))
+    console.print(text_table(_table(result, interval_s, paper), console.width))
     console.print()
-    for number, pattern in enumerate(found.patterns):
+    for number, pattern in enumerate(result.patterns):
         line, _ = sparkline(_raised(pattern), min(console.width - 30, SHAPE_ROOM), blocks=blocks)
         low, high = pattern.values.min(), pattern.values.max()
         console.print(
@@ -69,22 +69,22 @@ def write_text(
         )
         for words in _levels(pattern, interval_s):
             console.print(f"    {words}", soft_wrap=True)
-    _write_few(console, found)
+    _write_few(console, result)
 
 
-def summary(found: Patterns, interval_s: float | None) -> str:
+def summary(result: Patterns, interval_s: float | None) -> str:
     """Return a summary in one line: 1 pattern, 8 repetitions of 1.2 s, covers 99 % of the run."""
-    if not found.patterns:
+    if not result.patterns:
         return "no period"
-    repetitions = count(found.instances, "repetition")
-    if len(found.patterns) == 1:
-        return f"1 pattern, {repetitions} of {_length(found.patterns[0].length, interval_s)}, {_covers(found, 's')}"
-    return f"{len(found.patterns)} patterns, {repetitions}, {_covers(found, '')}"
+    repetitions = count(result.instances, "repetition")
+    if len(result.patterns) == 1:
+        return f"1 pattern, {repetitions} of {_length(result.patterns[0].length, interval_s)}, {_covers(result, 's')}"
+    return f"{len(result.patterns)} patterns, {repetitions}, {_covers(result, '')}"
 
 
-def _covers(found: Patterns, ending: str) -> str:
+def _covers(result: Patterns, ending: str) -> str:
     """Return the periodic share of the run."""
-    return f"cover{ending} {percent(min(found.coverage, 1.0))} of the run"
+    return f"cover{ending} {percent(min(result.coverage, 1.0))} of the run"
 
 
 def _length(samples: int, interval_s: float | None) -> str:
@@ -102,11 +102,11 @@ def _levels(pattern: Pattern, interval_s: float | None) -> list[str]:
     ]
 
 
-def _write_few(console: Console, found: Patterns) -> None:
+def _write_few(console: Console, result: Patterns) -> None:
     """Write which patterns have few instances."""
     few = [
         f"pattern {number} rests on {len(pattern.instances)}"
-        for number, pattern in enumerate(found.patterns)
+        for number, pattern in enumerate(result.patterns)
         if not pattern.has_enough_instances
     ]
     if few:
@@ -118,54 +118,54 @@ def _write_few(console: Console, found: Patterns) -> None:
         )
 
 
-def _head(source: str, name: str, interval_s: float | None, found: Patterns, paper: bool) -> str:
+def _head(source: str, name: str, interval_s: float | None, result: Patterns, paper: bool) -> str:
     """Return the head line: the input, and for `paper` the parameters used."""
-    length = f"{found.samples} samples"
+    length = f"{result.samples} samples"
     if interval_s is not None:
-        length += f" of {short_time(interval_s)}, {short_time(interval_s * found.samples)}"
+        length += f" of {short_time(interval_s)}, {short_time(interval_s * result.samples)}"
     parts = [f"{source}, {name}, {length}"]
-    if found.window and paper:
-        parts.append(f"window 2 x {found.window}")
-        parts.append(f"noise {found.noise:.2g}")
-    if found.theta and paper:
-        parts.append(f"dips below {found.theta:.2f}")
+    if result.window and paper:
+        parts.append(f"window 2 x {result.window}")
+        parts.append(f"noise {result.noise:.2g}")
+    if result.theta and paper:
+        parts.append(f"dips below {result.theta:.2f}")
     return ", ".join(parts)
 
 
-def _no_period(found: Patterns) -> str:
+def _no_period(result: Patterns) -> str:
     """Return a message that nothing repeats, and the reason."""
-    count, options = found.samples, found.options
-    if not found.window:
+    count, options = result.samples, result.options
+    if not result.window:
         return f"no period: a window of 2 x {options.window or SMALLEST_WINDOW} samples is longer than the {count}"
-    if not found.detected > 0:
-        return f"no period: none of {len(found.tuning)} windows covers {100 * options.alpha:g} % of the series"
-    windows = f"no period: windows cover {100 * found.detected:.1f} %"
-    if not found.beyond_chance:
-        chance = f"{100 * found.by_chance:.1f} ± {100 * found.chance_spread:.1f} %"
+    if not result.detected > 0:
+        return f"no period: none of {len(result.tuning)} windows covers {100 * options.alpha:g} % of the series"
+    windows = f"no period: windows cover {100 * result.detected:.1f} %"
+    if not result.beyond_chance:
+        chance = f"{100 * result.by_chance:.1f} ± {100 * result.chance_spread:.1f} %"
         return f"{windows}, and {chance} of the same values in random orders"
     return f"{windows}, but no shape recurs often enough ({100 * options.cluster_share:g} %) to rule out chance"
 
 
-def _ribbon(console: Console, found: Patterns, interval_s: float | None) -> None:
+def _ribbon(console: Console, result: Patterns, interval_s: float | None) -> None:
     """Print the run from left to right, one digit per pattern, with a time axis under it."""
     line = Text()
-    for label, length in runs(stretched(labels_of(found), console.width)):
+    for label, length in runs(stretched(labels_of(result), console.width)):
         line.append(sign(label) * length, style=style(label))
     console.print(line, soft_wrap=True)
-    end = short_time(interval_s * found.samples) if interval_s is not None else str(found.samples)
+    end = short_time(interval_s * result.samples) if interval_s is not None else str(result.samples)
     console.print("0" + end.rjust(console.width - 1), soft_wrap=True)
 
 
-def labels_of(found: Patterns) -> IntArray:
+def labels_of(result: Patterns) -> IntArray:
     """Return the pattern number of each sample, -1 outside of patterns, shape (n,)."""
-    labels = np.full(found.samples, -1, dtype=np.int16)
-    for number, pattern in enumerate(found.patterns):
+    labels = np.full(result.samples, -1, dtype=np.int16)
+    for number, pattern in enumerate(result.patterns):
         for start, end in pattern.instances.tolist():
             labels[start:end] = number
     return labels
 
 
-def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
+def _table(result: Patterns, interval_s: float | None, paper: bool) -> Table:
     """Return a row for each pattern; as in the paper, or with the terms of this manual."""
     instances, regions, each = (
         ("Instances", "Regions", "In a region") if paper else ("Repetitions", "Segments", "In a segment")
@@ -184,7 +184,7 @@ def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
             Column("per inst.", lambda row: f"{row[1].wgss_per_instance:.3g}", "number"),
             Column("per sample", lambda row: f"{row[1].wgss_per_sample:.3g}", "number"),
         )
-    return Table(columns, list(enumerate(found.patterns)))
+    return Table(columns, list(enumerate(result.patterns)))
 
 
 def _length_words(samples: int, interval_s: float | None) -> str:
@@ -192,20 +192,20 @@ def _length_words(samples: int, interval_s: float | None) -> str:
     return str(samples) + (f" ({short_time(interval_s * samples)})" if interval_s is not None else "")
 
 
-def state_line(found: Patterns, interval_s: float | None, *, paper: bool = False) -> str:
+def state_line(result: Patterns, interval_s: float | None, *, paper: bool = False) -> str:
     """Return the current patterns of a series that still grows, in one line."""
-    samples = f"{found.samples:>9} samples"
+    samples = f"{result.samples:>9} samples"
     if not paper:
-        each = ", ".join(f"{len(p.instances)} of {_length(p.length, interval_s)}" for p in found.patterns[:8])
-        return f"{samples}  {summary(found, interval_s)}" + (f": {each}" if len(found.patterns) > 1 else "")
-    parts = [samples, f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
-    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
+        each = ", ".join(f"{len(p.instances)} of {_length(p.length, interval_s)}" for p in result.patterns[:8])
+        return f"{samples}  {summary(result, interval_s)}" + (f": {each}" if len(result.patterns) > 1 else "")
+    parts = [samples, f"{result.summary:>12}", f"{100 * result.coverage:6.2f} %"]
+    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in result.patterns[:8])
     return "  ".join([*parts, each or "no period"])
 
 
 def write_agreement(
     sources: Sequence[str],
-    found: Sequence[Patterns],
+    results: Sequence[Patterns],
     pairs: Sequence[Agreement],
     interval_s: float | None,
     out: TextIO,
@@ -214,11 +214,11 @@ def write_agreement(
 ) -> None:
     """Write the patterns of other nodes, and whether their foremost patterns agree within the paper's 1 %."""
     out.write("\n")
-    for number, (source, result) in enumerate(zip(sources, found, strict=True)):
+    for number, (source, of_node) in enumerate(zip(sources, results, strict=True)):
         if paper:
-            out.write(f"node {number}  {result.summary:>12}  {100 * result.coverage:6.2f} %  {source}\n")
+            out.write(f"node {number}  {of_node.summary:>12}  {100 * of_node.coverage:6.2f} %  {source}\n")
         else:
-            out.write(f"node {number}, {source}: {summary(result, interval_s)}\n")
+            out.write(f"node {number}, {source}: {summary(of_node, interval_s)}\n")
     for pair in pairs:
         verdict = "same" if pair.same else "not the same"
         share = f"{100 * pair.step / abs(pair.mean):.2f} % of their mean" if pair.mean else "of a mean of 0"
@@ -237,30 +237,30 @@ def _raised(pattern: Pattern) -> np.ndarray:
 ROWS = 12
 
 
-def write_forecast(found: Forecast | None, interval_s: float | None, out: TextIO) -> None:
+def write_forecast(forecast: Forecast | None, interval_s: float | None, out: TextIO) -> None:
     """Write the next samples, at most twelve of them, spread evenly."""
-    if found is None:
+    if forecast is None:
         out.write("\nno forecast: the series ends in none of its patterns, or too few repetitions came before\n")
         return
-    ahead = len(found.values)
+    ahead = len(forecast.values)
     time = "" if interval_s is None else f" ({short_time(interval_s * ahead)})"
     out.write(
-        f"\nnext {ahead} samples{time}: pattern {found.pattern} after its point {found.position}, "
-        f"by {found.instances} earlier repetitions; {100 * LEVEL:.0f} % lie between low and high\n"
+        f"\nnext {ahead} samples{time}: pattern {forecast.pattern} after its point {forecast.position}, "
+        f"by {forecast.instances} earlier repetitions; {100 * LEVEL:.0f} % lie between low and high\n"
     )
     at = np.unique(np.linspace(0, ahead - 1, min(ahead, ROWS)).round().astype(int)).tolist()
     columns = (
         Column("ahead", lambda place: place + 1, "count"),
-        Column("value", lambda place: f"{found.values[place]:.4g}", "number"),
-        Column("low", lambda place: f"{found.low[place]:.4g}", "number"),
-        Column("high", lambda place: f"{found.high[place]:.4g}", "number"),
+        Column("value", lambda place: f"{forecast.values[place]:.4g}", "number"),
+        Column("low", lambda place: f"{forecast.low[place]:.4g}", "number"),
+        Column("high", lambda place: f"{forecast.high[place]:.4g}", "number"),
     )
     write_plain(Table(columns, at), out)
 
 
-def write_matches(path: str, found: Sequence[Match], out: TextIO) -> None:
+def write_matches(path: str, matches: Sequence[Match], out: TextIO) -> None:
     """Write where an excerpt lies in the patterns, or that it lies in none of them."""
-    best = found[0]
+    best = matches[0]
     if best.is_part:
         out.write(f"pattern {best.pattern} of {path}, from point {best.begin} to {best.end}")
     elif best.flat:
@@ -270,11 +270,11 @@ def write_matches(path: str, found: Sequence[Match], out: TextIO) -> None:
     out.write(f" (mean square {best.step:.3g} a sample, limit {best.limit:.3g})\n")
 
 
-def write_sub_profiles(found: Sequence[SubProfiles], interval_s: float, out: TextIO) -> None:
+def write_sub_profiles(profiles: Sequence[SubProfiles], interval_s: float, out: TextIO) -> None:
     """Write how much worse the patterns of parts represent the whole run than its own pattern."""
     out.write("\n")
-    write_plain(sub_profiles_table(found, interval_s), out)
-    enough = [one for one in found if len(one.increases) and one.mean_instances >= ENOUGH_INSTANCES]
+    write_plain(sub_profiles_table(profiles, interval_s), out)
+    enough = [one for one in profiles if len(one.increases) and one.mean_instances >= ENOUGH_INSTANCES]
     if enough:
         least = min(enough, key=lambda one: one.samples)
         out.write(
@@ -282,7 +282,7 @@ def write_sub_profiles(found: Sequence[SubProfiles], interval_s: float, out: Tex
         )
 
 
-def sub_profiles_table(found: Sequence[SubProfiles], interval_s: float) -> Table:
+def sub_profiles_table(profiles: Sequence[SubProfiles], interval_s: float) -> Table:
     """Return a row for each length of the parts, for text and for JSON."""
 
     def of_some(get: Callable[[SubProfiles], str]) -> Callable[[SubProfiles], str]:
@@ -309,7 +309,7 @@ def sub_profiles_table(found: Sequence[SubProfiles], interval_s: float) -> Table
         Column(None, lambda one: share(one.increases.std()) if len(one.increases) else None, key="std_increase_pct"),
         Column(None, lambda one: [part(each) for each in one.parts], key="parts"),
     )
-    return Table(columns, found)
+    return Table(columns, profiles)
 
 
 def short_time(seconds: float) -> str:

@@ -1,4 +1,4 @@
-// Choosing a stretch of time: by dragging with mouse, pen or finger, and by two handles that arrow keys move.
+// Choosing a span of time: by dragging with mouse, pen or finger, and by two handles that arrow keys move.
 
 const CLICK = 4; // pixels within which a press is no drag
 

@@ -1,16 +1,16 @@
-// The phases from left to right, a box for each stretch, with number and name where there is room.
+// The phases from left to right, a box for each segment, with number and name where there is room.
 
 const RIBBON_HEIGHT = 44;
-const STRETCHES = [];
+const SEGMENTS = [];
 // In between, the program was stopped, or the machine asleep.
 const isAfterGap = (bin) => bin > 0 && TIME.start[bin] > TIME.end[bin - 1];
 for (let bin = 0; bin < BINS; bin++) {
-  const last = STRETCHES[STRETCHES.length - 1];
+  const last = SEGMENTS[SEGMENTS.length - 1];
   if (last && last.label === TIME.label[bin] && !isAfterGap(bin)) last.to = bin + 1;
-  else STRETCHES.push({ label: TIME.label[bin], from: bin, to: bin + 1 });
+  else SEGMENTS.push({ label: TIME.label[bin], from: bin, to: bin + 1 });
 }
 
-// Stretches that are mostly no work have a line below them, as the words under the ribbon show it.
+// Segments that are mostly no work have a line below them, as the words under the ribbon show it.
 const DASHES = { mpi: [], openmp: [2, 2], io: [8, 4], waiting: [2, 6], device: [8, 3, 2, 3] };
 const SPENDS = [];
 for (let bin = 0; bin < TIME.spent.length; bin++) {
@@ -22,7 +22,7 @@ for (let bin = 0; bin < TIME.spent.length; bin++) {
 
 function startRibbon() {
   const area = byId("ribbon");
-  const plot = makeCanvas(area, RIBBON_HEIGHT + 24, `Phases over time: ${STRETCHES.length} stretches. The table below has them.`);
+  const plot = makeCanvas(area, RIBBON_HEIGHT + 24, `Phases over time: ${SEGMENTS.length} segments. The table below has them.`);
   const placeHandles = addBrush(area, RIBBON_HEIGHT, (bin) => {
     const label = TIME.label[bin];
     choose({ phase: label < 0 || state.phase === label ? null : label });
@@ -38,17 +38,17 @@ function startRibbon() {
     const bin = binAt(time);
     if (time < TIME.start[bin] || time > TIME.end[bin]) return showTip(event, ["the program was stopped, or the machine asleep"]);
     const label = TIME.label[bin];
-    const stretch = STRETCHES.find((s) => s.from <= bin && bin < s.to);
+    const segment = SEGMENTS.find((s) => s.from <= bin && bin < s.to);
     showTip(event, [
       (label < 0 ? between(time) : `${label} ${phaseName(label)}`) + mostly(bin),
-      `${moment(TIME.start[stretch.from], INTERVAL)} to ${moment(TIME.end[stretch.to - 1], INTERVAL)} s`,
+      `${moment(TIME.start[segment.from], INTERVAL)} to ${moment(TIME.end[segment.to - 1], INTERVAL)} s`,
     ]);
   });
   area.addEventListener("pointerleave", hideTip);
   TIMED.push(draw);
   follow(draw);
   fallback("ribbon", ["Phase", "From s", "To s", "Seconds"], () =>
-    STRETCHES.map((s) => {
+    SEGMENTS.map((s) => {
       const [from, to] = [TIME.start[s.from], TIME.end[s.to - 1]];
       const name = s.label < 0 ? between((from + to) / 2) : `${s.label} ${phaseName(s.label)}`;
       return [name, moment(from, INTERVAL), moment(to, INTERVAL), digits3(to - from)];
@@ -61,7 +61,7 @@ function mostly(bin) {
   return kind === "work" ? "" : `: mostly ${TIME.spent_words[kind]}`;
 }
 
-// What is no phase: a stretch that is too short for one has a name.
+// What is no phase: a segment that is too short for one has a name.
 function between(time) {
   const short = DATA.short.find((one) => one.times.some(([from, to]) => from <= time && time < to));
   return short ? `too short for a phase: ${short.name}` : "between phases";
@@ -77,7 +77,7 @@ function drawRibbon(plot) {
     ctx.textBaseline = "middle";
     ctx.fillText("phase", gutter() - 12, RIBBON_HEIGHT / 2);
   }
-  for (const s of STRETCHES) {
+  for (const s of SEGMENTS) {
     const from = xOf(TIME.start[s.from], width);
     const room = Math.max(xOf(TIME.end[s.to - 1], width) - from, 0.6);
     ctx.globalAlpha = state.phase === null || state.phase === s.label ? 1 : 0.28;

@@ -108,7 +108,7 @@ function shadeSeries(u) {
   ctx.fillRect(left, top, from - left, height);
   ctx.fillRect(to, top, left + width - to, height);
   if (state.phase !== null) {
-    for (const s of STRETCHES) {
+    for (const s of SEGMENTS) {
       if (s.label !== state.phase) ctx.fillRect(x(TIME.start[s.from]), top, x(TIME.end[s.to - 1]) - x(TIME.start[s.from]), height);
     }
   }

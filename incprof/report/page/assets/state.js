@@ -1,4 +1,4 @@
-// What the page is about, and what of it is chosen: a stretch of time bins, and a phase or none.
+// What the page is about, and what of it is chosen: a span of time bins, and a phase or none.
 
 const DATA = JSON.parse(byId("data").textContent);
 const TIME = DATA.time;
@@ -24,7 +24,7 @@ function isWhole() {
   return state.from === 0 && state.to === BINS;
 }
 
-// Tables exist for every STEP bins: a stretch begins and ends there, and is never empty.
+// Tables exist for every STEP bins: a span begins and ends there, and is never empty.
 function choose(change) {
   if ("from" in change || "to" in change) {
     const low = Math.min(change.from ?? state.from, change.to ?? state.to);

@@ -87,7 +87,7 @@ def _words(communication: Communication, inside: Within | None) -> dict[str, Any
         f"its first {seconds(forecast.set_s)} predict {seconds(forecast.pet_s)}, and it took {seconds(aet_s)}.",
         "phases": [_phase(process, number, inside) for number in range(len(process.phases_found.phases))],
         "within": inside is not None,
-        "rows": [{"rank": communication.ranks[row], "stretches": _segments(communication, row)} for row in shown],
+        "rows": [{"rank": communication.ranks[row], "segments": _segments(communication, row)} for row in shown],
         "left": len(communication.ranks) - len(shown),
         "end": duration(float(communication.ends_s.max(initial=0.0))),
         "matrix": _matrix(communication),
