@@ -288,9 +288,8 @@ def common_path(profile: IntervalProfile, result: PhaseResult, phase: int) -> tu
         return ()
     interval = np.minimum(np.searchsorted(profile.end_s, samples.time_s), profile.n_intervals - 1)
     use = (samples.thread == samples.thread.min()) & (result.labels[interval] == phase)
-    own_ticks = samples.weight[use].astype(np.float64)
-    own: FloatArray = np.bincount(tree.of_node[samples.node[use]], own_ticks, minlength=len(tree.parent))
-    weight = tree.inclusive(own)
+    ticks = np.bincount(tree.of_node[samples.node[use]], samples.weight[use], minlength=len(tree.parent))
+    weight = tree.inclusive(ticks.astype(np.float64))
     path, node = list[str](), 0
     while weight[0] > 0:
         below = np.flatnonzero(tree.parent[1:] == node) + 1
@@ -318,6 +317,19 @@ def _copies(rows: GpuRows, part: FloatArray) -> tuple[CopyUse, ...]:
             largest = tuple((node, amount) for node, amount in paths if node > 0 and amount > 0)[:MOST_COPY_PATHS]
             out.append(CopyUse(direction, number, amount_b, seconds, largest))
     return tuple(sorted(out, key=lambda one: -one.bytes))
+
+
+def copy_table(activity: GpuActivity) -> list[tuple[CopyUse, int]]:
+    """Return all copies of the run by direction and call path, those with most bytes first, with the path's node."""
+    rows, out = activity.copies, dict[tuple[str, int], CopyUse]()
+    keys, index = np.unique(np.stack([rows.what, rows.node]), axis=1, return_inverse=True)
+    sums = [np.bincount(index.ravel(), each, keys.shape[1]) for each in (rows.count, rows.bytes, rows.seconds)]
+    for at, (what, node) in enumerate(keys.T.tolist()):
+        # Several kinds have one direction.
+        key, (number, amount_b, seconds) = (COPY_NAMES.get(what, "other"), node), (float(each[at]) for each in sums)
+        before = out.get(key, CopyUse(key[0], 0.0, 0.0, 0.0))
+        out[key] = CopyUse(key[0], before.count + number, before.bytes + amount_b, before.seconds + seconds)
+    return sorted(((use, node) for (_, node), use in out.items()), key=lambda one: -one[0].bytes)
 
 
 def moved(copies: tuple[CopyUse, ...]) -> tuple[float, float]:

@@ -12,9 +12,9 @@ import numpy as np
 from incprof.analysis.views.page_parts import SystemPart
 from incprof.readers.stream.recorded_paths import recorded_paths
 from incprof.report.words.display_names import clean, short, where
-from incprof.report.words.formatting import count, percent, seconds
+from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.study import Study
-from incprof.systems.gpu.analyse import KernelUse, common_path, kernel_table
+from incprof.systems.gpu.analyse import CopyUse, KernelUse, common_path, copy_table, kernel_table
 from incprof.systems.gpu.launches import functions_to, kernel_name, places_of
 from incprof.systems.gpu.read import HOST, OTHER_STREAMS, RECORDED, GpuActivity, read_gpu
 
@@ -50,7 +50,9 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
     table = kernel_table(activity, study.profile, study.phases())
     shown = table[:MOST_KERNELS]
-    places = places_of(study, paths, [use.node for use, _ in shown])
+    copies = copy_table(activity)
+    nodes = [use.node for use, _ in shown] + [node for _, node in copies[:MOST_KERNELS]]
+    places = places_of(study, paths, nodes)
     total_s = sum(use.seconds for use, _ in table)
     within = {
         phase: list(common_path(study.profile, study.phases(), phase))
@@ -75,10 +77,22 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
         "devices": _devices(activity, float(study.profile.end_s[-1])),
         "kernels": rows,
         "more": max(len(table) - MOST_KERNELS, 0),
+        "copies": [_copy(use, functions_to(node, paths), places.get(node)) for use, node in copies[:MOST_KERNELS]],
+        "more_copies": max(len(copies) - MOST_KERNELS, 0),
         "time": seconds(total_s),
         "boxes": boxes,
         "height": ROW_PX * (1 + max((box["depth"] for box in boxes), default=0)),
     }
+
+
+def _copy(use: CopyUse, functions: list[str], place: tuple[str, int] | None) -> dict[str, Any]:
+    """Return a row of the table of copies."""
+    return {
+        "direction": use.direction, "by": short(functions[-1]) if functions else "",
+        "where": where(*place) if place else "",
+        "bytes": decimal_size(use.bytes), "seconds": seconds(use.seconds), "count": round(use.count),
+        "rate": f"{decimal_size(use.bytes / use.seconds)}/s" if use.seconds > 0 else "-",
+    }  # fmt: skip
 
 
 def _within(use: KernelUse, by_phase: dict[int, float], within: dict[int, list[str]]) -> list[str]:

@@ -85,6 +85,10 @@ def test_kernels_lie_below_the_functions_that_launch_them(page: str) -> None:
     assert ">unknown path</text>" in flame[0]
 
 
+def test_copies_with_what_launches_them(page: str) -> None:
+    assert cells(page, "copies") == [["host to device", "shuttle app.c:41", "200 MB", "800 ms", "200", "250 MB/s"]]
+
+
 def test_lanes_of_devices_and_streams(page: str) -> None:
     for lane in ("GPU 0", "GPU 1", "GPU 0, stream 7", "GPU 0, stream 13"):
         assert f'"name":"{lane}"' in page
