@@ -15,6 +15,7 @@ import pytest
 from incprof.systems.memory.read import Allocations, read_allocations
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build
+from tests.variants import mostly_slow
 
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
 EVERY = ["edges", "small", "handler", "vfork", "fork"]
@@ -72,7 +73,7 @@ def test_corners(corners: Path, tmp_path: Path, word: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)
-@pytest.mark.parametrize("how", ["preloaded", "linked"])
+@pytest.mark.parametrize("how", mostly_slow(1, ["preloaded", "linked"]))
 def test_corners_with_another_allocator(build: Build, tmp_path: Path, name: str, how: str) -> None:
     library = preload(name)
     flags = f"-O1 -pthread -fno-builtin {f'-Wl,--no-as-needed {library}' if how == 'linked' else ''}"

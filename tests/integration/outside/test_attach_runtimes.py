@@ -87,6 +87,7 @@ def heavy(directory: Path, part: float) -> set[str]:
     return {n.partition("@")[0] for n in names if sum(c for p, c in ticks.items() if n in p.split(">")) >= part * every}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["attached", pytest.param("started", marks=pytest.mark.slow)])
 def test_functions_of_python_are_those_that_are_seen_from_inside(how: str, driver: Recording, tmp_path: Path) -> None:
     arguments = [str(DRIVER), str(driver.directory.parent / "libkernel.so"), "0.4", "0.4"]

@@ -24,7 +24,7 @@ from incprof.readers.run import open_run, read_profile
 from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
 PROGRAMS = [
-    ("oracle.c", "-O0"),
+    pytest.param(("oracle.c", "-O0"), marks=pytest.mark.slow),
     ("oracle.c", "-O2 -fno-optimize-sibling-calls"),
     pytest.param(("oracle.c", "-O2 -no-pie -fno-pie"), marks=pytest.mark.slow),
     ("oracle.c", "-O1 -fopenmp"),

@@ -13,6 +13,7 @@ import pytest
 from incprof.model import LIBRARY
 from tests.integration.collector import Verdict, judge
 from tests.integration.conftest import Build, Record
+from tests.variants import mostly_slow
 
 RATE = 1000
 RIGHT = 0.98
@@ -122,7 +123,9 @@ def test_known_nesting_with_other_frames(check: Check, case: Case, flags: str) -
     check(Case(case.source, case.legal, flags))
 
 
-@pytest.mark.parametrize("case", [DEEP, STACKS, HANDLERS], ids=lambda case: case.source.partition(".")[0])
+@pytest.mark.parametrize(
+    "case", mostly_slow(1, [STACKS, DEEP, HANDLERS]), ids=lambda case: case.source.partition(".")[0]
+)
 def test_code_without_pg_and_frame_pointers(build: Build, record: Record, fast_clock: str, case: Case) -> None:
     """Only the program's start is from -pg: no calls, but the paths are there."""
     plain = build(case.source, flags="-O2 -c -fomit-frame-pointer", pg=False, output="plain.o")
@@ -197,7 +200,7 @@ def test_teams_in_a_team(build: Build, record: Record, fast_clock: str, compiler
     assert (calls[names[0]], calls[names[1]]) == (32, 64)
 
 
-@pytest.mark.parametrize("linked", [True, False], ids=["linked", "dlopened"])
+@pytest.mark.parametrize("linked", mostly_slow(1, [True, False]), ids=["linked", "dlopened"])
 def test_shared_library_with_pg(build: Build, record: Record, fast_clock: str, *, linked: bool) -> None:
     """Frames in the program and in the library, in one path; calls of both are counted."""
     library = build("plugin.c", flags="-O2 -shared -fPIC", output="libplugin.so")

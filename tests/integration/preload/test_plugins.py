@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
+from tests.variants import mostly_slow
 
 # Longer than the program runs: what is looked up at the end alone is looked up too late.
 LONG = 60.0
@@ -77,7 +78,9 @@ def test_another_library_at_the_same_address(use: Use) -> None:
     assert {"work.so:work_inner", "other.so:other_inner"} <= seconds_of(recording).keys()
 
 
-@pytest.mark.parametrize("between", [[], ["hold"], ["open", "newer.so", "close"]], ids=["at once", "held", "another"])
+@pytest.mark.parametrize(
+    "between", mostly_slow(2, [[], ["hold"], ["open", "newer.so", "close"]]), ids=["at once", "held", "another"]
+)
 def test_where_a_library_was_that_samples_have_met(use: Use, between: list[str]) -> None:
     """Nothing counts calls: what is closed is left out of the map, and what comes after it is found by samples."""
     steps = ["open", "work.so", "call", "800", "close", *between, "open", "other.so", "call", "800", "close"]

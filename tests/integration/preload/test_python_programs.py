@@ -19,6 +19,7 @@ from soak.pythons import interpreters
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
 from tests.integration.command_line import incprof
 from tests.paths import ROOT
+from tests.variants import mostly_slow
 
 DRIVER = FIXTURES / "python_driver.py"
 DEPTHS = FIXTURES / "python_depths.py"
@@ -126,7 +127,7 @@ def test_sites_in_python_are_instrumented(driver: Recording, library: Path, tmp_
     assert program.read_bytes() == DRIVER.read_bytes()
 
 
-@pytest.mark.parametrize("python", OTHERS)
+@pytest.mark.parametrize("python", mostly_slow(1, OTHERS))
 @pytest.mark.parametrize("depth", [20, 1500])
 def test_calls_of_any_depth_are_where_they_belong(python: str, depth: int, library: Path, tmp_path: Path) -> None:
     """A sample's time may be over before the outermost frame is there: then the path is cut off, behind right ones.
@@ -143,7 +144,7 @@ def test_calls_of_any_depth_are_where_they_belong(python: str, depth: int, libra
     assert not [path for path in plain if not any(re.fullmatch(each, path) for each in patterns)]
 
 
-@pytest.mark.parametrize("python", OTHERS)
+@pytest.mark.parametrize("python", mostly_slow(1, OTHERS))
 def test_the_handler_takes_no_more_than_its_share_of_any_stack(python: str, library: Path, tmp_path: Path) -> None:
     """2 % of the CPU time, on the CPU clock, and what it has saved up."""
     deep = recorded([python, DEPTHS, library, "30000", "0.2"], tmp_path, rate=1000, interval=0.02)

@@ -15,6 +15,7 @@ from elftools.elf.elffile import ELFFile
 
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge
 from tests.integration.conftest import Build, Record
+from tests.variants import mostly_slow
 
 # With the perf clock; some 10 000 samples a second.
 RATE = 10_000
@@ -109,7 +110,7 @@ def test_removed_tables(build: Build, survive: Survive, tmp_path: Path, sections
     survive(bare, SECONDS)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", mostly_slow(6, range(12)))
 def test_corrupted_tables(build: Build, survive: Survive, tmp_path: Path, seed: int) -> None:
     """Random bytes in .eh_frame (even seeds) and in .eh_frame_hdr as well (odd ones): from a few to most of them."""
     damaged = tmp_path / "damaged"

@@ -15,6 +15,7 @@ import pytest
 from incprof.cli.main import main
 from tests.integration.mpi_traces import Mpi, events_of, mpis, run
 from tests.paths import ROOT
+from tests.variants import mostly_slow
 
 SOURCES = ROOT / "examples" / "mpi"
 STEPS, POINTS, EVERY, TASKS = 20, 12, 5, 50
@@ -139,9 +140,7 @@ RANKS = pytest.mark.parametrize(
 
 
 @RANKS
-@pytest.mark.parametrize(
-    "name", ["bt", "wavefront", *(pytest.param(n, marks=pytest.mark.slow) for n in ("sp", "nbody", "stencil"))]
-)
+@pytest.mark.parametrize("name", mostly_slow(1, ["wavefront", "bt", "sp", "nbody", "stencil"]))
 def test_numbers_and_calls_are_exact(
     mpi: Mpi, name: str, ranks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

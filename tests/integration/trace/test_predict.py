@@ -108,6 +108,7 @@ def refused(outcome: subprocess.CompletedProcess[str], *what: str) -> None:
     assert all(one in lines[0] for one in what), lines
 
 
+@pytest.mark.slow
 def test_other_arguments_are_noticed(mpi: Mpi, halo: Path) -> None:
     program = mpi.build("neighbours.c")
     outcome = predicted(mpi, halo, program, "halo", str(STEPS // 2), "64", "input")

@@ -5,6 +5,7 @@ import pytest
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.thresholds import OPTIONS
+from tests.variants import mostly_slow
 from truth.cases import make_case
 from truth.evaluate import evaluate
 from truth.families import NUMBERS
@@ -26,7 +27,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(6, FAMILIES))
 def test_robust_finds_the_phases_and_is_at_least_as_good_as_the_paper(family):
     number = next(number for number in range(NUMBERS[family]) if half_of(family, number) == TUNE)
     case = make_case(family, number)

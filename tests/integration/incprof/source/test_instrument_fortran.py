@@ -16,6 +16,7 @@ from incprof.source.model import Announcement, Beat, insert
 from tests.integration.fortran_programs import program
 from tests.integration.instrument_fortran import FIXTURES, Toolchain, patched
 from tests.integration.instrument_fortran import fortran as fortran
+from tests.variants import mostly_slow
 
 # Reasons, numbers left out, by how the line of the place starts.
 REFUSED = {
@@ -59,18 +60,21 @@ def refusals(name: str, refused: dict[tuple[int, str], str]) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "flags"),
-    [
-        ("ways_out.f90", ""),
-        ("ways_out.f90", "-fdefault-integer-8"),
-        ("old_style.f", "-std=legacy"),
-        ("conditions.F90", "-DA"),
-        ("conditions.F90", ""),
-        ("conditions.F", "-DA"),
-        ("conditions.F", ""),
-        ("directives.f90", ""),
-        ("directives.f90", "-fopenmp"),
-        ("parts.f90", ""),
-    ],
+    mostly_slow(
+        6,
+        [
+            ("ways_out.f90", ""),
+            ("ways_out.f90", "-fdefault-integer-8"),
+            ("old_style.f", "-std=legacy"),
+            ("conditions.F90", "-DA"),
+            ("conditions.F90", ""),
+            ("conditions.F", "-DA"),
+            ("conditions.F", ""),
+            ("directives.f90", ""),
+            ("directives.f90", "-fopenmp"),
+            ("parts.f90", ""),
+        ],
+    ),
 )
 def test_programs_do_the_same_and_beats_count_what_they_count(fortran: Toolchain, name: str, flags: str) -> None:
     made = fortran.same_but_for_beats(name, (FIXTURES / name).read_bytes(), flags)

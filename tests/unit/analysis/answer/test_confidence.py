@@ -6,6 +6,7 @@ from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import verdict
 from tests.unit.profiles import noisy, rows
 from tests.unit.synthetic import make_profile
+from tests.variants import mostly_slow
 
 A, B = {"solve": 0.9, "dot": 0.1}, {"write": 1.0}
 NEAR = ({"solve": 0.50, "dot": 0.50}, {"solve": 0.72, "dot": 0.28})
@@ -17,7 +18,7 @@ def sure(profile, seed=0, **options):
     return with_confidence(chooser.profile, chooser.features, result, random_state=seed)
 
 
-@pytest.mark.parametrize("method", ["robust", "paper"])
+@pytest.mark.parametrize("method", mostly_slow(1, ["robust", "paper"]))
 def test_phases_that_are_far_apart_are_sure(method):
     result = sure(noisy([A, B], [40, 40]), method=method, k=2)
     # Of the paper's method, 40 intervals each; of the other, some 4 000 samples.

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from incprof.analysis.phases.kmeans import STARTS, KMeansRuns, fit_k, fit_range, make_fit
+from tests.variants import mostly_slow
 
 
 def ticks_of(groups, n, d, seed, ticks=100):
@@ -82,22 +83,25 @@ def test_kept_runs_are_those_that_were_computed():
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        lambda kept: None,
-        lambda kept: 7,
-        lambda kept: {},
-        lambda kept: {**kept, "labels": [[0] * 40, [1] + [0] * 39]},
-        lambda kept: {**kept, "labels": [[0] * 40, [0] * 40]},
-        lambda kept: {**kept, "labels": [[-1] * 40]},
-        lambda kept: {**kept, "labels": [[0] * 39]},
-        lambda kept: {**kept, "labels": []},
-        lambda kept: {**kept, "labels": "x", "stability": None},
-        lambda kept: {**kept, "labels": [[0] * 40] * 99, "stability": [1.0] * 99},
-        lambda kept: {**kept, "stability": [1.0]},
-        lambda kept: {**kept, "stability": ["x"] * len(kept["stability"])},
-        lambda kept: {**kept, "elbow": 10**9},
-        lambda kept: {**kept, "elbow": "2"},
-    ],
+    mostly_slow(
+        5,
+        [
+            lambda kept: None,
+            lambda kept: 7,
+            lambda kept: {},
+            lambda kept: {**kept, "labels": [[0] * 40, [1] + [0] * 39]},
+            lambda kept: {**kept, "labels": [[0] * 40, [0] * 40]},
+            lambda kept: {**kept, "labels": [[-1] * 40]},
+            lambda kept: {**kept, "labels": [[0] * 39]},
+            lambda kept: {**kept, "labels": []},
+            lambda kept: {**kept, "labels": "x", "stability": None},
+            lambda kept: {**kept, "labels": [[0] * 40] * 99, "stability": [1.0] * 99},
+            lambda kept: {**kept, "stability": [1.0]},
+            lambda kept: {**kept, "stability": ["x"] * len(kept["stability"])},
+            lambda kept: {**kept, "elbow": 10**9},
+            lambda kept: {**kept, "elbow": "2"},
+        ],
+    ),
 )
 def test_damaged_runs_are_computed_again(damage):
     x = ticks_of(3, 40, 6, 1)

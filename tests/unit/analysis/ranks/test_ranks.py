@@ -18,6 +18,7 @@ from incprof.study.ranks_read import STORE, Kept, decoded, encoded
 from tests.unit.manyranks import FUNCTIONS, MIXES, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.variants import mostly_slow
 
 
 def phases(capsys, *args):
@@ -76,7 +77,7 @@ def test_ranks_of_one_behaviour_have_the_answer_of_any(tmp_path):
         assert [b.interval for b in mine.borders] == [b.interval for b in only.borders]
 
 
-@pytest.mark.parametrize("order", [(5, 3, 0, 1, 4, 2), (1, 2, 3, 4, 5, 0)])
+@pytest.mark.parametrize("order", mostly_slow(1, [[5, 3, 0, 1, 4, 2], [1, 2, 3, 4, 5, 0]]))
 def test_what_ranks_are_called_changes_nothing(run, tmp_path, order):
     for old, new in enumerate(order):
         story = (("master", 60),) if old == 5 else STORY
@@ -333,7 +334,7 @@ def apart(tmp_path_factory):
     return directory
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", mostly_slow(1, [0, 1]))
 def test_a_phase_that_a_rank_never_comes_into_is_no_row_of_it(apart, rank, capsys):
     status, out, _ = phases(capsys, apart, "--rank", rank, "--json")
     found = json.loads(out)

@@ -22,6 +22,7 @@ from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.incprof.systems.openmp.test_loop_file import TEXT
 from tests.unit.places import PLACES, a_hole, patience, put
 from tests.unit.profiles import two_phase_run
+from tests.variants import mostly_slow
 
 Place = Callable[[Path], None]
 STORES = ("beat-cost.json", "sources.json", "placed-sites.json")
@@ -53,9 +54,7 @@ def test_a_stream(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -
     assert told(capsys, "phases", run, "--rank", 1, "--ranks", 1)[0] == 0
 
 
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, marks=[pytest.mark.slow] * (number > 1)) for number, place in enumerate(PLACES)]
-)
+@pytest.mark.parametrize("place", mostly_slow(1, PLACES))
 def test_a_stream_on_pages_and_in_exports(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(place, run / "rank-00000.gmon")
     for verb, wanted in ((["report", "-o", "-"], 5), (["export", "--format", "gprof"], 4)):
@@ -63,7 +62,7 @@ def test_a_stream_on_pages_and_in_exports(place: Place, run: Path, capsys: pytes
         assert (status, "rank-00000.gmon" in err) == (wanted, True)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_the_program_in_the_run(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (snapshot,) = (run / "symbols").iterdir()
     shutil.copy(snapshot, run.parent / "app")
@@ -75,7 +74,7 @@ def test_the_program_in_the_run(place: Place, run: Path, capsys: pytest.CaptureF
     assert (status, str(snapshot) in err) == (4, True)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_answers_beside_the_run(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (snapshot,) = (run / "symbols").iterdir()
     for name in ("sources.json", "beat-cost.json", "symbols/{}.json", "symbols/{}.jumps.json"):
@@ -85,14 +84,14 @@ def test_answers_beside_the_run(place: Place, run: Path, capsys: pytest.CaptureF
     assert told(capsys, "sites", run, "--source", run.parent / "src")[0] == 0
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_the_sites_that_were_placed(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     EkgFile().interval(beats(0, 1, [5])).end().save(run.parent / "ekg/rank-00000.ekg")
     put(place, run / "placed-sites.json")
     assert told(capsys, "validate", run, run.parent / "ekg")[0] in (0, 1, 4)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_files_of_gmon_out(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(place, tmp_path / "gmon-0.0")
     status, _, err = told(capsys, "phases", tmp_path, "--exe", "/bin/true")
@@ -102,7 +101,7 @@ def test_files_of_gmon_out(place: Place, tmp_path: Path, capsys: pytest.CaptureF
     assert (status, "gmon-meta.0.json" in err) == (4, True)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_a_file_of_heartbeats(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rank in (0, 1):
         EkgFile(rank).interval(beats(0, 1, [5])).end().save(tmp_path / f"ekg/rank-0000{rank}.ekg")
@@ -111,7 +110,7 @@ def test_a_file_of_heartbeats(place: Place, tmp_path: Path, capsys: pytest.Captu
     assert (status, len(json.loads(out)["heartbeats"]), "rank-00000.ekg" in err) == (5, 1, True)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_heartbeats_beside_a_running_job(place: Place, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run.parent / "ekg-app").mkdir()
     put(place, run.parent / "ekg-app/rank-00000.ekg")
@@ -119,7 +118,7 @@ def test_heartbeats_beside_a_running_job(place: Place, run: Path, capsys: pytest
     assert told(capsys, "top", "--once", run, "--heartbeats", run.parent / "ekg-app")[0] == 0
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_loops_of_a_run(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(place, tmp_path / "rank-00000.sa")
     for words in ([tmp_path], [path], ["--baseline", tmp_path, tmp_path]):
@@ -127,7 +126,7 @@ def test_loops_of_a_run(place: Place, tmp_path: Path, capsys: pytest.CaptureFixt
         assert (status in (1, 4), err.count("\n")) == (True, 1)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_programs(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(place, tmp_path / "app")
     status, _, err = told(capsys, "check", path)
@@ -138,7 +137,7 @@ def test_programs(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_series(place: Place, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyarrow")
     path = put(place, tmp_path / f"series{suffix}")
@@ -154,7 +153,7 @@ def test_the_history_of_heartbeats(place: Place, tmp_path: Path, capsys: pytest.
     assert (status in (1, 2), f"--history {path}: " in err) == (True, True)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_slow(2, PLACES))
 def test_sources(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(place, tmp_path / "a.c")
     (tmp_path / "b.c").write_text('#include "b.h"\n')

@@ -12,6 +12,7 @@ from incprof.symbols import source_lines
 from incprof.symbols.addr2line import Chain, chains
 from incprof.symbols.elf.file import open_elf
 from incprof.symbols.source_lines import CALL, with_lambdas
+from tests.variants import mostly_slow
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
@@ -44,7 +45,7 @@ int main(int count, char **)
 """
 
 
-@pytest.fixture(scope="module", params=["-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -gz"])
+@pytest.fixture(scope="module", params=mostly_slow(1, ["-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -gz"]))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("closures")
     (directory / "lambdas.cpp").write_text(SOURCE)

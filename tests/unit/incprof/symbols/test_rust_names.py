@@ -111,6 +111,7 @@ def test_what_is_none_stays_as_it_is(name: str) -> None:
     assert display_names([name]) == [name]
 
 
+@pytest.mark.slow
 def test_names_that_would_be_too_long_stay_as_they_are() -> None:
     """Each part is two of the one before: the last would have a million million characters."""
     name, last = "_RINvC1a1bThhE", 10

@@ -20,6 +20,7 @@ from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.jumps import functions_called_with, loop_owner
 from tests.unit.streamwriter import Sample, StreamWriter, module
+from tests.variants import mostly_slow
 
 SOURCE = """\
 #include <vector>
@@ -56,7 +57,7 @@ int main()
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
 
-@pytest.fixture(scope="module", params=["-O1", "-O2", "-O3"])
+@pytest.fixture(scope="module", params=mostly_slow(1, ["-O2", "-O1", "-O3"]))
 def program(request, tmp_path_factory):
     """The program; its symbols by address and size, and its build-id."""
     root = tmp_path_factory.mktemp("program")

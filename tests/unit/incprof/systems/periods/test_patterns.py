@@ -7,6 +7,7 @@ from scipy.signal import lfilter
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.phase_ta import find_patterns
 from tests.unit.made_series import SHAPES, Part, profile, stretch
+from tests.variants import mostly_slow
 
 
 def letters(text):
@@ -39,7 +40,7 @@ def test_the_papers_example(exact):
     assert found.coverage == pytest.approx(21 / 28)
 
 
-@pytest.mark.parametrize("name", list(SHAPES))
+@pytest.mark.parametrize("name", mostly_slow(1, SHAPES))
 def test_profiles_shaped_like_the_papers(name):
     truth = profile(60_000, SHAPES[name], seed=1)
     found = find_patterns(truth.values)
