@@ -37,6 +37,17 @@ static void open_counter(struct column *column, const struct event *event, struc
         strcpy(column->note, "without the kernel's part, which perf_event_paranoid forbids");
 }
 
+static void open_uncore(struct column *column, bool is_write)
+{
+    int error = uncore_open(&column->counter, is_write);
+    column->has_counter = error == 0;
+    column->is_of_machine = true;
+    if (error == -ENODEV)
+        strcpy(column->why, "no memory controller has counters here (uncore_imc, amd_umc)");
+    else if (error != 0)
+        refusal_of_counter(column->why, sizeof column->why, error, PERF_TYPE_RAW, true, (struct target){OF_MACHINE, 0});
+}
+
 static bool is_in_ticks(enum field field)
 {
     return field == CPU_NS || field == USER_NS || field == SYSTEM_NS || field == ACTIVE_CPUS ||
@@ -114,7 +125,9 @@ static void open_column(struct column *column, struct target target)
         open_counter(column, event, target);
         if (!column->has_counter && target.scope == OF_MACHINE)
             open_stand_in(column);
-    } else if (event->source == FROM_SENSOR)
+    } else if (event->source == FROM_UNCORE)
+        open_uncore(column, event->config != 0);
+    else if (event->source == FROM_SENSOR)
         sensor_open(event->config, column->why, sizeof column->why, column->note, sizeof column->note);
     else if (target.scope == OF_MACHINE || field >= RUN_QUEUE)
         open_of_machine(column, field);

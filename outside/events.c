@@ -50,6 +50,8 @@ static const struct event events[] = {
     PROC("net-lo-bytes", PER_INTERVAL, LOOPBACK_BYTES, false, "sent from the machine to itself"),
     PROC("iowait", SHARE, WAITING_FOR_IO_NS, false, "idle processors of which a thread waits for storage"),
     PROC("interrupts", PER_INTERVAL, INTERRUPTS, false, "interrupts of the machine"),
+    {"cas-count-read", PER_INTERVAL, FROM_UNCORE, 0, 0, false, "lines of 64 bytes that the machine reads from memory"},
+    {"cas-count-write", PER_INTERVAL, FROM_UNCORE, 0, 1, false, "lines of 64 bytes that it writes to memory"},
     PROC("memory-bytes", LEVEL, MEMORY_BYTES, false, "memory of the machine that is not available to new programs"),
 };
 

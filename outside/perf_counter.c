@@ -97,6 +97,17 @@ int counter_open(struct perf_counter *counter, uint32_t type, uint64_t config, b
     return open_all(counter, &attr, target);
 }
 
+int counter_add_processor(struct perf_counter *counter, uint32_t type, uint64_t config, int processor)
+{
+    struct perf_event_attr attr = {
+        .size = sizeof attr,
+        .type = type,
+        .config = config,
+        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+    };
+    return add(counter, &attr, -1, processor);
+}
+
 static bool read_one(struct perf_counter *counter, struct descriptor *descriptor)
 {
     struct {

@@ -199,6 +199,7 @@ static bool choose(const struct request *request, const struct event **chosen, s
     const char *what = "no such event, or too many (incprof sample --list shows them)";
     char word[40];
     if (bad == NULL) {
+        uncore_below(request->sensors.sysfs);
         bad = sensors_find(&request->sensors, chosen, count);
         what = "no such kind of power, or no NAME=COMMAND";
     }

@@ -11,7 +11,7 @@
  * watts. WATTS: current power. */
 enum kind { PER_INTERVAL, LEVEL, SHARE, RATIO, ENERGY, WATTS };
 
-enum source { FROM_PERF, FROM_PROC, FROM_SENSOR, DERIVED };
+enum source { FROM_PERF, FROM_PROC, FROM_SENSOR, FROM_UNCORE, DERIVED };
 
 /* Fields in /proc, of a program and its children or of the machine. CPU times are in nanoseconds. */
 enum field {
@@ -46,7 +46,7 @@ struct event {
     enum kind kind;
     enum source source;
     uint32_t type;   /* perf's, of FROM_PERF */
-    uint64_t config; /* perf's, a field of FROM_PROC, or the number of a sensor */
+    uint64_t config; /* perf's, a field of FROM_PROC, the number of a sensor, or whether FROM_UNCORE are writes */
     bool by_default;
     const char *description;
 };

@@ -38,6 +38,20 @@ struct perf_counter {
  * or negative errno with nothing left open. Allocates; not async-signal-safe; thread-safe for different counters. */
 int counter_open(struct perf_counter *counter, uint32_t type, uint64_t config, bool of_kernel, struct target target);
 
+/* Add a counter of the whole machine, which one processor has. Returns 0 or negative errno. Otherwise as counter_open.
+ */
+int counter_add_processor(struct perf_counter *counter, uint32_t type, uint64_t config, int processor);
+
+/* Lines of 64 bytes that the node's memory controllers read or write: devices uncore_imc* of Intel, amd_umc_* of AMD.
+ */
+
+/* Set the path of /sys. Once, before the others. */
+void uncore_below(const char *sysfs);
+
+/* Open counters of all controllers. Returns 0, or negative errno with nothing left open: ENODEV without controllers. As
+ * counter_open otherwise. */
+int uncore_open(struct perf_counter *counter, bool is_write);
+
 /* Add the count since the last reading. False if a part was not counted at all, because others used the processor's
  * counters: it is then added the next time. No allocation; async-signal-safe; one thread at a time. */
 bool counter_read(struct perf_counter *counter);

@@ -150,3 +150,47 @@ def test_one_counter_for_each_thread_of_a_process(machine: Machine, tmp_path: Pa
     assert sorted(each["pid"] for each in machine.opened) == threads
     assert {(each["inherit"], each["enable_on_exec"]) for each in machine.opened} == {(1, 0)}
     assert machine.recording["cycles"][0] == 20
+
+
+def memory_controllers(place: Path) -> Path:
+    """A /sys with two controllers of Intel, on one processor of each of two sockets, and one of AMD."""
+    devices = place / "sys" / "bus" / "event_source" / "devices"
+    for name, type_ in (("uncore_imc_0", 20), ("uncore_imc_1", 21), ("amd_umc_0", 30), ("uncore_imc_free_running", 9)):
+        (devices / name / "events").mkdir(parents=True)
+        (devices / name / "type").write_text(f"{type_}\n")
+        (devices / name / "cpumask").write_text("0\n" if name == "amd_umc_0" else "0,18\n")
+        if name[-1].isdigit() and name.startswith("uncore"):
+            (devices / name / "events" / "cas_count_read").write_text("event=0x04,umask=0x03\n")
+            (devices / name / "events" / "cas_count_write").write_text("event=0x04,umask=0x0c\n")
+    return place / "sys"
+
+
+# Reads of each controller: 10 on Intel's, twice, 7 on AMD's.
+MEMORY_READ = ["20 772 0:1:1 10:2:2", "21 772 0:1:1 10:2:2", "30 266 0:1:1 7:2:2"]
+
+
+def test_memory_controllers_of_all_sockets_add_up(machine: Machine, tmp_path: Path) -> None:
+    sysfs = memory_controllers(tmp_path)
+    done = machine.sample(MEMORY_READ, "-e", "cas-count-read", "--system", "--sysfs", sysfs, "--power", "none", *REST)
+    assert done.returncode == 0, done.stderr
+    assert machine.recording["cas-count-read"][0] == 2 * 2 * 10 + 7
+    opened = sorted((each["type"], each["config"], each["pid"], each["cpu"]) for each in machine.opened)
+    assert opened == [
+        (20, 0x304, -1, 0), (20, 0x304, -1, 18), (21, 0x304, -1, 0), (21, 0x304, -1, 18), (30, 0x10A, -1, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"), [(["20 772 errno=13"], "(EACCES)"), (None, "no memory controller has counters here")]
+)
+def test_memory_controllers_that_may_not_be_read_are_one_line(
+    counts: list[str] | None, words: str, machine: Machine, tmp_path: Path
+) -> None:
+    sysfs = memory_controllers(tmp_path) if counts else tmp_path
+    both = [*(counts or []), "21 772 errno=13", "30 266 errno=13", "20 3076 errno=13", "21 3076 errno=13",
+            "30 522 errno=13", f"{CYCLES} 0:0:0 5:1:1"]  # fmt: skip
+    done = machine.sample(both, "-e", "cycles,cas-count-read,cas-count-write", "--sysfs", sysfs, *REST)
+    assert done.returncode == 0
+    (line,) = [line for line in done.stderr.splitlines() if "not available" in line]
+    assert "cas-count-read, cas-count-write: " in line
+    assert words in line
