@@ -2,7 +2,9 @@
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
 from incprof.model.calltree import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
+from incprof.model.functions import STANDARD, Code, Function, Module, module_label
 from incprof.model.intervals import pooled
+from incprof.model.processes import Metadata, Process, Program, Run
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -10,22 +12,13 @@ from incprof.model.profile import (
     OWN,
     PROFILER,
     ROOT,
-    STANDARD,
     UNKNOWN,
     Arcs,
-    Code,
     Counters,
-    Function,
     Inlined,
     IntervalProfile,
-    Metadata,
-    Module,
     PathTree,
-    Process,
-    Program,
-    Run,
     Samples,
-    module_label,
     overhead_pct,
 )
 from incprof.model.series import WATTS, NodeSeries

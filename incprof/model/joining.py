@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incprof.model.arrays import BoolArray, IntArray
-from incprof.model.profile import Arcs, Counters, Function, Inlined, IntervalProfile, Module, PathTree, Samples
+from incprof.model.functions import Function, Module
+from incprof.model.profile import Arcs, Counters, Inlined, IntervalProfile, PathTree, Samples
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -6,12 +6,10 @@ here reads files or computes phases.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +17,8 @@ import numpy.typing as npt
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, CodeLoops, build
+from incprof.model.functions import Function
+from incprof.model.processes import Metadata
 from incprof.safe.printable import encodable
 
 if TYPE_CHECKING:
@@ -29,210 +29,8 @@ if TYPE_CHECKING:
 # Sample kinds (docs/reference/formats.md, kind 7).
 OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
 
-# Prefixes of mangled names in namespaces of the C++ library: std, its containers and streams, __gnu_cxx, __cxxabiv1.
-STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")
-
-# Python's names of functions that are parts of a statement.
-EXPRESSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
-
 # Function indices of path nodes without a function (docs/reference/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A function of an interpreted language.
-
-    Attributes:
-        name: qualified name, as the language spells it.
-        line: its first line.
-        version: the interpreter's, 0x30b for 3.11.
-        table: the line of each instruction, in that version's format.
-    """
-
-    name: str
-    line: int
-    version: int
-    table: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A loaded ELF object.
-
-    Attributes:
-        app: its functions are kept as frames.
-        counts: for an app module, calls of some of its functions are counted.
-        imports: library functions that the code at an address calls, if the recording has them.
-        code: the module is not an object, but this function of the file `path`; addresses are distances from its first
-            instruction.
-        map: the module is code generated during the run; this file in the run's `symbols` has its names (perf's map
-            files).
-        started: the name by which it was started as a program, if that differs from its file's name, as for a link.
-    """
-
-    id: int
-    path: str
-    build_id: str | None
-    low: int
-    high: int
-    app: bool
-    counts: bool = True
-    imports: Mapping[int, str] = field(default_factory=dict, hash=False, compare=False)
-    code: Code | None = None
-    map: str | None = None
-    started: str = ""
-
-    @property
-    def name(self) -> str:
-        """The module's display name."""
-        return self.started or PurePath(self.path).name
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function. Its identity is (module, mangled name).
-
-    Attributes:
-        name: display name.
-        file: None without -g.
-        line: None without -g.
-        address: 0 if it was inlined wherever it was sampled, and for an interpreted language.
-        system: it belongs to the system, the compiler or an installed package; it gets no heartbeat.
-        imported: it is a function of a shared library, or a whole library, that the program called; it cannot get a
-            heartbeat.
-        code: the function of an interpreted language.
-    """
-
-    module: str
-    mangled: str
-    name: str
-    address: int
-    file: str | None = None
-    line: int | None = None
-    system: bool = False
-    imported: bool = False
-    code: Code | None = None
-
-    @property
-    def is_code(self) -> bool:
-        """False for entries that hold time outside the program's functions: `MPI_Barrier`, `[libm.so.6]`."""
-        return not self.imported and not self.name.startswith("[")
-
-    @property
-    def is_mark(self) -> bool:
-        """True if this is not a function, but a region marked by the program, or device activity of an import."""
-        return self.name.startswith("[") and not (self.imported or self.is_nameless)
-
-    @property
-    def is_nameless(self) -> bool:
-        """True if this stands for all code of a module without symbols, such as `[unknown in app]`."""
-        return self.name.startswith("[unknown in ")
-
-    @property
-    def is_library(self) -> bool:
-        """True if it is not the program's own: a function of a library, a package or a header, or a mark."""
-        return self.imported or self.is_mark or self.system or STANDARD.match(self.mangled) is not None
-
-    @property
-    def takes_beats(self) -> bool:
-        """True if it can get a heartbeat: the program's own, and not one that is a part of a Python statement."""
-        return not self.is_library and not self.name.endswith(EXPRESSIONS)
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One recorded process of a run: a rank, or a child of one.
-
-    Attributes:
-        path: its stream.
-        series: it left a gmon file per interval instead, and `path` is their directory.
-        life: which program it is of those that the process ran by exec and whose files carry its pid, from 1.
-    """
-
-    rank: int
-    pid: int | None
-    path: str
-    primary: bool = True
-    series: bool = False
-    life: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """How a process was recorded.
-
-    Attributes:
-        raw: the metadata object as written (docs/reference/formats.md, kind 1).
-        pooled: number of recorded intervals merged into one of `interval_s`.
-        call_s: cost of counting a call, seconds, as measured at the start of the recording; None if it was not
-            measured.
-        ordered: the samples of an interval are in the order in which they were taken; imported profiles may lack an
-            order.
-    """
-
-    app: str
-    exe: str | None
-    rank: int
-    ranks: int | None
-    interval_s: float
-    rate_hz: float
-    modules: tuple[Module, ...] = ()
-    raw: dict[str, object] = field(default_factory=dict)
-    pooled: int = 1
-    call_s: float | None = None
-    ordered: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """Processes of a job that ran the same program, of one launcher if they are ranks.
-
-    Attributes:
-        name: of the program, as it was started.
-        processes: the one with the most CPU time first.
-        pids: of each, None if not recorded.
-        cpu_s: recorded CPU time of each, seconds.
-        ranked: a launcher numbered them.
-    """
-
-    name: str
-    processes: tuple[Process, ...]
-    pids: tuple[int | None, ...]
-    cpu_s: tuple[float, ...]
-    ranked: bool = False
-
-    @property
-    def is_crowded(self) -> bool:
-        """True if one of its ranks has several processes."""
-        return len(self.processes) > len({process.rank for process in self.processes})
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run directory: its processes in order of (rank, children last).
-
-    Attributes:
-        programs: all programs in the directory, the one with the most CPU time first, if there are several processes;
-            `processes` are those of one of them.
-        workers: `processes` are not a launcher's ranks, but ran side by side, and were numbered by their pids.
-    """
-
-    directory: str
-    app: str
-    processes: tuple[Process, ...]
-    programs: tuple[Program, ...] = ()
-    workers: bool = False
-
-    @property
-    def is_job(self) -> bool:
-        """True if there are several programs, or a rank of one has several processes."""
-        return len(self.programs) > 1 or any(program.is_crowded for program in self.programs)
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The distinct ranks, ascending."""
-        return tuple(sorted({p.rank for p in self.processes}))
 
 
 @dataclass(frozen=True)
@@ -259,12 +57,6 @@ class PathTree:
     parent: IntArray
     function: IntArray
     address: IntArray
-
-
-def module_label(path: str) -> str:
-    """Return the name of a module as an entry of its own: `[libm.so.6]`; the kernel's `[vdso]` stays as it is."""
-    name = path.rpartition("/")[2]
-    return name if name.startswith("[") else f"[{name}]"
 
 
 @dataclass(frozen=True)
