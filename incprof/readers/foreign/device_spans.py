@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from incprof.errors import NoDataError
 from incprof.readers.foreign.device_work import MEMSET, DeviceWork
-from incprof.readers.foreign.timeline import LONGEST_NAME, Frame, Imported, Paths, Timeline
+from incprof.readers.foreign.encoding import LONGEST_NAME
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 TICK_S, NS = 1e-3, 1e-9
 # Later times, and longer kernels, are damage.

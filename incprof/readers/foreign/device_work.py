@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.foreign.encoding import varints
-from incprof.readers.foreign.timeline import LONGEST_NAME
+from incprof.readers.foreign.encoding import LONGEST_NAME, varints
 
 NS = 1e9
 # Types of records, as the recorder numbers them, and the limits of its tables.

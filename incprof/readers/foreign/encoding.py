@@ -10,6 +10,9 @@ from incprof.readers.stream.stream_files import HEADER, MAGIC, check
 
 UintArray = npt.NDArray[np.uint64]
 
+# Limit on the length of a name.
+LONGEST_NAME = 4000
+
 
 def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
     """Return an image: its header and payload."""

@@ -6,7 +6,8 @@ import heapq
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from incprof.readers.foreign.timeline import KEPT, LONGEST_NAME, Frame, Paths
+from incprof.readers.foreign.encoding import LONGEST_NAME
+from incprof.readers.foreign.timeline import KEPT, Frame, Paths
 
 RUNTIME = "[cuda]"
 

@@ -14,9 +14,10 @@ from typing import Any
 from incprof.errors import NoDataError
 from incprof.readers.foreign.device_spans import KERNEL, WAIT, Span, imported_spans, is_valid
 from incprof.readers.foreign.device_work import MEMSET, OTHER_COPY, STREAM_WAITS, DeviceWork, call_of
+from incprof.readers.foreign.encoding import LONGEST_NAME
 from incprof.readers.foreign.foreign_files import understood
 from incprof.readers.foreign.launching_paths import Call, Range, nodes_of
-from incprof.readers.foreign.timeline import LONGEST_NAME, Imported, Paths
+from incprof.readers.foreign.timeline import Imported, Paths
 from incprof.safe.inputs import open_input
 
 MAGIC = b"SQLite format 3\0"

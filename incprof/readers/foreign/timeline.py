@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Limits on the depth of a path, as in the collector: the innermost and the outermost frames are kept.
 KEPT = 64
-# Limits on the length of a name, and on the memory used while a profile is read.
-LONGEST_NAME, MOST_NODES = 4000, 20_000_000
+# Limit on the memory used while a profile is read.
+MOST_NODES = 20_000_000
 
 
 class Frame(NamedTuple):
