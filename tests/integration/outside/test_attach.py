@@ -97,16 +97,21 @@ def static(build: Build) -> Path:
 
 
 def profiles(directory: Path) -> list[IntervalProfile]:
-    """Of the first process and the others."""
+    """Of the first process and its children, whose numbers may be smaller: the kernel begins again at the largest."""
     run = open_run(directory)
-    return [read_profile(run, process=process) for process in run.processes]
+    found = [read_profile(run, process=process) for process in run.processes]
+    recorded = {profile.metadata.raw["pid"] for profile in found}
+    return sorted(found, key=lambda profile: profile.metadata.raw["ppid"] in recorded)
 
 
 def paths_of(directory: Path) -> Counter[str]:
-    """Ticks by call path, outermost first."""
+    """Ticks of all processes by call path, outermost first."""
     found: Counter[str] = Counter()
-    for path, ticks in Recording(None, directory).paths().items():  # type: ignore[arg-type]
-        found[">".join(path)] += ticks
+    for profile in profiles(directory):
+        recording = Recording(None, directory)  # type: ignore[arg-type]
+        recording.__dict__["profile"] = profile
+        for path, ticks in recording.paths().items():
+            found[">".join(path)] += ticks
     return found
 
 
