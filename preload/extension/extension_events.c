@@ -35,7 +35,7 @@ static __attribute__((noinline)) uint8_t walk(struct thread *thread, uint64_t no
 static enum extension_result put(struct thread *thread, uint32_t number, const uint64_t words[EXTENSION_WORDS],
                                  bool has_path)
 {
-    uint64_t now_ns = monotonic_ns();
+    uint64_t now_ns = monotonic_ns(), start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint8_t flags = 0;
     thread->path.frames = 0;
     if (has_path && modules_are_known())
@@ -44,7 +44,7 @@ static enum extension_result put(struct thread *thread, uint32_t number, const u
         module_scan_request();
     bool is_taken = ring_put_event(thread, number, now_ns, flags, words);
     if (has_path)
-        thread_add(&thread->counters.handler_ns, monotonic_ns() - now_ns);
+        thread_add(&thread->counters.handler_ns, sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
     return is_taken ? EXTENSION_TAKEN : EXTENSION_LOST;
 }
 
