@@ -17,6 +17,11 @@ LEAST_POINTS, MOST_BLOCKS = 8, 16
 FALSE_VERDICTS, CONFIDENCE = 0.005, 0.95
 # After a warm-up growth ends: the last third of a leak grows at least so fast in relation to the time before it.
 STEADY = 0.5
+# Blocks outlive their call path if they are older than this share of its freed bytes became. So are at least so many
+# bytes of a leak: the others may be freed as soon as blocks before them were.
+USUAL_LIFETIME, LEAST_OUTLIVED = 0.95, 0.25
+# What a phase builds up that ends in the first half of the run is its data: it cannot be told from a leak.
+BUILD_UP = 0.5
 # A phase that occurs at least so often is measured per occurrence.
 LEAST_OCCURRENCES = 10
 MOST_PATHS = 5
@@ -160,6 +165,9 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
         bytes_in_use = curve.at(times)
         peak_at = float(times[int(bytes_in_use.argmax())])
         at_peak = (allocations.time_s <= peak_at) & (allocations.freed_s > peak_at)
+        growth = _growth_in(phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends)
+        if growth and not may_be_leak(allocations, allocated_in, float(ends[-1]), float(profile.end_s[-1])):
+            growth = replace(growth, p_value=1.0)
         phases.append(
             PhaseMemory(
                 id=phase.id,
@@ -170,7 +178,7 @@ def memory_by_phase(allocations: Allocations, profile: IntervalProfile, result: 
                 alive_end_b=float(curve.at(ends[-1:])[0]),
                 peak_b=float(bytes_in_use.max()),
                 peak_error_b=_standard_error(allocations, at_peak),
-                growth=_growth_in(phase, curve_of(allocations, allocated_in), curve, allocations.end_s, starts, ends),
+                growth=growth,
                 allocating=_by_node(allocations, allocated_in & ~allocations.is_remainder),
                 at_peak=_by_node(allocations, at_peak),
             )
@@ -199,6 +207,46 @@ def _allocated_in(allocations: Allocations, profile: IntervalProfile, labels: In
     usual = np.where(is_usual, bytes_in.argmax(axis=1) - 1, -1)[which]
     is_near = (usual == before) | (usual == after) | (usual == labels[place])
     return np.where(is_at_boundary & is_near & (usual >= 0), usual, phases)
+
+
+def may_be_leak(allocations: Allocations, use: BoolArray, until_s: float, run_s: float) -> bool:
+    """Return whether what a phase keeps can be told from its data, and from memory that is freed all at once.
+
+    Args:
+        allocations: all of them.
+        use: (a,) those of the phase.
+        until_s: the phase's end.
+        run_s: the run's end.
+    """
+    return until_s >= BUILD_UP * run_s and outlived(allocations, use, until_s) >= LEAST_OUTLIVED
+
+
+def outlived(allocations: Allocations, use: BoolArray, until_s: float) -> float:
+    """Return how much of the bytes alive of some allocations is older than freed blocks of its call path became.
+
+    Memory that is freed all at once from time to time grows meanwhile, and a phase may see no more of it than that.
+
+    Args:
+        allocations: all of them.
+        use: (a,) which of them; the freed blocks of the same paths need not be among them.
+        until_s: the time of the question; later releases are unknown.
+    """
+    is_made = allocations.time_s <= until_s
+    is_freed = is_made & (allocations.freed_s <= until_s)
+    is_alive = use & is_made & ~is_freed & ~allocations.is_remainder
+    alive_b = float(allocations.weight[is_alive].sum())
+    if alive_b <= 0:
+        return 1.0
+    nodes, which = np.unique(allocations.node, return_inverse=True)
+    lifetimes = np.where(is_freed, allocations.freed_s - allocations.time_s, 0.0)
+    order = np.lexsort((lifetimes, which))
+    freed_b = np.cumsum(np.where(is_freed, allocations.weight, 0.0)[order])
+    ends = np.cumsum(np.bincount(which, minlength=len(nodes)))
+    before = np.concatenate([[0.0], freed_b[ends[:-1] - 1]])
+    place = np.searchsorted(freed_b, before + USUAL_LIFETIME * (freed_b[ends - 1] - before))
+    usual_s = np.where(freed_b[ends - 1] > before, lifetimes[order][np.minimum(place, ends - 1)], 0.0)
+    is_older = is_alive & (until_s - allocations.time_s > usual_s[which])
+    return float(allocations.weight[is_older].sum()) / alive_b
 
 
 def _standard_error(allocations: Allocations, use: BoolArray) -> float:
@@ -281,13 +329,14 @@ def _growth_in(
 
 def _of_both(place: FloatArray, own: FloatArray, total: FloatArray, *, per_occurrence: bool) -> Growth | None:
     """Return the growth of a phase's memory, as significant as that of all memory at most."""
-    growths = [growth_of(place, each, per_occurrence=per_occurrence) for each in (own, total)]
-    if growths[0] is None or growths[1] is None:
-        return None
-    return replace(growths[0], p_value=max(growths[0].p_value, growths[1].p_value))
+    growth = growth_of(place, own, per_occurrence=per_occurrence)
+    of_all = growth_of(place, total, per_occurrence=per_occurrence, may_slow_down=True)
+    return growth and of_all and replace(growth, p_value=max(growth.p_value, of_all.p_value))
 
 
-def growth_of(place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bool) -> Growth | None:
+def growth_of(
+    place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bool, may_slow_down: bool = False
+) -> Growth | None:
     """Return the growth of bytes alive; None for too few points.
 
     The growth of each of several blocks is one observation, so that points that depend on each other, as those of a
@@ -297,6 +346,7 @@ def growth_of(place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bo
         place: (m,) ascending: seconds of the phase, or the number of the occurrence.
         bytes_in_use: (m,) bytes.
         per_occurrence: what `place` is.
+        may_slow_down: whether a growth is significant that ends after a warm-up.
     """
     if len(place) < LEAST_POINTS:
         return None
@@ -312,7 +362,9 @@ def growth_of(place: FloatArray, bytes_in_use: FloatArray, *, per_occurrence: bo
     p_value = float(special.stdtr(len(rates) - 1, -value / error)) if error > 0 else float(value <= 0)
     third = max(len(rates) // 3, 2)
     before, after = rates[:-third], rates[-third:]
-    is_steady = bool((rates > 0).mean() >= 0.75 and after.mean() >= STEADY * max(float(before.mean()), 0.0))
+    is_steady = may_slow_down or bool(
+        (rates > 0).mean() >= 0.75 and after.mean() >= STEADY * max(float(before.mean()), 0.0)
+    )
     return Growth(value - reach, value, value + reach, per_occurrence, p_value if is_steady else 1.0)
 
 

@@ -13,7 +13,16 @@ from incprof.analysis.phase_result import Phase, Step
 from incprof.model import FloatArray, Function
 from incprof.model.time_use import CallEstimate
 from incprof.readers.stream.interval_images import IntervalImage
-from incprof.systems.memory.analyse import Growth, PhaseMemory, curve_of, growth_of, iterations_of, with_verdicts
+from incprof.systems.memory.analyse import (
+    Growth,
+    PhaseMemory,
+    curve_of,
+    growth_of,
+    iterations_of,
+    may_be_leak,
+    outlived,
+    with_verdicts,
+)
 from incprof.systems.memory.card import notes
 from incprof.systems.memory.read import Allocations, allocations_of, calibrated, unzigzag, varints_of, weights
 
@@ -211,3 +220,41 @@ def test_growth_per_iteration() -> None:
     assert growth.per_iteration() == (25.0, 50.0, 75.0)
     assert replace(growth, per_occurrence=True).per_iteration() == (100.0, 200.0, 300.0)
     assert replace(growth, iterations=None).per_iteration() is None
+
+
+def kept(made: list[tuple[int, int]], freed: list[tuple[int, int]]) -> Allocations:
+    """Allocations at some seconds by a call path each, and releases at seconds by the allocation's number."""
+    events = [(at * 10**6, node, number, 1000, 65536 * 8, 1000) for number, (at, node) in enumerate(made)]
+    return decoded(payload(events, [(at * 10**6, number) for at, number in freed]))
+
+
+def test_blocks_are_outlived_that_are_older_than_freed_ones_of_their_path_became() -> None:
+    alive = kept([(at, 7) for at in range(40)], [])
+    use = np.ones(40, dtype=bool)
+    assert outlived(alive, use, 39.5) == 1.0
+    # Everything older than 30 s was freed at once, at an age of up to 30 s.
+    dropped = kept([(at, 7) for at in range(40)], [(30, number) for number in range(30)])
+    assert outlived(dropped, dropped.freed_s > 39, 39.5) == 0.0
+    assert outlived(dropped, dropped.freed_s > 39, 29.5) == 1.0  # nothing was freed by then
+    # Blocks of another path tell nothing, and short lives do not excuse long ones.
+    others = kept([(at, 7 + at % 2) for at in range(40)], [(39, number) for number in range(1, 39, 2)])
+    assert outlived(others, others.node == 7, 39.5) == 1.0
+    brief = kept([(at, 7) for at in range(40)], [(at + 1, at) for at in range(1, 39, 2)])
+    assert outlived(brief, use, 39.5) == pytest.approx(0.95, abs=0.05)
+    assert outlived(brief, ~use, 39.5) == 1.0
+
+
+def test_what_is_built_up_in_the_first_half_of_a_run_is_no_leak() -> None:
+    alive, use = kept([(at, 7) for at in range(40)], []), np.ones(40, dtype=bool)
+    assert not may_be_leak(alive, use, 39.5, 100.0)
+    assert may_be_leak(alive, use, 39.5, 60.0)
+
+
+def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
+    place = np.arange(60.0)
+    alive = 1e6 * (np.minimum(place, 40) + 0.3 * np.maximum(place - 40, 0))
+    slower, of_all = (growth_of(place, alive, per_occurrence=True, may_slow_down=each) for each in (False, True))
+    assert slower is not None
+    assert of_all is not None
+    assert slower.p_value == 1.0
+    assert of_all.p_value < 0.005
