@@ -1,6 +1,6 @@
 /* C++'s operators new and delete. Those of libstdc++ and libc++ call malloc and free, where the allocation counts: they
- * are called and nothing else. Those of an allocator (jemalloc, tcmalloc) do not, and count here; any other may do
- * either, which shows in the countdown: it has moved.
+ * are called and nothing else, or malloc and free in their place. Those of an allocator (jemalloc, tcmalloc) do not,
+ * and count here; any other may do either, which shows in the countdown: it has moved.
  *
  * As thread-safe as the operators. */
 #define _GNU_SOURCE
@@ -16,7 +16,26 @@
 struct cpp_operator {
     void *calls_malloc; /* it, if it is a C++ library's */
     void *any;
+    bool is_plain; /* it does no more than call malloc or free, and these are ours */
 };
+
+/* Return whether the program calls this library's function of that name. */
+static bool is_ours(const char *name)
+{
+    Dl_info object, own;
+    void *function = dlsym(RTLD_DEFAULT, name);
+    return function != NULL && dladdr(function, &object) != 0 && dladdr((void *)&allocator_next, &own) != 0 &&
+           object.dli_fbase == own.dli_fbase;
+}
+
+/* Return whether an operator of a C++ library may be left out. The one for sizes calls the plain one, which the program
+ * may define. */
+static bool is_plain(const char *name)
+{
+    if (strcmp(name, "_Znwm") == 0)
+        return is_ours("malloc");
+    return (strcmp(name, "_ZdlPv") == 0 || strcmp(name, "_ZdlPvm") == 0) && is_ours("_ZdlPv") && is_ours("free");
+}
 
 static bool is_of_library(const void *function)
 {
@@ -38,8 +57,10 @@ static __attribute__((noinline, cold)) void *find(struct cpp_operator *one, cons
         found = library != NULL ? dlsym(library, name) : NULL;
     }
     __atomic_store_n(&one->any, found, __ATOMIC_RELAXED);
-    if (found != NULL && is_of_library(found))
+    if (found != NULL && is_of_library(found)) {
+        __atomic_store_n(&one->is_plain, is_plain(name), __ATOMIC_RELAXED);
         __atomic_store_n(&one->calls_malloc, found, __ATOMIC_RELAXED);
+    }
     return found;
 }
 
@@ -77,7 +98,7 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
     return block;
 }
 
-#define NEW(name, parameters, arguments, alignment, may_fail)                                                          \
+#define NEW_BY_LIBRARY(name, parameters, arguments, alignment, may_fail)                                               \
     static struct cpp_operator operator_##name;                                                                        \
     static __attribute__((noinline)) void *name##_counted parameters                                                   \
     {                                                                                                                  \
@@ -89,13 +110,13 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
         bool has_counted = before.left != countdown.left || before.random != countdown.random;                         \
         return has_counted ? block : count_block(block, bytes);                                                        \
     }                                                                                                                  \
-    EXPORT void *name parameters                                                                                       \
+    static inline void *name##_by_library parameters                                                                   \
     {                                                                                                                  \
         void *next = __atomic_load_n(&operator_##name.calls_malloc, __ATOMIC_RELAXED);                                 \
         return LIKELY(next != NULL) ? ((void *(*)parameters)next)arguments : name##_counted arguments;                 \
     }
 
-#define DELETE(name, parameters, arguments)                                                                            \
+#define DELETE_BY_LIBRARY(name, parameters, arguments)                                                                 \
     static struct cpp_operator operator_##name;                                                                        \
     static __attribute__((noinline)) void name##_counted parameters                                                    \
     {                                                                                                                  \
@@ -108,7 +129,7 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
             forget(block);                                                                                             \
         next arguments;                                                                                                \
     }                                                                                                                  \
-    EXPORT void name parameters                                                                                        \
+    static inline void name##_by_library parameters                                                                    \
     {                                                                                                                  \
         void *next = __atomic_load_n(&operator_##name.calls_malloc, __ATOMIC_RELAXED);                                 \
         if (LIKELY(next != NULL))                                                                                      \
@@ -117,7 +138,46 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
             name##_counted arguments;                                                                                  \
     }
 
-NEW(_Znwm, (size_t bytes), (bytes), 0, 0)
+#define NEW(name, parameters, arguments, alignment, may_fail)                                                          \
+    NEW_BY_LIBRARY(name, parameters, arguments, alignment, may_fail)                                                   \
+    EXPORT void *name parameters                                                                                       \
+    {                                                                                                                  \
+        return name##_by_library arguments;                                                                            \
+    }
+
+#define DELETE(name, parameters, arguments)                                                                            \
+    DELETE_BY_LIBRARY(name, parameters, arguments)                                                                     \
+    EXPORT void name parameters                                                                                        \
+    {                                                                                                                  \
+        name##_by_library arguments;                                                                                   \
+    }
+
+/* Likewise, but without the library's operator where that is plain. */
+#define PLAIN_DELETE(name, parameters, arguments)                                                                      \
+    DELETE_BY_LIBRARY(name, parameters, arguments)                                                                     \
+    EXPORT void name parameters                                                                                        \
+    {                                                                                                                  \
+        if (LIKELY(operator_##name.is_plain) && LIKELY(!live_may_have(block)))                                         \
+            allocator_next.free(block);                                                                                \
+        else                                                                                                           \
+            name##_by_library arguments;                                                                               \
+    }
+
+NEW_BY_LIBRARY(_Znwm, (size_t bytes), (bytes), 0, 0)
+
+/* The library's operator calls malloc, which counts the bytes, for an allocation whose turn it may be, and where there
+ * is no memory: it calls the program's handler, and throws. */
+EXPORT void *_Znwm(size_t bytes)
+{
+    if (LIKELY(operator__Znwm.is_plain)) {
+        void *block = LIKELY(sampling_pass(bytes)) ? allocator_next.malloc(bytes) : NULL;
+        if (LIKELY(block != NULL))
+            return block;
+        countdown.left += bytes;
+    }
+    return _Znwm_by_library(bytes);
+}
+
 NEW(_Znam, (size_t bytes), (bytes), 0, 0)
 NEW(_ZnwmRKSt9nothrow_t, (size_t bytes, const void *tag), (bytes, tag), 0, 1)
 NEW(_ZnamRKSt9nothrow_t, (size_t bytes, const void *tag), (bytes, tag), 0, 1)
@@ -128,9 +188,9 @@ NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const v
 NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t bytes, size_t alignment, const void *tag), (bytes, alignment, tag),
     alignment, 1)
 
-DELETE(_ZdlPv, (void *block), (block))
+PLAIN_DELETE(_ZdlPv, (void *block), (block))
 DELETE(_ZdaPv, (void *block), (block))
-DELETE(_ZdlPvm, (void *block, size_t bytes), (block, bytes))
+PLAIN_DELETE(_ZdlPvm, (void *block, size_t bytes), (block, bytes))
 DELETE(_ZdaPvm, (void *block, size_t bytes), (block, bytes))
 DELETE(_ZdlPvRKSt9nothrow_t, (void *block, const void *tag), (block, tag))
 DELETE(_ZdaPvRKSt9nothrow_t, (void *block, const void *tag), (block, tag))
