@@ -90,6 +90,14 @@ def test_every_operator_of_cpp(build: Build, tmp_path: Path, name: str) -> None:
     assert len(behaves_the_same([program], tmp_path, env)) > 0
 
 
+@pytest.mark.parametrize("flags", ["", "-DOWN_MALLOC"])
+def test_a_program_with_operators_of_its_own(build: Build, tmp_path: Path, flags: str) -> None:
+    program = build("own_operators.cpp", flags=f"-O1 -std=c++17 -fno-builtin -rdynamic {flags}", pg=False)
+    alone = outcome([program], tmp_path)
+    assert alone[:2] == (STATUS, "1000\n")
+    assert recorded([program], tmp_path)[:2] == alone[:2]
+
+
 def test_a_cpp_library_that_a_c_program_loads(build: Build, corners: Path, tmp_path: Path) -> None:
     library = build("memory_operators.cpp", flags="-O1 -std=c++17 -shared -fPIC", pg=False, output="plugin.so")
     found = behaves_the_same([corners, f"plugin={library}"], tmp_path)
