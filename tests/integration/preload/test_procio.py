@@ -46,6 +46,11 @@ def told(recording: Recording) -> list[int]:
     return [values["read_b"], values["written_b"] + printed, values["reads"], values["writes"] + 1]
 
 
+def of_recorder(recording: Recording) -> int:
+    """Return the most bytes that the recorder has written in children: one that is sampled has a stream of its own."""
+    return BEGUN_B + sum(path.stat().st_size for path in recording.directory.glob("rank-00000.*.gmon"))
+
+
 def chosen(program: Path) -> dict[str, str]:
     """Settings that record a program which is not built with -pg."""
     return {"INCPROF_EXE": str(program)}
@@ -67,9 +72,7 @@ def test_threads_count_after_their_end_and_children_apart(script: Path, record: 
     words = [BURN, "open:file:w", "child:500:6", "write:10:3", "child:1000:4", BURN]
     found = totals_in((recording := record([script, *words], env=chosen(script))).directory)
     assert counted(found) == told(recording)
-    # On a busy machine a child may be sampled: it begins a stream, which counts as well.
-    streams = sum(path.stat().st_size for path in recording.directory.glob("rank-00000.*.gmon"))
-    assert 0 <= found.children[WRITTEN] - (6 * 500 + 4 * 1000) <= streams + BEGUN_B
+    assert 0 <= found.children[WRITTEN] - (6 * 500 + 4 * 1000) <= of_recorder(recording)
     assert found.children[WRITES] >= 10
     recording = record([script, BURN, "open:file:w", "thread:200:11", BURN], env=chosen(script))
     found = totals_in(recording.directory)
@@ -79,7 +82,7 @@ def test_threads_count_after_their_end_and_children_apart(script: Path, record: 
     recording = record([script, BURN, "open:file:w", "thread:200:11", "child:500:6", BURN], env=chosen(script))
     found = totals_in(recording.directory)
     assert found.with_children
-    assert counted(found)[1] == told(recording)[1] + 3000
+    assert 0 <= counted(found)[1] - (told(recording)[1] + 3000) <= of_recorder(recording)
 
 
 def test_output_that_libc_writes_last_is_counted(script: Path, record: Record) -> None:
