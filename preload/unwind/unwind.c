@@ -8,18 +8,22 @@
 #include "registers.h"
 #include "sys.h"
 
-/* Fill the window from `address` on, as far as memory is mapped. */
+#define BELOW 128 /* bytes; a multiple of 8 */
+
+/* Fill the window around `address`, as far as memory is mapped: mostly from there on, and a little below, because a
+ * frame's words are not read in their order. */
 static bool copy_window(struct stack *stack, uint64_t address)
 {
     struct iovec local = {stack->copy, UNWIND_WINDOW};
-    uint64_t next_page = (address | 4095) + 1;
+    uint64_t page = address & ~(uint64_t)4095;
+    uint64_t low = address - page > BELOW ? address - BELOW : page;
+    uint64_t next_page = page + 4096;
     /* Two pieces: the kernel stops at the first one that it cannot read. */
-    struct iovec remote[2] = {{(void *)address, next_page - address},
-                              {(void *)next_page, UNWIND_WINDOW - (next_page - address)}};
+    struct iovec remote[2] = {{(void *)low, next_page - low}, {(void *)next_page, UNWIND_WINDOW - (next_page - low)}};
     long got = SYS6(SYS_process_vm_readv, SYS0(SYS_getpid), &local, 1, remote, remote[1].iov_len > 0 ? 2 : 1, 0);
-    stack->copy_low = address;
-    stack->copy_high = address + (got > 0 ? (uint64_t)got : 0);
-    return got >= 8;
+    stack->copy_low = low;
+    stack->copy_high = low + (got > 0 ? (uint64_t)got : 0);
+    return got > 0 && stack->copy_high >= address + 8;
 }
 
 static bool read_word(struct stack *stack, uint64_t address, uint64_t *value)
