@@ -61,6 +61,8 @@ struct thread_waits {
     uint64_t since_ns;               /* until when its time is accounted for */
     uint64_t cpu_ns, delay_ns, runs; /* at that time */
     uint64_t owed_ns;                /* accounted for too much: the kernel's clocks are not read at the same moment */
+    uint64_t same_since_ns;          /* since when it is known to be in the same wait */
+    uint64_t due_ns;                 /* no samples before then */
     uint64_t python_state;
     struct wait_span span; /* not written yet */
 };

@@ -21,11 +21,16 @@
 #define BETWEEN_CLOCKS 8 /* threads between two readings of the own CPU clock */
 /* While threads wait for short times, samples are this many times as frequent; for so long at least, because a rate
  * that depends on what threads do right now would find some waits too often. */
-#define FASTER 4
+#define FASTER 10
 #define FAST_NS 1000000000u
 #define SHARE_OF_SHORT 8 /* part of a span from which they do */
 /* Spans that only estimate are joined up to this length: phases may begin in between. */
 #define LONGEST_SPAN_NS 250000000u
+
+/* A thread that stays in one wait takes no sample for this part of the wait so far, and this time at most. Its times
+ * remain exact; only the end of the wait is found later. */
+#define PART_WITHOUT 16
+#define MOST_WITHOUT_NS 250000000u
 
 #define ATTEMPTS 2 /* for a thread that runs meanwhile */
 
@@ -226,7 +231,11 @@ static bool sample(struct interval *interval, struct thread *thread, bool deep)
     bool is_one_wait = waits->runs != 0 && waits->runs == times.runs && times.cpu_ns == waits->cpu_ns;
     if (is_one_wait)
         continue_wait(&span, &waits->span);
-    else if (deep && !observe(interval, thread, &times, &now_ns, &span))
+    else
+        waits->same_since_ns = now_ns;
+    uint64_t without_ns = (now_ns - waits->same_since_ns) / PART_WITHOUT;
+    waits->due_ns = now_ns + (without_ns < MOST_WITHOUT_NS ? without_ns : MOST_WITHOUT_NS);
+    if (!is_one_wait && deep && !observe(interval, thread, &times, &now_ns, &span))
         return false;
     waits->runs = span.state != STATE_NOT_BLOCKED ? times.runs : 0;
     if (now_ns <= waits->since_ns)
@@ -239,6 +248,13 @@ static bool sample(struct interval *interval, struct thread *thread, bool deep)
     waits->cpu_ns = times.cpu_ns;
     waits->delay_ns = times.delay_ns;
     return !is_one_wait && span.waited_ns >= (span.end_ns - span.begin_ns) / SHARE_OF_SHORT;
+}
+
+/* Return whether the thread has long been in one wait, so that a sample would be of no use yet. */
+static bool is_settled(const struct thread *thread, uint64_t now_ns)
+{
+    return thread->waits.due_ns > now_ns &&
+           thread->waits.owner == (uint64_t)__atomic_load_n(&thread->number, __ATOMIC_ACQUIRE) + 1;
 }
 
 static bool is_live(const struct thread *thread)
@@ -263,7 +279,7 @@ static bool is_budget_spent(size_t count, uint64_t start_ns)
 }
 
 /* Take samples from the thread on at which the last ones ended; return whether any thread waits for short times. */
-static bool sample_all(struct interval *interval, uint64_t start_ns)
+static bool sample_all(struct interval *interval, uint64_t now_ns, uint64_t start_ns)
 {
     struct thread *first = resume != NULL ? resume : thread_first();
     struct thread *thread = first;
@@ -280,6 +296,8 @@ static bool sample_all(struct interval *interval, uint64_t start_ns)
         live_count += lives;
         if (!lives) {
             finish_thread(interval, thread);
+        } else if (is_settled(thread, now_ns)) {
+            /* no sample is due */
         } else if (has_stopped) {
             thinned++;
         } else {
@@ -328,7 +346,7 @@ void waits_sample(struct interval *interval)
     bool is_busy = false;
     bool has_sampled = credit_ns > 0;
     if (has_sampled) {
-        is_busy = sample_all(interval, start_ns);
+        is_busy = sample_all(interval, now_ns, start_ns);
         has_begun = true;
     } else {
         thinned += live_count; /* without a look at the list, which costs as much as samples */
@@ -401,7 +419,7 @@ void waits_put(struct interval *interval)
 void waits_exclude(void)
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        thread->waits.since_ns = 0;
+        thread->waits.since_ns = thread->waits.due_ns = 0;
         thread->waits.runs = 0;
     }
 }
