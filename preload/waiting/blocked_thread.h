@@ -63,7 +63,8 @@ enum wait_object {
 /* Return it without a request to a file system's server. */
 enum wait_object task_object(pid_t tid, int fd);
 
-/* Return what the system call's descriptor is, the first one for a poll; OBJECT_NONE if the call has none. */
+/* Return what the system call's descriptor is, the first one for a poll or select; OBJECT_NONE if the call
+ * has none. */
 enum wait_object wait_object_of(pid_t tid, const struct task_call *call);
 
 /* Return 1 + the number of the application's thread that holds the lock which a futex call waits for, as far as the

@@ -8,7 +8,8 @@
 #include "peek.h"
 #include "sys.h"
 
-#define HOLDER_AT 8 /* glibc's mutex: the holder's thread id behind the word that others wait for */
+#define MOST_SELECTED 1024 /* descriptors of a select */
+#define HOLDER_AT 8        /* glibc's mutex: the holder's thread id behind the word that others wait for */
 
 /* Return the number of the application's thread with this id, plus 1, or 0. */
 static uint32_t thread_by_tid(pid_t tid)
@@ -34,6 +35,21 @@ uint32_t wait_lock_holder(const struct task_call *call)
     default:
         return 0;
     }
+}
+
+/* Return what the first descriptor of a select's sets is. */
+static enum wait_object selected(pid_t tid, const struct task_call *call)
+{
+    uint64_t words[MOST_SELECTED / 64];
+    size_t count = call->arguments[0] < MOST_SELECTED ? (size_t)(call->arguments[0] + 63) / 64 : MOST_SELECTED / 64;
+    for (int set = 1; set <= 3; set++) {
+        if (call->arguments[set] == 0 || !peek(words, call->arguments[set], count * sizeof *words))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (words[i] != 0)
+                return task_object(tid, (int)(i * 64) + __builtin_ctzll(words[i]));
+    }
+    return OBJECT_NONE;
 }
 
 /* Return what the first descriptor of a poll is. */
@@ -67,6 +83,12 @@ enum wait_object wait_object_of(pid_t tid, const struct task_call *call)
 {
     if (takes_descriptor(call->number))
         return task_object(tid, (int)call->arguments[0]);
+#ifdef SYS_select
+    if (call->number == SYS_select)
+        return selected(tid, call);
+#endif
+    if (call->number == SYS_pselect6)
+        return selected(tid, call);
 #ifdef SYS_poll
     if (call->number == SYS_poll)
         return polled(tid, call);

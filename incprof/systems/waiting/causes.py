@@ -41,6 +41,7 @@ FUNCTIONS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
 # Functions that tell one lock from another, where the system call is that of a lock.
 LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("Python's lock", re.compile(r"_?PyThread_acquire_lock|lock_PyThread_acquire|take_gil|PyEval_(Acquire|Restore)")),
+    ("future", re.compile(r"_ZNSt\d+__atomic_futex_unsigned_base|_ZNK?St13__future_base")),
     ("condition", re.compile(r"_*(pthread_cond_|cnd_(timed)?wait|_ZNSt\d*_?V?2?\d*condition_variable)")),
     ("barrier", re.compile(r"_*pthread_barrier_wait|_ZNSt\d+barrier")),
     ("join", re.compile(r"_*(pthread_((timed|clock)?join|clockjoin)|thrd_join|_ZNSt6thread4join)")),
@@ -95,10 +96,12 @@ CALLS: dict[str, Reason | None] = {
     **dict.fromkeys("mmap munmap mprotect brk madvise mremap".split(), Reason("other", "memory map")),
 }
 
-# Waits of poll and select without a descriptor are sleep.
+# Without a descriptor they are sleep.
 WITHOUT: dict[str, Reason] = {
     "poll": Reason("sleep"),
     "ppoll": Reason("sleep"),
+    "select": Reason("sleep"),
+    "pselect6": Reason("sleep"),
 }
 
 _X86_64 = (
