@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from incprof.readers.stream.recorded_paths import recorded_paths
 from incprof.record.launch import OPENCL_LIBRARY, _find_library, find_library
 from incprof.systems.gpu.read import COPY_NAMES, HOST, RECORDED, GpuActivity, read_gpu
 from tests.integration.collector import Outcome, Recording
@@ -105,11 +106,19 @@ def test_copies_by_direction_and_waits(host: Callable[..., Recording]) -> None:
 
 
 def test_events_that_are_released_early_or_never_asked_for(host: Callable[..., Recording]) -> None:
-    recording = host("start", "burn:300", "run:1:10", "burn:300", "tiny:2000", "finish", "stop")
+    # The path of the first launch shows the collector the layer.
+    recording = host("start", "run:1:10", "burn:600", "tiny:2000", "finish", "stop")
     found = found_in(recording)
     agrees(found, recording.outcome)
-    paths = {recording._path(int(node)) for node in found.kernels.node[found.kernels.node > 0]}
-    assert ("main", "shuttle") in {path[:2] for path in paths}
+    stream = str(recording.directory / "rank-00000.gmon")
+    paths = recorded_paths(stream, str(recording.directory), exe=None)
+    assert paths is not None
+    names = {
+        tuple(paths.functions[int(paths.tree.function[at])].name for at in paths.path_to(int(node)))[:2]
+        for what, node in zip(found.kernels.what, found.kernels.node, strict=True)
+        if node > 0 and found.names[int(what)] == "tiny"
+    }
+    assert names == {("main", "shuttle")}
 
 
 def test_threads_with_contexts_and_queues_of_their_own(host: Callable[..., Recording]) -> None:
@@ -128,7 +137,7 @@ def test_what_the_program_reads_is_what_it_reads_without_the_layer(
 ) -> None:
     words = ["start", "ask", "queue:0", "ask", "queue:1", "ask", f"queue:{PROFILED}", "ask", "run:5:10", "stop"]
     environment = {**os.environ, "POCL_CACHE_DIR": cache}
-    alone = subprocess.run([program, *words], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+    alone = subprocess.run([str(program), *words], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
     recorded = host(*words).outcome.stdout
 
     def lines(text: str) -> list[str]:
@@ -184,7 +193,7 @@ def test_without_the_collector_or_a_driver_the_layer_is_silent(
     program: Path, layer: str, cache: str, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "OPENCL_LAYERS": layer, "POCL_CACHE_DIR": cache}
-    words = [program, "start", "ask", "run:3:10", "stop"]
+    words = [str(program), "start", "ask", "run:3:10", "stop"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
     assert done.stderr == ""
     assert "kernels 4" in done.stdout
@@ -199,7 +208,7 @@ def test_record_sets_the_layer(program: Path, cache: str, tmp_path: Path) -> Non
     words = [sys.executable, "-m", "incprof", "record", "--gpu", "-o", str(tmp_path / "run"), "--"]
     environment = {**os.environ, "POCL_CACHE_DIR": cache}
     done = subprocess.run(
-        [*words, program, "start", "run:6:10", "stop"],
+        [*words, str(program), "start", "run:6:10", "stop"],
         capture_output=True, text=True, check=True, env=environment, cwd=tmp_path,
     )  # fmt: skip
     assert "kernels 6" in done.stdout
