@@ -40,6 +40,7 @@ struct queue {
     uint32_t owners; /* as far as the program's calls show; 0: the driver may give the handle to another queue */
     uint32_t stream; /* in the order of creation */
     uint16_t lane;
+    uint16_t number; /* among the queues in use */
     bool is_profiled;
     bool is_hidden; /* profiled by this layer: the program has not asked for it */
     bool is_out_of_order;

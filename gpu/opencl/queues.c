@@ -12,6 +12,7 @@
 void *const *opencl_functions;
 
 static struct queue queues[PLACES];
+static uint16_t places[PLACES]; /* of the queues in use */
 static uint32_t used, last_stream;
 static cl_device_id devices[MOST_DEVICES];
 
@@ -40,24 +41,31 @@ struct queue *queue_add(cl_command_queue handle)
     if (found == NULL && used == MOST_USED)
         return NULL;
     extension_use();
-    if (found == NULL) {
+    bool is_new = found == NULL;
+    if (is_new) {
         found = &queues[at];
-        used++;
+        found->number = (uint16_t)used;
+        places[used] = (uint16_t)at;
     }
     /* Commands of a queue that had the handle before are read with those of this one. */
     struct command *first = found->first, *last = found->last;
     uint32_t count = found->count;
-    *found = (struct queue){
-        .handle = handle, .first = first, .last = last, .count = count, .owners = 1, .stream = last_stream++};
+    *found = (struct queue){.handle = handle,
+                            .first = first,
+                            .last = last,
+                            .count = count,
+                            .owners = 1,
+                            .stream = last_stream++,
+                            .number = found->number};
+    if (is_new)
+        __atomic_store_n(&used, used + 1, __ATOMIC_RELEASE);
     return found;
 }
 
 struct queue *queue_next(const struct queue *queue)
 {
-    for (size_t at = queue == NULL ? 0 : (size_t)(queue - queues) + 1; at < PLACES; at++)
-        if (queues[at].handle != NULL)
-            return &queues[at];
-    return NULL;
+    uint32_t number = queue == NULL ? 0 : queue->number + 1u;
+    return number < __atomic_load_n(&used, __ATOMIC_ACQUIRE) ? &queues[places[number]] : NULL;
 }
 
 uint16_t queue_lane(cl_device_id device, bool *is_new)
