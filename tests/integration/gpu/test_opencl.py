@@ -137,7 +137,9 @@ def test_what_the_program_reads_is_what_it_reads_without_the_layer(
 ) -> None:
     words = ["start", "ask", "queue:0", "ask", "queue:1", "ask", f"queue:{PROFILED}", "ask", "run:5:10", "stop"]
     environment = {**os.environ, "POCL_CACHE_DIR": cache}
-    alone = subprocess.run([str(program), *words], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+    alone = subprocess.run(
+        [str(program), *words], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+    )
     recorded = host(*words).outcome.stdout
 
     def lines(text: str) -> list[str]:

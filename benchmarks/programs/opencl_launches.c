@@ -1,0 +1,47 @@
+/* Launches an empty kernel as often as its argument says, waits after every hundred, and prints the CPU time that the
+ * launching thread needs for each. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char *source = "kernel void tiny(global float *a) { a[get_global_id(0)] += 1; }";
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    long count = argc > 1 ? atol(argv[1]) : 100000;
+    size_t size = 16;
+    cl_platform_id platform;
+    cl_device_id device;
+    if (clGetPlatformIDs(1, &platform, NULL) != 0 ||
+        clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != 0)
+        return 1;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, NULL);
+    cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, NULL);
+    clBuildProgram(program, 1, &device, "", NULL, NULL);
+    cl_kernel kernel = clCreateKernel(program, "tiny", NULL);
+    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, NULL);
+    clSetKernelArg(kernel, 0, sizeof memory, &memory);
+    /* The first launch compiles the kernel. */
+    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL);
+    clFinish(queue);
+    double start_s = cpu_s();
+    for (long i = 0; i < count; i++) {
+        clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL);
+        if (i % 100 == 99)
+            clFinish(queue);
+    }
+    clFinish(queue);
+    printf("%.0f ns a launch\n", (cpu_s() - start_s) / (double)count * 1e9);
+    clReleaseCommandQueue(queue);
+    return 0;
+}
