@@ -13,7 +13,7 @@ from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.study import Study
 from incprof.systems.gpu.analyse import KernelUse, PhaseGpu, busy_over_time, gpu_by_phase, moved
-from incprof.systems.gpu.launches import Places, functions_to, kernel_name, places_of
+from incprof.systems.gpu.launches import Places, functions_to, kernel_name, launched_by_program, places_of
 from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
@@ -46,9 +46,9 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         return None
     result = study.phases()
     used = activity.state == RECORDED and (len(activity.busy.count) > 0 or len(activity.kernels.count) > 0)
-    by_phase = gpu_by_phase(activity, study.profile, result) if used else []
+    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if used else None
+    by_phase = gpu_by_phase(launched_by_program(activity, paths), study.profile, result) if used else []
     phases = {each.id: each for each in by_phase}
-    paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
     nodes = {kernel.node for each in by_phase for kernel in each.kernels}
     nodes |= {node for each in by_phase for copy in each.copies for node, _ in copy.paths}
     places = places_of(study, paths, nodes)

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
+
+from incprof.model import IntArray
 from incprof.readers.stream.recorded_paths import RecordedPaths
 from incprof.study.study import Study
 from incprof.symbols.demangle import display_names
 from incprof.symbols.python_code import line_at
 from incprof.symbols.source_lines import chains_of
+from incprof.systems.gpu.read import GpuActivity
 
 # File and line of the call in the innermost function of a launching path, by node.
 Places = dict[int, tuple[str, int]]
+
+
+def launched_by_program(activity: GpuActivity, paths: RecordedPaths | None) -> GpuActivity:
+    """Return the activity with launching paths that end in the program's own code, without packages and libraries."""
+    if paths is None:
+        return activity
+
+    def own(nodes: IntArray) -> IntArray:
+        every, index = np.unique(nodes, return_inverse=True)
+        return np.array([_own_node(int(node), paths) for node in every], dtype=nodes.dtype)[index]
+
+    kernels, copies = (replace(rows, node=own(rows.node)) for rows in (activity.kernels, activity.copies))
+    return replace(activity, kernels=kernels, copies=copies)
+
+
+def _own_node(node: int, paths: RecordedPaths) -> int:
+    """Return the innermost node of a path that is the program's own; the path's last one if none is."""
+    for at in reversed(paths.path_to(node)):
+        number = int(paths.tree.function[at])
+        if number >= 0 and not (paths.functions[number].system or paths.functions[number].imported):
+            return at
+    return node
 
 
 def places_of(study: Study, paths: RecordedPaths | None, nodes: Iterable[int]) -> Places:

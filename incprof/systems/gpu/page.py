@@ -15,7 +15,7 @@ from incprof.report.words.display_names import clean, short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.study import Study
 from incprof.systems.gpu.analyse import CopyUse, KernelUse, common_path, copy_table, kernel_table
-from incprof.systems.gpu.launches import functions_to, kernel_name, places_of
+from incprof.systems.gpu.launches import functions_to, kernel_name, launched_by_program, places_of
 from incprof.systems.gpu.read import HOST, OTHER_STREAMS, RECORDED, GpuActivity, read_gpu
 
 TEMPLATE = "gpu.html.j2"
@@ -48,9 +48,10 @@ def page_parts(study: Study) -> tuple[SystemPart, ...]:
 
 def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe)
-    table = kernel_table(activity, study.profile, study.phases())
+    launched = launched_by_program(activity, paths)
+    table = kernel_table(launched, study.profile, study.phases())
     shown = table[:MOST_KERNELS]
-    copies = copy_table(activity)
+    copies = copy_table(launched)
     nodes = [use.node for use, _ in shown] + [node for _, node in copies[:MOST_KERNELS]]
     places = places_of(study, paths, nodes)
     total_s = sum(use.seconds for use, _ in table)
@@ -58,7 +59,9 @@ def _words(study: Study, activity: GpuActivity) -> dict[str, Any]:
         phase: list(common_path(study.profile, study.phases(), phase))
         for phase in {max(part, key=lambda one: part[one]) for use, part in table if use.node == 0 and part}
     }
-    stacks = [(functions_to(use.node, paths) or _within(use, part, within), use) for use, part in table]
+    # With all functions of the launching paths, also of packages.
+    whole = kernel_table(activity, study.profile, study.phases())
+    stacks = [(functions_to(use.node, paths) or _within(use, part, within), use) for use, part in whole]
     boxes = list(_boxes(_tree(stacks), total_s))
     rows = []
     for use, by_phase in shown:

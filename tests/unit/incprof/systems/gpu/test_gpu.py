@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.model import Function, PathTree
 from incprof.readers.stream.interval_images import IntervalImage
+from incprof.readers.stream.recorded_paths import RecordedPaths
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
 from incprof.systems.gpu.card import notes
+from incprof.systems.gpu.launches import launched_by_program
 from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, UNSAMPLED, GpuActivity, activity_of
 
 SECOND = 10**9
@@ -207,3 +210,24 @@ def test_interfaces_of_one_process_add_up_and_keep_their_names_and_devices_apart
     assert alone.kernels.device.tolist() == [0]
     assert alone.devices == {0: "pocl"}
     assert activity_of(images(record(16, 99) + opencl)) is None
+
+
+def test_packages_do_not_launch_kernels() -> None:
+    """The program's own function above them does; a path without one stays as it is."""
+    own, package, library = (
+        Function("program", name, name, 0, system=name == "package", imported=name == "library")
+        for name in ("solve", "package", "library")
+    )
+    # Of nodes 1 to 5, 2 and 3 are a package below solve, 5 is a library below another package.
+    tree = PathTree(
+        np.array([0, 0, 1, 2, 0, 4]), np.array([-1, 0, 1, 1, 1, 2]), np.zeros(6, dtype=np.uint64)
+    )  # fmt: skip
+    zeros = np.zeros(6, dtype=np.int64)
+    paths = RecordedPaths(tree, zeros, (own, package, library), {}, np.zeros(0, dtype=np.int32))
+    activity = decoded(state(6, 6) + NAMES)
+    nodes = np.array([3, 2, 1, 5, 0, UNSAMPLED])
+    rows = replace(activity.kernels, **{name: np.zeros(6) for name in ("start_s", "count", "seconds")}, node=nodes)
+    found = launched_by_program(replace(activity, kernels=rows, copies=rows), paths)
+    assert found.kernels.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
+    assert found.copies.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
+    assert launched_by_program(activity, None) is activity
