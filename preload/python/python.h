@@ -69,10 +69,11 @@ struct python_found *python_used(void);
 
 /* The code objects reported so far, by slot, of a thread (from outside: of a process). */
 struct python_thread {
-    uint64_t state;    /* its last known thread state, or 0 */
-    bool has_many;     /* it has states in several interpreters */
-    bool forget;       /* set by the collector: earlier reports are lost */
-    uint32_t sample;   /* number of the current sample */
+    uint64_t state; /* its last known thread state, or 0 */
+    bool has_many;  /* it has states in several interpreters */
+    bool forget;    /* set by the collector: earlier reports are lost */
+    void (*take)(struct python_thread *mine, const uint64_t *words, size_t count); /* of reports; NULL: the ring */
+    uint32_t sample;                                                               /* number of the current sample */
     uint32_t next_try; /* the sample at which its state is searched again */
     uint32_t pause;
     struct python_code {
@@ -98,7 +99,7 @@ const struct python *python_current(void);
 /* A thread's stack from the innermost C frame on. */
 struct python_stack {
     uint64_t low, high;
-    const uint8_t *bytes; /* contents from `low` on: the stack itself, or a copy */
+    const uint8_t *bytes; /* contents from `low` on: the stack itself, or a copy; NULL: to be read from memory */
     uint64_t self;        /* the thread's pthread_self; 0: from outside */
     uint64_t number;      /* from outside: the kernel's thread id */
 };

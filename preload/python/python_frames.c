@@ -114,7 +114,8 @@ static bool peek_word(uint64_t address, uint64_t *value)
 static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_t *value)
 {
     const struct python_stack *stack = &walk->stack;
-    bool is_there = address >= stack->low && address < stack->high && stack->high - address >= 8 && (address & 7) == 0;
+    bool is_there = stack->bytes != NULL && address >= stack->low && address < stack->high &&
+                    stack->high - address >= 8 && (address & 7) == 0;
     if (!is_there)
         return peek_word(address, value);
     memcpy(value, stack->bytes + (address - stack->low), sizeof *value);

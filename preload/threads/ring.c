@@ -67,6 +67,10 @@ bool ring_put_event(struct thread *thread, uint32_t extension, uint64_t time_ns,
 
 bool python_record(struct python_thread *mine, const uint64_t *record, size_t count)
 {
+    if (mine->take != NULL) {
+        mine->take(mine, record, count);
+        return true;
+    }
     struct thread *thread = (struct thread *)((uint8_t *)mine - offsetof(struct thread, python));
     if (!has_room(thread) || count > INNER_FRAMES + OUTER_FRAMES)
         return false;

@@ -63,8 +63,7 @@ struct thread_waits {
     uint64_t owed_ns;                /* accounted for too much: the kernel's clocks are not read at the same moment */
     uint64_t same_since_ns;          /* since when it is known to be in the same wait */
     uint64_t due_ns;                 /* no samples before then */
-    uint64_t python_state;
-    struct wait_span span; /* not written yet */
+    struct wait_span span;           /* not written yet */
 };
 
 /* A thread's record: one mapping without guard pages, with which the kernel would count three (vm.max_map_count). The

@@ -111,6 +111,8 @@ void unwind_start_blocked(struct cursor *cursor, const struct code_map *map, uin
     *cursor = (struct cursor){.pc = pc, .sp = sp, .leaf = true, .is_exact = true, .lacks_registers = true};
     use_cache(cursor, map, cache);
     cursor->stack.copy = copy;
+    if ((sp & 7) == 0)
+        copy_window(&cursor->stack, sp);
     look_up(cursor);
 }
 

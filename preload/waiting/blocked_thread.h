@@ -78,11 +78,15 @@ uint32_t wait_lock_holder(const struct task_call *call);
 struct wait_path {
     struct sample frames; /* the application's: frames and flags only */
     struct wait_site site;
-    bool is_ours; /* the thread is blocked in this library */
+    bool is_complete; /* unwound to the stack's end */
+    bool is_ours;     /* the thread is blocked in this library */
 };
 
+/* Begin, in a new process or forked child. */
+void wait_path_begin(void);
+
 /* Unwind the thread. */
-void wait_path_walk(const struct task_call *call, struct wait_path *path);
+void wait_path_walk(const struct thread *thread, const struct task_call *call, struct wait_path *path);
 
 /* Add the path to the interval's, and complete its site. */
 void wait_path_add(struct interval *interval, struct wait_path *path);

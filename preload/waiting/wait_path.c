@@ -6,6 +6,7 @@
 
 #include "module_scan.h"
 #include "path.h"
+#include "python.h"
 #include "sys.h"
 #include "unwind.h"
 
@@ -17,6 +18,27 @@ static struct path_memory memory;
 static struct unwind_cache cache;
 static uint8_t window[UNWIND_WINDOW];
 static uint64_t inside[MOST_INSIDE];
+static struct python_thread watched; /* of all blocked threads */
+
+void wait_path_begin(void)
+{
+    watched.take = python_add_code;
+    python_forget(&watched);
+}
+
+/* Begin a walk over the Python frames of a thread, which the interpreter finds by its id. False: it has none. */
+static bool begin_python(struct python_walk *frames, const struct thread *thread, const struct task_call *call)
+{
+    const struct python *python = python_current();
+    const struct python_stack stack = {.low = call->sp,
+                                       .high = thread->stack_high,
+                                       .number = (uint64_t)__atomic_load_n(&thread->tid, __ATOMIC_RELAXED)};
+    if (python == NULL || python->layout.thread_number == 0 || call->sp < thread->stack_low || call->sp >= stack.high)
+        return false;
+    python_used()->has_numbers = true;
+    python_begin(frames, python, &watched, &stack);
+    return true;
+}
 
 /* Keep the innermost and the outermost frames of libraries: both the function that blocks and the one that the
  * application has called. */
@@ -46,18 +68,21 @@ static void take_frames(struct sample *frames)
         frames->frames[inner + i] = path_outer(&path, &memory, i);
 }
 
-void wait_path_walk(const struct task_call *call, struct wait_path *found)
+void wait_path_walk(const struct thread *thread, const struct task_call *call, struct wait_path *found)
 {
     struct cursor cursor;
+    struct python_walk frames;
     path.inside = inside;
     path.inside_count = 0;
     path.inside_most = MOST_INSIDE;
     memory.count = 0;
     unwind_start_blocked(&cursor, modules_current(), call->pc, call->sp, window, &cache);
     found->is_ours = cursor.range != NULL && cursor.range->module->profiler;
-    path_walk(&path, &memory, &cursor, NULL, monotonic_ns() + LONGEST_NS);
+    bool has_python = begin_python(&frames, thread, call);
+    path_walk(&path, &memory, &cursor, has_python ? &frames : NULL, monotonic_ns() + LONGEST_NS);
     if (path.result == UNWIND_BROKEN && cursor.range == NULL)
         module_scan_request();
+    found->is_complete = path.result == UNWIND_END;
     take_frames(&found->frames);
     memset(&found->site, 0, sizeof found->site);
     take_inside(&found->site);
@@ -65,5 +90,5 @@ void wait_path_walk(const struct task_call *call, struct wait_path *found)
 
 void wait_path_add(struct interval *interval, struct wait_path *found)
 {
-    found->site.node = interval_node(interval, NULL, &found->frames);
+    found->site.node = interval_node(interval, watched.functions, &found->frames);
 }

@@ -64,6 +64,7 @@ void waits_begin(const struct config *config)
     spans.length = 0;
     previous_us = sampled = thinned = consumed_ns = fast_until_ns = cost_ns = 0;
     task_forget();
+    wait_path_begin();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         thread->waits = (struct thread_waits){0};
 }
@@ -138,8 +139,9 @@ static void add_span(const struct interval *interval, struct thread_waits *waits
     open->is_first = !is_joined;
 }
 
-/* Read a thread's times, and describe what it waits for if it is blocked and does not run meanwhile. False: it has
- * ended. */
+/* Read a thread's times, and describe what it waits for if it is blocked. If it runs meanwhile at every attempt, its
+ * stack may be another one by now; then only a complete path counts. The call does in any case: otherwise, the shorter
+ * waits are, the more of them would be missed. False: it has ended. */
 static bool observe(struct interval *interval, struct thread *thread, struct task_times *times, uint64_t *now_ns,
                     struct wait_span *span)
 {
@@ -147,7 +149,8 @@ static bool observe(struct interval *interval, struct thread *thread, struct tas
     struct task_times after;
     static struct wait_path path;
     pid_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    bool is_same = false;
+    for (int attempt = 0; attempt < ATTEMPTS && !is_same; attempt++) {
         if (attempt > 0 && !task_times(&thread->waits, tid, times))
             return false;
         *now_ns = monotonic_ns();
@@ -156,21 +159,21 @@ static bool observe(struct interval *interval, struct thread *thread, struct tas
             return result == TASK_RUNNING;
         is_refused |= result == TASK_REFUSED;
         if (call.sp != 0)
-            wait_path_walk(&call, &path);
+            wait_path_walk(thread, &call, &path);
         span->object = wait_object_of(tid, &call);
         span->holder = wait_lock_holder(&call);
         if (!task_times(&thread->waits, tid, &after))
             return false;
-        if (after.runs == times->runs && after.cpu_ns == times->cpu_ns)
-            break;
-        if (attempt == ATTEMPTS - 1)
-            return true;
+        is_same = after.runs == times->runs && after.cpu_ns == times->cpu_ns;
     }
-    if (call.sp != 0 && path.is_ours)
+    if (!is_same)
+        times->runs = 0; /* the next sample is not of the same wait */
+    bool has_path = call.sp != 0 && (is_same || path.is_complete);
+    if (has_path && path.is_ours)
         return true;
     span->state = STATE_BLOCKED;
     span->call = call.number >= 0 ? (uint32_t)call.number + 1 : 0;
-    if (call.sp != 0) {
+    if (has_path) {
         wait_path_add(interval, &path);
         span->site = path.site;
     }
