@@ -17,7 +17,7 @@ from incprof.analysis.phase_result import PhaseResult
 from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.intervals import suspensions
 from incprof.model.time_use import SPENT, kind_of_time
-from incprof.systems.waiting.causes import CAUSES, Cause, Reason, reason_of
+from incprof.systems.waiting.causes import CAUSES, INTERPRETER, Cause, Reason, reason_of
 from incprof.systems.waiting.read import ONE_WAIT, Waits
 
 # Threads with less of the busiest one's CPU time are not part of a phase's main role.
@@ -170,9 +170,13 @@ def _before(waits: Waits, of_span: IntArray) -> IntArray:
 
 
 def _called(names: Sequence[str]) -> str:
-    """Return the outermost of library functions that has a name; names are innermost first."""
+    """Return the outermost of library functions that has a name; names are innermost first.
+
+    Functions of Python's interpreter do not count where it has called others.
+    """
     plain = [name.split("@", 1)[0] for name in names]
-    return next((name for name in reversed(plain) if name not in BEGINS and not name.startswith("[")), "")
+    named = [name for name in reversed(plain) if name not in BEGINS and not name.startswith("[")]
+    return next((name for name in named if not INTERPRETER.match(name)), named[0] if named else "")
 
 
 def waits_by_phase(waits: Waits, kinds: Kinds, profile: IntervalProfile, result: PhaseResult) -> list[PhaseWaits]:

@@ -38,17 +38,23 @@ FUNCTIONS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
     (Reason("device"), re.compile(r"cu(da)?[A-Z]|hip[A-Z]|hsa_|ze[A-Z]|cl[A-Z][a-z]|nccl[A-Z]|rccl[A-Z]")),
 )
 
+CONDITION = "condition"
 # Functions that tell one lock from another, where the system call is that of a lock.
 LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("Python's lock", re.compile(r"_?PyThread_acquire_lock|lock_PyThread_acquire|take_gil|PyEval_(Acquire|Restore)")),
+    ("GIL", re.compile(r"take_gil|PyEval_(Acquire|Restore)")),
+    ("Python's lock", re.compile(r"_?PyThread_acquire_lock|lock_PyThread_acquire")),
     ("future", re.compile(r"_ZNSt\d+__atomic_futex_unsigned_base|_ZNK?St13__future_base")),
-    ("condition", re.compile(r"_*(pthread_cond_|cnd_(timed)?wait|_ZNSt\d*_?V?2?\d*condition_variable)")),
+    (CONDITION, re.compile(r"_*(pthread_cond_|cnd_(timed)?wait|_ZNSt\d*_?V?2?\d*condition_variable)")),
     ("barrier", re.compile(r"_*pthread_barrier_wait|_ZNSt\d+barrier")),
     ("join", re.compile(r"_*(pthread_((timed|clock)?join|clockjoin)|thrd_join|_ZNSt6thread4join)")),
     ("semaphore", re.compile(r"_*(sem_(timed|clock)?wait|new_sem_wait|semop|semtimedop)")),
     ("read-write lock", re.compile(r"_*pthread_rwlock_")),
     ("mutex", re.compile(r"_*(pthread_mutex_|lll_lock_wait|mtx_(timed)?lock|_ZNSt5mutex|_ZNSt\d+\w*mutex)")),
 )
+
+# Functions and modules of Python's interpreter. It waits for a condition itself only to get its global lock.
+INTERPRETER = re.compile(r"_?Py[A-Z_]")
+INTERPRETERS = re.compile(r"(lib)?python\d")
 
 FILE, DIRECTORY, PIPE, SOCKET, CHARACTERS, BLOCKS, EPOLL, EVENT, TIMER, OTHER = range(1, 11)
 
@@ -163,7 +169,18 @@ def reason_of(
         return Reason("other", "not permitted")
     if call < 0:
         return Reason("fault")
-    return _by_call(plain, NAMES.get(arch, {}).get(call, ""), kind)
+    reason = _by_call(plain, NAMES.get(arch, {}).get(call, ""), kind)
+    if reason == Reason("lock", CONDITION) and _is_global_lock(plain, modules):
+        return Reason("lock", "GIL")
+    return reason
+
+
+def _is_global_lock(names: Sequence[str], modules: Sequence[str]) -> bool:
+    """Return whether the caller of a condition's wait is Python's interpreter."""
+    condition = next(pattern for kind, pattern in LOCKS if kind == CONDITION)
+    last = max(place for place, name in enumerate(names) if condition.match(name))
+    callers = modules[last + 1 :]
+    return bool(callers) and INTERPRETERS.match(callers[0]) is not None
 
 
 def _is_of_library(reason: Reason, name: str, module: str) -> bool:

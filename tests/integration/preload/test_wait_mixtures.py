@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from incprof.systems.waiting.analyse import functions_to, kinds_of
+from incprof.systems.waiting.read import read_waits
+from tests.integration.collector import FIXTURES
 from tests.integration.conftest import Build, Record
 from tests.integration.wait_mixtures import drawn, pooled, score
 
@@ -26,6 +31,21 @@ def test_sleep_by_select_is_no_wait_for_a_descriptor(mixture: Path, record: Reco
     found = score(recording).found
     assert found[1, "sleep"] >= 0.7
     assert found[3, "network"] >= 0.7
+
+
+def test_blocked_threads_have_frames_of_python(record: Record) -> None:
+    python = os.path.realpath(sys.executable)
+    recording = record([python, FIXTURES / "wait_threads.py"], env={"INCPROF_EXE": python})
+    waits = read_waits(str(recording.directory / "rank-00000.gmon"), str(recording.directory))
+    assert waits is not None
+    kinds = kinds_of(waits)
+    found = {
+        (function, reason)
+        for reason, node in zip(kinds.reason, kinds.node.tolist(), strict=True)
+        for function in [waits.paths.functions[each].name.rpartition(":")[2] for each in functions_to(waits, node)]
+    }
+    assert {("hold", ("sleep", "")), ("want", ("lock", "Python's lock")), ("take", ("lock", "Python's lock"))} <= found
+    assert ("burn", ("lock", "GIL")) in found
 
 
 @pytest.mark.slow
