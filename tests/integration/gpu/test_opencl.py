@@ -16,6 +16,7 @@ from incprof.record.launch import OPENCL_LIBRARY, _find_library, find_library
 from incprof.systems.gpu.read import COPY_NAMES, HOST, RECORDED, GpuActivity, read_gpu
 from tests.integration.collector import Outcome, Recording
 from tests.integration.conftest import Build, Record
+from tests.integration.gpu_activity import activity_in
 
 HAS_OPENCL = Path("/usr/include/CL/cl.h").exists() and any(Path("/etc/OpenCL/vendors").glob("pocl*.icd"))
 pytestmark = pytest.mark.skipif(not HAS_OPENCL, reason="pocl-opencl-icd and ocl-icd-opencl-dev are not installed")
@@ -57,13 +58,6 @@ def host(program: Path, layer: str, cache: str, record: Record) -> Callable[...,
     return run
 
 
-def found_in(recording: Recording, name: str = "rank-00000.gmon") -> GpuActivity:
-    found = read_gpu(str(recording.directory / name))
-    assert found is not None
-    assert found.damaged == 0
-    return found
-
-
 def agrees(found: GpuActivity, outcome: Outcome) -> None:
     """Check counts, and times where all queues are profiled by the program, against those that it printed."""
     told = outcome.values()
@@ -76,7 +70,7 @@ def agrees(found: GpuActivity, outcome: Outcome) -> None:
 
 def test_kernels_and_their_time_are_those_of_the_programs_events(host: Callable[..., Recording]) -> None:
     recording = host("start", f"queue:{PROFILED}", "run:40:2000", "run:40:100", "stop")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     assert round(found.kernels.seconds.sum() * 1e9) == recording.outcome.values()["kernel_ns"]
     device_s = found.busy.seconds[found.busy.device == 0].sum()
@@ -89,14 +83,14 @@ def test_kernels_and_their_time_are_those_of_the_programs_events(host: Callable[
 
 def test_a_queue_that_runs_in_any_order(host: Callable[..., Recording]) -> None:
     recording = host("start", f"queue:{PROFILED | OUT_OF_ORDER}", "run:300:100", "run:5:5000", "stop")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     assert round(found.kernels.seconds.sum() * 1e9) == recording.outcome.values()["kernel_ns"]
 
 
 def test_copies_by_direction_and_waits(host: Callable[..., Recording]) -> None:
     recording = host("start", "copy:100000", "copy:50000", "stop")
-    found = found_in(recording)
+    found = activity_in(recording)
     moved: Counter[str] = Counter()
     for what, size in zip(found.copies.what, found.copies.bytes, strict=True):
         moved[COPY_NAMES[int(what)]] += int(size)
@@ -108,7 +102,7 @@ def test_copies_by_direction_and_waits(host: Callable[..., Recording]) -> None:
 def test_events_that_are_released_early_or_never_asked_for(host: Callable[..., Recording]) -> None:
     # The path of the first launch shows the collector the layer.
     recording = host("start", "run:1:10", "burn:600", "tiny:2000", "finish", "stop")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     stream = str(recording.directory / "rank-00000.gmon")
     paths = recorded_paths(stream, str(recording.directory), exe=None)
@@ -123,13 +117,13 @@ def test_events_that_are_released_early_or_never_asked_for(host: Callable[..., R
 
 def test_threads_with_contexts_and_queues_of_their_own(host: Callable[..., Recording]) -> None:
     recording = host("threads:6")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
 
 
 def test_many_queues_one_after_the_other(host: Callable[..., Recording]) -> None:
     recording = host("start", "queues:1500", "run:3:10", "stop")
-    agrees(found_in(recording), recording.outcome)
+    agrees(activity_in(recording), recording.outcome)
 
 
 def test_what_the_program_reads_is_what_it_reads_without_the_layer(
@@ -152,7 +146,7 @@ def test_what_the_program_reads_is_what_it_reads_without_the_layer(
 
 def test_a_program_that_ends_without_waiting_has_its_kernels_counted_as_missing(host: Callable[..., Recording]) -> None:
     recording = host("start", "run:20:10", "tiny:20", "end")
-    found = found_in(recording)
+    found = activity_in(recording)
     assert found.totals.launches == 40
     assert found.missing == 40 - found.totals.kernels
     assert 20 <= found.totals.kernels <= 40
@@ -160,7 +154,7 @@ def test_a_program_that_ends_without_waiting_has_its_kernels_counted_as_missing(
 
 def test_a_forked_child_records_nothing_and_the_parent_goes_on(host: Callable[..., Recording]) -> None:
     recording = host("start", "run:5:10", "fork", "run:5:10", "stop")
-    agrees(found_in(recording), recording.outcome)
+    agrees(activity_in(recording), recording.outcome)
     others = [path.name for path in recording.directory.glob("rank-*.gmon") if path.name != "rank-00000.gmon"]
     assert all(read_gpu(str(recording.directory / name)) is None for name in others)
 
@@ -175,7 +169,7 @@ def test_libopencl_is_loaded_and_unloaded(host: Callable[..., Recording], build:
     loader = build("opencl_loader.c", flags="-O1", pg=False, output="opencl_loader")
     recording = host(str(library), "start", "run:7:10", "stop", command=loader)
     assert recording.outcome.values()["unloaded"] == 2
-    found = found_in(recording)
+    found = activity_in(recording)
     assert found.totals.launches == found.totals.kernels == 14
 
 
@@ -188,7 +182,7 @@ def test_beside_a_layer_of_somebody_elses(
     recording = host("start", "run:9:10", "stop", env={"OPENCL_LAYERS": ":".join(layers)})
     told = recording.outcome.values()
     assert told.pop("other_layer") == 9
-    assert found_in(recording).totals.kernels == told["kernels"] == 9
+    assert activity_in(recording).totals.kernels == told["kernels"] == 9
 
 
 def test_without_the_collector_or_a_driver_the_layer_is_silent(

@@ -29,6 +29,7 @@ from incprof.systems.gpu.read import (
 )
 from tests.integration.collector import FIXTURES, Outcome, Recording
 from tests.integration.conftest import Build, Record
+from tests.integration.gpu_activity import activity_in
 
 BURN = "burn:60"
 MILLI = 1_000_000
@@ -54,13 +55,6 @@ def host(build: Build, record: Record) -> Callable[..., Recording]:
     return run
 
 
-def found_in(recording: Recording, name: str = "rank-00000.gmon") -> GpuActivity:
-    found = read_gpu(str(recording.directory / name))
-    assert found is not None
-    assert found.damaged == 0
-    return found
-
-
 def agrees(found: GpuActivity, outcome: Outcome) -> None:
     """Check counts and times against those that the program printed: they are exact."""
     told = outcome.values()
@@ -77,7 +71,7 @@ def agrees(found: GpuActivity, outcome: Outcome) -> None:
 def test_kernels_copies_and_waits_are_exact(host: Callable[..., Recording], delivery: str) -> None:
     words = ["run:300:100000:50000", "copy:1000000:1:2000", "copy:77:2:500", "wait:3000000", *filter(None, [delivery])]
     recording = host(*words)
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     on_device = found.busy.device == 0
     # Copies lie inside the time of no kernel, or of the last one.
@@ -89,7 +83,7 @@ def test_kernels_copies_and_waits_are_exact(host: Callable[..., Recording], deli
 
 def test_overlapping_streams_count_once(host: Callable[..., Recording]) -> None:
     recording = host("streams:400:200000", "deliver:3:17")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     assert round(found.busy.seconds.sum() * 1e9) == recording.outcome.values()["busy_ns"]
 
@@ -104,7 +98,7 @@ def seconds_of(rows: GpuRows) -> dict[tuple[int, int], float]:
 
 def test_the_busy_time_of_each_stream(host: Callable[..., Recording]) -> None:
     recording = host("streams:400:200000", "run:10:1000:0", "move:30:5000:2000", "deliver:3:17")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     # On each of the four streams, a kernel follows another after twice its time.
     assert seconds_of(found.streams) == {(3, 0): 0.02, (3, 1): 0.02, (3, 2): 0.02, (3, 3): 0.02, (0, 7): 1e-5,
@@ -113,7 +107,7 @@ def test_the_busy_time_of_each_stream(host: Callable[..., Recording]) -> None:
 
 
 def test_streams_beyond_the_limit_share_a_lane(host: Callable[..., Recording]) -> None:
-    found = found_in(host("many:100:1000"))
+    found = activity_in(host("many:100:1000"))
     streams = seconds_of(found.streams)
     assert len(streams) == 64
     # They run at the same time.
@@ -123,7 +117,7 @@ def test_streams_beyond_the_limit_share_a_lane(host: Callable[..., Recording]) -
 
 def test_the_time_in_which_host_and_device_are_busy(host: Callable[..., Recording]) -> None:
     # The last 3 ms: a kernel runs for all of it on one device, for 1 ms on others; the host waits for 2 ms.
-    found = found_in(host("run:1:3000000:0", "devices:3:1000000", "wait:2000000", "deliver:5:3"))
+    found = activity_in(host("run:1:3000000:0", "devices:3:1000000", "wait:2000000", "deliver:5:3"))
     lanes = {what: seconds for (_, what), seconds in seconds_of(found.overlaps).items()}
     started = lanes[DEVICE_OR_WAIT].expected - lanes[ANY_DEVICE].expected
     # Each ends when its word is read: the spans do not begin and end at once.
@@ -133,13 +127,13 @@ def test_the_time_in_which_host_and_device_are_busy(host: Callable[..., Recordin
 
 
 def test_slots_begin_where_the_recording_says(host: Callable[..., Recording]) -> None:
-    found = found_in(host("run:1:1000:0"))
+    found = activity_in(host("run:1:1000:0"))
     assert 0 < found.offset_s < found.slot_s
 
 
 def test_the_launching_path_of_each_copy(host: Callable[..., Recording]) -> None:
     recording = host("devices:1:1000", "burn:600", "move:40:1000:500", "deliver:5:9")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     paths = {recording._path(int(node)) for node in np.unique(found.copies.node)}
     assert paths == {("main", "move")}
@@ -149,7 +143,7 @@ def test_the_launching_path_of_each_copy(host: Callable[..., Recording]) -> None
 def test_the_launching_path_of_each_kernel(host: Callable[..., Recording]) -> None:
     # The path of the first launch shows the collector the driver's library.
     recording = host("devices:1:1000", "burn:600", "run:50:1000:1000", "tiny:70", "deliver:5:9")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     count: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for name, node, number in zip(found.kernels.what, found.kernels.node, found.kernels.count, strict=True):
@@ -162,7 +156,7 @@ def test_the_launching_path_of_each_kernel(host: Callable[..., Recording]) -> No
 
 def test_paths_of_many_launches_are_sampled_and_none_is_missing(host: Callable[..., Recording]) -> None:
     recording = host("tiny:200000", interval=0.1)
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     assert found.launches_per_path > 1
     sampled = found.kernels.node > 0
@@ -171,14 +165,14 @@ def test_paths_of_many_launches_are_sampled_and_none_is_missing(host: Callable[.
 
 def test_devices_and_threads(host: Callable[..., Recording]) -> None:
     recording = host("devices:20:1000000", "threads:8", "deliver:11:100")
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     # Devices from the 16th on count as one.
     assert set(found.busy.device.tolist()) == set(range(16))
 
 
 def test_a_graph_is_one_launch_of_many_kernels(host: Callable[..., Recording]) -> None:
-    found = found_in(host("graph:30", "run:5:1000:1000"))
+    found = activity_in(host("graph:30", "run:5:1000:1000"))
     assert found.totals.graph_launches == 1
     assert found.totals.graph_kernels == 30
     assert found.totals.launches == found.totals.kernels == 5
@@ -186,7 +180,7 @@ def test_a_graph_is_one_launch_of_many_kernels(host: Callable[..., Recording]) -
 
 
 def test_dropped_records_are_reported_as_missing(host: Callable[..., Recording]) -> None:
-    found = found_in(host("run:5:1000:1000", "open", env={"STANDIN_DROPPED": "12"}))
+    found = activity_in(host("run:5:1000:1000", "open", env={"STANDIN_DROPPED": "12"}))
     assert found.totals.dropped == 12
     assert found.totals.incomplete == 1
 
@@ -194,7 +188,7 @@ def test_dropped_records_are_reported_as_missing(host: Callable[..., Recording])
 def test_a_clock_of_its_own_is_converted(host: Callable[..., Recording]) -> None:
     behind = {"STANDIN_CLOCK": str(40 * 10**9)}
     recording = host("burn:300", "run:10:1000000:0", "deliver:0:5", env=behind)
-    found = found_in(recording)
+    found = activity_in(recording)
     agrees(found, recording.outcome)
     assert found.kernels.start_s.min() >= 0
     assert found.kernels.start_s.max() <= recording.profile.end_s[-1]
@@ -202,7 +196,7 @@ def test_a_clock_of_its_own_is_converted(host: Callable[..., Recording]) -> None
 
 def test_records_of_nonsense_do_no_harm(host: Callable[..., Recording]) -> None:
     recording = host("run:100:1000:1000", "deliver:4:10", env={"STANDIN_WILD": "1"})
-    found = found_in(recording)
+    found = activity_in(recording)
     assert found.kernels.count.sum() == 100
     assert found.busy.seconds.sum() * 1e9 == pytest.approx(100_000)
 
@@ -219,7 +213,7 @@ def test_it_steps_back_with_one_line(
     host: Callable[..., Recording], env: dict[str, str], state: int, line: str
 ) -> None:
     recording = host("run:10:1000:1000", env=env)
-    found = found_in(recording)
+    found = activity_in(recording)
     assert found.state == state
     assert not len(found.kernels.count)
     lines = [each for each in recording.outcome.stderr.splitlines() if "libincprof_cuda" in each]
@@ -250,7 +244,7 @@ def test_what_was_not_delivered_before_a_sudden_end_is_missing(
     host: Callable[..., Recording], word: str, status: int
 ) -> None:
     recording = host("run:10:1000:1000", "deliver:0:100", "run:7:1000:1000", "burn:600", word, status=status)
-    found = found_in(recording)
+    found = activity_in(recording)
     assert found.totals.launches == 17
     assert found.missing == 7
     assert found.kernels.count.sum() == 10
@@ -289,7 +283,7 @@ def test_libcupti_is_found_beside_the_programs_libcudart(
     preload = f"{find_library(os.environ)}:{runtime / 'libcudart.so.12'}"
     env = {"INCPROF_CUPTI": "", "STANDIN_CUPTI": str(cupti / "libcupti.so.12"), "LD_PRELOAD": preload}
     recording = host("run:10:1000:1000", env=env)
-    agrees(found_in(recording), recording.outcome)
+    agrees(activity_in(recording), recording.outcome)
 
 
 def test_kernels_of_a_program_in_python(build: Build, tmp_path: Path) -> None:
