@@ -13,6 +13,8 @@
 #define ZONES "/sys/class/powercap/intel-rapl:"
 enum { PACKAGES = 16, PARTS = 4, MOST_ZONES = PACKAGES * 2 };
 
+enum zone_state { ZONE_MISSING, ZONE_SEEN, ZONE_DENIED };
+
 static struct zone {
     int fd;
     uint64_t before_uj, range_uj;
@@ -53,44 +55,50 @@ static bool line_of(const char *zone, const char *file, char *text, size_t size)
     return has_line;
 }
 
-/* Return whether a zone that counts exists and cannot be read. `psys` and parts other than memory count what packages
- * count as well. */
-static bool open_zone(const char *zone, bool is_part)
+/* Open a zone if there is one, and if it counts: `psys` and parts other than memory count what packages count as well.
+ * Zones are numbered without gaps, so that none comes after a missing one. */
+static enum zone_state open_zone(const char *zone, bool is_part)
 {
     char text[64];
-    if (!line_of(zone, "/name", text, sizeof text) ||
-        (is_part ? strncmp(text, "dram", 4) != 0 : strncmp(text, "package", 7) != 0) || count == MOST_ZONES)
-        return false;
+    if (!line_of(zone, "/name", text, sizeof text))
+        return ZONE_MISSING;
+    if ((is_part ? strncmp(text, "dram", 4) != 0 : strncmp(text, "package", 7) != 0) || count == MOST_ZONES)
+        return ZONE_SEEN;
     struct zone *next = &zones[count];
     next->range_uj = line_of(zone, "/max_energy_range_uj", text, sizeof text) ? number_in(text) : 0;
     next->fd = open_file(zone, "/energy_uj");
     if (next->fd < 0)
-        return true;
+        return ZONE_DENIED;
     count++;
     if (!read_line(next->fd, text, sizeof text))
-        return true;
+        return ZONE_DENIED;
     next->before_uj = number_in(text);
-    return false;
+    return ZONE_SEEN;
+}
+
+/* Open the zones that are numbered from 0 on, below a zone or at the top. False if one cannot be read. */
+static bool open_numbered(const char *above, bool is_part)
+{
+    bool is_readable = true;
+    for (uint64_t number = 0; number < (is_part ? PARTS : PACKAGES); number++) {
+        char zone[64] = "";
+        text_append(zone, sizeof zone, above);
+        text_append_number(zone, sizeof zone, number, 1);
+        enum zone_state state = open_zone(zone, is_part);
+        if (state == ZONE_MISSING)
+            break;
+        is_readable &= state != ZONE_DENIED;
+        text_append(zone, sizeof zone, ":");
+        is_readable &= is_part || open_numbered(zone, true);
+    }
+    return is_readable;
 }
 
 static void open_zones(void)
 {
-    char zone[64], part[64];
-    bool is_denied = false;
     is_open = true;
     count = 0;
-    for (uint64_t package = 0; package < PACKAGES; package++) {
-        strcpy(zone, ZONES);
-        text_append_number(zone, sizeof zone, package, 1);
-        is_denied |= open_zone(zone, false);
-        for (uint64_t number = 0; number < PARTS; number++) {
-            strcpy(part, zone);
-            text_append(part, sizeof part, ":");
-            text_append_number(part, sizeof part, number, 1);
-            is_denied |= open_zone(part, true);
-        }
-    }
-    if (is_denied)
+    if (!open_numbered(ZONES, false))
         energy_close();
     is_open = true;
 }

@@ -84,7 +84,7 @@ def test_a_launch_that_has_made_its_directory_and_not_yet_signed(host: BuildHost
 
 
 def counted(counter: Path, program: Path, directory: Path, more: Mapping[str, str]) -> dict[int, int]:
-    """How often a rank and its threads make each system call, but for samples of waits: as many as there is time for."""
+    """How often a rank and its threads make each system call, without samples of waits."""
     counts = directory.parent / "counts"
     environment = {**variables(directory), "INCPROF_WAITS": "0", **more}
     found = run([counter, counts, program, "0"], directory.parent, environment)
