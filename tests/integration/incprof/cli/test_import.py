@@ -239,7 +239,7 @@ def test_py_spy(tmp_path: Path, answer: Answer) -> None:
 def test_node(tmp_path: Path, answer: Answer) -> None:
     need("node")
     (tmp_path / "work.js").write_text(NODE)
-    ran(["node", "--no-turbo-inlining", "--cpu-prof", "--cpu-prof-name=p.cpuprofile", "work.js"], tmp_path)
+    ran(["node", "--no-opt", "--cpu-prof", "--cpu-prof-name=p.cpuprofile", "work.js"], tmp_path)
     check_turns(answer("p.cpuprofile", "-i", "400ms"), ["assemble", "dot"])
 
 
