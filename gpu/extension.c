@@ -6,6 +6,7 @@
 #include "extension.h"
 
 #include "gpu.h"
+#include "libc.h"
 #include "sys.h"
 
 #define KIND_DEVICE 13
@@ -31,12 +32,20 @@ void extension_use(void)
     __atomic_store_n(&is_used, true, __ATOMIC_RELAXED);
 }
 
+/* Neither CUDA nor OpenCL works in a forked child. Its one thread does not hold the lock, which another may have held.
+ */
+static void stop_in_child(void)
+{
+    gpu_leave();
+    gpu_set_recording(false);
+}
+
 static void begin(bool forked, bool wanted)
 {
     if (forked)
-        gpu_leave();
-    /* Neither CUDA nor OpenCL works in a forked child. */
-    gpu_set_recording(wanted && !forked);
+        stop_in_child();
+    else
+        gpu_set_recording(wanted);
 }
 
 static void take(const struct extension_event *event)
@@ -113,6 +122,8 @@ static const struct extension extension = {
 int extension_start(enum gpu_state first)
 {
     extension_set_state(first);
+    /* For a child that the collector does not follow; where libc cannot, only the others are stopped. */
+    libc_at_fork(NULL, NULL, stop_in_child);
     if (incprof_extension_add != NULL && incprof_extension_event != NULL)
         number = incprof_extension_add(&extension);
     return number;

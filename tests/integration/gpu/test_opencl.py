@@ -159,6 +159,12 @@ def test_a_forked_child_records_nothing_and_the_parent_goes_on(host: Callable[..
     assert all(read_gpu(str(recording.directory / name)) is None for name in others)
 
 
+def test_a_child_that_is_not_followed_finds_no_lock_held(host: Callable[..., Recording]) -> None:
+    """Another thread launches at the moments of the forks."""
+    recording = host("start", "forks:200", "stop", env={"INCPROF_FOLLOW": "0"})
+    assert activity_in(recording).totals.launches >= 100
+
+
 def test_libopencl_is_loaded_and_unloaded(host: Callable[..., Recording], build: Build) -> None:
     library = build(
         "opencl_host.c",
