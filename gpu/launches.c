@@ -67,12 +67,12 @@ static bool is_drawn(void)
 
 static __attribute__((noinline)) void record_path(uint32_t correlation)
 {
-    uint64_t start_ns = monotonic_ns();
+    uint64_t start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const uint64_t words[EXTENSION_WORDS] = {correlation};
     __atomic_store_n(&sampled[correlation % RECENT], correlation, __ATOMIC_RELAXED);
     if (incprof_extension_event(number, words, true) != EXTENSION_TAKEN)
         __atomic_store_n(&sampled[correlation % RECENT], 0, __ATOMIC_RELAXED);
-    add_cost(monotonic_ns() - start_ns);
+    add_cost(sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
 }
 
 void launches_record(uint32_t correlation)
