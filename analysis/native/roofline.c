@@ -62,7 +62,7 @@ static const struct kernels *best_kernels(void)
     static const struct kernels avx2 = {multiply_avx2, triad_avx2, 4}, avx512 = {multiply_avx512, triad_avx512, 8};
     if (__builtin_cpu_supports("avx512f"))
         return &avx512;
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &avx2;
 #endif
     return &plain;
