@@ -52,6 +52,23 @@ def recorded(command: Sequence[str | Path], place: Path, mean: str) -> Recorded:
     return Recorded(output, allocations, phases)
 
 
+def alive_at(time_s: float, allocations: Allocations) -> tuple[float, float]:
+    """Return the bytes that are alive at a time (infinity: never freed), and the standard error of that estimate.
+
+    The error is that of counting samples: 2 to 4 % here, as the recorder takes fewer than asked for where many
+    allocations a second would cost too much.
+    """
+    alive = (allocations.time_s <= time_s) & ((allocations.freed_s > time_s) | np.isinf(allocations.freed_s))
+    bytes_alive = float(allocations.weight[alive].sum())
+    return bytes_alive, float(np.sqrt((allocations.weight * allocations.mean)[alive].sum()))
+
+
+def assert_peak_is(peak_b: float, found: Recorded) -> None:
+    curve = curve_of(found.allocations)
+    _, error = alive_at(float(curve.times[curve.values.argmax()]), found.allocations)
+    assert abs(found.peak_b - peak_b) <= 5 * error
+
+
 @pytest.fixture(scope="module")
 def program(build: Build) -> Path:
     return build("memory_phases.c", flags="-O2 -fno-builtin", pg=False)
@@ -72,8 +89,8 @@ def test_phases_agree_with_the_programs_own_count(program: Path, tmp_path: Path,
 
 def test_what_is_alive_at_the_end_agrees_with_mallinfo(program: Path, tmp_path: Path) -> None:
     found = recorded([program], tmp_path, "16K")
-    alive = float(found.allocations.weight[np.isinf(found.allocations.freed_s)].sum())
-    assert alive == pytest.approx(found.output["run.in_use"], rel=PEAK)
+    alive, error = alive_at(np.inf, found.allocations)
+    assert abs(alive - found.output["run.in_use"]) <= 5 * error
 
 
 def decimal_bytes(text: str) -> float:
@@ -92,9 +109,9 @@ def test_a_c_program_agrees_with_heaptrack(program: Path, tmp_path: Path) -> Non
     peak = decimal_bytes(re.search(r"peak heap memory consumption: (\S+)", printed)[1])
     leaked = decimal_bytes(re.search(r"total memory leaked: (\S+)", printed)[1])
     found = recorded([program], tmp_path, "64K")
-    alive = float(found.allocations.weight[np.isinf(found.allocations.freed_s)].sum())
-    assert found.peak_b == pytest.approx(peak, rel=PEAK)
-    assert alive == pytest.approx(leaked, rel=0.1)  # a fifth of the peak: half as many samples
+    alive, error = alive_at(np.inf, found.allocations)
+    assert_peak_is(peak, found)
+    assert abs(alive - leaked) <= 5 * error
 
 
 def test_a_python_program_agrees_with_memray(tmp_path: Path, scratch_memray: Path) -> None:
@@ -105,7 +122,7 @@ def test_a_python_program_agrees_with_memray(tmp_path: Path, scratch_memray: Pat
     found = recorded([scratch_memray, PYTHON_PROGRAM], tmp_path, "64K")
     told = json.loads(stats.read_text())
     assert found.allocations.allocated_b == pytest.approx(told["total_bytes_allocated"], rel=ALLOCATED)
-    assert found.peak_b == pytest.approx(told["metadata"]["peak_memory"], rel=PEAK)
+    assert_peak_is(told["metadata"]["peak_memory"], found)
 
 
 @pytest.fixture(scope="module")
