@@ -93,15 +93,23 @@ def table(results: Path) -> str:
         mpi = "" if case.settings["mpi"] == "openmpi" else f", {case.settings['mpi'].upper()}"
         lines.append(
             f"| {case.settings['about']}{mpi} | {case.settings['ranks']} | {len(took)} "
-            f"| {median(took):.1f} s ({min(took):.1f} to {max(took):.1f}) "
+            f"| {_seconds(took)} "
             f"| {100 * case.executed:.1f} % | {100 * case.waited:.1f} % "
             f"| {_percent(case.errors)} | {_percent(case.own_errors)} | {case.in_range} |"
         )
     return "\n".join(lines)
 
 
+def _seconds(times: list[float]) -> str:
+    """Format the median, and of several runs the range."""
+    span = f" ({min(times):.1f} to {max(times):.1f})" if len(times) > 1 else ""
+    return f"{median(times):.1f} s{span}"
+
+
 def _percent(errors: list[float]) -> str:
-    return f"{100 * median(errors):.1f} % ({100 * max(errors):.1f} %)"
+    """Format the median, and of several runs the largest."""
+    worst = f" ({100 * max(errors):.1f} %)" if len(errors) > 1 else ""
+    return f"{100 * median(errors):.1f} %{worst}"
 
 
 def bars_missed(results: Path) -> list[str]:

@@ -149,7 +149,7 @@ def test_the_truths_of_real_programs_are_whole():
         assert run.truth.k == tuple(sorted(run.truth.k))
         assert all(phase.sites for phase in run.truth.phases)
     # What they say stands on the page that was written before the first recording.
-    page = (REAL.parents[1] / "docs" / "lab" / "realworld.md").read_text()
+    page = (REAL / "expected.md").read_text()
     for path in REAL.glob("*.toml"):
         if path.with_suffix(".sh").exists():
             continue  # says itself, under `why`, where that is to be read
