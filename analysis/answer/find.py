@@ -24,7 +24,7 @@ from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, fa
 from incprof.analysis.thresholds import OPTIONS, Options
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.time_use import cpu_seconds_by_kind
+from incprof.model.time_use import cpu_seconds_by_kind, missed_seconds, not_sampled
 
 
 def refuse(profile: IntervalProfile) -> None:
@@ -45,9 +45,9 @@ def refuse(profile: IntervalProfile) -> None:
     with np.errstate(over="ignore"):
         total = float(profile.self_s.sum())
     if not total > 0:
-        raise NoDataError(
-            f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"
-        )
+        missed_s = missed_seconds(profile)
+        why = "the program used no measurable CPU time in its own code" if missed_s is None else not_sampled(missed_s)
+        raise NoDataError(f"no samples in {profile.n_intervals} intervals: {why}")
     if not np.isfinite(total):
         raise NoDataError("the sum of the self times is not a number: the profile is damaged, record it again")
 

@@ -237,3 +237,23 @@ def estimate_calls(entered: int, inside: int, around: int, *, bounded: bool = Tr
     if part >= SELDOM or not bounded:
         return CallEstimate(entered, None)
     return CallEstimate(entered, max(-math.log1p(-part) * chance, entered + 1.0) + SURE * math.sqrt(entered))
+
+
+# By chance, no tick falls into this many periods in less than one of a million runs.
+MISSED_TICKS = 14
+
+
+def missed_seconds(profile: IntervalProfile) -> float | None:
+    """Return the CPU seconds of a program that its samples have missed; None if they show more than half of them.
+
+    CPU timers expire at ticks of the kernel's clock only, and a program that sleeps in step with it runs between them.
+    """
+    used_s = float((profile.counters.cpu_s - profile.counters.own_s).sum())
+    sampled_s = max(float(profile.samples.weight.sum()) / profile.metadata.rate_hz, float(profile.self_s.sum()))
+    missed_s = used_s - sampled_s
+    return missed_s if missed_s > max(used_s / 2, MISSED_TICKS / profile.metadata.rate_hz) else None
+
+
+def not_sampled(missed_s: float) -> str:
+    """Return a line about CPU seconds without samples, and the remedy."""
+    return f"{missed_s:.2g} s of CPU time fell between the ticks of CPU timers: record with INCPROF_CLOCK=perf"

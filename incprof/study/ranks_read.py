@@ -25,6 +25,7 @@ from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.segment_sums import pooled_by, ticks_of
 from incprof.errors import IncprofError
 from incprof.model import FloatArray, IntArray, IntervalProfile, Process, Run
+from incprof.model.time_use import missed_seconds, not_sampled
 from incprof.readers.run import listed, read_profile
 from incprof.safe.jsonstore import JsonStore
 from incprof.study.options import Libs, Listener, Method, StudyOptions
@@ -329,6 +330,9 @@ def few_samples(profile: IntervalProfile, options: StudyOptions) -> str | None:
     meta, ticks, least = profile.metadata, ticks_of(profile), options.thresholds.phases.samples
     if not ticks.sum() > 0:
         return None
+    missed_s = missed_seconds(profile)
+    if ticks.sum() < least * ENOUGH and missed_s is not None:
+        return f"few samples ({ticks.sum():.0f}): {not_sampled(missed_s)}"
     if ticks.sum() < least * ENOUGH:
         more = f", or with -r {MOST_HZ:g}" if meta.rate_hz < MOST_HZ else ""
         return f"few samples ({ticks.sum():.0f}): record for longer{more}"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from incprof.analysis.answer.describe import mostly
+from incprof.analysis.answer.find import refuse
 from incprof.analysis.phase_result import FunctionShare, Phase
 from incprof.cli.main import main
+from incprof.errors import NoDataError
 from incprof.model import Function
-from incprof.model.time_use import SPENT, called_for
+from incprof.model.time_use import SPENT, called_for, missed_seconds
 from incprof.report.words.display_names import phase_names
 from incprof.report.words.site_evidence import kind_shares, legend, no_site
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.synthetic import make_profile
 
 DEVICE = (
     "cudaDeviceSynchronize", "cudaStreamSynchronize_ptsz", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cudaMemcpy2D",
@@ -107,3 +111,19 @@ def test_time_below_a_function_of_the_device_is_waiting_for_it(
     assert main(["phases", str(tmp_path / "run"), "--details"]) == 0
     out = capsys.readouterr().out
     assert "waiting for the device" in out, out
+
+
+@pytest.mark.parametrize(
+    ("sampled_s", "used_s", "missed_s"), [(0, 0.24, 0.24), (0.05, 0.24, 0.19), (0.2, 0.24, None), (0, 0.1, None)]
+)
+def test_cpu_time_between_the_kernels_ticks(sampled_s: float, used_s: float, missed_s: float | None) -> None:
+    profile = make_profile(np.array([[sampled_s]]))
+    profile = replace(profile, counters=replace(profile.counters, cpu_s=np.array([used_s])))
+    assert missed_seconds(profile) == (None if missed_s is None else pytest.approx(missed_s))
+
+
+def test_no_samples_of_a_program_with_cpu_time_has_a_remedy() -> None:
+    profile = make_profile(np.zeros((1, 1)))
+    profile = replace(profile, counters=replace(profile.counters, cpu_s=np.array([0.24])))
+    with pytest.raises(NoDataError, match=r"0\.24 s of CPU time .* INCPROF_CLOCK=perf"):
+        refuse(profile)
