@@ -111,7 +111,6 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     kernel_names_put(&image);
     sums_put(&image, interval->run_start_ns);
     gpu_leave();
-    launches_adjust(interval->end_ns - interval->start_ns);
     *length = image.length;
     return image.failed ? NULL : image.data;
 }

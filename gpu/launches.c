@@ -3,7 +3,7 @@
  * CUPTI numbers launches one after the other, and a kernel's record has the number (`correlation`) of its launch. So
  * the tables are indexed by its low bits.
  *
- * Thread safety: `sampled` and the costs are atomic: threads that launch write them. `nodes` and `pending` are under
+ * Thread safety: `sampled` and `per_path` are atomic: threads that launch write them. `nodes` and `pending` are under
  * gpu_lock. The callback runs on the launching thread, where libc works; it takes no lock and keeps errno. */
 #define _GNU_SOURCE
 #include "extension.h"
@@ -13,11 +13,7 @@
 #define RECENT (1u << 17) /* launches whose records may be outstanding */
 #define MOST_PENDING (1u << 15)
 
-/* Paths may take up to one in 80 of the process's CPU time, or one in 400 of the time that passes, if that is more. */
-#define SHARE 80
-#define SHARE_OF_WALL 400
 #define MOST_PER_PATH 4096u
-#define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
 
 struct pending {
     struct sum_key key;
@@ -34,7 +30,6 @@ static struct {
 static struct pending pending[MOST_PENDING];
 static uint32_t pending_count;
 static uint32_t per_path = 1;
-static uint64_t cost_ns, last_cpu_ns;
 static __thread uint32_t turn;
 
 void launches_start(int extension)
@@ -47,13 +42,13 @@ uint32_t launches_per_path(void)
     return __atomic_load_n(&per_path, __ATOMIC_RELAXED);
 }
 
-static void add_cost(uint64_t more_ns)
+/* Record as many paths as the budget of the recording permits: one in a power of two. */
+static void adjust(void)
 {
-    uint64_t cost = __atomic_add_fetch(&cost_ns, more_ns, __ATOMIC_RELAXED);
-    uint32_t now = launches_per_path();
-    if (cost > MOST_COST_NS && now < MOST_PER_PATH &&
-        __atomic_compare_exchange_n(&cost_ns, &cost, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        __atomic_store_n(&per_path, 2 * now, __ATOMIC_RELAXED);
+    uint32_t thinning = extension_thinning(number) / EXTENSION_ALL_EVENTS, one_in = 1;
+    while (one_in < MOST_PER_PATH && one_in < thinning)
+        one_in *= 2;
+    __atomic_store_n(&per_path, one_in, __ATOMIC_RELAXED);
 }
 
 /* Whether this launch's path is recorded. Drawn, because programs launch their kernels in cycles. */
@@ -67,12 +62,11 @@ static bool is_drawn(void)
 
 static __attribute__((noinline)) void record_path(uint32_t correlation)
 {
-    uint64_t start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const uint64_t words[EXTENSION_WORDS] = {correlation};
     __atomic_store_n(&sampled[correlation % RECENT], correlation, __ATOMIC_RELAXED);
     if (incprof_extension_event(number, words, true) != EXTENSION_TAKEN)
         __atomic_store_n(&sampled[correlation % RECENT], 0, __ATOMIC_RELAXED);
-    add_cost(sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+    adjust();
 }
 
 void launches_record(uint32_t correlation)
@@ -125,20 +119,4 @@ void launches_resolve(bool is_last)
         sums_add(&one->key, 1, one->ns, one->bytes);
     }
     pending_count = left;
-}
-
-/* Record fewer paths, or more again, by what the last interval's have cost. */
-void launches_adjust(uint64_t wall_ns)
-{
-    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
-    uint64_t of_cpu = (cpu_ns - last_cpu_ns) / SHARE, of_wall = wall_ns / SHARE_OF_WALL;
-    uint64_t most = of_cpu > of_wall ? of_cpu : of_wall;
-    uint32_t now = launches_per_path();
-    last_cpu_ns = cpu_ns;
-    for (; cost > most && now < MOST_PER_PATH; cost /= 2)
-        now *= 2;
-    if (cost < most / 4 && now > 1)
-        now /= 2;
-    __atomic_store_n(&per_path, now, __ATOMIC_RELAXED);
 }

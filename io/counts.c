@@ -144,21 +144,21 @@ static inline struct io_count *slot_of(struct io_thread *thread, uint32_t file, 
     return latest;
 }
 
-/* Only a call that was timed is recorded with its path, about one in PATH_NS: the probability is the part of
- * that which has passed since the thread's last one. */
+/* Only a call that was timed is recorded with its path, about one in `gap_ns`: the probability is the part of that
+ * which has passed since the thread's last one. */
 static void record_path(const struct io_call *call, enum operation operation, uint32_t file, uint64_t bytes,
                         uint64_t end_ns)
 {
     struct io_thread *thread = call->thread;
-    uint64_t since_ns = end_ns - thread->last_path_ns;
+    uint64_t gap_ns = paths_gap_ns(), since_ns = end_ns - thread->last_path_ns;
     thread->last_path_ns = end_ns;
-    uint64_t scaled = since_ns < PATH_NS ? since_ns : PATH_NS;
-    if (draw(thread) % PATH_NS >= scaled)
+    uint64_t scaled = since_ns < gap_ns ? since_ns : gap_ns;
+    if (draw(thread) * gap_ns >> 32 >= scaled)
         return;
     path_record(&(struct path_event){
         .file = file,
         .operation = operation,
-        .calls_milli = 1000u * (uint64_t)call->weight * PATH_NS / (scaled > 0 ? scaled : 1),
+        .calls_milli = 1000u * (uint64_t)call->weight * gap_ns / (scaled > 0 ? scaled : 1),
         .bytes = bytes,
         .ns = end_ns - call->start_ns,
     });

@@ -4,11 +4,18 @@
 
 #include "extension.h"
 
+#define PATH_NS 5000000u
+
 static int number = -1;
 
 void paths_begin(int own)
 {
     number = own;
+}
+
+uint64_t paths_gap_ns(void)
+{
+    return (uint64_t)PATH_NS * extension_thinning(number) / EXTENSION_ALL_EVENTS;
 }
 
 void path_record(const struct path_event *event)

@@ -15,13 +15,8 @@
 #define MOST_WAITING ((size_t)64 << 20) /* bytes of records that are not written yet */
 #define DEFAULT_MEAN ((uint64_t)512 << 10)
 #define LARGEST_MEAN ((uint64_t)1 << 40)
-
-/* Recording may take up to one in 80 of the process's CPU time, or one in 400 of the time that passes, if that is more;
- * beyond that, fewer allocations are recorded. */
-#define SHARE 80
-#define SHARE_OF_WALL 400
-#define MOST_THINNED 256       /* times fewer than asked for */
-#define MOST_COST_NS 20000000u /* before an interval ends, for the same reason */
+#define MOST_THINNED 256 /* times the mean that was asked for */
+#define STEP 8           /* part of the mean */
 
 enum state { STATE_RECORDED, STATE_OWN_ALLOCATOR };
 
@@ -36,29 +31,23 @@ struct release {
 static int number = -1;
 static enum state state;
 static uint64_t requested_mean = DEFAULT_MEAN;
-static uint64_t next_id, lost, cost_ns;
-static uint64_t last_cpu_ns;
+static uint64_t next_id, lost;
 static struct buffer allocations, releases, payload;
 
-static bool may_double(uint64_t mean)
+/* Record as many allocations as the budget permits. Small changes of the mean are left out: each is written. */
+static void adjust(void)
 {
-    return mean < MOST_THINNED * requested_mean && mean < LARGEST_MEAN;
-}
-
-static void add_cost(uint64_t more_ns)
-{
-    uint64_t cost = __atomic_add_fetch(&cost_ns, more_ns, __ATOMIC_RELAXED);
-    uint64_t mean = sampling_mean();
-    if (cost > MOST_COST_NS && may_double(mean) &&
-        __atomic_compare_exchange_n(&cost_ns, &cost, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        sampling_set_mean(2 * mean);
+    uint64_t before = sampling_mean(), mean = requested_mean * extension_thinning(number) / EXTENSION_ALL_EVENTS;
+    uint64_t most = requested_mean < LARGEST_MEAN / MOST_THINNED ? MOST_THINNED * requested_mean : LARGEST_MEAN;
+    mean = mean < most ? mean : most;
+    if (mean > before + before / STEP || mean < before - before / STEP || mean == requested_mean)
+        sampling_set_mean(mean);
 }
 
 static enum extension_result pass(const uint64_t words[EXTENSION_WORDS], bool has_path)
 {
-    uint64_t start_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     enum extension_result result = incprof_extension_event(number, words, has_path);
-    add_cost(sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+    adjust();
     if (result == EXTENSION_OFF)
         sampling_set(SAMPLING_OFF);
     if (result == EXTENSION_LOST)
@@ -122,22 +111,6 @@ static void take_release(uint64_t id, uint64_t time_ns)
         buffer_bytes(&releases, &release, sizeof release);
 }
 
-/* Record fewer allocations, or more again, by what the last interval's have cost. */
-static void adjust(uint64_t wall_ns)
-{
-    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
-    uint64_t of_cpu = (cpu_ns - last_cpu_ns) / SHARE, of_wall = wall_ns / SHARE_OF_WALL;
-    uint64_t most = of_cpu > of_wall ? of_cpu : of_wall;
-    uint64_t mean = sampling_mean();
-    last_cpu_ns = cpu_ns;
-    for (; cost > most && may_double(mean); cost /= 2)
-        mean *= 2;
-    if (cost < most / 4 && mean > requested_mean)
-        mean /= 2;
-    sampling_set_mean(mean);
-}
-
 /* The time since the previous record, in microseconds. */
 static void put_time(uint64_t time_ns, uint64_t origin_ns, int64_t *before_us)
 {
@@ -195,7 +168,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     put_releases(interval->start_ns);
     allocations.length = releases.length = 0;
     allocations.failed = releases.failed = false;
-    adjust(interval->end_ns - interval->start_ns);
+    adjust();
     *length = payload.length;
     return payload.failed ? NULL : payload.data;
 }
@@ -206,8 +179,7 @@ static void begin_recording(bool forked, bool wanted)
         sampling_restart();
     sampling_begin();
     allocations.length = releases.length = 0;
-    lost = cost_ns = 0;
-    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    lost = 0;
     sampling_set_mean(requested_mean);
     bool is_possible = wanted && state == STATE_RECORDED && live_begin();
     allocator_mark_early();

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "fixed_text.h"
-#include "output.h"
 #include "sys.h"
+#include "fixed_text.h"
+#include "writer.h"
 
 #define LEAST_ROOM 4096
 

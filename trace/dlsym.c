@@ -1,11 +1,12 @@
 /* Thread safety: `is_second_mpi_reported` is atomic. No locks but the loader's. */
 #define _GNU_SOURCE
-#include "resolve.h"
+#include "loader.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "log.h"
+#include "resolve.h"
 
 static bool is_second_mpi_reported;
 

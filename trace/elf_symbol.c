@@ -1,6 +1,6 @@
 /* Thread safety: no shared state. */
 #define _GNU_SOURCE
-#include "resolve.h"
+#include "loader.h"
 
 #include <link.h>
 #include <stdbool.h>

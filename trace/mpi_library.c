@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "loader.h"
 #include "log.h"
 #include "session.h"
 #include "sys.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "loaded.h"
+#include "loader.h"
 
 #define PAGE_BYTES 4096u
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <stdint.h>
 
+#include "loader.h"
 #include "next.h"
 #include "resolve.h"
 #include "session.h"

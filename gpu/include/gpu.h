@@ -102,7 +102,6 @@ void launches_add(uint32_t correlation, const struct sum_key *key, uint64_t ns, 
 /* Add the kernels and copies whose paths have come, and those that have waited for an interval. Interval thread, under
  * the lock. */
 void launches_resolve(bool is_last);
-void launches_adjust(uint64_t wall_ns);
 uint32_t launches_per_path(void);
 
 /* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */

@@ -4,7 +4,7 @@
  * A call is counted when it returns, so that a thread that is cancelled in it leaves nothing half done. Counting is
  * async-signal-safe and keeps errno. Frequent calls are timed by samples: of the calls of a thread, one in a random
  * number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 5 ms
- * is recorded with its call path. */
+ * or more is recorded with its call path. */
 #ifndef INCPROF_IO_COUNTS_H
 #define INCPROF_IO_COUNTS_H
 
@@ -111,9 +111,6 @@ void io_counts_after_fork(void);
 
 /* Calls that are recorded with their call path. */
 
-/* About one call in this time is recorded, for each thread. */
-#define PATH_NS 5000000u
-
 struct path_event {
     uint32_t file, operation;
     uint64_t calls_milli; /* a thousandth of a call: it stands for so many */
@@ -122,6 +119,9 @@ struct path_event {
 
 /* Use this number of an extension (extension.h); negative: none. */
 void paths_begin(int own);
+
+/* About one call of each thread in this time is recorded: more if the budget is spent. */
+uint64_t paths_gap_ns(void);
 
 /* Record a call of the calling thread with its path. Keeps errno. Does nothing if there is no collector. */
 void path_record(const struct path_event *event);

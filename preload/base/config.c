@@ -15,6 +15,7 @@
 #define DEFAULT_RATE 250ull
 #define MOST_WAITS 1000u
 #define DEFAULT_WAITS 20ull
+#define DEFAULT_BUDGET 2ull /* percent */
 
 struct entry {
     enum { FROM_TO, EVERY, PER_NODE } kind;
@@ -118,6 +119,7 @@ void config_read(struct config *config)
         environment_rate("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, DEFAULT_RATE * NANO, "250") / NANO;
     config->rate_given = environment_text("INCPROF_RATE") != NULL;
     config->overhead = environment_nano("INCPROF_OVERHEAD", NANO / 10, 100ull * NANO, 5ull * NANO, "5");
+    config->budget = environment_text("INCPROF_OVERHEAD") != NULL ? config->overhead : DEFAULT_BUDGET * NANO;
     uint64_t waits = environment_nano("INCPROF_WAITS", 0, (uint64_t)MOST_WAITS * NANO, DEFAULT_WAITS * NANO, "20");
     config->waits_hz = (waits + NANO - 1) / NANO;
     config->rank = environment_rank("INCPROF_RANK");

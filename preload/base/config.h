@@ -18,6 +18,7 @@ struct config {
     uint64_t rate_hz;
     uint64_t waits_hz; /* INCPROF_WAITS: samples of waiting threads per second; 0: none */
     uint64_t overhead; /* INCPROF_OVERHEAD: limit of the CPU time for ticks, in billionths of a percent */
+    uint64_t budget;   /* the same for the whole recording (account.h) */
     uint64_t call_ps;  /* cost of counting a call, in picoseconds; 0: unknown (measured at the start) */
     int rank;          /* INCPROF_RANK, or -1 */
     enum clock_source clock;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "cfi.h"
+#include "cfi_record.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lookup.h"
+#include "cfi_record.h"
 #include "machine.h"
 #include "sys.h"
 

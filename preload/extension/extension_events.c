@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "account.h"
 #include "extensions.h"
 #include "module_scan.h"
 #include "modules.h"
@@ -43,8 +44,10 @@ static enum extension_result put(struct thread *thread, uint32_t number, const u
     else if (has_path) /* in a process of a job that has had no tick yet */
         module_scan_request();
     bool is_taken = ring_put_event(thread, number, now_ns, flags, words);
-    if (has_path)
-        thread_add(&thread->counters.handler_ns, sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+    uint64_t spent_ns = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+    thread_add(&thread->counters.handler_ns, spent_ns);
+    thread_add(&thread->counters.event_ns, spent_ns);
+    account_charge(ACCOUNT_EVENTS + number, spent_ns);
     return is_taken ? EXTENSION_TAKEN : EXTENSION_LOST;
 }
 
@@ -61,4 +64,9 @@ EXPORT enum extension_result incprof_extension_event(int number, const uint64_t 
     enum extension_result result = put(thread, (uint32_t)number, words, has_path);
     sys_set_signal_mask(mask);
     return result;
+}
+
+EXPORT uint32_t incprof_extension_thinning(int number)
+{
+    return number >= 0 && number < MOST_EXTENSIONS ? account_thinning(ACCOUNT_EVENTS + (uint32_t)number) : ACCOUNT_ALL;
 }

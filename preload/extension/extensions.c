@@ -32,6 +32,11 @@ EXPORT int incprof_extension_add(const struct extension *extension)
     return -1;
 }
 
+bool extensions_exist(void)
+{
+    return get(0) != NULL;
+}
+
 void extensions_begin(bool forked, bool with_images)
 {
     has_begun = true;

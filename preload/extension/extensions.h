@@ -10,6 +10,9 @@
 #include "interval.h"
 #include "ring.h"
 
+/* Return whether there are any. */
+bool extensions_exist(void);
+
 /* Begin a recording; `wanted`: with a stream, which can have images. By the process's only thread. */
 void extensions_begin(bool forked, bool wanted);
 

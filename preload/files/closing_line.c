@@ -160,6 +160,21 @@ static void discard_message(char *line, size_t size, uint64_t all_ns)
     text_append(line, size, " ms of CPU time, without a sample in a program that can be recorded");
 }
 
+/* Add the number of intervals, and what recording them has cost, in percent of the program's own CPU time. */
+static void append_intervals(char *line, size_t size, const struct closing *closing)
+{
+    append_count(line, size, closing->intervals, " interval", " intervals");
+    uint64_t all_ns = closing->cpu_end_ns - closing->cpu_begin_ns, own_ns = closing->own_ns;
+    if (own_ns == 0 || own_ns >= all_ns)
+        return;
+    uint64_t tenths = (own_ns * 1000 + (all_ns - own_ns) / 2) / (all_ns - own_ns);
+    text_append(line, size, " at ");
+    text_append_number(line, size, tenths / 10, 1);
+    text_append(line, size, ".");
+    text_append_number(line, size, tenths % 10, 1);
+    text_append(line, size, " % overhead");
+}
+
 static void append_processes(char *line, size_t size, const struct job_summary *job)
 {
     text_append(line, size, job->program);
@@ -190,7 +205,7 @@ static bool append_job(char *line, size_t size, const struct closing *closing)
     if (processes == 0)
         discard_message(line, size, all_ns);
     else if (is_single)
-        append_count(line, size, closing->intervals, " interval", " intervals");
+        append_intervals(line, size, closing);
     else
         append_processes(line, size, &job);
     if (processes > 0 && !(is_single && is_whole(closing, job.recorded_ns, all_ns)))
@@ -207,7 +222,7 @@ void closing_line_write(const struct closing *closing)
     if (run_directory != NULL)
         has_recording = append_job(line, sizeof line, closing);
     else
-        append_count(line, sizeof line, closing->intervals, " interval", " intervals");
+        append_intervals(line, sizeof line, closing);
     if (has_recording)
         text_append(line, sizeof line, rest);
     append_python_advice(line, sizeof line);

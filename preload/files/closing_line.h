@@ -29,6 +29,7 @@ void closing_line_report_obstacle(const char *program, const char *obstacle);
 struct closing {
     uint64_t intervals;                /* of this process */
     uint64_t cpu_begin_ns, cpu_end_ns; /* the process's CPU clock at the begin and the end of its recording */
+    uint64_t own_ns;                   /* the part of this time that the recording took; 0: not to be shown */
 };
 
 /* Print the line; for a job it includes the other processes' data in the run directory. Async-signal-safe. */

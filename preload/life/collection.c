@@ -4,11 +4,13 @@
 #define _GNU_SOURCE
 #include "collection.h"
 
+#include "account.h"
 #include "closing_line.h"
 #include "counters.h"
 #include "extensions.h"
 #include "interval.h"
 #include "module_scan.h"
+#include "modules.h"
 #include "procio.h"
 #include "recording.h"
 #include "sampler.h"
@@ -30,6 +32,10 @@ static uint64_t run_start_ns, start_cpu_ns, last_cpu_ns, last_collector_ns;
 static bool is_paused; /* moncontrol(0) */
 static uint64_t last_row_ns;
 static uint64_t suspended_ns; /* between the last interval and the open one */
+static struct cost {
+    uint64_t ticks; /* in the profiler's code: its wrappers, and events, whose time is measured */
+    uint64_t event_ns, handler_ns;
+} cost; /* in the intervals before the open one */
 
 void collection_begin(const struct config *configured, struct launch *launched, bool forked, enum opening opening)
 {
@@ -40,6 +46,8 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     last_collector_ns = suspended_ns = 0;
     last_row_ns = run_start_ns;
     suspension_slept_ns();
+    account_begin(config);
+    cost = (struct cost){.ticks = 0};
     counters_begin(config);
     module_scan_begin();
     recording_begin(&recording, config, launch, run_start_ns, forked, opening);
@@ -81,6 +89,15 @@ static void take_samples_of(struct thread *thread, uint64_t now_ns)
     counters_take_thread(thread);
 }
 
+/* Return the CPU time in wrappers so far, estimated from the ticks there. Counting calls cannot be thinned: it is no
+ * part of the account. */
+static uint64_t wrappers_ns(void)
+{
+    uint64_t ticks_ns = (cost.ticks + interval.profiler_ticks) * (1000000000u / config->rate_hz);
+    uint64_t event_ns = cost.event_ns + interval.totals.event_ns;
+    return ticks_ns > event_ns && !modules_have_counts() ? ticks_ns - event_ns : 0;
+}
+
 /* Note counters and totals within the interval. Rows grow with the run, so that a run of any length has a few thousand
  * of them, and a phase of a hundredth has some of its own. */
 static void note_row(uint64_t now_ns)
@@ -105,6 +122,8 @@ void collection_drain(void)
         if (!thread_is_settled(thread))
             take_samples_of(thread, now_ns);
     }
+    account_set_wrappers(wrappers_ns());
+    account_update();
     note_row(now_ns);
 }
 
@@ -205,7 +224,11 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
         .shortened = interval.shortened,
         .dropped = recording.dropped,
         .suspended = suspended_ns + suspension_slept_ns(),
+        .event_ns = interval.totals.event_ns,
     };
+    cost.ticks += interval.profiler_ticks;
+    cost.event_ns += interval.totals.event_ns;
+    cost.handler_ns += interval.totals.handler_ns;
     waits_put(&interval);
     if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
@@ -268,10 +291,18 @@ void collection_close(void)
     recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
 
+/* Return the CPU time that the recording has taken, for its closing line: of more than a plain recording. */
+static uint64_t own_ns(void)
+{
+    if (!extensions_exist())
+        return 0;
+    return cost.handler_ns + last_collector_ns + wrappers_ns();
+}
+
 void collection_report(void)
 {
     if (!recording.broken && !recording.forked)
-        closing_line_write(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns});
+        closing_line_write(&(struct closing){recording.intervals, start_cpu_ns, last_cpu_ns, own_ns()});
 }
 
 void collection_report_late(void)

@@ -33,6 +33,7 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
     interval->totals.lost += increase(&now->lost, &taken->lost);
     interval->totals.broken += increase(&now->broken, &taken->broken);
     interval->totals.handler_ns += increase(&now->handler_ns, &taken->handler_ns);
+    interval->totals.event_ns += increase(&now->event_ns, &taken->event_ns);
     interval->totals.skipped += increase(&now->skipped, &taken->skipped);
 }
 

@@ -108,7 +108,7 @@ struct thread {
 
     /* Written by the thread (thread_add), read by the collector, which stores the values taken so far in `taken`. */
     struct thread_counters {
-        uint64_t samples, ticks, lost, broken, handler_ns, skipped;
+        uint64_t samples, ticks, lost, broken, handler_ns, event_ns, skipped;
     } counters, taken;
 
     uint64_t head; /* of the ring: next word to write (thread) */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/auxv.h>
 
+#include "account.h"
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
@@ -72,13 +73,19 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
     ring_put(thread, &sample);
 }
 
+/* Draw whether the tick is one of those that the budget permits (account.h). */
+static bool is_drawn(uint64_t ticks)
+{
+    return ticker_random_below(account_thinning(ACCOUNT_TICKS)) < ticks * ACCOUNT_ALL;
+}
+
 /* Return whether the handler may walk the stack at this tick. */
 static bool may_walk(struct thread *thread, uint64_t ticks)
 {
     uint64_t earned = ticks * (thread->period_ns / SHARE);
     int64_t credit = thread->credit_ns + (int64_t)(earned < FULL_CREDIT_NS ? earned : FULL_CREDIT_NS);
     thread->credit_ns = credit < FULL_CREDIT_NS ? credit : FULL_CREDIT_NS;
-    return credit > 0;
+    return credit > 0 && (account_thinning(ACCOUNT_TICKS) <= ACCOUNT_ALL || is_drawn(ticks));
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -99,6 +106,8 @@ static void take_charged_sample(struct thread *thread, const ucontext_t *context
     uint64_t spent_ns = thread_cpu_ns() - start_ns;
     thread->credit_ns -= is_first ? 0 : (int64_t)spent_ns;
     thread_add(&thread->counters.handler_ns, spent_ns);
+    if (!is_first)
+        account_charge(ACCOUNT_TICKS, spent_ns);
 }
 
 /* In a process of a job, the first tick makes the interval thread scan for code; few of a job's processes ever get that
@@ -120,7 +129,7 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
 
 static void sample_thread(struct thread *thread, const ucontext_t *context)
 {
-    if (thread->credit_ns > 0)
+    if (thread->credit_ns > 0 && account_thinning(ACCOUNT_TICKS) <= ACCOUNT_ALL)
         take_charged_sample(thread, context, 0);
 }
 

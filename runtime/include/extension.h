@@ -2,7 +2,7 @@
  * through the functions they wrap (allocations, input and output): they pass events, and write images of their own into
  * the same stream.
  *
- * Both functions are in libincprof.so. A library refers to them weakly: they are NULL where libincprof.so is not
+ * The functions are in libincprof.so. A library refers to them weakly: they are NULL where libincprof.so is not
  * loaded, or is older.
  *
  * An extension's functions are called by the interval thread under the collector's lock (`begin`: by the only thread of
@@ -18,6 +18,7 @@
 #define EXTENSION_VERSION 1
 #define EXTENSION_WORDS 4
 #define MOST_EXTENSIONS 4
+#define EXTENSION_ALL_EVENTS 16u /* the unit of incprof_extension_thinning */
 
 /* An event as the extension gets it back. */
 struct extension_event {
@@ -60,5 +61,15 @@ int incprof_extension_add(const struct extension *extension) __attribute__((weak
  * meanwhile. Never in a vfork child. Thread-safe and async-signal-safe; errno is kept. */
 enum extension_result incprof_extension_event(int number, const uint64_t words[EXTENSION_WORDS], bool has_path)
     __attribute__((weak));
+
+/* Return how many events the extension is to record one of, in sixteenths, so that the recording stays within its
+ * budget of CPU time. It changes as the program runs. Thread-safe and async-signal-safe. */
+uint32_t incprof_extension_thinning(int number) __attribute__((weak));
+
+/* The same, for an extension that may have been loaded without libincprof.so, or with an older one. */
+static inline uint32_t extension_thinning(int number)
+{
+    return incprof_extension_thinning != NULL ? incprof_extension_thinning(number) : EXTENSION_ALL_EVENTS;
+}
 
 #endif

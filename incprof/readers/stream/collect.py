@@ -21,7 +21,7 @@ from incprof.readers.stream.stream_files import ByteArray, Damage, Image, Source
 from incprof.safe.printable import parse_json
 from incprof.symbols.elf.program_name import program_name, script_name
 
-COUNTERS = 16
+COUNTERS = 17
 MAX_NS = 2**62
 
 # Place of an image of a complete interval: docs/reference/formats.md, and the index of its interval.

@@ -93,12 +93,15 @@ class StreamDecoder:
         """Return counters in seconds and counts; time inside the profiler from its samples (n,) if no counter has it.
 
         Samples cover only a part of the cost of counting a call: the call of the hook is the function's own code. Calls
-        (n,) times the cost of one cover all of it.
+        (n,) times the cost of one cover all of it. Samples inside events are left out, because the time of events is
+        measured: those of the whole run, because an interval has few.
         """
         c, tick = self._counters, 1.0 / self._collected.metadata.rate_hz
-        hooks_s = np.maximum(
-            np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._collected.metadata.call_s or 0.0)
-        )
+        ticks_s = np.maximum(c[:, 8], profiler_ticks) * tick
+        inside_s, events_s = float(ticks_s.sum()), float(c[:, 16].sum()) * NS
+        if inside_s > 0:
+            ticks_s *= max(inside_s - events_s, 0.0) / inside_s
+        hooks_s = np.maximum(ticks_s, calls * (self._collected.metadata.call_s or 0.0))
         counts = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
         return Counters(
             cpu_s=c[:, 2] * NS,

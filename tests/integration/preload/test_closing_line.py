@@ -52,7 +52,8 @@ def test_the_second_run_says_that_it_is_not_the_first(host: BuildHost, tmp_path:
         exists = f" ({quoted(name)} exists)" if number else ""
         shown = quoted(made)
         count = intervals(tmp_path / made)
-        assert line == f"incprof: {count} intervals in {shown}{exists}; next: incprof phases {shown}"
+        what = "1 interval" if count == 1 else f"{count} intervals"
+        assert line == f"incprof: {what} in {shown}{exists}; next: incprof phases {shown}"
         assert shlex.split(line.partition("next: ")[2]) == ["incprof", "phases", made]
 
 

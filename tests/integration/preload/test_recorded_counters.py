@@ -10,7 +10,7 @@ import pytest
 
 from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
 from tests.integration.conftest import Record
-from tests.paths import INTEGRATION, ROOT
+from tests.integration.simulated import simulated
 
 # The program is not linked with -pg.
 NAMED = {"INCPROF_EXE": "program"}
@@ -122,22 +122,6 @@ GROUP = {
         "",
     ),
 }
-
-
-def simulated(name: str, tmp_path: Path) -> Path:
-    """Compile a part of the collector on a simulated kernel."""
-    source = INTEGRATION / "parts_fixtures" / f"{name}.c"
-    folders = [*(path for path in sorted((ROOT / "preload").iterdir()) if path.is_dir()), ROOT / "runtime" / "include"]
-    words = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Werror", *(f"-I{folder}" for folder in folders)]
-    words += [
-        str(source),
-        str(ROOT / "runtime" / "vdso.c"),
-        str(ROOT / "runtime" / "fixed_text.c"),
-        "-o",
-        str(tmp_path / name),
-    ]
-    subprocess.run(words, check=True)
-    return tmp_path / name
 
 
 @pytest.mark.parametrize("machine", GROUP)

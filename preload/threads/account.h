@@ -1,0 +1,40 @@
+/* The account of the CPU time that the recording takes from the process, and the budget for it: a share of the
+ * program's CPU time (2 % unless INCPROF_OVERHEAD is set), over the whole run.
+ *
+ * Every part of the recording that can take fewer samples charges what each has cost. What they may cost together is
+ * the budget less what the other parts cost (the interval thread, the wrappers). It is divided so that no part may cost
+ * more than a common level (ticks three times as much), and parts below it are not thinned: a part that costs nothing
+ * loses nothing.
+ *
+ * Async-signal-safe and thread-safe, except account_begin.
+ */
+#ifndef INCPROF_ACCOUNT_H
+#define INCPROF_ACCOUNT_H
+
+#include <stdint.h>
+
+#include "config.h"
+#include "extension.h"
+
+/* The parts that can take fewer samples: ticks, and the events of each extension. */
+enum account_part { ACCOUNT_TICKS, ACCOUNT_EVENTS, ACCOUNT_PARTS = ACCOUNT_EVENTS + MOST_EXTENSIONS };
+
+/* The unit of account_thinning: every sample is taken. */
+#define ACCOUNT_ALL EXTENSION_ALL_EVENTS
+
+/* Begin, in a new process or forked child. */
+void account_begin(const struct config *config);
+
+/* Charge a part with CPU time. */
+void account_charge(enum account_part part, uint64_t ns);
+
+/* Return how many samples a part would take for one that it may take, in sixteenths. */
+uint32_t account_thinning(enum account_part part);
+
+/* Set the CPU time in wrappers so far, which can be less than before: it is estimated. Interval thread. */
+void account_set_wrappers(uint64_t ns);
+
+/* Divide the budget anew, if that is due. Called by account_charge, too. */
+void account_update(void);
+
+#endif
