@@ -32,8 +32,6 @@
 #define PART_WITHOUT 16
 #define MOST_WITHOUT_NS 250000000u
 
-#define ATTEMPTS 2 /* for a thread that runs meanwhile */
-
 enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
 
 static uint64_t gap_ns; /* mean; 0: off */
@@ -139,40 +137,47 @@ static void add_span(const struct interval *interval, struct thread_waits *waits
     open->is_first = !is_joined;
 }
 
-/* Read a thread's times, and describe what it waits for if it is blocked. If it runs meanwhile at every attempt, its
- * stack may be another one by now; then only a complete path counts. The call does in any case: otherwise, the shorter
- * waits are, the more of them would be missed. False: it has ended. */
+/* Read the call path and the lock's holder of a thread that is blocked in `call`. Returns whether it has not run since
+ * `times`. If it has, its stack may be another one by now; then only a complete path counts. */
+static bool describe(struct thread *thread, const struct task_call *call, const struct task_times *times,
+                     struct wait_path *path, bool *has_path, uint32_t *holder)
+{
+    struct task_times after;
+    if (call->sp != 0)
+        wait_path_walk(thread, call, path);
+    *holder = wait_lock_holder(call);
+    bool is_same = task_times(&thread->waits, __atomic_load_n(&thread->tid, __ATOMIC_RELAXED), &after) &&
+                   after.runs == times->runs && after.cpu_ns == times->cpu_ns;
+    *has_path = call->sp != 0 && (is_same || path->is_complete);
+    return is_same;
+}
+
+/* Describe what a thread waits for if it is blocked. Its first system call decides, however short the wait: otherwise,
+ * the shorter waits are, the more of them would be missed. If it has run before its path was read, it may be found in
+ * the same call again. False: it has ended. */
 static bool observe(struct interval *interval, struct thread *thread, struct task_times *times, uint64_t *now_ns,
                     struct wait_span *span)
 {
-    struct task_call call;
-    struct task_times after;
+    struct task_call first, call;
+    struct task_times later;
     static struct wait_path path;
+    bool has_path;
     pid_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-    bool is_same = false;
-    for (int attempt = 0; attempt < ATTEMPTS && !is_same; attempt++) {
-        if (attempt > 0 && !task_times(&thread->waits, tid, times))
-            return false;
-        *now_ns = monotonic_ns();
-        enum task_result result = task_call(&thread->waits, tid, &call);
-        if (result == TASK_GONE || result == TASK_RUNNING)
-            return result == TASK_RUNNING;
-        is_refused |= result == TASK_REFUSED;
-        if (call.sp != 0)
-            wait_path_walk(thread, &call, &path);
-        span->object = wait_object_of(tid, &call);
-        span->holder = wait_lock_holder(&call);
-        if (!task_times(&thread->waits, tid, &after))
-            return false;
-        is_same = after.runs == times->runs && after.cpu_ns == times->cpu_ns;
-    }
-    if (!is_same)
+    *now_ns = monotonic_ns();
+    enum task_result result = task_call(&thread->waits, tid, &first);
+    if (result == TASK_GONE || result == TASK_RUNNING)
+        return result == TASK_RUNNING;
+    is_refused |= result == TASK_REFUSED;
+    span->object = wait_object_of(tid, &first);
+    if (!describe(thread, &first, times, &path, &has_path, &span->holder))
         times->runs = 0; /* the next sample is not of the same wait */
-    bool has_path = call.sp != 0 && (is_same || path.is_complete);
+    if (!has_path && first.sp != 0 && task_times(&thread->waits, tid, &later) &&
+        task_call(&thread->waits, tid, &call) == TASK_BLOCKED && call.number == first.number)
+        describe(thread, &call, &later, &path, &has_path, &span->holder);
     if (has_path && path.is_ours)
         return true;
     span->state = STATE_BLOCKED;
-    span->call = call.number >= 0 ? (uint32_t)call.number + 1 : 0;
+    span->call = first.number >= 0 ? (uint32_t)first.number + 1 : 0;
     if (has_path) {
         wait_path_add(interval, &path);
         span->site = path.site;
