@@ -58,6 +58,7 @@ struct thread_waits {
     uint64_t owner;                  /* 1 + number of the thread that the rest belongs to; 0: none yet */
     int times_file;                  /* 1 + descriptor in the interval thread's table; 0: not open */
     int call_file;                   /* the same */
+    int descriptors;                 /* the same: the directory of its descriptors */
     uint64_t since_ns;               /* until when its time is accounted for */
     uint64_t cpu_ns, delay_ns, runs; /* at that time */
     uint64_t owed_ns;                /* accounted for too much: the kernel's clocks are not read at the same moment */

@@ -12,8 +12,8 @@
 #include "interval.h"
 #include "thread.h"
 
-/* What the kernel reports of the thread: its times, and the system call that it is blocked in. The files stay open for
- * up to MOST_FILES threads. */
+/* What the kernel reports of the thread: its times, and the system call that it is blocked in. Up to MOST_FILES files
+ * stay open. */
 
 struct task_times {
     uint64_t cpu_ns, delay_ns; /* on a processor, and waiting for one */
@@ -61,11 +61,11 @@ enum wait_object {
 };
 
 /* Return it without a request to a file system's server. */
-enum wait_object task_object(pid_t tid, int fd);
+enum wait_object task_object(struct thread_waits *waits, pid_t tid, int fd);
 
 /* Return what the system call's descriptor is, the first one for a poll or select; OBJECT_NONE if the call
  * has none. */
-enum wait_object wait_object_of(pid_t tid, const struct task_call *call);
+enum wait_object wait_object_of(struct thread_waits *waits, pid_t tid, const struct task_call *call);
 
 /* Return 1 + the number of the application's thread that holds the lock which a futex call waits for, as far as the
  * memory behind it shows one; 0: unknown. */

@@ -38,7 +38,7 @@ uint32_t wait_lock_holder(const struct task_call *call)
 }
 
 /* Return what the first descriptor of a select's sets is. */
-static enum wait_object selected(pid_t tid, const struct task_call *call)
+static enum wait_object selected(struct thread_waits *waits, pid_t tid, const struct task_call *call)
 {
     uint64_t words[MOST_SELECTED / 64];
     size_t count = call->arguments[0] < MOST_SELECTED ? (size_t)(call->arguments[0] + 63) / 64 : MOST_SELECTED / 64;
@@ -47,18 +47,18 @@ static enum wait_object selected(pid_t tid, const struct task_call *call)
             continue;
         for (size_t i = 0; i < count; i++)
             if (words[i] != 0)
-                return task_object(tid, (int)(i * 64) + __builtin_ctzll(words[i]));
+                return task_object(waits, tid, (int)(i * 64) + __builtin_ctzll(words[i]));
     }
     return OBJECT_NONE;
 }
 
 /* Return what the first descriptor of a poll is. */
-static enum wait_object polled(pid_t tid, const struct task_call *call)
+static enum wait_object polled(struct thread_waits *waits, pid_t tid, const struct task_call *call)
 {
     struct pollfd first;
     if (call->arguments[1] == 0 || !peek(&first, call->arguments[0], sizeof first))
         return OBJECT_NONE;
-    return task_object(tid, first.fd);
+    return task_object(waits, tid, first.fd);
 }
 
 static bool takes_descriptor(int64_t number)
@@ -79,19 +79,19 @@ static bool takes_descriptor(int64_t number)
     return false;
 }
 
-enum wait_object wait_object_of(pid_t tid, const struct task_call *call)
+enum wait_object wait_object_of(struct thread_waits *waits, pid_t tid, const struct task_call *call)
 {
     if (takes_descriptor(call->number))
-        return task_object(tid, (int)call->arguments[0]);
+        return task_object(waits, tid, (int)call->arguments[0]);
 #ifdef SYS_select
     if (call->number == SYS_select)
-        return selected(tid, call);
+        return selected(waits, tid, call);
 #endif
     if (call->number == SYS_pselect6)
-        return selected(tid, call);
+        return selected(waits, tid, call);
 #ifdef SYS_poll
     if (call->number == SYS_poll)
-        return polled(tid, call);
+        return polled(waits, tid, call);
 #endif
-    return call->number == SYS_ppoll ? polled(tid, call) : OBJECT_NONE;
+    return call->number == SYS_ppoll ? polled(waits, tid, call) : OBJECT_NONE;
 }

@@ -168,7 +168,7 @@ static bool observe(struct interval *interval, struct thread *thread, struct tas
     if (result == TASK_GONE || result == TASK_RUNNING)
         return result == TASK_RUNNING;
     is_refused |= result == TASK_REFUSED;
-    span->object = wait_object_of(tid, &first);
+    span->object = wait_object_of(&thread->waits, tid, &first);
     if (!describe(thread, &first, times, &path, &has_path, &span->holder))
         times->runs = 0; /* the next sample is not of the same wait */
     if (!has_path && first.sp != 0 && task_times(&thread->waits, tid, &later) &&
@@ -436,5 +436,5 @@ void waits_park(void)
 {
     task_forget();
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        thread->waits.times_file = thread->waits.call_file = 0;
+        thread->waits.times_file = thread->waits.call_file = thread->waits.descriptors = 0;
 }

@@ -1,8 +1,9 @@
 """Waiting by phase, cause and call path. m spans, n intervals, k phases, w distinct waits, b bins.
 
-The time off the processors of every span is exact. It belongs to the wait in which the thread was at both of its ends,
-half to each if these differ, and to the only one if the thread ran at the other end. Time of spans that begin and end
-while the thread runs is divided like that of the spans with one such end.
+The time off the processors of every span is exact. Half of it belongs to the wait in which the thread was at its
+beginning, half to that at its end. Where the thread ran at one of them, that half belongs to the wait at the other, but
+only the part that the thread waited for in the span. What remains is of short waits, between which threads run. It is
+divided so that each wait has, on average over random moments, the time between samples that begins or ends in it.
 """
 
 from __future__ import annotations
@@ -228,18 +229,23 @@ def waits_by_thread(waits: Waits, kinds: Kinds, inside: FloatArray) -> ThreadWai
     threads, row = np.unique(waits.thread[use], return_inverse=True)
     shape = (len(threads), len(kinds.reason) + 1)
     last, first, waited = kinds.of_span[use], kinds.before[use], waits.waited_s[use] * part
-    first = np.where(waits.state[use] == ONE_WAIT, last, first)
-    seconds, measured = np.zeros(shape), np.zeros(shape)
-    share = np.where(last < 0, 1.0, np.where(first < 0, 0.0, 0.5))
-    for what, weight in ((first, share), (last, 1.0 - share)):
+    is_one_wait = waits.state[use] == ONE_WAIT
+    first = np.where(is_one_wait, last, first)
+    ran = np.where(is_one_wait, 0.0, np.maximum(inside[use] - waited, 0.0))
+    half = waited / 2
+    lent = np.where((first < 0) != (last < 0), half * waited / inside[use], 0.0)
+    seconds, missing = np.zeros(shape), np.zeros(shape)
+    undecided = np.zeros(len(threads))
+    for what in (first, last):
         has_cause = what >= 0
-        np.add.at(seconds, (row[has_cause], what[has_cause]), (waited * weight)[has_cause])
-        one_end = has_cause & ((first < 0) != (last < 0))
-        np.add.at(measured, (row[one_end], what[one_end]), inside[use][one_end])
-    between = (first < 0) & (last < 0)
-    between_s = np.bincount(row[between], weights=waited[between], minlength=len(threads))
-    measured[measured.sum(axis=1) == 0, -1] = 1.0
-    seconds += measured * (between_s / measured.sum(axis=1))[:, None]
+        at = (row[has_cause], what[has_cause])
+        np.add.at(seconds, at, (half + lent)[has_cause])
+        np.add.at(missing, at, (ran / 2 - lent)[has_cause])
+        undecided += np.bincount(row[~has_cause], weights=(half - lent)[~has_cause], minlength=len(threads))
+    missing = np.maximum(missing, 0.0)
+    missing += (missing.sum(axis=1, keepdims=True) <= 0) * seconds
+    missing[missing.sum(axis=1) <= 0, -1] = 1.0
+    seconds += missing * (undecided / missing.sum(axis=1))[:, None]
     delayed, wall = np.zeros(len(threads)), np.zeros(len(threads))
     np.add.at(delayed, row, waits.delayed_s[use] * part)
     np.add.at(wall, row, inside[use])

@@ -205,3 +205,28 @@ def test_shares_over_time_are_of_the_bins_that_spans_lie_in() -> None:
         "sleep": [1.0, 1.0, 0.0],
         "run-queue": [0.0, 0.0, 0.5],
     }
+
+
+def test_short_waits_between_which_a_thread_runs_have_their_share() -> None:
+    """Phases of 30 ms, by turns: reads of 0.3 ms, one each millisecond, between which the thread runs; one sleep."""
+    rng = np.random.default_rng(7)
+    spans, begin = [], 0.0
+    while begin < 100_000:  # milliseconds
+        end = round(begin + rng.uniform(5, 15), 3)
+        state, call = (
+            (BLOCKED, SLEEP) if end % 60 >= 30 else (BLOCKED, READ) if end % 1 < 0.3 else (NOT_BLOCKED, NOTHING)
+        )
+        waited = waited_until(end) - waited_until(begin)
+        kind = FILE if call == READ else 0
+        spans.append(
+            (round(begin * MS), round((end - begin) * MS), 0, round(waited * MS), 0, 4 + state, 0, call + 1, kind, 0)
+        )
+        begin = end
+    found = seconds_of(*spans)
+    assert found["io"] / sum(found.values()) == pytest.approx(9 / 39, abs=0.015)
+
+
+def waited_until(time: float) -> float:
+    turns, place = divmod(time, 60)
+    reads = min(place, 30)
+    return 39 * turns + 0.3 * (reads // 1) + min(reads % 1, 0.3) + max(place - 30, 0)
