@@ -16,7 +16,8 @@
 struct cpp_operator {
     void *calls_malloc; /* it, if it is a C++ library's */
     void *any;
-    bool is_plain; /* it does no more than call malloc or free, and these are ours */
+    bool is_plain;     /* it does no more than call malloc or free, and these are ours */
+    void *unless_live; /* of a PLAIN_DELETE, for a block that is not recorded */
 };
 
 /* Return whether the program calls this library's function of that name. */
@@ -58,7 +59,12 @@ static __attribute__((noinline, cold)) void *find(struct cpp_operator *one, cons
     }
     __atomic_store_n(&one->any, found, __ATOMIC_RELAXED);
     if (found != NULL && is_of_library(found)) {
-        __atomic_store_n(&one->is_plain, is_plain(name), __ATOMIC_RELAXED);
+        bool may_be_left_out = is_plain(name);
+        if (may_be_left_out && one->unless_live != NULL) {
+            allocator_next.free(NULL); /* looks it up */
+            __atomic_store_n(&one->unless_live, (void *)allocator_next.free, __ATOMIC_RELAXED);
+        }
+        __atomic_store_n(&one->is_plain, may_be_left_out, __ATOMIC_RELAXED);
         __atomic_store_n(&one->calls_malloc, found, __ATOMIC_RELAXED);
     }
     return found;
@@ -152,30 +158,46 @@ static __attribute__((noinline, cold)) void *without_library(size_t bytes, size_
         name##_by_library arguments;                                                                                   \
     }
 
-/* Likewise, but without the library's operator where that is plain. */
+/* Likewise, but without the library's operator where that is plain: free can be called with its arguments. */
 #define PLAIN_DELETE(name, parameters, arguments)                                                                      \
     DELETE_BY_LIBRARY(name, parameters, arguments)                                                                     \
+    static __attribute__((noinline)) void name##_not_inlined parameters                                                \
+    {                                                                                                                  \
+        name##_by_library arguments;                                                                                   \
+    }                                                                                                                  \
+    static struct cpp_operator operator_##name = {.unless_live = (void *)name##_not_inlined};                          \
     EXPORT void name parameters                                                                                        \
     {                                                                                                                  \
-        if (LIKELY(operator_##name.is_plain) && LIKELY(!live_may_have(block)))                                         \
-            allocator_next.free(block);                                                                                \
+        void *next = __atomic_load_n(&operator_##name.unless_live, __ATOMIC_RELAXED);                                  \
+        if (LIKELY(!live_may_have(block)))                                                                             \
+            ((void(*) parameters)next) arguments;                                                                      \
         else                                                                                                           \
-            name##_by_library arguments;                                                                               \
+            name##_not_inlined arguments;                                                                              \
     }
 
 NEW_BY_LIBRARY(_Znwm, (size_t bytes), (bytes), 0, 0)
 
 /* The library's operator calls malloc, which counts the bytes, for an allocation whose turn it may be, and where there
  * is no memory: it calls the program's handler, and throws. */
+static __attribute__((noinline, cold)) void *_Znwm_again(size_t bytes)
+{
+    countdown.left += bytes;
+    return _Znwm_by_library(bytes);
+}
+
+static __attribute__((noinline)) void *_Znwm_not_inlined(size_t bytes)
+{
+    return _Znwm_by_library(bytes);
+}
+
 EXPORT void *_Znwm(size_t bytes)
 {
-    if (LIKELY(operator__Znwm.is_plain)) {
-        void *block = LIKELY(sampling_pass(bytes)) ? allocator_next.malloc(bytes) : NULL;
-        if (LIKELY(block != NULL))
-            return block;
-        countdown.left += bytes;
-    }
-    return _Znwm_by_library(bytes);
+    if (!LIKELY(operator__Znwm.is_plain))
+        return _Znwm_not_inlined(bytes);
+    if (!sampling_pass(bytes))
+        return _Znwm_again(bytes);
+    void *block = allocator_next.malloc(bytes);
+    return LIKELY(block != NULL) ? block : _Znwm_again(bytes);
 }
 
 NEW(_Znam, (size_t bytes), (bytes), 0, 0)

@@ -26,7 +26,13 @@ static inline uint16_t *live_page(uintptr_t address)
 /* Return whether the block may be recorded: next to never for one that is not. */
 static inline bool live_may_have(const void *block)
 {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+    bool is_none; /* one instruction, which compilers make of no atomic load */
+    __asm__("cmpw $0, %1" : "=@cce"(is_none) : "m"(*live_page((uintptr_t)block)));
+    return !is_none;
+#else
     return __atomic_load_n(live_page((uintptr_t)block), __ATOMIC_RELAXED) != 0;
+#endif
 }
 
 /* Make live_may_have true for a range, for good. */

@@ -40,7 +40,13 @@ struct pick {
  * called, which decides. One subtraction in memory: the countdown has wrapped then. */
 static inline bool sampling_pass(size_t bytes)
 {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+    bool has_wrapped; /* compilers make three instructions of it */
+    __asm__("subq %2, %0" : "+m"(countdown.left), "=@ccc"(has_wrapped) : "er"((uint64_t)bytes));
+    return LIKELY(!has_wrapped);
+#else
     return LIKELY(!__builtin_sub_overflow(countdown.left, (uint64_t)bytes, &countdown.left));
+#endif
 }
 
 /* After sampling_pass has returned false: count the bytes, and return whether the allocation is to be recorded. */
