@@ -24,8 +24,8 @@ def page(
 ) -> str:
     """Return the whole page.
 
-    notes: cases that could not be run, a line each. cases: with a table of each case, tune only. timescales: the
-    answers to the recordings of each run.
+    notes: cases that could not be run, each a name and the reason. cases: with a table of each case, tune only.
+    timescales: the answers to the recordings of each run.
     """
     lines = [INTRODUCTION.read_text()]
     lines += _part("Generated runs", generated, "Drawn from fixed seeds: the same everywhere.", cases)
@@ -38,8 +38,17 @@ def page(
     lines += _real(real, cases)
     lines += section(timescales)
     if notes:
-        lines += ["## Not run", "", *(f"- {note}" for note in notes), ""]
+        lines += ["## Not run", "", *_by_reason(notes), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _by_reason(notes: Sequence[str]) -> list[str]:
+    """Return a line for each reason, with the names of its cases."""
+    names: dict[str, list[str]] = {}
+    for note in notes:
+        name, _, reason = note.partition(": ")
+        names.setdefault(reason, []).append(name)
+    return [f"- {reason}: {', '.join(cases)}" for reason, cases in names.items()]
 
 
 def _real(outcomes: Sequence[Outcome], cases: bool) -> list[str]:

@@ -140,7 +140,6 @@ ELSEWHERE = {
     "incprof periods --follow ipc.csv*": "waits for more to come: incprof/cli/test_periods_follow.py",
     "incprof completion zsh*": "in a zsh: incprof/cli/test_completion.py",
     "incprof diff gmon-a gmon-b --counters*": "asks for a sensor of power: analysis/test_energy.py",
-    "incprof diff baseline*": "times would decide: analysis/diff/test_gates.py",
     "incprof heartbeats ekg-base ekg-new --fail-on*": "times would decide: systems/heartbeats/test_gates.py",
     'incprof heartbeats "$EKG_DIR" --history*': "times would decide: systems/heartbeats/test_history_verb.py",
     "incprof heartbeats poor --history*": "times would decide: systems/heartbeats/test_history_verb.py",
@@ -214,7 +213,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cp phases app; cp solver heartbeats-cpp; cp calls.txt hydro2d.txt",
         "cp ipc.csv node1.csv; cp ipc.csv excerpt.csv",
         "cp -r gmon-phases gmon-old; cp -r gmon-phases gmon-new",
-        "mkdir baseline; for i in 1 2 3; do cp -r gmon-phases baseline/$i; done",
         "EKG_DIR=ekg-app ./solver",
     ], place)  # fmt: skip
     return place

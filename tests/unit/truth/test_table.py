@@ -85,7 +85,7 @@ def test_a_page_has_its_tables_and_keeps_the_held_half_in_sums():
     text = page([tune, kept], [], real, ["halo: mpirun is not installed"])
     assert "### Generated runs: held out" in text
     assert "a family held out" not in text
-    assert "- halo: mpirun is not installed" in text
+    assert "- mpirun is not installed: halo" in text
     assert "| zstd | 2 |" in text
     held = [replace(each, run="sqlite", split="held") for each in real]
     assert "sqlite" not in page([], [], real + held, [])
