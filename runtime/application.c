@@ -6,9 +6,9 @@
 
 #include "buffer.h"
 #include "log.h"
+#include "output.h"
 #include "sys.h"
 #include "tasks.h"
-#include "writer.h"
 
 #define CHECK_PERIOD_NS 500000000u
 #define CONFIRM_PERIOD_NS 50000000u

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "sys.h"
 #include "fixed_text.h"
-#include "writer.h"
+#include "output.h"
+#include "sys.h"
 
 #define LEAST_ROOM 4096
 

@@ -10,10 +10,10 @@
 
 #include "libc.h"
 #include "log.h"
+#include "output.h"
 #include "spawn.h"
 #include "sys.h"
 #include "vfork.h"
-#include "writer.h"
 
 #define SLOW_FACTOR 30u /* factor of the timeouts under Valgrind */
 #define REQUEST_FOLLOW (WORKER_END - 1)

@@ -2,7 +2,7 @@
  * instructions; free memory belongs to the interval thread. `queue_futex`, `done`, `error`, `follows` and `ends` are
  * atomic. `output` belongs to the writer while it runs, the rest to the interval thread. */
 #define _GNU_SOURCE
-#include "writer.h"
+#include "output.h"
 
 #include <string.h>
 #include <sys/prctl.h>

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "loaded.h"
-#include "loader.h"
 
 _Thread_local uint64_t trace_fortran_site;
 

@@ -1,12 +1,11 @@
 /* Thread safety: `is_second_mpi_reported` is atomic. No locks but the loader's. */
 #define _GNU_SOURCE
-#include "loader.h"
+#include "resolve.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "log.h"
-#include "resolve.h"
 
 static bool is_second_mpi_reported;
 

@@ -1,6 +1,6 @@
 /* Thread safety: no shared state. */
 #define _GNU_SOURCE
-#include "loader.h"
+#include "resolve.h"
 
 #include <link.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Thread safety: `unloads` is atomic. No locks but the loader's. */
 #define _GNU_SOURCE
-#include "loader.h"
+#include "resolve.h"
 
 #include "loaded.h"
 #include "next.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "event.h"
-#include "loader.h"
+#include "resolve.h"
 
 typedef int registration(void (*handler)(void *), void *argument, void *library);
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "event.h"
-#include "loader.h"
 #include "log.h"
 #include "session.h"
 #include "sys.h"

@@ -9,7 +9,7 @@
  * with one.) Later the loader can query names (indirect functions), but for a missing one dlsym's result is not a
  * regular error (ctypes crashes). So names are hidden again before the thread that has called dlopen calls dlsym. */
 #define _GNU_SOURCE
-#include "loader.h"
+#include "resolve.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "resolve.h"
 #include "sys.h"
 
 #define PAGE_BYTES 4096u

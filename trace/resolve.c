@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-#include "loader.h"
 #include "sys.h"
 
 _Static_assert(offsetof(struct resolution, size) == 8 && offsetof(struct resolution, target) == 16 &&

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "loaded.h"
-#include "loader.h"
 
 #define PAGE_BYTES 4096u
 

@@ -7,7 +7,7 @@
 #include "coding.h"
 #include "lookup.h"
 #include "loaded.h"
-#include "loader.h"
+#include "resolve.h"
 #include "sys.h"
 
 /* The object at an address. */

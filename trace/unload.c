@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <stdint.h>
 
-#include "loader.h"
 #include "next.h"
 #include "resolve.h"
 #include "session.h"

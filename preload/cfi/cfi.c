@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "cfi_record.h"
 #include "sys.h"
 
 /* Limit of the average number of reads per byte while records are listed. */

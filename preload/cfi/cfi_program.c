@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "cfi_record.h"
+#include "cfi.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "cfi.h"
 
 #include "lookup.h"
-#include "cfi_record.h"
 #include "sys.h"
 
 /* Limit of the record bytes read for one address. The largest record in 5 000 of Debian's objects has 28 112. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lookup.h"
-#include "cfi_record.h"
 #include "machine.h"
 #include "sys.h"
 

@@ -7,8 +7,8 @@
 #include "jit_names.h"
 #include "log.h"
 #include "modules.h"
+#include "output.h"
 #include "sys.h"
-#include "writer.h"
 
 /* Data larger than this is dropped only after a wait. */
 #define MUCH_BYTES ((size_t)1 << 20)

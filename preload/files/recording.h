@@ -59,7 +59,7 @@ struct recording {
     uint64_t cpu_ns;    /* of all intervals */
     uint64_t intervals; /* in the file, or queued */
     uint64_t dropped;   /* since the last of these: the file system stalled and the queue was full */
-    bool has_writer;    /* a thread of its own writes the stream (writer.h) */
+    bool has_writer;    /* a thread of its own writes the stream (output.h) */
 };
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,

@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 
 #include "fixed_text.h"
+#include "output.h"
 #include "sys.h"
 #include "worker.h"
-#include "writer.h"
 
 /* Records of kind 11. */
 enum { RECORD_PROCESS = 1, RECORD_CHILDREN = 2, RECORD_REFUSED = 3, RECORD_BUFFERED = 4 };

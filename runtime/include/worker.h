@@ -54,7 +54,7 @@ bool worker_has_ended(void);
 
 pid_t worker_tid(void);
 
-/* Return the CPU time of the thread and the writer (writer.h), or 0 without them. Async-signal-safe and thread-safe. */
+/* Return the CPU time of the thread and the writer (output.h), or 0 without them. Async-signal-safe and thread-safe. */
 uint64_t worker_cpu_ns(void);
 
 /* The result of worker_wait if the recording has to end without a request: `run` returns. The number below it is also

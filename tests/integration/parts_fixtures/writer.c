@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "sys.h"
-#include "writer.h"
 
 #define RECORDS 4000u
 #define LONGEST 60000u
