@@ -279,9 +279,9 @@ bool collection_exclude(uint64_t from_ns, uint64_t until_ns)
     return true;
 }
 
-void collection_sample_waits(void)
+void collection_sample_waits(bool is_alone)
 {
-    waits_sample(&interval);
+    waits_sample(&interval, is_alone);
 }
 
 void collection_close(void)

@@ -32,8 +32,8 @@ void collection_scan(void);
 /* Empty the rings, and handle requests that have arrived meanwhile. */
 void collection_drain(void);
 
-/* Take samples of what threads wait for, if they are due. */
-void collection_sample_waits(void);
+/* Take samples of what threads wait for, if they are due (waits_sample). */
+void collection_sample_waits(bool is_alone);
 
 /* Drain, write the open interval and begin the next one. The recording stops if writing is no longer possible. */
 void collection_close_interval(void);

@@ -129,7 +129,8 @@ static void run(void)
     while (switch_is_on() && !is_parked) {
         ticker_assign(); /* nudges during another request are lost */
         uint64_t next = next_drain < grid ? next_drain : grid;
-        uint64_t due = earliest(next, earliest(dense_window_due_ns(), waits_due_ns()));
+        uint64_t other_due = earliest(next, dense_window_due_ns());
+        uint64_t due = earliest(other_due, waits_due_ns());
         uint64_t asleep_since = monotonic_ns();
         uint32_t request = worker_wait(due);
         collector_lock_acquire(NO_TIMEOUT_NS);
@@ -156,7 +157,7 @@ static void run(void)
         if (switch_is_on() && !is_parked) {
             dense_window_advance(now);
             if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
-                collection_sample_waits();
+                collection_sample_waits(request == 0 && !is_closed && now < other_due);
         }
         collector_lock_release();
         if (request != 0 && switch_is_on() && !is_parked)

@@ -12,10 +12,11 @@
 #include "thread.h"
 
 #define NEVER_NS (UINT64_MAX / 4)
-/* The budget: parts in a thousand of one processor, what may be saved up, and the cost of waking up. */
+/* The budget: parts in a thousand of one processor, and what may be saved up. */
 #define BUDGET 3
 #define MOST_CREDIT_NS 4000000
-#define WAKING_NS 10000
+/* The cost of waking up, until it has been measured. */
+#define WAKING_NS 20000
 /* A thread's last account, at the end of the recording, is set aside from the budget. */
 #define CLOSING_NS 4000
 #define BETWEEN_CLOCKS 8 /* threads between two readings of the own CPU clock */
@@ -38,6 +39,8 @@ static uint64_t gap_ns; /* mean; 0: off */
 static uint64_t due_ns, last_ns, fast_until_ns, cost_ns;
 static int64_t credit_ns;
 static uint64_t reserve_ns; /* set aside for the end */
+/* On the own CPU clock: mean cost of waking up for samples, and when the last turn of the interval thread ended. */
+static uint64_t waking_ns, turn_ended_ns;
 static uint64_t live_count; /* of threads, at the last samples */
 static uint64_t random_state;
 static bool has_begun, is_refused;
@@ -53,7 +56,8 @@ void waits_begin(const struct config *config)
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
     last_ns = monotonic_ns();
     credit_ns = 0;
-    reserve_ns = live_count = 0;
+    reserve_ns = live_count = turn_ended_ns = 0;
+    waking_ns = WAKING_NS;
     random_state = last_ns | 1;
     has_begun = is_refused = false;
     resume = NULL;
@@ -338,11 +342,20 @@ static uint64_t pay(uint64_t start_ns)
     return used_ns;
 }
 
-void waits_sample(struct interval *interval)
+/* Return the cost of waking up, which a busy machine makes several times as large: of this turn if it is for samples
+ * alone, else the mean. */
+static uint64_t waking_cost_ns(uint64_t start_ns, bool is_alone)
 {
-    uint64_t now_ns = monotonic_ns();
-    if (now_ns < due_ns)
-        return;
+    if (!is_alone || turn_ended_ns == 0)
+        return waking_ns;
+    uint64_t cost = start_ns - turn_ended_ns;
+    waking_ns = (waking_ns * 7 + cost) / 8;
+    return cost;
+}
+
+/* Take samples at `now_ns`, and choose the time of the next ones. */
+static void take_turn(struct interval *interval, uint64_t now_ns, bool is_alone)
+{
     if (!switch_is_sampling() || !modules_are_known()) {
         waits_exclude();
         due_ns = now_ns + gap_ns;
@@ -359,7 +372,7 @@ void waits_sample(struct interval *interval)
     } else {
         thinned += live_count; /* without a look at the list, which costs as much as samples */
     }
-    uint64_t used_ns = pay(start_ns - WAKING_NS);
+    uint64_t used_ns = pay(start_ns - waking_cost_ns(start_ns, is_alone));
     if (has_sampled)
         cost_ns = (cost_ns * 7 + used_ns) / 8;
     if (is_busy)
@@ -368,6 +381,16 @@ void waits_sample(struct interval *interval)
     uint64_t least_ns = cost_ns * 1000 / BUDGET; /* as often as the budget allows on average */
     uint64_t owed_ns = credit_ns < 0 ? (uint64_t)-credit_ns * 1000 / BUDGET : 0;
     due_ns = monotonic_ns() + jittered_ns(mean_ns > least_ns ? mean_ns : least_ns) + owed_ns;
+}
+
+void waits_sample(struct interval *interval, bool is_alone)
+{
+    uint64_t now_ns = monotonic_ns();
+    if (gap_ns == 0)
+        return;
+    if (now_ns >= due_ns)
+        take_turn(interval, now_ns, is_alone);
+    turn_ended_ns = own_cpu_ns();
 }
 
 void waits_finish(struct interval *interval)
@@ -435,6 +458,7 @@ void waits_exclude(void)
 void waits_park(void)
 {
     task_forget();
+    turn_ended_ns = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
         thread->waits.times_file = thread->waits.call_file = thread->waits.descriptors = 0;
 }

@@ -23,8 +23,10 @@ void waits_begin(const struct config *config);
 /* Return when samples are due, on CLOCK_MONOTONIC. */
 uint64_t waits_due_ns(void);
 
-/* Take samples of all threads, or of as many as the budget allows, if they are due. */
-void waits_sample(struct interval *interval);
+/* Take samples of all threads, or of as many as the budget allows, if they are due. For the interval thread, at the end
+ * of each of its turns. `is_alone`: nothing else was due in this turn, so that all of its cost is that of the samples.
+ */
+void waits_sample(struct interval *interval, bool is_alone);
 
 /* Account for all threads up to now, at the end of the recording. */
 void waits_finish(struct interval *interval);
