@@ -17,30 +17,24 @@ static const uint16_t driver_copies[][2] = {{43, 82},   {216, 227}, {232, 234}, 
 static const uint16_t runtime_copies[][2] = {{31, 52},   {142, 145}, {160, 163}, {215, 236},
                                              {243, 246}, {249, 250}, {482, 485}};
 
+#define MOST_FUNCTIONS 1024u
+enum call { CALL_COPIES, CALL_LAUNCHES, CALL_LAUNCHES_GRAPH };
+
+/* What functions do, by domain and number. Written before the first callback. */
+static uint8_t calls[DOMAIN_RUNTIME + 1][MOST_FUNCTIONS];
+
 static __thread uint32_t depth;
 
-static bool is_copy(int domain, uint32_t function)
-{
-    const uint16_t(*ranges)[2] = domain == DOMAIN_DRIVER ? driver_copies : runtime_copies;
-    size_t count = domain == DOMAIN_DRIVER ? COUNT(driver_copies) : COUNT(runtime_copies);
-    for (size_t i = 0; i < count; i++)
-        if (ranges[i][0] <= function && function <= ranges[i][1])
-            return true;
-    return false;
-}
-
-static bool contains(const uint16_t *functions, size_t count, uint32_t function)
+static void note(int domain, const uint16_t *functions, size_t count, enum call call)
 {
     for (size_t i = 0; i < count; i++)
-        if (functions[i] == function)
-            return true;
-    return false;
+        calls[domain][functions[i]] = (uint8_t)call;
 }
 
 void launches_callback(void *user, int domain, uint32_t function, const void *data)
 {
     (void)user;
-    if (!gpu_is_recording() || data == NULL)
+    if (!gpu_is_recording() || data == NULL || (domain != DOMAIN_DRIVER && domain != DOMAIN_RUNTIME))
         return;
     bool is_exit = field_u32(data, CALLBACK_SITE) == SITE_EXIT;
     /* The run-time's launch calls the driver's: it counts once. */
@@ -51,11 +45,9 @@ void launches_callback(void *user, int domain, uint32_t function, const void *da
     if (is_exit || (domain == DOMAIN_DRIVER && depth > 0))
         return;
     depth += domain == DOMAIN_RUNTIME;
-    if (!is_copy(domain, function)) {
-        bool is_graph =
-            domain == DOMAIN_RUNTIME ? contains(runtime_graphs, 2, function) : contains(driver_graphs, 2, function);
-        gpu_count(is_graph ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
-    }
+    uint8_t call = calls[domain][function % MOST_FUNCTIONS];
+    if (call != CALL_COPIES)
+        gpu_count(call == CALL_LAUNCHES_GRAPH ? &gpu_totals.graph_launches : &gpu_totals.launches, 1);
     launches_record(field_u32(data, CALLBACK_CORRELATION));
 }
 
@@ -65,13 +57,17 @@ void launches_callback(void *user, int domain, uint32_t function, const void *da
     cupti->enable_callback(1, subscriber, domain, function)
 
 #define ENABLE(functions, domain)                                                                                      \
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)                                                  \
+    for (size_t i = 0; i < COUNT(functions); i++)                                                                      \
     is_any |= cupti->enable_callback(1, subscriber, domain, functions[i]) == CUPTI_OK
 
 /* Functions that this CUPTI does not have are refused, and left out. */
 bool launches_enable(const struct cupti *cupti, void *subscriber)
 {
     bool is_any = false;
+    note(DOMAIN_DRIVER, driver_launches, COUNT(driver_launches), CALL_LAUNCHES);
+    note(DOMAIN_DRIVER, driver_graphs, COUNT(driver_graphs), CALL_LAUNCHES_GRAPH);
+    note(DOMAIN_RUNTIME, runtime_launches, COUNT(runtime_launches), CALL_LAUNCHES);
+    note(DOMAIN_RUNTIME, runtime_graphs, COUNT(runtime_graphs), CALL_LAUNCHES_GRAPH);
     ENABLE(driver_launches, DOMAIN_DRIVER);
     ENABLE(driver_graphs, DOMAIN_DRIVER);
     ENABLE(runtime_launches, DOMAIN_RUNTIME);

@@ -85,7 +85,8 @@ static uint64_t final_before(const struct extension_interval *interval)
     if (interval->is_last)
         return UINT64_MAX;
     uint64_t before_ns = end_ns > HORIZON_NS ? end_ns - HORIZON_NS : 0;
-    return before_ns < gpu_outstanding_ns ? before_ns : gpu_outstanding_ns;
+    uint64_t outstanding_ns = gpu_oldest_outstanding_ns != NULL ? gpu_oldest_outstanding_ns() : UINT64_MAX;
+    return before_ns < outstanding_ns ? before_ns : outstanding_ns;
 }
 
 /* First in an image, because numbers of names and devices are the interface's. */

@@ -38,26 +38,50 @@ static uint32_t first_from(const struct lane *lane, uint64_t ns)
     return low;
 }
 
-static void busy(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+/* Add spans to the sums. Those of one slot are added together. */
+static void busy(const struct lane *lane, const struct span *spans, uint32_t span_count)
 {
     struct sum_key key = lane->key;
-    for (uint64_t at = start_ns; at < end_ns;) {
-        uint64_t next = (at / SLOT_NS + 1) * SLOT_NS;
-        uint64_t until = next < end_ns ? next : end_ns;
-        key.slot = at / SLOT_NS;
-        sums_add(&key, 1, until - at, 0);
-        at = until;
+    uint64_t count = 0, ns = 0, slot_end_ns = 0;
+    for (uint32_t i = 0; i < span_count; i++) {
+        for (uint64_t at = spans[i].start_ns; at < spans[i].end_ns;) {
+            if (at >= slot_end_ns) {
+                if (count > 0)
+                    sums_add(&key, count, ns, 0);
+                key.slot = at / SLOT_NS;
+                slot_end_ns = (key.slot + 1) * SLOT_NS;
+                count = ns = 0;
+            }
+            uint64_t until = slot_end_ns < spans[i].end_ns ? slot_end_ns : spans[i].end_ns;
+            count++;
+            ns += until - at;
+            at = until;
+        }
     }
+    if (count > 0)
+        sums_add(&key, count, ns, 0);
 }
 
 static void close_first(struct lane *lane, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        busy(lane, lane->spans[i].start_ns, lane->spans[i].end_ns);
+    busy(lane, lane->spans, count);
     if (count > 0)
         lane->closed_ns = lane->spans[count - 1].end_ns;
     lane->count -= count;
     memmove(lane->spans, lane->spans + count, lane->count * sizeof *lane->spans);
+}
+
+/* Add a span that begins after the start of the newest one, as most do; false: it does not. */
+static bool add_newest(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+{
+    struct span *newest = lane->spans + lane->count - 1;
+    if (lane->count == 0 || start_ns < newest->start_ns)
+        return false;
+    if (start_ns > newest->end_ns)
+        lane->spans[lane->count++] = (struct span){start_ns, end_ns};
+    else if (end_ns > newest->end_ns)
+        newest->end_ns = end_ns;
+    return true;
 }
 
 static void add(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
@@ -76,6 +100,8 @@ static void add(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
         return;
     if (lane->count == lane->most)
         close_first(lane, lane->most / 2);
+    if (add_newest(lane, start_ns, end_ns))
+        return;
     uint32_t first = first_from(lane, start_ns), last = first;
     for (; last < lane->count && lane->spans[last].start_ns <= end_ns; last++) {
         if (lane->spans[last].start_ns < start_ns)
@@ -145,7 +171,7 @@ static void close_lane(struct lane *lane, uint64_t until_ns)
     if (count < lane->count && lane->spans[count].start_ns < until_ns) {
         uint64_t start_ns = lane->spans[count].start_ns;
         close_first(lane, count);
-        busy(lane, start_ns, until_ns);
+        busy(lane, &(struct span){start_ns, until_ns}, 1);
         lane->spans[0].start_ns = until_ns;
     } else {
         close_first(lane, count);

@@ -39,8 +39,9 @@ extern uint32_t gpu_version; /* of CUPTI; 0: none */
 /* The interface whose activity is recorded. */
 enum gpu_interface { GPU_CUDA, GPU_OPENCL };
 extern uint32_t gpu_interface;
-/* The start of the oldest call whose work has not been recorded yet; UINT64_MAX: none is known. Under the lock. */
-extern uint64_t gpu_outstanding_ns;
+/* Returns the start of the oldest call whose work has not been recorded yet; UINT64_MAX: there is none. Called under
+ * the lock by the interval thread. NULL: unknown. */
+extern uint64_t (*gpu_oldest_outstanding_ns)(void);
 
 static inline void gpu_count(uint64_t *total, uint64_t more)
 {

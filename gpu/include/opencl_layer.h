@@ -21,6 +21,7 @@ extern void *const *opencl_functions;
 /* A command of a queue, from its call until its times are read. */
 struct command {
     struct command *next;
+    cl_command_queue queue;
     cl_event event;
     uint64_t before_ns, after_ns; /* the call */
     uint64_t start_ns, end_ns;    /* on the device, by our clock */
@@ -69,13 +70,26 @@ bool device_clock_is_due(unsigned lane, uint64_t now_ns);
 uint64_t device_clock_convert(unsigned lane, uint64_t device_ns);
 
 /* commands.c: commands that have not ended, or whose times have not been read. */
-/* Keep a command, whose event belongs to this layer then. False: it is not kept. */
-bool commands_add(cl_command_queue queue, const struct command *command, cl_kernel kernel);
+/* Keep a command, whose event belongs to this layer then. */
+void commands_add(const struct command *command, cl_kernel kernel);
 /* Read the times of commands that have ended. `waits`: the program has waited, so another thread that reads is waited
- * for. */
+ * for. All commands are in the lists of their queues then. */
 void commands_read(bool waits);
+/* Return the start of the oldest call whose command has not been read; UINT64_MAX: there is none. Under the lock. */
+uint64_t commands_oldest_ns(void);
 /* Forget the name of a kernel, whose handle may be given to another. */
 void commands_forget_kernel(cl_kernel kernel);
+
+/* inboxes.c: commands that are not in the lists of their queues yet. */
+#define INBOX_COMMANDS 64u
+/* Called once, before all others. */
+void inboxes_start(void);
+/* Put a command into the thread's inbox. Returns how many are in there; 0: it was not put. */
+uint32_t inboxes_put(const struct command *command);
+/* Pass all commands to `take`. False: that function refused one, which is left to the caller, and others may follow.
+ * Under the lock. */
+bool inboxes_take(bool (*take)(const struct command *command), struct command *refused);
+uint64_t inboxes_oldest_ns(void); /* as commands_oldest_ns */
 
 /* work_calls.c, queue_calls.c: put this layer's functions into its table, where there is one below. */
 void work_calls_put(void **table, size_t count);

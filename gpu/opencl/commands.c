@@ -1,8 +1,8 @@
 /* Commands whose times have not been read. They are read when the program waits or releases a queue, and every so many
  * calls; by the threads of the program, so that the driver starts none for callbacks.
  *
- * Thread safety: lists and names are under gpu_lock. One thread at a time reads (`is_reading`): it takes the list of a
- * queue under the lock, calls the driver without it, and puts back the commands that have not ended. */
+ * Thread safety: lists are under gpu_lock; names are atomic. One thread at a time reads (`is_reading`): it takes the
+ * list of a queue under the lock, calls the driver without it, and puts back the commands that have not ended. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -13,23 +13,21 @@
 #define COMMANDS_OF_BLOCK 1024u
 #define BATCH 256       /* commands, while the lock is held */
 #define MOST_RUNNING 32 /* commands of one queue that are passed over, unless the program has waited */
-#define EVERY 32        /* commands of a queue */
 #define ATTEMPTS 10000
 #define SLACK_NS ((uint64_t)1000000000) /* by which clocks may differ */
 #define MOST_NAME 4001
 #define RECENT_KERNELS 1024u
+#define NUMBER_BITS 13 /* of a kernel's name */
 
 static struct command *unused;
 static uint32_t allocated;
+static uint64_t being_read_ns = UINT64_MAX; /* start of the oldest command in a list that was taken */
 static bool is_reading;
-static struct {
-    cl_kernel kernel;
-    uint32_t number;
-} kernels[RECENT_KERNELS];
+static uint64_t kernels[RECENT_KERNELS]; /* handles, and the numbers of their names in the low bits */
 
-static uint32_t place_of(cl_kernel kernel)
+static uint64_t *place_of(cl_kernel kernel)
 {
-    return (uint32_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 40) % RECENT_KERNELS;
+    return &kernels[(uint32_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 40) % RECENT_KERNELS];
 }
 
 static struct command *allocate(void)
@@ -48,9 +46,10 @@ static struct command *allocate(void)
     return command;
 }
 
-static bool append(cl_command_queue handle, const struct command *given, uint32_t *count)
+/* Append a command to the list of its queue; false: the queue is unknown or not profiled, or there are too many. */
+static bool append(const struct command *given)
 {
-    struct queue *queue = queue_find(handle);
+    struct queue *queue = queue_find(given->queue);
     struct command *command = queue != NULL && queue->is_profiled ? allocate() : NULL;
     if (command == NULL)
         return false;
@@ -60,60 +59,87 @@ static bool append(cl_command_queue handle, const struct command *given, uint32_
     command->stream = queue->stream;
     *(queue->last != NULL ? &queue->last->next : &queue->first) = command;
     queue->last = command;
-    *count = ++queue->count;
-    if (command->before_ns < gpu_outstanding_ns)
-        gpu_outstanding_ns = command->before_ns;
+    queue->count++;
     return true;
 }
 
-/* Find the name's number; false: it is not known yet. */
-static bool name_of(cl_kernel kernel, uint32_t *number)
+/* Append a command, also of an unknown queue, or release its event. */
+static void append_or_release(const struct command *command)
 {
-    *number = kernels[place_of(kernel)].number;
-    return kernels[place_of(kernel)].kernel == kernel;
+    uint64_t mask = gpu_lock();
+    bool is_known = queue_find(command->queue) != NULL;
+    bool is_kept = append(command);
+    gpu_unlock(mask);
+    if (!is_known) {
+        queue_adopt(command->queue);
+        mask = gpu_lock();
+        is_kept = append(command);
+        gpu_unlock(mask);
+    }
+    if (!is_kept)
+        NEXT_CL(clReleaseEvent)(command->event);
 }
 
-static void learn_name(cl_kernel kernel)
+static void empty_inboxes(void)
+{
+    struct command refused;
+    bool is_all = false;
+    while (!is_all) {
+        uint64_t mask = gpu_lock();
+        is_all = inboxes_take(append, &refused);
+        gpu_unlock(mask);
+        if (!is_all)
+            append_or_release(&refused);
+    }
+}
+
+static uint32_t learn_name(cl_kernel kernel)
 {
     char name[MOST_NAME] = "";
     NEXT_CL(clGetKernelInfo)(kernel, KERNEL_FUNCTION_NAME, sizeof name - 1, name, NULL);
     uint64_t mask = gpu_lock();
-    kernels[place_of(kernel)].number = kernel_name(name);
-    kernels[place_of(kernel)].kernel = kernel;
+    uint32_t number = kernel_name(name);
     gpu_unlock(mask);
+    uint64_t handle = (uintptr_t)kernel;
+    if (handle << NUMBER_BITS >> NUMBER_BITS == handle && number >> NUMBER_BITS == 0)
+        __atomic_store_n(place_of(kernel), handle << NUMBER_BITS | number, __ATOMIC_RELAXED);
+    return number;
 }
 
-bool commands_add(cl_command_queue queue, const struct command *given, cl_kernel kernel)
+static uint32_t name_of(cl_kernel kernel)
+{
+    uint64_t known = __atomic_load_n(place_of(kernel), __ATOMIC_RELAXED);
+    return known >> NUMBER_BITS == (uintptr_t)kernel ? (uint32_t)(known & ((1u << NUMBER_BITS) - 1))
+                                                     : learn_name(kernel);
+}
+
+void commands_add(const struct command *given, cl_kernel kernel)
 {
     struct command command = *given;
-    uint32_t count = 0;
-    uint64_t mask = gpu_lock();
-    if (kernel != NULL && !name_of(kernel, &command.what)) {
-        gpu_unlock(mask);
-        learn_name(kernel);
-        mask = gpu_lock();
-        name_of(kernel, &command.what);
-    }
-    bool is_known = queue_find(queue) != NULL;
-    bool is_kept = append(queue, &command, &count);
-    gpu_unlock(mask);
-    if (!is_known) {
-        queue_adopt(queue);
-        mask = gpu_lock();
-        is_kept = append(queue, &command, &count);
-        gpu_unlock(mask);
-    }
-    if (count % EVERY == 0 && count > 0)
+    if (kernel != NULL)
+        command.what = name_of(kernel);
+    uint32_t waiting = inboxes_put(&command);
+    if (waiting == 0)
+        append_or_release(&command);
+    if (waiting == 0 || waiting == INBOX_COMMANDS)
         commands_read(false);
-    return is_kept;
 }
 
 void commands_forget_kernel(cl_kernel kernel)
 {
-    uint64_t mask = gpu_lock();
-    if (kernels[place_of(kernel)].kernel == kernel)
-        kernels[place_of(kernel)].kernel = NULL;
-    gpu_unlock(mask);
+    if (__atomic_load_n(place_of(kernel), __ATOMIC_RELAXED) >> NUMBER_BITS == (uintptr_t)kernel)
+        __atomic_store_n(place_of(kernel), 0, __ATOMIC_RELAXED);
+}
+
+uint64_t commands_oldest_ns(void)
+{
+    uint64_t oldest_ns = inboxes_oldest_ns();
+    if (being_read_ns < oldest_ns)
+        oldest_ns = being_read_ns;
+    for (const struct queue *queue = queue_next(NULL); queue != NULL; queue = queue_next(queue))
+        if (queue->first != NULL && queue->first->before_ns < oldest_ns)
+            oldest_ns = queue->first->before_ns;
+    return oldest_ns;
 }
 
 static cl_ulong profiled(cl_event event, cl_uint name)
@@ -139,15 +165,23 @@ static void read_times(struct command *command)
     command->has_times = command->start_ns + SLACK_NS >= command->before_ns && command->end_ns <= now_ns + SLACK_NS;
 }
 
-/* Whether a command has ended, well or not; then its times are read and its event is released. */
-static bool has_ended(struct command *command)
+/* Return OPENCL_COMPLETE, more while a command runs, or less if it has failed. */
+static cl_int status_of(const struct command *command)
 {
     cl_int status = OPENCL_COMPLETE;
     cl_int result = NEXT_CL(clGetEventInfo)(command->event, EVENT_STATUS, sizeof status, &status, NULL);
-    if (result == OPENCL_OK && status > OPENCL_COMPLETE)
+    return result == OPENCL_OK ? status : result;
+}
+
+/* Whether a command has ended, well or not; then its times are read and its event is released. `is_complete`: it has.
+ */
+static bool has_ended(struct command *command, bool is_complete)
+{
+    cl_int status = is_complete ? OPENCL_COMPLETE : status_of(command);
+    if (status > OPENCL_COMPLETE)
         return false;
     command->has_times = false;
-    if (result == OPENCL_OK && status == OPENCL_COMPLETE)
+    if (status == OPENCL_COMPLETE)
         read_times(command);
     NEXT_CL(clReleaseEvent)(command->event);
     return true;
@@ -167,35 +201,35 @@ static void add(const struct command *command)
     spans_add_work(command->lane, command->stream, command->start_ns, command->end_ns);
 }
 
-/* Add commands that have ended to the sums, and let them be used again. Returns their number. */
-static uint32_t add_all(struct command *ended)
+/* Add up to BATCH commands to the sums, and let them be used again. Returns those that are left. */
+static struct command *add_batch(struct queue *queue, struct command *ended)
 {
-    uint32_t count = 0;
-    while (ended != NULL) {
-        uint64_t mask = gpu_lock();
-        for (int i = 0; i < BATCH && ended != NULL; i++, count++) {
-            struct command *command = ended;
-            ended = command->next;
-            add(command);
-            command->next = unused;
-            unused = command;
-        }
-        gpu_unlock(mask);
+    for (int i = 0; i < BATCH && ended != NULL; i++) {
+        struct command *command = ended;
+        ended = command->next;
+        add(command);
+        command->next = unused;
+        unused = command;
+        queue->count--;
     }
-    return count;
+    return ended;
 }
 
-/* Move the commands that have ended from a list to another one. Returns the last of those that are left. */
-static struct command *separate(struct command **list, struct command **ended, bool is_out_of_order, bool waits)
+/* Move the commands that have ended from a list to another one, in their order. `is_complete`: all have. Returns the
+ * last of those that are left. */
+static struct command *separate(struct command **list, struct command **ended, bool is_complete, bool is_out_of_order,
+                                bool waits)
 {
     struct command *last = NULL;
     int running = 0;
     bool goes_on = true;
     for (struct command **at = list; *at != NULL;) {
         struct command *command = *at;
-        if (goes_on && has_ended(command)) {
+        if (goes_on && has_ended(command, is_complete)) {
             *at = command->next;
-            *ended = (command->next = *ended, command);
+            command->next = NULL;
+            *ended = command;
+            ended = &command->next;
             continue;
         }
         goes_on = goes_on && is_out_of_order && (waits || ++running < MOST_RUNNING);
@@ -210,34 +244,32 @@ static void read_queue(struct queue *queue, bool waits)
 {
     struct command *ended = NULL;
     uint64_t mask = gpu_lock();
-    struct command *list = queue->first;
+    struct command *list = queue->first, *newest = queue->last;
     bool is_out_of_order = queue->is_out_of_order;
     queue->first = queue->last = NULL;
+    being_read_ns = list != NULL ? list->before_ns : UINT64_MAX;
     gpu_unlock(mask);
-    struct command *last = separate(&list, &ended, is_out_of_order, waits);
-    uint32_t count = add_all(ended);
-    mask = gpu_lock();
-    if (last != NULL) {
-        last->next = queue->first;
-        queue->first = list;
-        queue->last = queue->last == NULL ? last : queue->last;
+    bool is_complete = newest != NULL && !is_out_of_order && status_of(newest) == OPENCL_COMPLETE;
+    struct command *last = separate(&list, &ended, is_complete, is_out_of_order, waits);
+    bool is_last = false;
+    while (!is_last) {
+        mask = gpu_lock();
+        ended = add_batch(queue, ended);
+        is_last = ended == NULL;
+        if (is_last && last != NULL) {
+            last->next = queue->first;
+            queue->first = list;
+            queue->last = queue->last == NULL ? last : queue->last;
+        }
+        if (is_last)
+            being_read_ns = UINT64_MAX;
+        gpu_unlock(mask);
     }
-    queue->count -= count;
-    gpu_unlock(mask);
-}
-
-static void find_outstanding(void)
-{
-    uint64_t mask = gpu_lock();
-    gpu_outstanding_ns = UINT64_MAX;
-    for (const struct queue *queue = queue_next(NULL); queue != NULL; queue = queue_next(queue))
-        if (queue->first != NULL && queue->first->before_ns < gpu_outstanding_ns)
-            gpu_outstanding_ns = queue->first->before_ns;
-    gpu_unlock(mask);
 }
 
 void commands_read(bool waits)
 {
+    empty_inboxes();
     for (int attempts = waits ? ATTEMPTS : 0; __atomic_exchange_n(&is_reading, true, __ATOMIC_ACQUIRE); attempts--) {
         if (attempts == 0)
             return;
@@ -246,6 +278,5 @@ void commands_read(bool waits)
     for (struct queue *queue = queue_next(NULL); queue != NULL; queue = queue_next(queue))
         if (__atomic_load_n(&queue->count, __ATOMIC_RELAXED) > 0)
             read_queue(queue, waits);
-    find_outstanding();
     __atomic_store_n(&is_reading, false, __ATOMIC_RELEASE);
 }

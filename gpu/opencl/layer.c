@@ -54,6 +54,8 @@ EXPORT cl_int clInitLayer(cl_uint count, void *const *below, cl_uint *own_count,
     environment_log_level("INCPROF_LOG");
     opencl_functions = below;
     gpu_interface = GPU_OPENCL;
+    gpu_oldest_outstanding_ns = commands_oldest_ns;
+    inboxes_start();
     int number = extension_start(GPU_RECORDED);
     if (number < 0)
         return OPENCL_OK;

@@ -173,6 +173,8 @@ static cl_int get_queue_info(cl_command_queue queue, cl_uint name, size_t size, 
 static cl_int set_queue_property(cl_command_queue handle, cl_command_queue_properties properties, cl_bool enable,
                                  cl_command_queue_properties *old)
 {
+    if (gpu_is_recording())
+        commands_read(true);
     cl_int result = NEXT_CL(clSetCommandQueueProperty)(handle, properties, enable, old);
     if (result != OPENCL_OK)
         return result;
@@ -185,7 +187,7 @@ static cl_int set_queue_property(cl_command_queue handle, cl_command_queue_prope
         queue->is_hidden = false;
     }
     if (queue != NULL && (properties & QUEUE_OUT_OF_ORDER) != 0)
-        queue->is_out_of_order = enable != 0;
+        queue->is_out_of_order |= enable != 0; /* older commands were */
     gpu_unlock(mask);
     return result;
 }

@@ -61,15 +61,15 @@ static void add_work(const struct call *call, cl_command_queue queue, const stru
     cl_event event = *call->event;
     if (event == NULL || (call->programs != NULL && NEXT_CL(clRetainEvent)(event) != OPENCL_OK))
         return;
-    const struct command command = {.event = event,
+    const struct command command = {.queue = queue,
+                                    .event = event,
                                     .before_ns = call->before_ns,
                                     .after_ns = after_ns,
                                     .bytes = work->bytes,
                                     .correlation = correlation,
                                     .what = work->what,
                                     .kind = work->kind};
-    if (!commands_add(queue, &command, work->kernel))
-        NEXT_CL(clReleaseEvent)(event);
+    commands_add(&command, work->kernel);
 }
 
 static cl_int end(const struct call *call, cl_command_queue queue, struct work work, cl_bool blocks, cl_int result)

@@ -1,0 +1,153 @@
+/* The inboxes of the OpenCL layer by themselves: threads whose signal handlers put commands too, one that a handler has
+ * interrupted for good, one after the other, and commands that are refused. */
+#include "inboxes.c"
+
+#include <assert.h>
+#include <signal.h>
+
+#define THREADS 4u
+#define PUTS 20000u
+#define HANDLER THREADS /* stream of the handlers' commands */
+
+static uint32_t next_of[THREADS + 1], handlers_put, handlers_without;
+static uint32_t left_to_take;
+
+static bool take(const struct command *command)
+{
+    if (left_to_take-- == 0)
+        return false;
+    if (command->stream != HANDLER)
+        assert(command->correlation == next_of[command->stream]);
+    next_of[command->stream]++;
+    return true;
+}
+
+static bool take_all(uint32_t most, struct command *refused)
+{
+    uint64_t mask = gpu_lock();
+    left_to_take = most;
+    bool is_all = inboxes_take(take, refused);
+    gpu_unlock(mask);
+    return is_all;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    const struct command command = {.stream = HANDLER};
+    __atomic_fetch_add(inboxes_put(&command) != 0 ? &handlers_put : &handlers_without, 1, __ATOMIC_RELAXED);
+}
+
+static void *put_all(void *stream)
+{
+    struct command refused;
+    for (uint32_t i = 0; i < PUTS; i++) {
+        const struct command command = {.stream = (uint32_t)(uintptr_t)stream, .correlation = i};
+        while (inboxes_put(&command) == 0)
+            assert(take_all(UINT32_MAX, &refused));
+    }
+    return NULL;
+}
+
+static pthread_t threads[THREADS];
+static bool is_over;
+
+static void *disturb(void *given)
+{
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_kill(threads[i], SIGUSR1);
+    return given;
+}
+
+static void threads_lose_nothing(void)
+{
+    struct command refused;
+    pthread_t other;
+    signal(SIGUSR1, on_signal);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert(pthread_create(&threads[i], NULL, put_all, (void *)i) == 0);
+    assert(pthread_create(&other, NULL, disturb, NULL) == 0);
+    /* Threads are joined after the last signal to them. */
+    while (__atomic_load_n(&next_of[0], __ATOMIC_RELAXED) < PUTS / 2)
+        assert(take_all(UINT32_MAX, &refused));
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    pthread_join(other, NULL);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert(take_all(UINT32_MAX, &refused));
+    for (unsigned i = 0; i < THREADS; i++)
+        assert(next_of[i] == PUTS);
+    assert(next_of[HANDLER] == handlers_put);
+}
+
+static uint32_t count_inboxes(void)
+{
+    uint32_t count = 0;
+    for (const struct inbox *inbox = inboxes; inbox != NULL; inbox = inbox->next)
+        count++;
+    return count;
+}
+
+static void *put_one(void *given)
+{
+    const struct command command = {.correlation = next_of[0]};
+    assert(inboxes_put(&command) > 0);
+    return given;
+}
+
+static void inboxes_are_used_again(void)
+{
+    uint32_t before = count_inboxes();
+    assert(before <= THREADS + 1);
+    for (int i = 0; i < 100; i++) {
+        struct command refused;
+        pthread_t one;
+        assert(pthread_create(&one, NULL, put_one, NULL) == 0);
+        pthread_join(one, NULL);
+        assert(take_all(UINT32_MAX, &refused));
+    }
+    assert(count_inboxes() == before);
+}
+
+static void a_refused_command_is_given_back_once(void)
+{
+    struct command refused;
+    uint32_t first = next_of[0];
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct command command = {.correlation = first + i, .before_ns = 100 + i};
+        assert(inboxes_put(&command) == i + 1);
+    }
+    assert(inboxes_oldest_ns() == 100);
+    assert(!take_all(1, &refused) && refused.before_ns == 101);
+    assert(inboxes_oldest_ns() == 102);
+    next_of[0]++;
+    assert(take_all(UINT32_MAX, &refused));
+    assert(next_of[0] == first + 3 && inboxes_oldest_ns() == UINT64_MAX);
+}
+
+static void a_full_or_interrupted_inbox_takes_nothing(void)
+{
+    struct command refused;
+    for (uint32_t i = 0; i < INBOX_COMMANDS; i++) {
+        const struct command command = {.stream = HANDLER};
+        assert(inboxes_put(&command) == i + 1);
+    }
+    assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
+    assert(take_all(UINT32_MAX, &refused));
+    /* A handler has interrupted this thread while it put a command in, and never returns. */
+    own->is_busy = true;
+    assert(inboxes_put(&(struct command){.stream = HANDLER}) == 0);
+    assert(inboxes_oldest_ns() == UINT64_MAX);
+}
+
+int main(void)
+{
+    assert(inboxes_put(&(struct command){0}) == 0);
+    inboxes_start();
+    threads_lose_nothing();
+    inboxes_are_used_again();
+    a_refused_command_is_given_back_once();
+    a_full_or_interrupted_inbox_takes_nothing();
+    return 0;
+}
