@@ -28,10 +28,10 @@ static bool is_binding(uint64_t caller, uint64_t site)
         return true;
     struct object object = {0};
     object_at(caller, &object);
-    struct range found = {object.low, object.high};
-    if (range_holds(&found, site))
+    struct range binding = {object.low, object.high};
+    if (range_holds(&binding, site))
         return false;
-    bindings = found;
+    bindings = binding;
     bindings_unloads = loader_unloads();
     return true;
 }

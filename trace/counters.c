@@ -22,13 +22,13 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-struct known {
+struct event_type {
     const char *name;
     uint32_t type;
     uint64_t config;
 };
 
-static const struct known known[] = {
+static const struct event_type event_types[] = {
     {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
     {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
@@ -37,15 +37,15 @@ static const struct known known[] = {
     {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
 };
 
-static const struct known *asked[MOST_COUNTERS];
+static const struct event_type *asked[MOST_COUNTERS];
 static uint32_t requested_count, count;
 static long error;
 
-static const struct known *find(const char *name, size_t length)
+static const struct event_type *find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strlen(known[i].name) == length && memcmp(known[i].name, name, length) == 0)
-            return &known[i];
+    for (size_t i = 0; i < sizeof event_types / sizeof *event_types; i++)
+        if (strlen(event_types[i].name) == length && memcmp(event_types[i].name, name, length) == 0)
+            return &event_types[i];
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static bool parse(const char *text)
     requested_count = 0;
     for (const char *at = text; at != NULL;) {
         const char *comma = strchr(at, ',');
-        const struct known *one = find(at, comma != NULL ? (size_t)(comma - at) : strlen(at));
+        const struct event_type *one = find(at, comma != NULL ? (size_t)(comma - at) : strlen(at));
         if (one == NULL || requested_count == MOST_COUNTERS)
             return false;
         asked[requested_count++] = one;
@@ -91,7 +91,7 @@ const char *counters_missing(void)
 }
 
 /* Open an event of the calling thread, in user mode only, as perf_event_paranoid 2 permits. */
-static long open_event(const struct known *one, int leader)
+static long open_event(const struct event_type *one, int leader)
 {
     struct perf_event_attr attr = {
         .size = sizeof attr,

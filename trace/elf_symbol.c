@@ -25,9 +25,9 @@ struct tables {
 
 struct wanted {
     const char *name;
-    const void *known; /* not this one */
+    const void *excluded; /* not this one */
     uint32_t gnu_hash, hash;
-    void *found;
+    void *definition;
 };
 
 static uint32_t gnu_hash_of(const char *name)
@@ -157,17 +157,17 @@ static int match_definition(struct dl_phdr_info *info, size_t size, void *contex
     else if (tables.hash != NULL)
         number = look_in_hash(&tables, wanted);
     if (number != 0)
-        wanted->found = (void *)(uintptr_t)(info->dlpi_addr + tables.symbols[number].st_value);
-    if (wanted->found == wanted->known)
-        wanted->found = NULL;
-    return wanted->found != NULL;
+        wanted->definition = (void *)(uintptr_t)(info->dlpi_addr + tables.symbols[number].st_value);
+    if (wanted->definition == wanted->excluded)
+        wanted->definition = NULL;
+    return wanted->definition != NULL;
 }
 
-void *elf_symbol_other_than(const char *name, const void *known)
+void *elf_symbol_other_than(const char *name, const void *excluded)
 {
-    struct wanted wanted = {.name = name, .known = known, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
+    struct wanted wanted = {.name = name, .excluded = excluded, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
     dl_iterate_phdr(match_definition, &wanted);
-    return wanted.found;
+    return wanted.definition;
 }
 
 void *elf_symbol_anywhere(const char *name)

@@ -35,14 +35,14 @@ static bool is_mpi(void *library)
 int __cxa_atexit(void (*handler)(void *), void *argument, void *library)
 {
     static registration *next;
-    registration *found = __atomic_load_n(&next, __ATOMIC_RELAXED);
-    if (found == NULL) {
-        found = (registration *)dlsym(RTLD_NEXT, "__cxa_atexit");
-        __atomic_store_n(&next, found, __ATOMIC_RELAXED);
+    registration *function = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    if (function == NULL) {
+        function = (registration *)dlsym(RTLD_NEXT, "__cxa_atexit");
+        __atomic_store_n(&next, function, __ATOMIC_RELAXED);
     }
     if (library != NULL && __atomic_load_n(&is_watching, __ATOMIC_RELAXED) && is_mpi(library))
         __atomic_store_n(&mpi_library, library, __ATOMIC_RELAXED);
-    return found(handler, argument, library);
+    return function(handler, argument, library);
 }
 
 void mpi_exit_run(void)

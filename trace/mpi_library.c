@@ -1,4 +1,4 @@
-/* Thread safety: `known` is replaced by compare and swap, and its old targets are never freed; threads that resolve a
+/* Thread safety: `traced` is replaced by compare and swap, and its old targets are never freed; threads that resolve a
  * name write `next` of the wrappers, all the same value. No locks: MPI may be called while the loader holds its own. */
 #define _GNU_SOURCE
 #include "resolve.h"
@@ -22,7 +22,7 @@ struct library {
     const struct wrappers *wrappers; /* NULL: this MPI is not traced */
 };
 
-static struct library *known;
+static struct library *traced;
 static struct library gone; /* its replacement when the traced MPI may have been closed */
 static bool is_second_mpi_reported;
 static uint32_t next_set[2 * FUNCTION_COUNT]; /* number of unloads when it was set */
@@ -68,13 +68,13 @@ static void load_wrappers(struct library *library, const char *path)
 {
     looked_in = library->mpi;
     library->code = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct wrappers *found = library->code != NULL ? dlsym(library->code, TRACE_WRAPPERS) : NULL;
-    if (found == NULL)
+    const struct wrappers *wrappers = library->code != NULL ? dlsym(library->code, TRACE_WRAPPERS) : NULL;
+    if (wrappers == NULL)
         log_warn("cannot load the wrappers of this MPI, nothing is traced", dlerror());
-    else if (found->abi != TRACE_ABI || found->count != FUNCTION_COUNT || !found->find(look_up))
+    else if (wrappers->abi != TRACE_ABI || wrappers->count != FUNCTION_COUNT || !wrappers->find(look_up))
         log_warn("the wrappers do not fit this MPI, nothing is traced", path);
     else
-        library->wrappers = found;
+        library->wrappers = wrappers;
 }
 
 static struct library *load(const void *base)
@@ -106,7 +106,7 @@ static const struct wrappers *wrappers_of(const struct scope *scope)
 {
     const void *anchor = scope_find(scope, ANCHOR);
     const void *base = base_of(anchor);
-    struct library *before = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    struct library *before = __atomic_load_n(&traced, __ATOMIC_ACQUIRE);
     if (base == NULL || (before != NULL && before->base == base))
         return base == NULL ? NULL : before->wrappers;
     if (before == &gone || (before != NULL && before->wrappers != NULL)) {
@@ -115,7 +115,7 @@ static const struct wrappers *wrappers_of(const struct scope *scope)
     }
     struct library *library = load(base);
     if (library == NULL ||
-        !__atomic_compare_exchange_n(&known, &before, library, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&traced, &before, library, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return NULL;
     if (library->wrappers != NULL)
         session_open(library->wrappers->mpi, library->wrappers->meeting);
@@ -140,7 +140,7 @@ void *mpi_library_wrap(const struct scope *scope, uint32_t entry, void *real)
 
 void mpi_library_let_go(void)
 {
-    const struct library *library = __atomic_exchange_n(&known, &gone, __ATOMIC_ACQ_REL);
+    const struct library *library = __atomic_exchange_n(&traced, &gone, __ATOMIC_ACQ_REL);
     if (library == NULL || library->wrappers == NULL)
         return;
     loader_close(library->code);

@@ -126,12 +126,12 @@ void *trace_before_dlopen(void)
         __atomic_store_n(&opened_by, &this_thread, __ATOMIC_RELEASE);
         show_names(true, false);
     }
-    void *found = __atomic_load_n(&real, __ATOMIC_RELAXED);
-    if (found == NULL) {
-        found = elf_symbol_anywhere("dlopen");
-        __atomic_store_n(&real, found, __ATOMIC_RELAXED);
+    void *function = __atomic_load_n(&real, __ATOMIC_RELAXED);
+    if (function == NULL) {
+        function = elf_symbol_anywhere("dlopen");
+        __atomic_store_n(&real, function, __ATOMIC_RELAXED);
     }
-    return found;
+    return function;
 }
 
 /* This library's own look-ups are not affected. */

@@ -52,10 +52,10 @@ void scope_leave(struct scope *scope)
 static void *find_in(void *object, const char *name)
 {
     Dl_info of_found, of_this;
-    void *found = dlsym(object, name);
-    bool is_own = found != NULL && dladdr(found, &of_found) != 0 &&
+    void *definition = dlsym(object, name);
+    bool is_own = definition != NULL && dladdr(definition, &of_found) != 0 &&
                   dladdr(__extension__(void *) scope_find, &of_this) != 0 && of_found.dli_fbase == of_this.dli_fbase;
-    return is_own ? NULL : found;
+    return is_own ? NULL : definition;
 }
 
 static int count_one(struct dl_phdr_info *info, size_t size, void *context)
@@ -81,9 +81,9 @@ static bool is_there_from_the_start(const void *address)
  * itself. */
 void *scope_find(const struct scope *scope, const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
+    void *definition = dlsym(RTLD_NEXT, name);
     void *own = scope->object != NULL ? find_in(scope->object, name) : NULL;
-    if (own != NULL && (found == NULL || !is_there_from_the_start(found)))
-        found = own;
-    return found != NULL ? found : elf_symbol_anywhere(name);
+    if (own != NULL && (definition == NULL || !is_there_from_the_start(definition)))
+        definition = own;
+    return definition != NULL ? definition : elf_symbol_anywhere(name);
 }

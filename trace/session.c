@@ -81,11 +81,11 @@ static __attribute__((constructor)) void configure(void)
 
 void session_open(const char *mpi, const struct meeting *meeting)
 {
-    static char kept[64]; /* a copy, because the wrappers may be unloaded */
+    static char mpi_name[64]; /* a copy, because the wrappers may be unloaded */
     int idle = IDLE;
     stop_after_set_meeting(meeting);
-    text_append(kept, sizeof kept, mpi);
-    about.mpi = kept;
+    text_append(mpi_name, sizeof mpi_name, mpi);
+    about.mpi = mpi_name;
     if (get_state() == IDLE)
         counters_choose();
     __atomic_compare_exchange_n(&state, &idle, OPEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

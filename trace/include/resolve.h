@@ -107,8 +107,8 @@ int loader_close(void *handle);
 /* Return the first definition outside this library, in load order, or NULL. */
 void *elf_symbol_anywhere(const char *name);
 
-/* The same, except definitions at the address `known`. */
-void *elf_symbol_other_than(const char *name, const void *known);
+/* The same, except definitions at the address `excluded`. */
+void *elf_symbol_other_than(const char *name, const void *excluded);
 
 /* Return whether an object outside this library has been linked with a name that no other object defines. `is_ours`:
  * selects the names. */

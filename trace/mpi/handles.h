@@ -78,26 +78,26 @@ static void describe_no_more(void)
 }
 
 /* Describe the members of a group by ranges of ranks in the world. Processes outside this world have rank -1. */
-static int describe_group(MPI_Group group, int size, struct members **found)
+static int describe_group(MPI_Group group, int size, struct members **ranges)
 {
     MPI_Group world;
     int *ranks = size > 0 && size <= MOST_MEMBERS ? malloc(2 * (size_t)size * sizeof *ranks) : NULL;
     int count = 0;
-    *found = ranks != NULL ? malloc((size_t)size * sizeof **found) : NULL;
-    if (*found != NULL && use_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    *ranges = ranks != NULL ? malloc((size_t)size * sizeof **ranges) : NULL;
+    if (*ranges != NULL && use_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         for (int i = 0; i < size; i++)
             ranks[i] = i;
         if (use_Group_translate_ranks(group, size, ranks, world, ranks + size) == MPI_SUCCESS)
             for (int i = 0; i < size; i++) {
                 int rank = ranks[size + i] == MPI_UNDEFINED ? -1 : ranks[size + i];
-                struct members *last = &(*found)[count > 0 ? count - 1 : 0];
+                struct members *last = &(*ranges)[count > 0 ? count - 1 : 0];
                 if (count > 0 && last->count == 1) {
                     last->stride = rank - last->first;
                     last->count = 2;
                 } else if (count > 0 && rank - last->first == last->count * last->stride) {
                     last->count++;
                 } else {
-                    (*found)[count++] = (struct members){rank, 1, 1};
+                    (*ranges)[count++] = (struct members){rank, 1, 1};
                 }
             }
         use_Group_free(&world);
