@@ -32,11 +32,11 @@ static bool leads_to(const struct object *object, uint64_t table, uint64_t bytes
 {
     const ElfW(Rela) *relocation = (const void *)(uintptr_t)(table < object->base ? object->base + table : table);
     for (size_t i = 0; table != 0 && i < bytes / sizeof *relocation; i++) {
-        uint64_t found;
+        uint64_t bound;
         if (ELF64_R_SYM(relocation[i].r_info) == 0)
             continue;
-        memcpy(&found, (const void *)(uintptr_t)(object->base + relocation[i].r_offset), sizeof found);
-        if (found >= target->start && found < target->end)
+        memcpy(&bound, (const void *)(uintptr_t)(object->base + relocation[i].r_offset), sizeof bound);
+        if (bound >= target->start && bound < target->end)
             return true;
     }
     return false;
@@ -60,11 +60,11 @@ static void *find_in(const char *path, const char *name)
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
         return NULL;
-    void *found = dlsym(handle, name);
+    void *definition = dlsym(handle, name);
     closes_nothing(handle);
-    bool is_own = found != NULL && object_at((uintptr_t)binding_find, &own) && object_at((uintptr_t)found, &other) &&
-                  own.start == other.start;
-    return is_own ? NULL : found;
+    bool is_own = definition != NULL && object_at((uintptr_t)binding_find, &own) &&
+                  object_at((uintptr_t)definition, &other) && own.start == other.start;
+    return is_own ? NULL : definition;
 }
 
 /* Return the definition in the object's scope. The program's own scope begins with this library. */
@@ -117,12 +117,12 @@ void *binding_guess(const char *name, const struct object *object)
     bool several = false;
     dl_iterate_phdr(add_run_time, &all);
     for (int i = 0; i < all.count; i++) {
-        void *found = find_in(all.paths[i], name);
-        if (found != NULL && is_bound_to(object, found))
-            return found;
-        several = several || (first != NULL && found != NULL && found != first);
+        void *definition = find_in(all.paths[i], name);
+        if (definition != NULL && is_bound_to(object, definition))
+            return definition;
+        several = several || (first != NULL && definition != NULL && definition != first);
         path = first == NULL ? all.paths[i] : path;
-        first = first == NULL ? found : first;
+        first = first == NULL ? definition : first;
     }
     dlerror();
     if (several)

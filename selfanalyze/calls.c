@@ -69,13 +69,13 @@ void calls_enter(const void *function, unsigned int threads, const void *caller)
 {
     if (depth++ > 0)
         return;
-    int kept = errno;
+    int saved_errno = errno;
     watched = calls_own();
     if (watched)
         loops_enter(functions_find(function), (int)threads, caller);
     else if (openmp_level(caller) == 0)
         loops_count_other();
-    errno = kept;
+    errno = saved_errno;
 }
 
 void calls_leave(void)

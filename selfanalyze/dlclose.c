@@ -11,7 +11,7 @@
 DECLARE_NEXT(dlclose);
 
 static uint64_t begun, ended;
-static uint64_t known;        /* the lower half of `ended`, and above it the loader's count at that time */
+static uint64_t cached_epoch; /* the lower half of `ended`, and above it the loader's count at that time */
 static __thread uint64_t own; /* number of dlclose calls that this thread is in */
 
 /* Libraries that other threads were closing at the fork stay half closed in the child. */
@@ -28,13 +28,13 @@ static __attribute__((constructor)) void at_load(void)
 
 uint64_t closes_epoch(void)
 {
-    uint64_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE), kept = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    uint64_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE), cached = __atomic_load_n(&cached_epoch, __ATOMIC_ACQUIRE);
     bool is_quiet = __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now;
-    if (is_quiet && kept != 0 && (uint32_t)kept == (uint32_t)now)
-        return kept >> 32;
+    if (is_quiet && cached != 0 && (uint32_t)cached == (uint32_t)now)
+        return cached >> 32;
     uint64_t epoch = (uint32_t)(loader_counts().unloads + 1);
     if (is_quiet && __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now)
-        __atomic_store_n(&known, epoch << 32 | (uint32_t)now, __ATOMIC_RELEASE);
+        __atomic_store_n(&cached_epoch, epoch << 32 | (uint32_t)now, __ATOMIC_RELEASE);
     return epoch;
 }
 

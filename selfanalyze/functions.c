@@ -26,15 +26,15 @@ static size_t module_count;
 /* Find or add the module. A library that was closed and reopened is the same, even at another address. */
 static uint32_t find_module(const struct object *object)
 {
-    struct module found = {.path = ""};
-    strncpy(found.path, object->path, sizeof found.path - 1);
-    object_build_id(object, found.build_id, sizeof found.build_id);
+    struct module module = {.path = ""};
+    strncpy(module.path, object->path, sizeof module.path - 1);
+    object_build_id(object, module.build_id, sizeof module.build_id);
     for (uint32_t i = 0; i < module_count; i++)
-        if (strcmp(modules[i].path, found.path) == 0 && strcmp(modules[i].build_id, found.build_id) == 0)
+        if (strcmp(modules[i].path, module.path) == 0 && strcmp(modules[i].build_id, module.build_id) == 0)
             return i;
     if (module_count == MOST_MODULES)
         return MOST_MODULES;
-    modules[module_count] = found;
+    modules[module_count] = module;
     return (uint32_t)module_count++;
 }
 
@@ -92,11 +92,11 @@ const struct function *functions_find(const void *pointer)
 {
     uint64_t address = (uintptr_t)pointer, epoch = closes_epoch();
     struct slot *slot = slot_of(address);
-    const struct function *known = slot->number != 0 ? &functions[slot->number - 1] : NULL;
-    if (known != NULL && slot->epoch == epoch)
-        return known;
-    const struct function *function = look_up(address, known);
-    if (known == NULL && slots_used == MOST_FUNCTIONS) {
+    const struct function *cached = slot->number != 0 ? &functions[slot->number - 1] : NULL;
+    if (cached != NULL && slot->epoch == epoch)
+        return cached;
+    const struct function *function = look_up(address, cached);
+    if (cached == NULL && slots_used == MOST_FUNCTIONS) {
         memset(slots, 0, sizeof slots);
         slots_used = 0;
         slot = slot_of(address);

@@ -53,8 +53,8 @@ static void describe(struct region *region, const uint16_t *tokens, size_t count
             continue;
         }
         const struct region *within = regions_at(tokens[i] - MOST_FUNCTIONS);
-        size_t known = within->member_count;
-        size_t again = known > 1 ? known - 1 : 1;
+        size_t inner = within->member_count;
+        size_t again = inner > 1 ? inner - 1 : 1;
         length -= again < length ? again : 0;
     }
     region->member_count = length < MOST_MEMBERS ? (uint32_t)length : MOST_MEMBERS;

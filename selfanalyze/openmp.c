@@ -34,7 +34,7 @@ static uint32_t next_victim;
 #define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 
 /* Return the cached function for code at this address, or NULL. */
-static void *kept_for(uint64_t address, uint64_t epoch, enum openmp_function function)
+static void *cached_for(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
     for (struct bound *bound = objects; bound < objects + MOST_OBJECTS; bound++) {
         uint32_t version = __atomic_load_n(&bound->version, __ATOMIC_ACQUIRE);
@@ -42,10 +42,10 @@ static void *kept_for(uint64_t address, uint64_t epoch, enum openmp_function fun
             return NULL;
         if (LOAD(bound->epoch) != epoch || address < LOAD(bound->start) || address >= LOAD(bound->end))
             continue;
-        void *found = LOAD(bound->functions[function]);
+        void *cached = LOAD(bound->functions[function]);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if ((version & 1) == 0 && LOAD(bound->version) == version)
-            return found;
+            return cached;
     }
     return NULL;
 }
@@ -79,8 +79,8 @@ static void keep(const struct bound *new)
  * Code without a file is identified by its page. */
 static void *find_all(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
-    struct object found;
-    const struct object *object = object_at(address, &found) ? &found : NULL;
+    struct object at_address;
+    const struct object *object = object_at(address, &at_address) ? &at_address : NULL;
     struct bound bound = {.epoch = epoch, .start = address / PAGE_BYTES * PAGE_BYTES};
     bound.end = bound.start + PAGE_BYTES;
     if (object != NULL) {
@@ -101,36 +101,36 @@ static void *find_all(uint64_t address, uint64_t epoch, enum openmp_function fun
 void *openmp_real(enum openmp_function function, const void *caller)
 {
     uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
-    void *found = kept_for(address, epoch, function);
-    if (found != NULL)
-        return found;
-    int kept = errno;
-    found = find_all(address, epoch, function);
-    errno = kept;
-    if (found != NULL)
-        return found;
+    void *real = cached_for(address, epoch, function);
+    if (real != NULL)
+        return real;
+    int saved_errno = errno;
+    real = find_all(address, epoch, function);
+    errno = saved_errno;
+    if (real != NULL)
+        return real;
     log_warn("no OpenMP run-time in this program has the function that it calls: ending it here", names[function]);
     _exit(127);
 }
 
 /* Return the cached function, without guessing: the caller's code may have been unloaded. */
-static void *known(enum openmp_function function, const void *caller)
+static void *real_or_null(enum openmp_function function, const void *caller)
 {
     uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
-    void *found = kept_for(address, epoch, function);
+    void *real = cached_for(address, epoch, function);
     struct object object;
-    if (found != NULL || !object_at(address, &object))
-        return found;
-    int kept = errno;
-    found = binding_find(names[function], &object);
-    errno = kept;
-    return found;
+    if (real != NULL || !object_at(address, &object))
+        return real;
+    int saved_errno = errno;
+    real = binding_find(names[function], &object);
+    errno = saved_errno;
+    return real;
 }
 
 static int call_openmp(enum openmp_function function, const void *caller)
 {
-    int (*found)(void) = (int (*)(void))known(function, caller);
-    return found != NULL ? found() : 0;
+    int (*query)(void) = (int (*)(void))real_or_null(function, caller);
+    return query != NULL ? query() : 0;
 }
 
 int openmp_max_threads(const void *caller)
@@ -146,8 +146,8 @@ int openmp_level(const void *caller)
 struct openmp_threads openmp_hold_threads(const void *caller)
 {
     struct openmp_threads threads = {
-        (int (*)(void))known(OPENMP_omp_get_max_threads, caller),
-        (void (*)(int))known(OPENMP_omp_set_num_threads, caller),
+        (int (*)(void))real_or_null(OPENMP_omp_get_max_threads, caller),
+        (void (*)(int))real_or_null(OPENMP_omp_set_num_threads, caller),
     };
     if (threads.get == NULL || threads.set == NULL || !binding_hold((void *)threads.set))
         return (struct openmp_threads){NULL, NULL};

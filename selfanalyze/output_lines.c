@@ -44,14 +44,14 @@ static void put_start(const struct launch *launch, const struct settings *settin
 
 static void put_function(const struct launch *launch, const struct function *function)
 {
-    bool known = function->module < MOST_MODULES;
-    const struct module *module = known ? functions_module(function->module) : NULL;
+    bool has_module = function->module < MOST_MODULES;
+    const struct module *module = has_module ? functions_module(function->module) : NULL;
     begin_line("function");
     buffer_json_u64(&out, "id", function->id);
     buffer_json_address(&out, "address", function->address);
     /* The loader has no name for the program. */
-    buffer_json_text(&out, "module", !known ? NULL : module->path[0] != '\0' ? module->path : launch->exe);
-    buffer_json_text(&out, "build_id", known && module->build_id[0] != '\0' ? module->build_id : NULL);
+    buffer_json_text(&out, "module", !has_module ? NULL : module->path[0] != '\0' ? module->path : launch->exe);
+    buffer_json_text(&out, "build_id", has_module && module->build_id[0] != '\0' ? module->build_id : NULL);
     end_line();
 }
 
