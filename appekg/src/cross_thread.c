@@ -34,14 +34,14 @@ static struct record *oldest_open(const struct search *search, struct slot **slo
     struct record *oldest = NULL;
     uint64_t first = UINT64_MAX;
     for (struct record *record = records_first(); record != NULL; record = record->next) {
-        struct slot *found = others_slot(record, search);
-        if (found == NULL || !has_open(found, search) || is_in_doubt(record, found))
+        struct slot *other = others_slot(record, search);
+        if (other == NULL || !has_open(other, search) || is_in_doubt(record, other))
             continue;
-        uint64_t start = slot_oldest(found);
+        uint64_t start = slot_oldest(other);
         if (start < first || (start == first && record->number < oldest->number)) {
             first = start;
             oldest = record;
-            *slot = found;
+            *slot = other;
         }
     }
     return oldest;
@@ -91,13 +91,13 @@ static bool take_skip(const struct search *search)
     const struct record *first = NULL;
     struct slot *slot = NULL;
     for (struct record *record = records_first(); record != NULL; record = record->next) {
-        struct slot *found = others_slot(record, search);
-        if (found == NULL || __atomic_load_n(&found->generation, __ATOMIC_ACQUIRE) != search->generation ||
-            slot_skips(found) == 0 || found->taken_skips == UINT16_MAX)
+        struct slot *other = others_slot(record, search);
+        if (other == NULL || __atomic_load_n(&other->generation, __ATOMIC_ACQUIRE) != search->generation ||
+            slot_skips(other) == 0 || other->taken_skips == UINT16_MAX)
             continue;
         if (first == NULL || record->number < first->number) {
             first = record;
-            slot = found;
+            slot = other;
         }
     }
     if (slot == NULL)
@@ -120,20 +120,20 @@ static void block_owners(const struct search *search)
             wait_for(record, slot);
 }
 
-enum found { NOTHING, RECORDED, SKIPPED };
+enum taken { NOTHING, RECORDED, SKIPPED };
 
 /* Take a beat of another thread. During the first search beats begin and end, so it may miss one. During the second one
  * none ends, so an end with a begin finds it. */
-static enum found take_from_others(const struct search *search, uint64_t *start)
+static enum taken take_from_others(const struct search *search, uint64_t *start)
 {
     uint64_t mask = lock_take(&slots_lock);
-    enum found found = take_oldest(search, start) ? RECORDED : take_skip(search) ? SKIPPED : NOTHING;
-    if (found == NOTHING) {
+    enum taken taken = take_oldest(search, start) ? RECORDED : take_skip(search) ? SKIPPED : NOTHING;
+    if (taken == NOTHING) {
         block_owners(search);
-        found = take_oldest(search, start) ? RECORDED : NOTHING;
+        taken = take_oldest(search, start) ? RECORDED : NOTHING;
     }
     lock_give(&slots_lock, mask);
-    return found;
+    return taken;
 }
 
 static bool may_search(struct slot *slot)
@@ -150,13 +150,13 @@ bool cross_thread_end(struct record *record, struct slot *slot, uint64_t now, ui
     const struct search search = {record, slot->id, slot->generation};
     uint64_t start = 0;
     bool searches = may_search(slot);
-    enum found found = searches ? take_from_others(&search, &start) : NOTHING;
-    if (found == NOTHING) {
+    enum taken taken = searches ? take_from_others(&search, &start) : NOTHING;
+    if (taken == NOTHING) {
         slot->vain_searches += searches;
         record_count(&record->unmatched);
-    } else if (found == RECORDED && start == 0) {
+    } else if (taken == RECORDED && start == 0) {
         record_count(&record->dropped);
     }
     *duration = now > start ? now - start : 0;
-    return found == RECORDED && start != 0;
+    return taken == RECORDED && start != 0;
 }

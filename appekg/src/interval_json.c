@@ -21,9 +21,9 @@ static void put_text(struct buffer *out, const char *key, const char *text)
 static void put_process(struct buffer *out, const struct session *session)
 {
     struct utsname names;
-    bool known = SYS1(SYS_uname, &names) == 0;
+    bool has_names = SYS1(SYS_uname, &names) == 0;
     put_text(out, "app", session->launch->app);
-    put_text(out, "host", known ? names.nodename : "");
+    put_text(out, "host", has_names ? names.nodename : "");
     put_text(out, "launch", session->launch->identity);
     buffer_json_u64(out, "rank", (uint64_t)session->launch->rank);
     buffer_json_u64(out, "pid", (uint64_t)SYS0(SYS_getpid));

@@ -12,7 +12,7 @@
 
 static __attribute__((constructor)) void keep_loaded(void)
 {
-    int kept = errno;
+    int saved_errno = errno;
     Dl_info program, own;
     bool is_known = dladdr((const void *)(uintptr_t)getauxval(AT_ENTRY), &program) != 0 &&
                     dladdr((const void *)(uintptr_t)keep_loaded, &own) != 0;
@@ -21,5 +21,5 @@ static __attribute__((constructor)) void keep_loaded(void)
         if (handle != NULL)
             dlclose(handle);
     }
-    errno = kept;
+    errno = saved_errno;
 }

@@ -44,16 +44,16 @@ static size_t names_in(const char *list)
 
 static void choose_sinks(void)
 {
-    size_t known = lists(config.sinks, "none");
+    size_t valid = lists(config.sinks, "none");
     for (size_t i = 0; i < SINKS; i++) {
         wanted[i] = lists(config.sinks, all_sinks[i]->name) ? all_sinks[i] : NULL;
-        known += wanted[i] != NULL;
+        valid += wanted[i] != NULL;
     }
-    if (known == 0)
+    if (valid == 0)
         wanted[0] = &sink_file;
-    if (known == 0)
+    if (valid == 0)
         log_warn("EKG_SINK: expected file, prometheus, ldms or none, using file", config.sinks);
-    else if (known < names_in(config.sinks))
+    else if (valid < names_in(config.sinks))
         log_warn("EKG_SINK: expected file, prometheus, ldms or none, using those", config.sinks);
 }
 
