@@ -121,12 +121,12 @@ static int add_children(pid_t pid, pid_t tid, void *context)
 
 void running_follow_descendants(struct events *events, pid_t pid)
 {
-    struct table found = {.record_size = sizeof(uint64_t), .key_size = sizeof(uint64_t)};
-    for_each_thread(pid, add_children, &found);
-    for (size_t i = 0; i < found.count; i++) {
-        pid_t child = (pid_t) * (const uint64_t *)table_record(&found, i);
+    struct table children = {.record_size = sizeof(uint64_t), .key_size = sizeof(uint64_t)};
+    for_each_thread(pid, add_children, &children);
+    for (size_t i = 0; i < children.count; i++) {
+        pid_t child = (pid_t) * (const uint64_t *)table_record(&children, i);
         follow_descendant(events, child);
-        for_each_thread(child, add_children, &found);
+        for_each_thread(child, add_children, &children);
     }
-    table_free(&found);
+    table_free(&children);
 }

@@ -28,15 +28,15 @@ static void use_code_of(struct followed *process)
 /* Return the number at this position in a field of a status, or the last one before it. */
 static long number_of(const char *field, int place)
 {
-    long found = 0;
+    long last = 0;
     char *end = NULL;
     for (const char *at = field; place-- > 0; at = end) {
         long number = strtol(at, &end, 10);
         if (end == at)
             break;
-        found = number;
+        last = number;
     }
-    return found;
+    return last;
 }
 
 /* Determine the process's identity in its own namespaces. */
@@ -270,18 +270,18 @@ void followed_end(struct followed *process, uint64_t now_ns)
 /* Forget Python, except the data for the closing line. */
 static void forget_python(struct followed *process)
 {
-    struct python_found *found = &process->python;
+    struct python_found *python = &process->python;
     python_use(NULL);
-    if (found->unknown_version != 0)
-        python_used()->unknown_version = found->unknown_version;
-    python_used()->is_unreadable |= found->is_unreadable;
-    python_used()->has_too_many |= found->has_too_many;
-    table_free(&found->functions);
-    *found = (struct python_found){.published = NULL};
+    if (python->unknown_version != 0)
+        python_used()->unknown_version = python->unknown_version;
+    python_used()->is_unreadable |= python->is_unreadable;
+    python_used()->has_too_many |= python->has_too_many;
+    table_free(&python->functions);
+    *python = (struct python_found){.published = NULL};
     if (process->python_codes != NULL)
         sys_free(process->python_codes, sizeof *process->python_codes);
     process->python_codes = NULL;
-    python_use(found);
+    python_use(python);
 }
 
 void followed_forget_code(struct followed *process)

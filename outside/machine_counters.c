@@ -25,7 +25,7 @@ static struct {
 static bool read_network(double *values)
 {
     static const int words[] = {[RECEIVED_BYTES] = 0, [RECEIVED_PACKETS] = 1, [SENT_BYTES] = 8, [SENT_PACKETS] = 9};
-    bool found = false;
+    bool has_interface = false;
     for (int field = RECEIVED_BYTES; field <= LOOPBACK_BYTES; field++)
         values[field] = 0;
     for (char *line = strchr(text, '\n'); line != NULL; line = strchr(line, '\n')) {
@@ -38,11 +38,11 @@ static bool read_network(double *values)
             values[LOOPBACK_BYTES] = (double)text_number(text_word(colon + 1, 8));
             continue;
         }
-        found = true;
+        has_interface = true;
         for (int field = RECEIVED_BYTES; field <= SENT_PACKETS; field++)
             values[field] += (double)text_number(text_word(colon + 1, words[field]));
     }
-    return found;
+    return has_interface;
 }
 
 /* Read "user nice system idle iowait irq softirq steal": all except idle, iowait and steal is work. */
@@ -109,7 +109,7 @@ static bool is_disk(const char *name, size_t length)
 /* Read "254 0 vda READS MERGED SECTORS ms WRITES MERGED SECTORS ...". Returns whether there is a disk. */
 static bool read_disks(double *values)
 {
-    bool found = false;
+    bool has_disk = false;
     uint64_t sectors_read = 0, sectors_written = 0;
     size_t at = 0;
     for (const char *line = text; *line != '\0' && at < MOST_DISKS; at++) {
@@ -120,7 +120,7 @@ static bool read_disks(double *values)
             disks[at].is_counted = name < end && is_disk(name, strcspn(name, " \n"));
         }
         if (disks[at].is_counted) {
-            found = true;
+            has_disk = true;
             sectors_read += text_number(text_word(name, 3));
             sectors_written += text_number(text_word(name, 7));
         }
@@ -128,7 +128,7 @@ static bool read_disks(double *values)
     }
     values[DISK_READ_BYTES] = (double)sectors_read * SECTOR;
     values[DISK_WRITTEN_BYTES] = (double)sectors_written * SECTOR;
-    return found;
+    return has_disk;
 }
 
 static bool read_stat(double *values)

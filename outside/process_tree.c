@@ -151,13 +151,13 @@ void tree_scan(void)
     for (size_t i = 0; i < count; i++) /* `count` grows meanwhile */
         enter_children(&processes[i]);
     /* The first one is the program, and stays. */
-    size_t kept = 1;
+    size_t remaining = 1;
     for (size_t i = 1; i < count; i++)
         if (has_ended(&processes[i]))
             forget(&processes[i]);
         else
-            processes[kept++] = processes[i];
-    count = kept;
+            processes[remaining++] = processes[i];
+    count = remaining;
 }
 
 static bool add_stat(const struct process *process, double *values)

@@ -9,20 +9,20 @@
 
 static struct sensor sensors[MOST_SENSORS];
 static struct command commands[MOST_SENSORS];
-static size_t found;
+static size_t sensor_count;
 
 static struct sensor *new_sensor(enum form form, const char *name)
 {
-    if (found == MOST_SENSORS)
+    if (sensor_count == MOST_SENSORS)
         return NULL;
-    struct sensor *sensor = &sensors[found];
+    struct sensor *sensor = &sensors[sensor_count];
     *sensor = (struct sensor){.form = form, .fds = {-1, -1, -1}};
-    sensor_name(sensors, found, name);
+    sensor_name(sensors, sensor_count, name);
     sensor->event = (struct event){
         .name = sensor->name,
         .kind = form == FORM_ENERGY ? ENERGY : WATTS,
         .source = FROM_SENSOR,
-        .config = found++,
+        .config = sensor_count++,
         .description = form == FORM_COMMAND ? "printed by a command" : "a power sensor",
     };
     return sensor;
@@ -74,9 +74,9 @@ static const struct {
 
 static void find_files(size_t kind, const char *sysfs)
 {
-    size_t before = found;
+    size_t before = sensor_count;
     kinds[kind].find(sysfs, new_sensor);
-    if (found == before)
+    if (sensor_count == before)
         find_none(kinds[kind].name);
 }
 
@@ -102,9 +102,9 @@ static bool find_given(const char *given)
     size_t length = strcspn(given, "=");
     if (length == 0 || length >= sizeof *names || given[length] == '\0' || given[length + 1] == '\0')
         return false;
-    if (found < MOST_SENSORS) {
-        snprintf(names[found], sizeof *names, "%.*s", (int)length, given);
-        find_command(names[found], given + length + 1);
+    if (sensor_count < MOST_SENSORS) {
+        snprintf(names[sensor_count], sizeof *names, "%.*s", (int)length, given);
+        find_command(names[sensor_count], given + length + 1);
     }
     return true;
 }
@@ -120,12 +120,12 @@ const char *sensors_find(const struct sensors_wanted *wanted, const struct event
     for (size_t i = 0; i < wanted->count; i++)
         if (!find_given(wanted->commands[i]))
             return wanted->commands[i];
-    for (size_t i = 0; i < found && *count < MOST_COLUMNS; i++)
+    for (size_t i = 0; i < sensor_count && *count < MOST_COLUMNS; i++)
         chosen[(*count)++] = &sensors[i].event;
     return NULL;
 }
 
 struct sensor *sensor_at(size_t number)
 {
-    return number < found ? &sensors[number] : NULL;
+    return number < sensor_count ? &sensors[number] : NULL;
 }
