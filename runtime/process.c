@@ -37,11 +37,11 @@ size_t process_words(pid_t pid, char *words, size_t size)
 
 bool process_runs(pid_t pid, const char *exe)
 {
-    static char found[PATH_MAX]; /* static, because the stack may be small */
+    static char target[PATH_MAX]; /* static, because the stack may be small */
     char path[64];
     name_file(path, sizeof path, pid, "/exe");
-    long length = sys_readlink(path, found, sizeof found);
-    return length == (long)strlen(exe) && memcmp(found, exe, (size_t)length) == 0;
+    long length = sys_readlink(path, target, sizeof target);
+    return length == (long)strlen(exe) && memcmp(target, exe, (size_t)length) == 0;
 }
 
 static void put_argv(struct buffer *out, const struct launch *launch)
@@ -68,9 +68,9 @@ static void put_place(struct buffer *out, const char *directory)
 {
     struct utsname names;
     buffer_json_text(out, "cwd", directory[0] != '\0' ? directory : NULL);
-    bool known = SYS1(SYS_uname, &names) == 0;
-    buffer_json_text(out, "host", known ? names.nodename : NULL);
-    buffer_json_text(out, "arch", known ? names.machine : NULL);
+    bool has_names = SYS1(SYS_uname, &names) == 0;
+    buffer_json_text(out, "host", has_names ? names.nodename : NULL);
+    buffer_json_text(out, "arch", has_names ? names.machine : NULL);
 }
 
 /* The parent follows the state, behind the name, which may contain any characters. */

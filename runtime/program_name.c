@@ -116,8 +116,8 @@ static const struct interpreter *find_interpreter(const char *own)
 
 static bool is_long_valued(const struct interpreter *kind, const char *word)
 {
-    const char *found = strstr(kind->long_valued, word);
-    return found != NULL && found[-1] == ' ' && found[strlen(word)] == ' ';
+    const char *place = strstr(kind->long_valued, word);
+    return place != NULL && place[-1] == ' ' && place[strlen(word)] == ' ';
 }
 
 /* Skip an option; return whether the script may follow. `name` is set if the option names a module instead. */

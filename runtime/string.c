@@ -199,12 +199,12 @@ char *strchr(const char *text, int value)
 
 char *strrchr(const char *text, int value)
 {
-    const char *found = NULL;
+    const char *last = NULL;
     for (;; text++) {
         if (*text == (char)value)
-            found = text;
+            last = text;
         if (*text == '\0')
-            return (char *)(uintptr_t)found;
+            return (char *)(uintptr_t)last;
         AS_WRITTEN();
     }
 }

@@ -77,7 +77,7 @@ bool task_is_worker(const char *status)
 }
 
 /* Return whether the thread is not ours; false for one that no longer exists. */
-static bool is_found(const char *tid, bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
+static bool is_foreign(const char *tid, bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
 {
     char path[64] = "self/task/";
     text_append(path, sizeof path, tid);
@@ -90,19 +90,20 @@ int task_find(bool (*is_ours)(const char *tid, const char *status), struct buffe
 {
     _Alignas(8) char entries[2048];
     char first[24] = "";
-    bool found = false;
+    bool is_there = false;
     int directory = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
     long got = sys_readlink("/proc/self", first, sizeof first - 1) > 0 ? directory : -1;
-    while (got >= 0 && !found && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
-        for (long at = 0; at < got && !found;) {
+    while (got >= 0 && !is_there && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < got && !is_there;) {
             const struct sys_directory_entry *entry = (const void *)(entries + at);
-            found = entry->name[0] != '.' && strcmp(entry->name, first) != 0 && is_found(entry->name, is_ours, text);
+            is_there =
+                entry->name[0] != '.' && strcmp(entry->name, first) != 0 && is_foreign(entry->name, is_ours, text);
             at += entry->length;
         }
     }
     if (directory >= 0)
         sys_close(directory);
-    return found ? 1 : got < 0 ? -1 : 0;
+    return is_there ? 1 : got < 0 ? -1 : 0;
 }
 
 /* The status is the last field of /proc/self/stat. */

@@ -55,9 +55,9 @@ static __attribute__((constructor(101))) void find(void)
     if (file->e_shoff > end || end - file->e_shoff < file->e_shnum * sizeof *sections)
         return;
     for (int i = 0; i < file->e_shnum; i++) {
-        const void *found =
+        const void *function =
             sections[i].sh_type == SHT_DYNSYM ? look_up(image, sections, &sections[i], segment->p_vaddr) : NULL;
-        if (found != NULL)
-            *(const void **)&vdso_clock_gettime = found;
+        if (function != NULL)
+            *(const void **)&vdso_clock_gettime = function;
     }
 }

@@ -15,8 +15,8 @@ void vfork_begin(void)
 
 bool vfork_is_child(void)
 {
-    pid_t known = __atomic_load_n(&owner, __ATOMIC_RELAXED);
-    return known != 0 && (pid_t)SYS0(SYS_getpid) != known;
+    pid_t registered = __atomic_load_n(&owner, __ATOMIC_RELAXED);
+    return registered != 0 && (pid_t)SYS0(SYS_getpid) != registered;
 }
 
 void vfork_end(void)

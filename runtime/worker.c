@@ -44,7 +44,7 @@ static int number_of(const char *name)
 
 /* Close all listed descriptors, for kernels without close_range. Entries may be missed while others are closed, so
  * repeat until there are none. */
-static void close_listed(int kept, int other)
+static void close_listed(int keep, int other)
 {
     _Alignas(8) char entries[2048];
     bool again = true;
@@ -56,7 +56,7 @@ static void close_listed(int kept, int other)
             for (long at = 0; at < got;) {
                 const struct sys_directory_entry *entry = (const void *)(entries + at);
                 int fd = number_of(entry->name);
-                if (fd >= 0 && fd != directory && fd != kept && fd != other) {
+                if (fd >= 0 && fd != directory && fd != keep && fd != other) {
                     sys_close(fd);
                     again = true;
                 }
@@ -77,11 +77,11 @@ static bool close_between(int low, int high)
 /* Close the application's descriptors. 0 to 2 stay occupied, so that no message of libc goes into a file of ours. */
 static void close_application_files(void)
 {
-    int kept = log_copy_stderr();
-    int low = kept < kept_file ? kept : kept_file;
-    int high = kept < kept_file ? kept_file : kept;
+    int stderr_copy = log_copy_stderr();
+    int low = stderr_copy < kept_file ? stderr_copy : kept_file;
+    int high = stderr_copy < kept_file ? kept_file : stderr_copy;
     if (!close_between(-1, low) || !close_between(low, high) || SYS3(SYS_CLOSE_RANGE, high + 1, UINT32_MAX, 0) != 0)
-        close_listed(kept, kept_file);
+        close_listed(stderr_copy, kept_file);
     SYS1(SYS_chdir, "/");
     for (int i = 0; i < 3; i++)
         sys_open("/dev/null", O_RDWR, 0);

@@ -13,12 +13,12 @@
 
 static inline void *next_function(void **slot, const char *name)
 {
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (found == NULL) {
-        found = dlsym(RTLD_NEXT, name);
-        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    void *function = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (function == NULL) {
+        function = dlsym(RTLD_NEXT, name);
+        __atomic_store_n(slot, function, __ATOMIC_RELAXED);
     }
-    return found;
+    return function;
 }
 
 #define DECLARE_NEXT(name)                                                                                             \
