@@ -270,14 +270,14 @@ void followed_end(struct followed *process, uint64_t now_ns)
 /* Forget Python, except the data for the closing line. */
 static void forget_python(struct followed *process)
 {
-    struct python_found *python = &process->python;
+    struct python_process *python = &process->python;
     python_use(NULL);
     if (python->unknown_version != 0)
         python_used()->unknown_version = python->unknown_version;
     python_used()->is_unreadable |= python->is_unreadable;
     python_used()->has_too_many |= python->has_too_many;
     table_free(&python->functions);
-    *python = (struct python_found){.published = NULL};
+    *python = (struct python_process){.published = NULL};
     if (process->python_codes != NULL)
         sys_free(process->python_codes, sizeof *process->python_codes);
     process->python_codes = NULL;

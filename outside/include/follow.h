@@ -104,7 +104,7 @@ struct followed {
     struct mappings maps;
     bool maps_changed;
     struct unwind_cache cache;
-    struct python_found python;
+    struct python_process python;
     struct python_thread *python_codes; /* shared by all its threads; NULL without Python */
     struct jit_names jit_names;
 

@@ -65,7 +65,7 @@ enum counter {
 
 struct counter_values {
     uint64_t value[COUNTER_NUMBERS];
-    uint64_t known; /* bit n: value n is known */
+    uint64_t present; /* bit n: value n is present */
 };
 
 enum { EVENTS = COUNTER_ENERGY - COUNTER_TASK_CLOCK, EVENT_GROUPS = 5 };

@@ -46,7 +46,7 @@ void counters_take_thread(struct thread *thread)
 static void put(struct counter_values *values, enum counter counter, uint64_t value)
 {
     values->value[counter] = value;
-    values->known |= (uint64_t)1 << counter;
+    values->present |= (uint64_t)1 << counter;
 }
 
 /* The interval thread is one of the process's threads: its part is subtracted, as far as it is one of whole numbers. */
@@ -118,9 +118,9 @@ void counters_row(uint64_t since_ns, uint64_t now_ns)
         put(&values, COUNTER_ENERGY, uj);
     uint64_t now_us = (now_ns - since_ns) / 1000;
     buffer_varint(&rows, now_us - row_us);
-    buffer_varint(&rows, values.known);
+    buffer_varint(&rows, values.present);
     for (int i = 0; i < COUNTER_NUMBERS; i++)
-        if (values.known >> i & 1)
+        if (values.present >> i & 1)
             buffer_varint(&rows, values.value[i]);
     row_us = now_us;
 }

@@ -221,7 +221,7 @@ static void take_group(struct thread_events *events, int group, int leader, stru
         if (running < enabled)
             more = (uint64_t)((unsigned __int128)more * enabled / running);
         values->value[COUNTER_TASK_CLOCK + i] += i == COUNTER_ARM_SLOTS - COUNTER_TASK_CLOCK ? more * arm_width : more;
-        values->known |= (uint64_t)1 << (COUNTER_TASK_CLOCK + i);
+        values->present |= (uint64_t)1 << (COUNTER_TASK_CLOCK + i);
         events->value[i] = now.value[at++];
     }
     events->enabled[group] = now.enabled;

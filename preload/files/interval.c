@@ -213,9 +213,9 @@ void interval_look_up_calls(struct interval *interval)
         uint64_t address;
         if (call->module != NO_MODULE || interval_resolve(call->self, &address) == NULL)
             continue;
-        const struct call known = *call;
+        const struct call unresolved = *call;
         call->count = 0; /* the record may move */
-        interval_add_calls(interval, known.from, known.self, known.count);
+        interval_add_calls(interval, unresolved.from, unresolved.self, unresolved.count);
     }
 }
 

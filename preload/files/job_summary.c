@@ -37,8 +37,8 @@ static bool is_recording(const char *name)
 /* Return the text behind `key`, or NULL. The text ends with a zero byte, and may contain others. */
 static const char *find(const char *text, size_t bytes, const char *key)
 {
-    const char *found = memmem(text, bytes, key, strlen(key));
-    return found != NULL ? found + strlen(key) : NULL;
+    const char *match = memmem(text, bytes, key, strlen(key));
+    return match != NULL ? match + strlen(key) : NULL;
 }
 
 static void read_name(char *name, size_t size, int fd)

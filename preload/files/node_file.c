@@ -52,9 +52,9 @@ static void append_node(char *path, size_t size)
  * to, nor waited for. */
 static bool is_ours(int fd)
 {
-    struct stat found;
-    return SYS2(SYS_fstat, fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink == 1 &&
-           found.st_uid == (uid_t)SYS0(SYS_geteuid);
+    struct stat status;
+    return SYS2(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+           status.st_uid == (uid_t)SYS0(SYS_geteuid);
 }
 
 long node_file_open(struct output *output, const struct launch *launch)

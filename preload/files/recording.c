@@ -23,10 +23,10 @@ static void fail(struct recording *recording, long error)
 static void keep_symbols_of(struct recording *recording, size_t id)
 {
     const struct module *module = modules_get(id);
-    uint8_t *kept = &recording->kept[id / 8];
-    if (!module->app || module->jit || (*kept >> id % 8 & 1) != 0)
+    uint8_t *bits = &recording->copied[id / 8];
+    if (!module->app || module->jit || (*bits >> id % 8 & 1) != 0)
         return;
-    *kept |= (uint8_t)(1u << id % 8);
+    *bits |= (uint8_t)(1u << id % 8);
     snapshot_write(recording->launch->directory, module);
 }
 

@@ -54,7 +54,7 @@ struct recording {
     uint64_t start_ns;
     size_t modules_written;
     size_t modules_checked, nodes_checked; /* modules and nodes whose symbols have been copied if required */
-    uint8_t kept[MOST_MODULES / 8];        /* modules that have been copied, or cannot be */
+    uint8_t copied[MOST_MODULES / 8];      /* modules that have been copied, or cannot be */
     uint64_t samples, lost;
     uint64_t cpu_ns;    /* of all intervals */
     uint64_t intervals; /* in the file, or queued */

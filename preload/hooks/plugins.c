@@ -16,17 +16,17 @@ DECLARE_NEXT(dlclose);
 static unsigned long long last_loads;
 
 /* Objects of a map: all, and those that are loaded. */
-struct known {
+struct objects {
     const struct code_map *map;
     size_t ranges, loaded;
 };
 
 static int count_loaded(struct dl_phdr_info *info, size_t size, void *into)
 {
-    struct known *known = into;
+    struct objects *objects = into;
     (void)size;
-    for (size_t i = 0; i < known->map->count; i++)
-        known->loaded += !known->map->ranges[i].module->jit && known->map->ranges[i].base == info->dlpi_addr;
+    for (size_t i = 0; i < objects->map->count; i++)
+        objects->loaded += !objects->map->ranges[i].module->jit && objects->map->ranges[i].base == info->dlpi_addr;
     return 0;
 }
 
@@ -34,11 +34,11 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *into)
  * one of another namespace. Negative: there are objects that the map lacks. */
 static ptrdiff_t count_unloaded(const struct code_map *map)
 {
-    struct known known = {.map = map};
+    struct objects objects = {.map = map};
     for (size_t i = 0; i < map->count; i++)
-        known.ranges += !map->ranges[i].module->jit;
-    dl_iterate_phdr(count_loaded, &known);
-    return (ptrdiff_t)known.ranges - (ptrdiff_t)known.loaded;
+        objects.ranges += !map->ranges[i].module->jit;
+    dl_iterate_phdr(count_loaded, &objects);
+    return (ptrdiff_t)objects.ranges - (ptrdiff_t)objects.loaded;
 }
 
 /* Return whether calls are counted; then one may have occurred at the very end of a library's life. */

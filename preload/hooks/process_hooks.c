@@ -15,9 +15,9 @@ DECLARE_NEXT(_Exit);
 EXPORT void __monstartup(unsigned long low, unsigned long high)
 {
     (void)low, (void)high;
-    int kept = errno;
+    int saved_errno = errno;
     collector_start(START_LINKED);
-    errno = kept;
+    errno = saved_errno;
 }
 
 EXPORT void monstartup(unsigned long low, unsigned long high)

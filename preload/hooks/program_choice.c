@@ -36,9 +36,9 @@ static bool is_linked_with_pg(void)
     struct elf_file elf;
     if (!elf_open(&elf, "/proc/self/exe"))
         return false;
-    bool found = elf_imports(&elf, "__monstartup");
+    bool is_linked = elf_imports(&elf, "__monstartup");
     elf_close(&elf);
-    return found;
+    return is_linked;
 }
 
 #pragma weak on_exit /* missing in musl */
@@ -72,12 +72,12 @@ void chosen_start(void)
     static int asked;
     if (__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) != 0)
         return;
-    int kept = errno;
+    int saved_errno = errno;
     enum start start;
     /* Not atexit: it runs before the destructors of libraries that do not depend on this one. */
     if (is_chosen(&start) && on_exit(on_end, NULL) == 0)
         collector_start(start);
-    errno = kept;
+    errno = saved_errno;
 }
 
 __attribute__((constructor)) static void on_load(void)

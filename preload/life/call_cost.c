@@ -29,7 +29,7 @@ uint64_t call_cost_ps(void)
     static struct arc arcs[1];
     arcs[0] = (struct arc){.self = (uint64_t)call_cost_self, .from = (uint64_t)call_cost_from};
     uint64_t mask = sys_block_signals();
-    struct tls_block kept = incprof_tls;
+    struct tls_block saved = incprof_tls;
     incprof_tls.arcs = arcs;
     incprof_tls.mask = 0;
     uint64_t counted = UINT64_MAX, plain = UINT64_MAX;
@@ -37,7 +37,7 @@ uint64_t call_cost_ps(void)
         shorten(&counted, call_cost_counted);
         shorten(&plain, call_cost_plain);
     }
-    incprof_tls = kept;
+    incprof_tls = saved;
     sys_set_signal_mask(mask);
     return arcs[0].count == (uint64_t)TRIALS * CALLS && counted > plain ? (counted - plain) * 1000 / CALLS : 0;
 }

@@ -97,11 +97,11 @@ static bool append(const struct jit_lines *lines)
 
 void jit_lines_write(struct jit_lines *lines)
 {
-    uint64_t kept = lines->kept + lines->text.length;
-    if (lines->text.length > 0 && !lines->is_full && (kept > MOST_BYTES || lines->text.failed || !append(lines))) {
+    uint64_t bytes = lines->bytes + lines->text.length;
+    if (lines->text.length > 0 && !lines->is_full && (bytes > MOST_BYTES || lines->text.failed || !append(lines))) {
         lines->is_full = true;
         log_warn("cannot keep more names of code that the program generates: later code has none", lines->name);
     }
-    lines->kept = kept;
+    lines->bytes = bytes;
     buffer_free(&lines->text);
 }

@@ -44,7 +44,7 @@ struct jit_lines {
     char name[32];         /* of the file, in symbols/ there */
     struct buffer text;
     uint64_t time_ns, written_ns; /* of added entries, and of the last line */
-    uint64_t kept;                /* bytes in the file */
+    uint64_t bytes;               /* bytes in the file */
     bool is_full;
 };
 

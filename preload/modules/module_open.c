@@ -134,10 +134,10 @@ static struct module *fill(struct code *code, const struct elf_file *elf, const 
     if (!place(elf, mapping, fresh, &fresh->base))
         return NULL;
     elf_build_id(elf, fresh->build_id, sizeof fresh->build_id);
-    struct module *known = find_moved(code, fresh);
-    if (known == NULL)
+    struct module *moved = find_moved(code, fresh);
+    if (moved == NULL)
         describe(code, elf, mapping, fresh);
-    return known != NULL ? known : fresh;
+    return moved != NULL ? moved : fresh;
 }
 
 struct module *module_open(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new)

@@ -127,11 +127,11 @@ static struct code_map *new_map(size_t most)
 
 static void add_range(struct code_map *map, const struct mapping *mapping)
 {
-    const struct code_range *known = find_loaded(mapping);
+    const struct code_range *loaded = find_loaded(mapping);
     struct code_range range = {.start = mapping->start, .end = mapping->end, .inode = mapping->inode};
-    range.module = known != NULL ? known->module : add_module(mapping, &range.base);
-    if (known != NULL)
-        range.base = known->base;
+    range.module = loaded != NULL ? loaded->module : add_module(mapping, &range.base);
+    if (loaded != NULL)
+        range.base = loaded->base;
     if (range.module != NULL)
         map->ranges[map->count++] = range;
 }

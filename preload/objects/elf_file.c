@@ -136,10 +136,10 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
 /* Return the first occurrence of any of the names among the strings, or NULL. */
 static const char *find_any(const char *strings, size_t size, const char *const *wanted, size_t count)
 {
-    const char *found = NULL;
-    for (size_t i = 0; i < count && found == NULL; i++)
-        found = memmem(strings, size, wanted[i], strlen(wanted[i]) + 1);
-    return found;
+    const char *match = NULL;
+    for (size_t i = 0; i < count && match == NULL; i++)
+        match = memmem(strings, size, wanted[i], strlen(wanted[i]) + 1);
+    return match;
 }
 
 /* Return the position of the first name found in a string section, or UINT64_MAX. Most objects contain none of the
@@ -156,9 +156,9 @@ static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strin
         size_t size = left < sizeof piece ? (size_t)left : sizeof piece;
         if (!elf_read(elf, piece, size, strings->sh_offset + at))
             break;
-        const char *found = find_any(piece, size, wanted, count);
-        if (found != NULL)
-            return at + (uint64_t)(found - piece);
+        const char *match = find_any(piece, size, wanted, count);
+        if (match != NULL)
+            return at + (uint64_t)(match - piece);
     }
     return UINT64_MAX;
 }
@@ -193,7 +193,7 @@ uint64_t elf_value(const struct elf_file *elf, const char *name)
 struct symbol_use {
     bool (*use)(struct symbol_use *self, const Elf64_Sym *symbol, size_t which);
     Elf64_Sym *exports;
-    bool found;
+    bool is_imported;
 };
 
 static void look_up(const struct elf_file *elf, const char *const *wanted, size_t count, struct symbol_use *user)
@@ -218,8 +218,8 @@ static void look_up(const struct elf_file *elf, const char *const *wanted, size_
 static bool note_import(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)
 {
     (void)which;
-    self->found = symbol->st_shndx == SHN_UNDEF;
-    return !self->found;
+    self->is_imported = symbol->st_shndx == SHN_UNDEF;
+    return !self->is_imported;
 }
 
 /* Return whether any of the names is an undefined dynamic symbol. */
@@ -227,7 +227,7 @@ static bool imports_any(const struct elf_file *elf, const char *const *wanted, s
 {
     struct symbol_use user = {.use = note_import};
     look_up(elf, wanted, count, &user);
-    return user.found;
+    return user.is_imported;
 }
 
 static bool note_export(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)

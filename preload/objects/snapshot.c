@@ -166,8 +166,8 @@ static int claim_name(const char *path)
  * modules, such as libraries that a program generates and loads, is unlimited; the next process finds the file. */
 static void release_name(int name)
 {
-    static int kept;
-    if (name >= 0 && kept++ >= MOST_NAMES)
+    static int held;
+    if (name >= 0 && held++ >= MOST_NAMES)
         sys_close(name);
 }
 

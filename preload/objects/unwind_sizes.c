@@ -23,8 +23,8 @@ struct record {
 static bool is_usual(const struct elf_file *elf, const Elf64_Shdr *header)
 {
     static const uint8_t expected[] = {1, 0x1b, 0x03, 0x3b};
-    uint8_t found[sizeof expected];
-    return elf_read(elf, found, sizeof found, header->sh_offset) && memcmp(found, expected, sizeof expected) == 0;
+    uint8_t bytes[sizeof expected];
+    return elf_read(elf, bytes, sizeof bytes, header->sh_offset) && memcmp(bytes, expected, sizeof expected) == 0;
 }
 
 const Elf64_Shdr *unwind_sizes_section(const struct elf_file *elf)

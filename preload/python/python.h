@@ -46,9 +46,9 @@ struct python {
 };
 
 /* The state of Python in a process. */
-struct python_found {
-    struct python known;
-    const struct python *published; /* `known`, or NULL: atomic */
+struct python_process {
+    struct python interpreter;
+    const struct python *published; /* `interpreter`, or NULL: atomic */
     uint32_t unknown_version;       /* atomic */
     bool is_unreadable;             /* from outside: the kernel denies reading its memory */
     bool has_too_many;              /* atomic: too many threads; one was not found */
@@ -58,10 +58,10 @@ struct python_found {
 
 /* Select the process that the functions below, and Python functions as modules, refer to; for single-threaded programs
  * that observe other processes. NULL selects the calling process, the default. */
-void python_use(struct python_found *of);
+void python_use(struct python_process *of);
 
 /* Return the selected process's state. Async-signal-safe. */
-struct python_found *python_used(void);
+struct python_process *python_used(void);
 
 /* Marks a Python frame in a path: the slot of the thread's code object, and the offset into its code. Addresses never
  * have this bit. */

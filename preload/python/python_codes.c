@@ -98,12 +98,12 @@ static bool find_text(const struct python *python, uint64_t address, size_t most
         return false;
     uint32_t begin = is_ascii ? layout->text_ascii : layout->text_compact;
     uint64_t bytes = length * text->width;
-    uint64_t kept = bytes < most ? bytes : most - most % text->width;
+    uint64_t bytes_taken = bytes < most ? bytes : most - most % text->width;
     text->from = address;
     text->is_ascii = is_ascii;
-    text->bytes = (uint16_t)kept;
-    text->at = begin + (uint32_t)(at_end ? bytes - kept : 0);
-    text->span = text->at + (uint32_t)kept;
+    text->bytes = (uint16_t)bytes_taken;
+    text->at = begin + (uint32_t)(at_end ? bytes - bytes_taken : 0);
+    text->span = text->at + (uint32_t)bytes_taken;
     return true;
 }
 
@@ -114,76 +114,76 @@ static size_t home_of(uint64_t code)
 
 _Static_assert(CODE_BYTES + MOST_NAME + MOST_FILE <= PYTHON_CHECKED_BYTES, "room for the largest");
 
-/* Return whether the bytes of the code object and both strings, with the sizes in `known`, match the report. */
-static bool is_recorded_name(const struct python *python, const struct python_code *known, const uint8_t *bytes)
+/* Return whether the bytes of the code object and both strings, with the sizes in `entry`, match the report. */
+static bool is_recorded_name(const struct python *python, const struct python_code *entry, const uint8_t *bytes)
 {
     const struct code_words words = words_of(&python->layout, bytes);
     const uint8_t *name = bytes + CODE_BYTES;
-    uint64_t print = mixed_bytes(print_of(&words), name, known->name_span);
-    return mixed_bytes(print, name + known->name_span, known->file_span) == known->print;
+    uint64_t print = mixed_bytes(print_of(&words), name, entry->name_span);
+    return mixed_bytes(print, name + entry->name_span, entry->file_span) == entry->print;
 }
 
-static size_t bytes_of(const struct python_code *known)
+static size_t bytes_of(const struct python_code *entry)
 {
-    return CODE_BYTES + known->name_span + known->file_span;
+    return CODE_BYTES + entry->name_span + entry->file_span;
 }
 
 /* Add the pieces of memory to read with one call. */
-static void add_pieces(struct iovec *pieces, const struct python_code *known)
+static void add_pieces(struct iovec *pieces, const struct python_code *entry)
 {
-    pieces[0] = (struct iovec){(void *)known->address, CODE_BYTES};
-    pieces[1] = (struct iovec){(void *)known->name, known->name_span};
-    pieces[2] = (struct iovec){(void *)known->file, known->file_span};
+    pieces[0] = (struct iovec){(void *)entry->address, CODE_BYTES};
+    pieces[1] = (struct iovec){(void *)entry->name, entry->name_span};
+    pieces[2] = (struct iovec){(void *)entry->file, entry->file_span};
 }
 
-static bool is_unchanged(const struct python *python, struct python_thread *mine, const struct python_code *known)
+static bool is_unchanged(const struct python *python, struct python_thread *mine, const struct python_code *entry)
 {
     struct iovec there[3];
-    const struct iovec here = {mine->checked, bytes_of(known)};
-    add_pieces(there, known);
-    return peek_pieces(&here, 1, there, 3) == bytes_of(known) && is_recorded_name(python, known, mine->checked);
+    const struct iovec here = {mine->checked, bytes_of(entry)};
+    add_pieces(there, entry);
+    return peek_pieces(&here, 1, there, 3) == bytes_of(entry) && is_recorded_name(python, entry, mine->checked);
 }
 
-static struct python_code *find_known(struct python_thread *mine, uint64_t code)
+static struct python_code *find_entry(struct python_thread *mine, uint64_t code)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        struct python_code *known = &mine->codes[(home_of(code) + i) & (PYTHON_CODES - 1)];
-        if (known->address == code)
-            return known;
+        struct python_code *entry = &mine->codes[(home_of(code) + i) & (PYTHON_CODES - 1)];
+        if (entry->address == code)
+            return entry;
     }
     return NULL;
 }
 
 bool python_code_is_checked(struct python_thread *mine, uint64_t code)
 {
-    const struct python_code *known = code != 0 ? find_known(mine, code) : NULL;
-    return known != NULL && known->verified_at == mine->sample;
+    const struct python_code *entry = code != 0 ? find_entry(mine, code) : NULL;
+    return entry != NULL && entry->verified_at == mine->sample;
 }
 
 void python_codes_check(const struct python *python, struct python_thread *mine, const uint64_t *codes, size_t count)
 {
-    struct python_code *known[PYTHON_CHECKED];
+    struct python_code *entries[PYTHON_CHECKED];
     struct iovec there[3 * PYTHON_CHECKED];
-    size_t found = 0;
+    size_t unverified = 0;
     size_t bytes = 0;
-    for (size_t i = 0; i < count && found < PYTHON_CHECKED; i++) {
-        known[found] = codes[i] != 0 ? find_known(mine, codes[i]) : NULL;
-        if (known[found] == NULL || known[found]->verified_at == mine->sample)
+    for (size_t i = 0; i < count && unverified < PYTHON_CHECKED; i++) {
+        entries[unverified] = codes[i] != 0 ? find_entry(mine, codes[i]) : NULL;
+        if (entries[unverified] == NULL || entries[unverified]->verified_at == mine->sample)
             continue;
-        add_pieces(&there[3 * found], known[found]);
-        bytes += bytes_of(known[found]);
-        found++;
+        add_pieces(&there[3 * unverified], entries[unverified]);
+        bytes += bytes_of(entries[unverified]);
+        unverified++;
     }
-    if (found < 2)
+    if (unverified < 2)
         return;
     const struct iovec here = {mine->checked, bytes};
-    size_t got = peek_pieces(&here, 1, there, 3 * found);
+    size_t got = peek_pieces(&here, 1, there, 3 * unverified);
     const uint8_t *at = mine->checked;
-    for (size_t i = 0; i < found && bytes_of(known[i]) <= got; i++) {
-        if (is_recorded_name(python, known[i], at))
-            known[i]->verified_at = mine->sample;
-        at += bytes_of(known[i]);
-        got -= bytes_of(known[i]);
+    for (size_t i = 0; i < unverified && bytes_of(entries[i]) <= got; i++) {
+        if (is_recorded_name(python, entries[i], at))
+            entries[i]->verified_at = mine->sample;
+        at += bytes_of(entries[i]);
+        got -= bytes_of(entries[i]);
     }
 }
 
@@ -194,8 +194,8 @@ static bool record_code(const struct python *python, struct python_thread *mine,
     uint64_t record[HEAD_WORDS + NAME_WORDS + FILE_WORDS] = {0};
     struct text name;
     struct text file;
-    struct python_code *known = &mine->codes[slot];
-    known->address = 0;
+    struct python_code *entry = &mine->codes[slot];
+    entry->address = 0;
     if ((address & 7) != 0 || address < 4096 || !peek(code, address, sizeof code))
         return false;
     const struct code_words words = words_of(&python->layout, code);
@@ -216,12 +216,12 @@ static bool record_code(const struct python *python, struct python_thread *mine,
     size_t count = (size_t)((uint64_t *)file_at - record) + (file.bytes + 7) / 8;
     if (!python_record(mine, record, count))
         return false;
-    known->name = name.from + name.at;
-    known->file = file.from + file.at;
-    known->name_span = name.bytes;
-    known->file_span = file.bytes;
-    known->print = mixed_bytes(mixed_bytes(print_of(&words), name_at, name.bytes), file_at, file.bytes);
-    known->address = address;
+    entry->name = name.from + name.at;
+    entry->file = file.from + file.at;
+    entry->name_span = name.bytes;
+    entry->file_span = file.bytes;
+    entry->print = mixed_bytes(mixed_bytes(print_of(&words), name_at, name.bytes), file_at, file.bytes);
+    entry->address = address;
     return true;
 }
 
@@ -232,13 +232,13 @@ int python_code_slot(const struct python *python, struct python_thread *mine, ui
     uint32_t oldest = 0;
     for (size_t i = 0; i < PROBES; i++) {
         int slot = (int)((home + i) & (PYTHON_CODES - 1));
-        struct python_code *known = &mine->codes[slot];
-        uint32_t age = known->address == 0 ? UINT32_MAX : mine->sample - known->verified_at;
-        if (known->address == code && code != 0) {
+        struct python_code *entry = &mine->codes[slot];
+        uint32_t age = entry->address == 0 ? UINT32_MAX : mine->sample - entry->verified_at;
+        if (entry->address == code && code != 0) {
             if (age == 0)
                 return slot;
-            if (is_unchanged(python, mine, known)) {
-                known->verified_at = mine->sample;
+            if (is_unchanged(python, mine, entry)) {
+                entry->verified_at = mine->sample;
                 return slot;
             }
             place = slot;

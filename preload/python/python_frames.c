@@ -309,16 +309,16 @@ static void walk_other_process(struct python_walk *walk)
  * its own numbering, as in a container. */
 static void find_from_outside(struct python_walk *walk)
 {
-    struct python_found *found = python_used();
+    struct python_process *process = python_used();
     walk->by_number = walk->stack.number != 0 && walk->python->layout.thread_number != 0;
     walk->searched = walk->by_number ? MOST_SEARCHED_OUTSIDE : MOST_FRAMES;
     walk_other_process(walk);
-    if (walk->boundary == 0 && walk->by_number && !found->has_numbers) {
+    if (walk->boundary == 0 && walk->by_number && !process->has_numbers) {
         walk->by_number = false;
         walk->searched = walk->left = MOST_FRAMES;
         walk_other_process(walk);
     }
-    found->has_numbers |= walk->by_number && walk->boundary != 0 && !walk->is_next;
+    process->has_numbers |= walk->by_number && walk->boundary != 0 && !walk->is_next;
     walk->searched = MOST_SEARCHED_OUTSIDE;
     walk->left = MOST_FRAMES_OUTSIDE;
 }

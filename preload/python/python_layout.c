@@ -1,4 +1,4 @@
-/* Thread safety: the interval thread (or the start code) writes python_found, once; `published` is atomic. */
+/* Thread safety: the interval thread (or the start code) writes python_process, once; `published` is atomic. */
 #define _GNU_SOURCE
 #include "python.h"
 
@@ -12,8 +12,8 @@
 /* The fields of a code object are read with one call. */
 #define MOST_CODE_BYTES 168
 
-static struct python_found own;
-static struct python_found *found = &own;
+static struct python_process own;
+static struct python_process *selected = &own;
 
 /* Fields of several versions. clang-format would put each on its own line. */
 /* clang-format off */
@@ -39,24 +39,24 @@ static const struct python_layout layouts[] = {
 };
 /* clang-format on */
 
-void python_use(struct python_found *of)
+void python_use(struct python_process *of)
 {
-    found = of != NULL ? of : &own;
+    selected = of != NULL ? of : &own;
 }
 
-struct python_found *python_used(void)
+struct python_process *python_used(void)
 {
-    return found;
+    return selected;
 }
 
 uint32_t python_unknown_version(void)
 {
-    return __atomic_load_n(&found->unknown_version, __ATOMIC_RELAXED);
+    return __atomic_load_n(&selected->unknown_version, __ATOMIC_RELAXED);
 }
 
 const struct python *python_current(void)
 {
-    return __atomic_load_n(&found->published, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&selected->published, __ATOMIC_ACQUIRE);
 }
 
 /* From outside: return whether the layout can be read. Frames that are objects do not show on which stack they are. */
@@ -181,7 +181,7 @@ static bool is_readable(uint64_t runtime)
     const struct iovec here = {&word, sizeof word};
     const struct iovec there = {(void *)runtime, sizeof word};
     long got = peek_or_error(&here, 1, &there, 1);
-    found->is_unreadable = got == -EPERM || got == -ENOSYS;
+    selected->is_unreadable = got == -EPERM || got == -ENOSYS;
     return got == sizeof word;
 }
 
@@ -195,8 +195,8 @@ bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
     for (size_t i = 0; i < NEEDED; i++)
         if (symbols[i].st_value == 0)
             return false;
-    if (found->known.runtime != 0)
-        return found->known.runtime == symbols[RUNTIME].st_value + base;
+    if (selected->interpreter.runtime != 0)
+        return selected->interpreter.runtime == symbols[RUNTIME].st_value + base;
     if (!is_readable(symbols[RUNTIME].st_value + base))
         return false;
     uint32_t version = version_of(&symbols[VERSION_NAME], path, base);
@@ -207,10 +207,10 @@ bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
                           .loop_low = symbols[LOOP].st_value + base};
     here.loop_high = here.loop_low + symbols[LOOP].st_size;
     if (!find_layout(&here.layout, here.runtime, version) || !is_complete(&here.layout)) {
-        __atomic_store_n(&found->unknown_version, version, __ATOMIC_RELAXED);
+        __atomic_store_n(&selected->unknown_version, version, __ATOMIC_RELAXED);
         return false;
     }
-    found->known = here;
-    __atomic_store_n(&found->published, &found->known, __ATOMIC_RELEASE);
+    selected->interpreter = here;
+    __atomic_store_n(&selected->published, &selected->interpreter, __ATOMIC_RELEASE);
     return true;
 }

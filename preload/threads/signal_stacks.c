@@ -137,14 +137,14 @@ static void add_rule(unsigned int rule)
 {
     if ((rules & rule) == rule)
         return;
-    int kept = errno; /* some numbers are reserved for libc and refused */
+    int saved_errno = errno; /* some numbers are reserved for libc and refused */
     rules |= rule;
     for (int number = 1; number <= SIGNALS; number++) {
         struct sigaction action;
         if (set_action(__sigaction, number, NULL, &action) == 0 && concerns_us(&action))
             set_action(__sigaction, number, &action, NULL);
     }
-    errno = kept;
+    errno = saved_errno;
 }
 
 void signal_stacks_begin(const sigset_t *ticks)

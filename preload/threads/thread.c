@@ -179,7 +179,7 @@ static bool is_of_child(const struct thread *thread)
 
 void thread_forget_others(const struct thread *mine)
 {
-    struct thread *kept = NULL;
+    struct thread *remaining = NULL;
     uint32_t count = 0;
     uint32_t highest = 0;
     for (struct thread *thread = records, *next; thread != NULL; thread = next) {
@@ -188,13 +188,13 @@ void thread_forget_others(const struct thread *mine)
             release(thread);
             continue;
         }
-        thread->next = kept;
-        kept = thread;
+        thread->next = remaining;
+        remaining = thread;
         count++;
         if (thread != mine && thread->number >= highest)
             highest = thread->number + 1;
     }
-    records = kept;
+    records = remaining;
     ended = queue = NULL;
     queue_lock = 0;
     next_number = highest;

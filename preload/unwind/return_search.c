@@ -108,8 +108,8 @@ static bool is_return_of_leaf(const struct cursor *cursor, uint64_t pc)
 struct search {
     struct cursor *cursor;
     struct frame caller;
-    int trials;    /* that are left */
-    uint64_t kept; /* address of a frame on the way, or 0 */
+    int trials;        /* that are left */
+    uint64_t waypoint; /* address of a frame on the way, or 0 */
 };
 
 static bool is_near(uint64_t low, uint64_t at)
@@ -124,7 +124,7 @@ static bool unwinds_on(struct search *search)
     struct cursor trial = *search->cursor;
     enum unwind_result result = UNWIND_CALLER;
     int steps = 0;
-    bool is_through = search->kept == 0;
+    bool is_through = search->waypoint == 0;
     search->trials--;
     unwind_go_to(&trial, &search->caller);
     while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row.cfa != CFA_NONE) {
@@ -135,7 +135,7 @@ static bool unwinds_on(struct search *search)
             result = UNWIND_END;
         else if (result != UNWIND_CALLER || trial.sp <= sp || !is_return(&trial, trial.pc))
             result = UNWIND_BROKEN;
-        is_through = is_through || is_near(search->kept, trial.return_at);
+        is_through = is_through || is_near(search->waypoint, trial.return_at);
         steps++;
     }
     search->cursor->stack = trial.stack; /* both read into the same window */
@@ -158,10 +158,10 @@ static bool try_return_at(struct search *search, uint64_t low, uint64_t at)
     if (!unwind_read_word(cursor, at, &pc) || !is_return_of_leaf(cursor, pc))
         return false;
     search->caller = (struct frame){.pc = pc, .sp = at + 8, .fp = cursor->fp, .return_at = at, .is_exact = true};
-    bool found = unwinds_on(search);
-    for (uint64_t n = 0; !found && n < (at - low) / 8 && search->trials > 0; n++)
-        found = read_saved(search, low, at, n) && search->caller.fp > at && unwinds_on(search);
-    return found;
+    bool leads_on = unwinds_on(search);
+    for (uint64_t n = 0; !leads_on && n < (at - low) / 8 && search->trials > 0; n++)
+        leads_on = read_saved(search, low, at, n) && search->caller.fp > at && unwinds_on(search);
+    return leads_on;
 }
 
 static bool search_above(struct search *search, uint64_t low)
@@ -176,12 +176,12 @@ static bool search_above(struct search *search, uint64_t low)
  * register. */
 static bool search_above_saved(struct search *search)
 {
-    static const uint8_t kept[] = {3, DWARF_FP, 12, 13, 14, 15};
+    static const uint8_t registers[] = {3, DWARF_FP, 12, 13, 14, 15};
     const struct cursor *cursor = search->cursor;
-    for (size_t i = 0; i < sizeof kept; i++) {
-        uint64_t low = machine_register(cursor->context, kept[i]);
+    for (size_t i = 0; i < sizeof registers; i++) {
+        uint64_t low = machine_register(cursor->context, registers[i]);
         if (low > cursor->sp && low - cursor->sp < FAR_BYTES && search_above(search, low)) {
-            search->kept = low;
+            search->waypoint = low;
             return true;
         }
     }
@@ -193,13 +193,13 @@ static bool search_above_saved(struct search *search)
  * to that function. */
 static bool search_pages_above(struct search *search)
 {
-    bool found = search_above_saved(search);
-    struct frame kept = search->caller;
+    bool has_caller = search_above_saved(search);
+    struct frame caller = search->caller;
     search->trials = MOST_TRIALS;
     if (search_above(search, search->cursor->sp))
         return true;
-    search->caller = kept;
-    return found;
+    search->caller = caller;
+    return has_caller;
 }
 
 bool return_search(struct cursor *cursor, struct frame *caller)
@@ -208,8 +208,8 @@ bool return_search(struct cursor *cursor, struct frame *caller)
     if (cursor->range == NULL || cursor->context == NULL)
         return false;
     bool is_page = (cursor->sp & (MACHINE_PAGE - 1)) == 0;
-    bool found =
+    bool has_caller =
         is_page ? search_pages_above(&search) : search_above(&search, cursor->sp) || search_above_saved(&search);
     *caller = search.caller;
-    return found;
+    return has_caller;
 }

@@ -128,7 +128,7 @@ int main(int count, char **words)
     for (int i = 0; i < 3; i++)
         thread_events_take(&events, &values);
     for (int i = COUNTER_TASK_CLOCK; i < COUNTER_NUMBERS; i++) /* 9 to 44 */
-        if (values.known >> i & 1)
+        if (values.present >> i & 1)
             printf("%d=%llu ", i, (unsigned long long)values.value[i]);
     thread_events_close(&events);
     thread_events_close(&events);
