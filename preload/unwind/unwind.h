@@ -25,7 +25,7 @@ struct stack {
 
 /* Cache of look-ups by return address or instruction, because the same or nearby ones recur. It is valid for the map
  * with this number. */
-#define UNWIND_CACHE 128 /* a power of two */
+#define UNWIND_CACHE 512 /* a power of two */
 struct unwind_cache {
     uint64_t number;
     struct unwind_place {
