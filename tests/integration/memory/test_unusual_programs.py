@@ -72,7 +72,7 @@ def test_corners(corners: Path, tmp_path: Path, word: str) -> None:
     assert len(behaves_the_same([corners, "early", word], tmp_path)) > 0
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
+@pytest.mark.parametrize("name", mostly_slow(1, ALLOCATORS))
 @pytest.mark.parametrize("how", mostly_slow(1, ["preloaded", "linked"]))
 def test_corners_with_another_allocator(build: Build, tmp_path: Path, name: str, how: str) -> None:
     library = preload(name)

@@ -14,12 +14,12 @@ CLONE = r"(\.(constprop|isra|part|cold|lto_priv)\.?\d*)*"
 
 COMMON = ("-O0", "-O1", "-O2", "-O3", "-O2 -no-pie", "-O2 -fPIE -pie", "-O2 -flto", "-O2 -fcf-protection=full")
 GNU = (*COMMON, "-Os", "-O2 -mfentry", "-O2 -fcf-protection=none", "-O2 -Wl,-z,now", "-O2 -Wl,-z,lazy")
-USUAL = (("gcc", "-O2"), ("clang++", "-O2"))
+USUAL = (("g++", "-O2"),)
 CLANG = (*(flags for flags in COMMON if "lto" not in flags), "-O2 -mfentry", "-O2 -mno-red-zone")
 
 
 def named(options: Sequence[tuple[str, str]]) -> list[object]:
-    """All but a compiler for each language, with the usual option, is for `make test-slow`."""
+    """All but one compiler with the usual option is for `make test-slow`."""
     return [
         pytest.param(
             compiler,

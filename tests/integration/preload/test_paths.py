@@ -107,7 +107,7 @@ FORTRAN = Case(
 
 @pytest.mark.parametrize(
     "case",
-    [DEEP, LEAVES, LIBRARIES, STACKS, HANDLERS, CLONES, VIRTUAL, FORTRAN, JUMPS],
+    mostly_slow(5, [LIBRARIES, STACKS, HANDLERS, CLONES, JUMPS, DEEP, LEAVES, VIRTUAL, FORTRAN]),
     ids=lambda case: case.source.partition(".")[0],
 )
 def test_known_nesting(check: Check, case: Case) -> None:

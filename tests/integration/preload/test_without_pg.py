@@ -370,6 +370,7 @@ def test_sites_are_those_of_the_build_with_pg(tmp_path: Path) -> None:
     assert "calls were not counted" in page.read_text()
 
 
+@pytest.mark.slow
 def test_bursts_of_looks_take_no_time(tmp_path: Path) -> None:
     """A look every millisecond, now and then: beside ticks, which count as if there were none."""
     if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2:

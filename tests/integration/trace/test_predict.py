@@ -155,6 +155,7 @@ def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_pa
     assert predicted(mpi, halo, program, *words, options=("--accept", "input")).returncode == 0
 
 
+@pytest.mark.slow
 def test_what_is_wrong_before_the_start_is_not_run(mpi: Mpi, halo: Path) -> None:
     """Under the launcher each rank compares, and rank 0 reports."""
     words = [*INCPROF, "predict", "a.signature", "-o", halo / "here", "--", mpi.build("neighbours.c"), "halo", "10"]

@@ -11,6 +11,7 @@ from incprof.cli.main import main
 from tests.unit.incprof.systems.counters.test_recorded import COUNTERS, row
 from tests.unit.incprof.systems.waiting.test_waiting import BLOCKED, FUTEX, image, span
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.variants import mostly_slow
 
 
 def recorded(directory: Path, *, faults: int, intervals: int = 10, counted: bool = True) -> Path:
@@ -56,18 +57,18 @@ def test_amounts_of_both_sides_are_compared(runs: list[str], capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("condition", "status", "said"),
-    [
+    mostly_slow(3, [
         ("phase.faults>50%", 3, "phase write_out: page faults 1.001e+04 in A, 5.601e+04 in B"),
-        ("write_out:phase.faults>40000", 3, "phase write_out"),
         ("solve:phase.faults>50", 0, ""),
+        ("phase.nothing>1%", 2, "there are phase.cpu, phase.faults, phase.kernel, phase.switches"),
+        ("write_out:phase.faults>40000", 3, "phase write_out"),
         ("phase.faults>1000000", 0, ""),
         # In percent of the phase's duration, which was 10 s.
         ("write_out:phase.kernel>19%", 3, "CPU time in the kernel 5 s in A, 7 s in B"),
         ("write_out:phase.kernel>21%", 0, ""),
-        ("phase.nothing>1%", 2, "there are phase.cpu, phase.faults, phase.kernel, phase.switches"),
         ("nobody:phase.faults>1%", 2, "neither run has a phase 'nobody'"),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_a_gate_names_an_amount(
     condition: str, status: int, said: str, runs: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,15 +98,15 @@ def counted(directory: Path, *, seconds: int, instructions: int, cycles: int) ->
 
 @pytest.mark.parametrize(
     ("seconds", "instructions", "cycles", "by", "said"),
-    [
+    mostly_slow(2, [
         # 14 s of 1000 per s instead of 10: as many cycles for each.
         (14, 1000, 1000, "instructions", "it executes more instructions: instructions +40"),
         # As many instructions, in 14 s.
         (14, 714, 1000, "cycles", "as many instructions take longer: instructions"),
         (14, 845, 1000, "both", "more instructions, and each takes longer"),
         (10, 1000, 1000, None, ""),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_more_cpu_time_is_of_more_instructions_or_of_slower_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: int, instructions: int, cycles: int, by: str | None,
     said: str,
@@ -171,16 +172,16 @@ def test_a_phase_that_waits_longer_is_slower_for_that_cause(
 
 @pytest.mark.parametrize(
     ("condition", "status"),
-    [
-        ("phase.wait>10%", 3),
+    mostly_slow(3, [
         ("write_out:phase.wait>39%", 3),
         ("write_out:phase.wait>42%", 0),
-        ("solve:phase.wait>0%", 0),
         ("phase.wait.lock>3s", 3),
+        ("phase.wait>10%", 3),
+        ("solve:phase.wait>0%", 0),
         ("phase.wait.lock>5s", 0),
         ("phase.cpu>5%", 0),
-    ],
-)
+    ]),
+)  # fmt: skip
 def test_a_gate_on_waiting_is_in_percent_of_the_phase(
     condition: str, status: int, locked: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
