@@ -150,7 +150,6 @@ ELSEWHERE = {
     "incprof periods run.csv*": "of the line before it",
     "incprof periods node1.csv --sub-profiles*": "of a series with times: systems/periods/test_verb.py",
     "OMP_NUM_THREADS=*": "selfanalyze/test_selfanalyze.py",
-    "incprof selfanalyze *": "selfanalyze/test_selfanalyze.py",
     "incprof record -i 0.25 -o gmon-phases*": "incprof/cli/test_validate.py",
     "EKG_INTERVAL=0.2 EKG_DIR=ekg-phases*": "incprof/cli/test_validate.py",
     "incprof validate gmon-phases*": "incprof/cli/test_validate.py",
