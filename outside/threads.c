@@ -17,7 +17,7 @@ struct thread {
 };
 
 static struct thread threads[MOST_THREADS];
-static size_t count, next_known;
+static size_t count, next_place;
 
 pid_t tids_first(struct tids *tids)
 {
@@ -46,11 +46,11 @@ pid_t tids_next(struct tids *tids)
  * next in the table. */
 static bool is_listed(pid_t tid)
 {
-    for (size_t i = 0; i < count; i++, next_known++) {
-        if (next_known >= count)
-            next_known = 0;
-        if (threads[next_known].tid == tid) {
-            next_known++;
+    for (size_t i = 0; i < count; i++, next_place++) {
+        if (next_place >= count)
+            next_place = 0;
+        if (threads[next_place].tid == tid) {
+            next_place++;
             return true;
         }
     }

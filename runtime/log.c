@@ -1,5 +1,5 @@
 /* Thread safety: all of it is written before main, or before the first message, and read from then on. Exceptions:
- * detached_tid and kept_stderr belong to the interval thread, which also fills `pending_line` while its atomic length
+ * detached_tid and stderr_copy belong to the interval thread, which also fills `pending_line` while its atomic length
  * is 0; another thread empties that. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
@@ -25,7 +25,7 @@ static bool had_stderr;
 static bool is_noted;
 static long detached_tid;
 static long keeper;              /* the process whose detached thread keeps a copy */
-static int kept_stderr = -1;     /* that copy, in that thread's descriptor table */
+static int stderr_copy = -1;     /* that copy, in that thread's descriptor table */
 static uint64_t absent_since_ns; /* time since which the program has no stderr, or 0 */
 
 struct line {
@@ -64,8 +64,8 @@ int log_copy_stderr(void)
     bool is_kept = keeper == SYS0(SYS_getpid);
     absent_since_ns = 0;
     __atomic_store_n(&pending_line.length, 0, __ATOMIC_RELAXED);
-    kept_stderr = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
-    return kept_stderr;
+    stderr_copy = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
+    return stderr_copy;
 }
 
 void log_detach(void)
@@ -93,15 +93,15 @@ static bool is_first_stderr(int fd)
 void log_follow_stderr(void)
 {
     struct stat status;
-    if (kept_stderr < 0)
+    if (stderr_copy < 0)
         return;
     bool is_there = SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd/2", &status, 0) == 0 &&
                     status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino;
     if (is_there || absent_since_ns == 0) {
         absent_since_ns = is_there ? 0 : monotonic_ns();
     } else if (monotonic_ns() - absent_since_ns >= LONGEST_ABSENCE_NS) {
-        sys_close(kept_stderr);
-        kept_stderr = -1;
+        sys_close(stderr_copy);
+        stderr_copy = -1;
     }
 }
 
@@ -183,8 +183,8 @@ static bool log_line(enum log_level level, const char *what, const char *detail,
     line.text[line.length++] = '\n';
     struct quiet quiet = quiet_begin();
     bool detached = SYS0(SYS_gettid) == detached_tid;
-    bool is_borrowed = detached && kept_stderr < 0;
-    int fd = is_borrowed ? borrow_stderr() : detached ? kept_stderr : 2;
+    bool is_borrowed = detached && stderr_copy < 0;
+    int fd = is_borrowed ? borrow_stderr() : detached ? stderr_copy : 2;
     write_line(fd, &line);
     if (is_borrowed && fd >= 0)
         sys_close(fd);

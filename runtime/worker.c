@@ -25,8 +25,8 @@ static uint32_t state = ENDED; /* a futex */
 static uint32_t requested;     /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
-static int kept_file = -1;   /* a descriptor of the application */
-static bool has_left_writer; /* it was stalled; atomic */
+static int application_file = -1; /* a descriptor of the application */
+static bool has_left_writer;      /* it was stalled; atomic */
 
 static uint64_t deadline_after(uint64_t longest_ns)
 {
@@ -78,10 +78,10 @@ static bool close_between(int low, int high)
 static void close_application_files(void)
 {
     int stderr_copy = log_copy_stderr();
-    int low = stderr_copy < kept_file ? stderr_copy : kept_file;
-    int high = stderr_copy < kept_file ? kept_file : stderr_copy;
+    int low = stderr_copy < application_file ? stderr_copy : application_file;
+    int high = stderr_copy < application_file ? application_file : stderr_copy;
     if (!close_between(-1, low) || !close_between(low, high) || SYS3(SYS_CLOSE_RANGE, high + 1, UINT32_MAX, 0) != 0)
-        close_listed(stderr_copy, kept_file);
+        close_listed(stderr_copy, application_file);
     SYS1(SYS_chdir, "/");
     for (int i = 0; i < 3; i++)
         sys_open("/dev/null", O_RDWR, 0);
@@ -129,7 +129,7 @@ bool worker_start(const char *name, void (*run)(void))
 
 void worker_keep_file(int fd)
 {
-    kept_file = fd;
+    application_file = fd;
 }
 
 bool worker_has_exited(uint64_t longest_ns)
