@@ -114,10 +114,13 @@ static void add(struct lane *lane, uint64_t start_ns, uint64_t end_ns)
     lane->count = lane->count - (last - first) + 1;
 }
 
-static void add_to(struct lane *lane, const struct sum_key *key, uint64_t start_ns, uint64_t end_ns)
+static void add_to(struct lane *lane, enum sum_kind kind, unsigned device, uint32_t what, uint64_t start_ns,
+                   uint64_t end_ns)
 {
-    lane->most = MOST_SPANS;
-    lane->key = *key;
+    if (lane->most == 0) {
+        lane->most = MOST_SPANS;
+        lane->key = (struct sum_key){.what = what, .device = (uint16_t)device, .kind = (uint16_t)kind};
+    }
     add(lane, start_ns, end_ns);
 }
 
@@ -141,15 +144,13 @@ static struct lane *stream_of(unsigned device, uint32_t stream)
 
 static void add_overlap(enum overlap what, uint64_t start_ns, uint64_t end_ns)
 {
-    const struct sum_key key = {.what = what, .device = HOST_WAITS, .kind = SUM_OVERLAP};
-    add_to(&overlaps[what], &key, start_ns, end_ns);
+    add_to(&overlaps[what], SUM_OVERLAP, HOST_WAITS, what, start_ns, end_ns);
 }
 
 void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
 {
     device = device < MOST_DEVICES ? device : MOST_DEVICES - 1;
-    const struct sum_key key = {.device = (uint16_t)device, .kind = SUM_BUSY};
-    add_to(&lanes[device], &key, start_ns, end_ns);
+    add_to(&lanes[device], SUM_BUSY, device, 0, start_ns, end_ns);
     add(stream_of(device, stream), start_ns, end_ns);
     add_overlap(ANY_DEVICE, start_ns, end_ns);
     add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
@@ -157,8 +158,7 @@ void spans_add_work(unsigned device, uint32_t stream, uint64_t start_ns, uint64_
 
 void spans_add_wait(uint64_t start_ns, uint64_t end_ns)
 {
-    const struct sum_key key = {.device = HOST_WAITS, .kind = SUM_BUSY};
-    add_to(&lanes[HOST_WAITS], &key, start_ns, end_ns);
+    add_to(&lanes[HOST_WAITS], SUM_BUSY, HOST_WAITS, 0, start_ns, end_ns);
     add_overlap(DEVICE_OR_WAIT, start_ns, end_ns);
 }
 

@@ -71,7 +71,9 @@ uint64_t device_clock_convert(unsigned lane, uint64_t device_ns);
 
 /* commands.c: commands that have not ended, or whose times have not been read. */
 /* Keep a command, whose event belongs to this layer then. */
-void commands_add(const struct command *command, cl_kernel kernel);
+void commands_add(const struct command *command);
+/* Return the number of a kernel's name. */
+uint32_t commands_name(cl_kernel kernel);
 /* Read the times of commands that have ended. `waits`: the program has waited, so another thread that reads is waited
  * for. All commands are in the lists of their queues then. */
 void commands_read(bool waits);

@@ -106,21 +106,18 @@ static uint32_t learn_name(cl_kernel kernel)
     return number;
 }
 
-static uint32_t name_of(cl_kernel kernel)
+uint32_t commands_name(cl_kernel kernel)
 {
     uint64_t known = __atomic_load_n(place_of(kernel), __ATOMIC_RELAXED);
     return known >> NUMBER_BITS == (uintptr_t)kernel ? (uint32_t)(known & ((1u << NUMBER_BITS) - 1))
                                                      : learn_name(kernel);
 }
 
-void commands_add(const struct command *given, cl_kernel kernel)
+void commands_add(const struct command *command)
 {
-    struct command command = *given;
-    if (kernel != NULL)
-        command.what = name_of(kernel);
-    uint32_t waiting = inboxes_put(&command);
+    uint32_t waiting = inboxes_put(command);
     if (waiting == 0)
-        append_or_release(&command);
+        append_or_release(command);
     if (waiting == 0 || waiting == INBOX_COMMANDS)
         commands_read(false);
 }

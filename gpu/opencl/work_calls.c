@@ -67,9 +67,9 @@ static void add_work(const struct call *call, cl_command_queue queue, const stru
                                     .after_ns = after_ns,
                                     .bytes = work->bytes,
                                     .correlation = correlation,
-                                    .what = work->what,
+                                    .what = work->kernel != NULL ? commands_name(work->kernel) : work->what,
                                     .kind = work->kind};
-    commands_add(&command, work->kernel);
+    commands_add(&command);
 }
 
 static cl_int end(const struct call *call, cl_command_queue queue, struct work work, cl_bool blocks, cl_int result)
