@@ -22,7 +22,8 @@ REASONS: dict[str, tuple[str, str]] = {
     "eventfd": ("lock", "event"), "pipe": ("network", "pipe"), "socket": ("network", "socket"),
     "poll": ("network", "pipe"), "select": ("network", "select"), "epoll": ("network", "epoll"), "fault": ("fault", ""),
 }  # fmt: skip
-WAITED = {**REASONS, "begin": ("lock", "semaphore")}  # until the other thread is ready
+# Until the other thread is ready, and until pages are dropped before they are read again.
+WAITED = {**REASONS, "begin": ("lock", "semaphore"), "drop": ("io", "file")}
 UNKNOWN = "unknown"
 
 Seconds = Mapping[tuple[int, str], float]
