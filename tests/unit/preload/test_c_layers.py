@@ -25,7 +25,7 @@ ROOMS = {
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 # As clang-format writes it: a name, its parameters, and the brace on a line of its own.
-FUNCTION = re.compile(r"^(?!static\b)[a-zA-Z_][^;{}#=]*?\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
+FUNCTION = re.compile(r"^(?!static\b)[a-zA-Z_][^;{}#=]*?\b(?!__attribute__)(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 CALL = re.compile(r"\b(\w+)\(")
 VARIABLE = re.compile(r"^extern [^;(]*\b(\w+)(?: __attribute__.*)?;", re.MULTILINE)
 
