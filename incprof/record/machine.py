@@ -35,6 +35,7 @@ CLOCK_THREAD_CPUTIME_ID, SIGEV_NONE, SIGEVENT_SIZE = 3, 1, 64
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 # The same numbers on every architecture.
 NEWER_CALLS = {"pidfd_open": 434, "pidfd_getfd": 438, "close_range": 436}
+PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES = 0, 0
 PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK = 1, 1
 PERF_DISABLED, PERF_EXCLUDE_KERNEL, PERF_EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
 PERF_ATTR_SIZE = 64  # the first published size of the structure, which every kernel takes
@@ -158,20 +159,36 @@ def perf_event_paranoid() -> int | None:
 
 def perf_error() -> str | None:
     """Return why the task-clock event, which INCPROF_CLOCK=perf samples with, cannot be opened; None if it can."""
+    error = _event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK)
+    return None if error is None else os.strerror(error) if error else "not supported on this machine"
+
+
+def lack_of_counters() -> str | None:
+    """Return what `record` says where hardware events cannot be counted; None if they can, or that is unknown."""
+    error = _event_error(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES)
+    if not error:
+        return None
+    if error in (errno.EACCES, errno.EPERM, errno.ENOSYS):
+        why = "counters are not permitted here (see kernel.perf_event_paranoid and incprof doctor)"
+    else:
+        why = "this machine offers no hardware counters (a virtual machine?)"
+    return f"{why}: only page faults, context switches and memory are counted"
+
+
+def _event_error(kind: int, config: int) -> int | None:
+    """Return the errno with which an event of this thread cannot be opened; 0: unknown machine; None: it can."""
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     if number is None:
-        return "not supported on this machine"
+        return 0
     flags = PERF_DISABLED | PERF_EXCLUDE_KERNEL | PERF_EXCLUDE_HV
     period_ns = 1_000_000
     layout = "<IIQQQQQ"  # type, size, config, sample period, sample type, read format, flags
-    attr = struct.pack(
-        layout, PERF_TYPE_SOFTWARE, PERF_ATTR_SIZE, PERF_COUNT_SW_TASK_CLOCK, period_ns, 0, 0, flags
-    ).ljust(PERF_ATTR_SIZE, b"\0")
+    attr = struct.pack(layout, kind, PERF_ATTR_SIZE, config, period_ns, 0, 0, flags).ljust(PERF_ATTR_SIZE, b"\0")
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
     descriptor = syscall(ctypes.c_long(number), attr, 0, -1, -1, ctypes.c_ulong(0))
     if descriptor < 0:
-        return os.strerror(ctypes.get_errno())
+        return ctypes.get_errno()
     os.close(descriptor)
     return None
 

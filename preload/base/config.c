@@ -132,6 +132,7 @@ void config_read(struct config *config)
     // A histogram cannot name callees, so their time is also charged to the caller.
     config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) < 2;
     config->counters = environment_flag("INCPROF_COUNTERS", false);
+    config->lack_is_reported = environment_flag("INCPROF_LACK_REPORTED", false);
     config->follow = environment_flag("INCPROF_FOLLOW", true);
     config->disabled = environment_flag("INCPROF_DISABLE", false);
 }

@@ -28,6 +28,7 @@ struct config {
     enum gathering gather;
     bool charge_libraries; /* gmon format: library time is charged to its caller */
     bool counters;         /* INCPROF_COUNTERS: hardware events are counted */
+    bool lack_is_reported; /* INCPROF_LACK_REPORTED: `record` has reported that there are none, for all of a job */
     bool follow;           /* forked children are recorded */
     bool disabled;
 };

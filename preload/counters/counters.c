@@ -22,6 +22,7 @@ static uint64_t ns_of(const struct timeval *time)
 void counters_begin(const struct config *config)
 {
     is_on = config->counters;
+    thread_events_begin(config->lack_is_reported);
     status = -1;
     of_threads = (struct counter_values){0};
     rows.length = row_us = 0;

@@ -45,6 +45,9 @@ void thread_events_take(struct thread_events *events, struct counter_values *val
 bool energy_take(uint64_t *uj);
 void energy_close(void);
 
+/* Set whether the user knows already that hardware events cannot be counted. Before the first thread. */
+void thread_events_begin(bool lack_is_reported);
+
 /* Print one line on stderr, once, if some event could not be counted. */
 void thread_events_report(void);
 

@@ -76,6 +76,12 @@ static const struct {
 static uint64_t arm_width; /* slots of a cycle */
 
 static const char *trouble, *reported_trouble;
+static bool lack_is_known; /* to the user */
+
+void thread_events_begin(bool lack_is_reported)
+{
+    lack_is_known = lack_is_reported;
+}
 
 /* Return the number behind `word` in a text such as event=0x00,umask=0x80. */
 static uint64_t number_after(const char *text, const char *word)
@@ -146,6 +152,8 @@ static void note(int error)
 {
     if (error == -EMFILE || error == -ENFILE)
         trouble = "no more descriptors for counters (see ulimit -n): some threads are not counted";
+    else if (lack_is_known)
+        return;
     else if (error == -EACCES || error == -EPERM || error == -ENOSYS)
         trouble = "counters are not permitted here (see kernel.perf_event_paranoid and incprof doctor): only page "
                   "faults, context switches and memory are counted";

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 
 from incprof.cli import verb_defaults
 from incprof.command.helping import expert
 from incprof.command.terminal import NOT_FOUND, become, find_program
 from incprof.errors import UsageError
 from incprof.record import launch, settings
+from incprof.record.machine import lack_of_counters
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import is_loader, main_program, warning_for
 from incprof.symbols.elf.program_name import command_name
@@ -93,7 +95,19 @@ def run(args: argparse.Namespace) -> int:
     warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))
     if warning and environment.get("INCPROF_LOG") != "quiet":
         say(warning)
+    environment |= _lack_of_counters(environment)
     return become(program, command, environment)
+
+
+def _lack_of_counters(environment: Mapping[str, str]) -> dict[str, str]:
+    """Report once what each process of a job, and each rank of a launcher, would; return what to set instead."""
+    is_on = environment.get("INCPROF_COUNTERS", "0") not in ("0", "no", "off", "false")
+    lack = lack_of_counters() if is_on else None
+    if lack is None:
+        return {}
+    if environment.get("INCPROF_LOG") != "quiet" and not launch.launcher_rank(environment):
+        say(lack)
+    return {"INCPROF_LACK_REPORTED": "1"}
 
 
 def from_outside(args: argparse.Namespace, command: list[str]) -> int:

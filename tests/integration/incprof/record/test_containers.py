@@ -53,6 +53,19 @@ def test_clocks_that_are_refused(
     assert names >= {"work", "rest"} if said != NO_SAMPLES else not names
 
 
+def test_a_job_without_counters_says_it_once(build: Build, tmp_path: Path) -> None:
+    program = build("turns.c", pg=False)
+    job = ["sh", "-c", f"{program} 1; {program} 1 & wait; exec {program} 1"]
+    record = [sys.executable, "-m", "incprof", "record", "--counters", "-o", "run", "--", *job]
+    words = list(map(str, without(build, ["perf_event_open"], *record)))
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=os.environ, check=True)
+    (said,) = (line for line in done.stderr.splitlines() if "program in" not in line)
+    assert said.startswith("incprof: counters are not permitted here ("), done.stderr
+    of_a_rank = {**os.environ, "PMI_RANK": "1"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=of_a_rank, check=True)
+    assert "counters" not in done.stderr
+
+
 def test_threads_that_are_refused(build: Build, record: Record) -> None:
     """Without a thread of its own the library records nothing, and says so."""
     recording = record(without(build, ["clone"], build("arcs.c")))
