@@ -228,13 +228,18 @@ void recording_resume(struct recording *recording)
     recording->has_writer = recording->has_writer && writer_start(&recording->file);
 }
 
+bool recording_takes(const struct recording *recording, const struct interval *interval)
+{
+    return recording->open || recording->opening != OPEN_LATE || !interval_is_empty(interval);
+}
+
 bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record)
 {
     if (recording->broken)
         return false;
+    if (!recording_takes(recording, interval))
+        return true;
     if (!recording->open) {
-        if (recording->opening == OPEN_LATE && interval_is_empty(interval))
-            return true;
         long error = open_now(recording, interval);
         if (error != 0) {
             fail(recording, error);

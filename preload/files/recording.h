@@ -76,6 +76,9 @@ void recording_resume(struct recording *recording);
 /* Copy the symbols of new modules, if the file is open: the modules' own files may be replaced later. */
 void recording_keep_symbols(struct recording *recording, const struct interval *interval);
 
+/* Return whether recording_interval will write the interval: OPEN_LATE waits for data. */
+bool recording_takes(const struct recording *recording, const struct interval *interval);
+
 /* Append the interval (stream), or write its cumulative file (gmon). A recording with OPEN_LATE and no data has no
  * file. If the queue of pending writes is full, the interval is dropped and counted. False after one line on stderr. */
 bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record);

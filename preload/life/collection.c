@@ -230,7 +230,7 @@ static void close_interval(uint64_t end_ns, uint64_t next_ns, bool is_last)
     cost.event_ns += interval.totals.event_ns;
     cost.handler_ns += interval.totals.handler_ns;
     waits_put(&interval);
-    if (config->format == FORMAT_STREAM && (recording.open || !interval_is_empty(&interval)))
+    if (config->format == FORMAT_STREAM && recording_takes(&recording, &interval))
         extensions_put(&interval, run_start_ns, end_ns, is_last);
     put_counters(end_ns);
     last_row_ns = end_ns;
