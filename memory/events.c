@@ -15,7 +15,7 @@
 #define MOST_WAITING ((size_t)64 << 20) /* bytes of records that are not written yet */
 #define DEFAULT_MEAN ((uint64_t)512 << 10)
 #define LARGEST_MEAN ((uint64_t)1 << 40)
-#define MOST_THINNED 256 /* times the mean that was asked for */
+#define MOST_THINNED 256 /* largest factor on the requested mean */
 #define STEP 8           /* part of the mean */
 
 enum state { STATE_RECORDED, STATE_OWN_ALLOCATOR };
