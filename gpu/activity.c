@@ -52,9 +52,9 @@ static bool times(const void *record, size_t start_at, size_t end_at, uint64_t *
     return start != 0 && *start_ns >= earliest_ns && *end_ns >= *start_ns && *end_ns <= latest_ns;
 }
 
-static unsigned lane_of(uint32_t device)
+static uint16_t lane_of(uint32_t device)
 {
-    return device < MOST_DEVICES ? device : MOST_DEVICES - 1;
+    return (uint16_t)(device < MOST_DEVICES ? device : MOST_DEVICES - 1);
 }
 
 static void add_kernel(const void *record)
@@ -68,13 +68,14 @@ static void add_kernel(const void *record)
     }
     uintptr_t name = 0;
     memcpy(&name, (const uint8_t *)record + KERNEL_NAME, sizeof name);
-    unsigned lane = lane_of(field_u32(record, KERNEL_DEVICE));
-    const struct sum_key key = {.slot = start_ns / SLOT_NS,
-                                .what = kernel_name((const char *)name),
-                                .device = (uint16_t)lane,
-                                .kind = SUM_KERNEL};
-    launches_add(field_u32(record, KERNEL_CORRELATION), &key, end_ns - start_ns, 0);
-    spans_add_work(lane, field_u32(record, KERNEL_STREAM), start_ns, end_ns);
+    const struct device_work work = {.start_ns = start_ns,
+                                     .end_ns = end_ns,
+                                     .correlation = field_u32(record, KERNEL_CORRELATION),
+                                     .what = kernel_name((const char *)name),
+                                     .stream = field_u32(record, KERNEL_STREAM),
+                                     .device = lane_of(field_u32(record, KERNEL_DEVICE)),
+                                     .kind = SUM_KERNEL};
+    launches_add(&work);
 }
 
 static void add_copy(const void *record, size_t correlation_at, bool is_memset)
@@ -82,13 +83,15 @@ static void add_copy(const void *record, size_t correlation_at, bool is_memset)
     uint64_t start_ns, end_ns;
     if (!times(record, COPY_START, COPY_END, &start_ns, &end_ns))
         return;
-    unsigned lane = lane_of(field_u32(record, COPY_DEVICE));
-    const struct sum_key key = {.slot = start_ns / SLOT_NS,
-                                .what = is_memset ? 0 : *((const uint8_t *)record + COPY_KIND),
-                                .device = (uint16_t)lane,
-                                .kind = SUM_COPY};
-    launches_add(field_u32(record, correlation_at), &key, end_ns - start_ns, field_u64(record, COPY_BYTES));
-    spans_add_work(lane, field_u32(record, COPY_STREAM), start_ns, end_ns);
+    const struct device_work work = {.start_ns = start_ns,
+                                     .end_ns = end_ns,
+                                     .bytes = field_u64(record, COPY_BYTES),
+                                     .correlation = field_u32(record, correlation_at),
+                                     .what = is_memset ? 0 : *((const uint8_t *)record + COPY_KIND),
+                                     .stream = field_u32(record, COPY_STREAM),
+                                     .device = lane_of(field_u32(record, COPY_DEVICE)),
+                                     .kind = SUM_COPY};
+    launches_add(&work);
 }
 
 static void add_synchronization(const void *record)
@@ -97,10 +100,7 @@ static void add_synchronization(const void *record)
     uint32_t type = field_u32(record, SYNC_TYPE);
     if (type == SYNC_STREAM_WAIT_EVENT || !times(record, SYNC_START, SYNC_END, &start_ns, &end_ns))
         return;
-    const struct sum_key key = {
-        .slot = start_ns / SLOT_NS, .what = type, .node = NODE_UNSAMPLED, .device = HOST_WAITS, .kind = SUM_SYNC};
-    sums_add(&key, 1, end_ns - start_ns, 0);
-    spans_add_wait(start_ns, end_ns);
+    work_add_wait(type, field_u32(record, SYNC_STREAM), start_ns, end_ns);
 }
 
 static void add_device(const void *record)

@@ -16,9 +16,7 @@
 #define MOST_PER_PATH 4096u
 
 struct pending {
-    struct sum_key key;
-    uint64_t ns, bytes;
-    uint32_t correlation;
+    struct device_work work;
     bool has_waited;
 };
 
@@ -87,20 +85,20 @@ static bool find_node(uint32_t correlation, uint32_t *node)
     return correlation != 0 && nodes[correlation % RECENT].correlation == correlation;
 }
 
-void launches_add(uint32_t correlation, const struct sum_key *key, uint64_t ns, uint64_t bytes)
+void launches_add(const struct device_work *work)
 {
-    struct sum_key with_node = *key;
-    if (!find_node(correlation, &with_node.node)) {
+    uint32_t node = NODE_UNSAMPLED, correlation = work->correlation;
+    spans_add_work(work->device, work->stream, work->start_ns, work->end_ns);
+    if (!find_node(correlation, &node)) {
         bool is_expected =
             correlation != 0 && __atomic_load_n(&sampled[correlation % RECENT], __ATOMIC_RELAXED) == correlation;
         if (is_expected && pending_count < MOST_PENDING) {
-            pending[pending_count++] =
-                (struct pending){.key = *key, .ns = ns, .bytes = bytes, .correlation = correlation};
+            pending[pending_count++] = (struct pending){.work = *work};
             return;
         }
-        with_node.node = NODE_UNSAMPLED;
+        node = NODE_UNSAMPLED;
     }
-    sums_add(&with_node, 1, ns, bytes);
+    work_add(work, node);
 }
 
 void launches_resolve(bool is_last)
@@ -108,15 +106,14 @@ void launches_resolve(bool is_last)
     uint32_t left = 0;
     for (uint32_t i = 0; i < pending_count; i++) {
         struct pending *one = &pending[i];
-        bool is_found = find_node(one->correlation, &one->key.node);
+        uint32_t node = NODE_UNSAMPLED;
+        bool is_found = find_node(one->work.correlation, &node);
         if (!is_found && !one->has_waited && !is_last) {
             one->has_waited = true;
             pending[left++] = *one;
             continue;
         }
-        if (!is_found)
-            one->key.node = NODE_UNSAMPLED;
-        sums_add(&one->key, 1, one->ns, one->bytes);
+        work_add(&one->work, is_found ? node : NODE_UNSAMPLED);
     }
     pending_count = left;
 }

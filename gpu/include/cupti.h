@@ -51,6 +51,7 @@ enum {
     SYNC_TYPE = 4,
     SYNC_START = 8,
     SYNC_END = 16,
+    SYNC_STREAM = 32,
     DEVICE_NUMBER = 112,
     DEVICE_NAME = 136,
     CALLBACK_SITE = 0,

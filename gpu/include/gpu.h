@@ -77,6 +77,15 @@ struct sum_key {
     uint16_t device;
     uint16_t kind;
 };
+/* A kernel, a copy, or a wait of the host, which has ended. */
+struct device_work {
+    uint64_t start_ns, end_ns, bytes;
+    uint32_t correlation; /* of its launch; 0: unknown */
+    uint32_t what;        /* as in struct sum_key */
+    uint32_t stream;      /* of a wait: OTHER_STREAMS if it is for no stream */
+    uint16_t device;
+    uint16_t kind; /* of its sum */
+};
 void sums_add(const struct sum_key *key, uint64_t count, uint64_t ns, uint64_t bytes);
 /* Append the records of all sums, and clear them. */
 void sums_put(struct buffer *out, uint64_t run_start_ns);
@@ -98,12 +107,16 @@ void launches_start(int number);
 void launches_record(uint32_t correlation);
 /* The path of a launch was recorded. Interval thread, under the lock. */
 void launches_take(uint32_t correlation, uint32_t node);
-/* Add a kernel or copy to the sums, or keep it until its path comes. Under the lock. */
-void launches_add(uint32_t correlation, const struct sum_key *key, uint64_t ns, uint64_t bytes);
+/* Add a kernel or copy, at once or when its path comes. Under the lock. */
+void launches_add(const struct device_work *work);
 /* Add the kernels and copies whose paths have come, and those that have waited for an interval. Interval thread, under
  * the lock. */
 void launches_resolve(bool is_last);
 uint32_t launches_per_path(void);
+
+/* device_work.c: work whose path is known. Under the lock. */
+void work_add(const struct device_work *work, uint32_t node);
+void work_add_wait(uint32_t type, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
 
 /* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */
 cupti_callback launches_callback;

@@ -192,10 +192,15 @@ static void add(const struct command *command)
         gpu_count(&gpu_totals.incomplete, is_kernel);
         return;
     }
-    const struct sum_key key = {
-        .slot = command->start_ns / SLOT_NS, .what = command->what, .device = command->lane, .kind = command->kind};
-    launches_add(command->correlation, &key, command->end_ns - command->start_ns, command->bytes);
-    spans_add_work(command->lane, command->stream, command->start_ns, command->end_ns);
+    const struct device_work work = {.start_ns = command->start_ns,
+                                     .end_ns = command->end_ns,
+                                     .bytes = command->bytes,
+                                     .correlation = command->correlation,
+                                     .what = command->what,
+                                     .stream = command->stream,
+                                     .device = command->lane,
+                                     .kind = command->kind};
+    launches_add(&work);
 }
 
 /* Add up to BATCH commands to the sums, and let them be used again. Returns those that are left. */

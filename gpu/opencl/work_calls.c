@@ -42,13 +42,12 @@ static void begin(struct call *call, cl_event *event)
     call->before_ns = monotonic_ns();
 }
 
-static void add_wait(uint32_t type, uint64_t start_ns, uint64_t end_ns)
+/* `handle`: the queue that is waited for, or NULL. */
+static void add_wait(uint32_t type, cl_command_queue handle, uint64_t start_ns, uint64_t end_ns)
 {
-    const struct sum_key key = {
-        .slot = start_ns / SLOT_NS, .what = type, .node = NODE_UNSAMPLED, .device = HOST_WAITS, .kind = SUM_SYNC};
     uint64_t mask = gpu_lock();
-    sums_add(&key, 1, end_ns - start_ns, 0);
-    spans_add_wait(start_ns, end_ns);
+    const struct queue *queue = handle != NULL ? queue_find(handle) : NULL;
+    work_add_wait(type, queue != NULL ? queue->stream : OTHER_STREAMS, start_ns, end_ns);
     gpu_unlock(mask);
 }
 
@@ -80,7 +79,7 @@ static cl_int end(const struct call *call, cl_command_queue queue, struct work w
     uint64_t after_ns = monotonic_ns();
     add_work(call, queue, &work, after_ns);
     if (blocks) {
-        add_wait(WAIT_BLOCKING, call->before_ns, after_ns);
+        add_wait(WAIT_BLOCKING, queue, call->before_ns, after_ns);
         commands_read(true);
     }
     errno = saved;
@@ -224,12 +223,12 @@ static void *map_image(cl_command_queue queue, cl_mem image, cl_bool blocks, cl_
     return at;
 }
 
-static cl_int waited(uint64_t before_ns, uint32_t type, cl_int result)
+static cl_int waited(uint64_t before_ns, uint32_t type, cl_command_queue queue, cl_int result)
 {
     if (before_ns == 0)
         return result;
     int saved = errno;
-    add_wait(type, before_ns, monotonic_ns());
+    add_wait(type, queue, before_ns, monotonic_ns());
     commands_read(true);
     errno = saved;
     return result;
@@ -238,13 +237,13 @@ static cl_int waited(uint64_t before_ns, uint32_t type, cl_int result)
 static cl_int wait_for_events(cl_uint count, const cl_event *events)
 {
     uint64_t before_ns = gpu_is_recording() ? monotonic_ns() : 0;
-    return waited(before_ns, WAIT_EVENTS, NEXT_CL(clWaitForEvents)(count, events));
+    return waited(before_ns, WAIT_EVENTS, NULL, NEXT_CL(clWaitForEvents)(count, events));
 }
 
 static cl_int finish(cl_command_queue queue)
 {
     uint64_t before_ns = gpu_is_recording() ? monotonic_ns() : 0;
-    return waited(before_ns, WAIT_QUEUE, NEXT_CL(clFinish)(queue));
+    return waited(before_ns, WAIT_QUEUE, queue, NEXT_CL(clFinish)(queue));
 }
 
 void work_calls_put(void **table, size_t count)

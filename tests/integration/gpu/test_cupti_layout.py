@@ -32,6 +32,7 @@ OFFSETS = {
     "SYNC_TYPE": ("CUpti_ActivitySynchronization2", "type"),
     "SYNC_START": ("CUpti_ActivitySynchronization2", "start"),
     "SYNC_END": ("CUpti_ActivitySynchronization2", "end"),
+    "SYNC_STREAM": ("CUpti_ActivitySynchronization2", "streamId"),
     "CALLBACK_SITE": ("CUpti_CallbackData", "callbackSite"),
     "CALLBACK_CORRELATION": ("CUpti_CallbackData", "correlationId"),
 }
