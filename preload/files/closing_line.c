@@ -160,19 +160,22 @@ static void discard_message(char *line, size_t size, uint64_t all_ns)
     text_append(line, size, " ms of CPU time, without a sample in a program that can be recorded");
 }
 
-/* Add the number of intervals, and what recording them has cost, in percent of the program's own CPU time. */
+/* Add the number of intervals, and what recording them has cost: in percent of the program's own CPU time, or in
+ * milliseconds if the program used less than that. */
 static void append_intervals(char *line, size_t size, const struct closing *closing)
 {
     append_count(line, size, closing->intervals, " interval", " intervals");
     uint64_t all_ns = closing->cpu_end_ns - closing->cpu_begin_ns, own_ns = closing->own_ns;
     if (own_ns == 0 || own_ns >= all_ns)
         return;
-    uint64_t tenths = (own_ns * 1000 + (all_ns - own_ns) / 2) / (all_ns - own_ns);
+    uint64_t program_ns = all_ns - own_ns;
+    bool is_small = own_ns < program_ns;
+    uint64_t tenths = is_small ? (own_ns * 1000 + program_ns / 2) / program_ns : (own_ns + 50000) / 100000;
     text_append(line, size, " at ");
     text_append_number(line, size, tenths / 10, 1);
     text_append(line, size, ".");
     text_append_number(line, size, tenths % 10, 1);
-    text_append(line, size, " % overhead");
+    text_append(line, size, is_small ? " % overhead" : " ms overhead");
 }
 
 static void append_processes(char *line, size_t size, const struct job_summary *job)

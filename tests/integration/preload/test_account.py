@@ -90,3 +90,11 @@ def test_the_closing_line_has_what_it_cost(tmp_path: Path) -> None:
     profile = read_profile(open_run(tmp_path / "run"))
     assert profile.overhead_pct is not None
     assert abs(profile.overhead_pct - float(found[1])) <= 0.06
+
+
+def test_the_closing_line_of_a_short_program_has_no_percentages_above_100(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "incprof", "record", "--all", "-o", "run", "--", "/bin/sleep", "0.1"]
+    done = subprocess.run(words, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=True)
+    found = re.search(r"intervals? at (\d+\.\d) (%|ms) overhead in run; next", done.stderr)
+    assert found, done.stderr
+    assert found[2] == "ms" or float(found[1]) < 100
