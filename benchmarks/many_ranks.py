@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import collector
 from benchmarks.bed import Bed
-from benchmarks.measure import Command, Result, run
+from benchmarks.measure import Result, run
 from incprof.readers.run import open_run, read_profile
 
 THREADS, MEMORY_MIB = 64, 64
@@ -35,20 +34,11 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
     for gather in ("rank", "node"):
         yield f"collector-metadata-{gather}", functools.partial(_metadata, bed, gather)
     yield "collector-stall", lambda: _stall(bed)
-    yield "collector-ranks-callheavy", lambda: _whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
-    yield "collector-ranks-zstd", lambda: _whole_run(bed, "zstd -9", collector.zstd_command(bed))
 
 
 def _launcher() -> list[str] | None:
     """Return the launcher that starts ranks here, if there is one."""
     return next((words for words in MPIRUNS if shutil.which(words[0])), None)
-
-
-def _whole_run(bed: Bed, name: str, command: Command | None) -> Result:
-    """Measure a run of four ranks."""
-    launcher = _launcher()
-    whole = [*launcher, "-np", "4", *command] if launcher and command else None
-    return collector.whole_run(bed, f"{name}, four ranks", whole)
 
 
 def _memory(bed: Bed) -> list[Result]:

@@ -22,7 +22,6 @@ from benchmarks import (
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
-    input_output,
     largecode,
     long_runs,
     many_ranks,
@@ -88,7 +87,6 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from trace.benchmarks(bed)
     yield from signature.benchmarks(bed)
     yield from startup.benchmarks(bed)
-    yield from input_output.benchmarks(bed)
     yield from memory.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
