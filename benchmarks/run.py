@@ -27,7 +27,6 @@ from benchmarks import (
     many_ranks,
     memory,
     periods,
-    profilers,
     ranks_scale,
     report,
     sample,
@@ -71,7 +70,6 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "calls-empty-fentry", lambda: collector.empty_hook(bed, "callheavy.c", "-mfentry")
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
-    yield from profilers.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
