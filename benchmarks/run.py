@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
     collector,
-    dpd,
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
@@ -74,7 +73,6 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
-    yield from dpd.benchmarks(bed)
     yield from periods.benchmarks(bed)
     yield from sample.benchmarks(bed)
     yield from long_runs.benchmarks(bed)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from incprof.systems.periods.dpd_events import detect
-from tests.paths import INTEGRATION, ROOT
+from tests.paths import INTEGRATION
 
 FIXTURE = INTEGRATION / "dpd_fixtures" / "sorts.c"
-RECORDER = ROOT / "benchmarks" / "programs" / "calls_recorder.c"
+RECORDER = INTEGRATION / "dpd_fixtures" / "calls_recorder.c"
 MOST, POINT = 20_000, 0.01
 
 
