@@ -25,7 +25,6 @@ from benchmarks import (
     long_runs,
     many_ranks,
     memory,
-    periods,
     ranks_scale,
     report,
     sample,
@@ -73,7 +72,6 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
-    yield from periods.benchmarks(bed)
     yield from sample.benchmarks(bed)
     yield from long_runs.benchmarks(bed)
     yield from ranks_scale.benchmarks(bed)
