@@ -29,7 +29,6 @@ from benchmarks import (
     report,
     sample,
     selfanalyze,
-    signature,
     startup,
     top,
     trace,
@@ -79,7 +78,6 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
     yield from trace.benchmarks(bed)
-    yield from signature.benchmarks(bed)
     yield from startup.benchmarks(bed)
     yield from memory.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
