@@ -1,4 +1,4 @@
-"""`make bench`: every figure of docs/lab/performance.md, as ratios measured in one run.
+"""`make bench`: the figures of docs/lab/performance.md that new versions change, as ratios measured in one run.
 
 usage: python benchmarks/run.py [--pairs N] [--only WORD] [--scratch DIR]
 """
