@@ -153,7 +153,7 @@ def kinds_of(waits: Waits) -> Kinds:
         is_observed = not waits.refused or call >= 0 or site >= 0
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
         nodes.append(place.node if place else 0)
-        called.append(_called([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
+        called.append(called_of([waits.paths.functions[frame].name for frame in place.frames]) if place else "")
     return Kinds(
         of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
     )
@@ -170,7 +170,7 @@ def _before(waits: Waits, of_span: IntArray) -> IntArray:
     return before
 
 
-def _called(names: Sequence[str]) -> str:
+def called_of(names: Sequence[str]) -> str:
     """Return the outermost of library functions that has a name; names are innermost first.
 
     Functions of Python's interpreter do not count where it has called others.

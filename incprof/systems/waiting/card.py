@@ -29,7 +29,7 @@ from incprof.systems.waiting.analyse import (
     waiting_over_time,
     waits_by_phase,
 )
-from incprof.systems.waiting.causes import CAUSES, Cause
+from incprof.systems.waiting.causes import CAUSES, GLOBAL_LOCK, Cause
 from incprof.systems.waiting.read import Waits, read_waits
 
 NAMES: dict[Cause, str] = {
@@ -210,7 +210,9 @@ def _path(path: WaitPath, waits: Waits, places: dict[int, Place]) -> str:
     chain = " < ".join(names[: 1 + MOST_CALLERS])
     if place and names:
         chain = " < ".join([f"{names[0]} ({where(place.file, place.line)})", *names[1 : 1 + MOST_CALLERS]])
-    text = " in ".join(part for part in (short(path.called) if path.called else path.kind, chain) if part)
+    # A function of C that waits for the interpreter's lock is chance: any may.
+    called = path.kind if path.kind == GLOBAL_LOCK or not path.called else short(path.called)
+    text = " in ".join(part for part in (called, chain) if part)
     return text + (_holder_text(path.holder, waits, places) if path.holder is not None else "")
 
 

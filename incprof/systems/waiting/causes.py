@@ -38,10 +38,10 @@ FUNCTIONS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
     (Reason("device"), re.compile(r"cu(da)?[A-Z]|hip[A-Z]|hsa_|ze[A-Z]|cl[A-Z][a-z]|nccl[A-Z]|rccl[A-Z]")),
 )
 
-CONDITION = "condition"
+CONDITION, GLOBAL_LOCK = "condition", "GIL"
 # Functions that tell one lock from another, where the system call is that of a lock.
 LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("GIL", re.compile(r"take_gil|PyEval_(Acquire|Restore)")),
+    (GLOBAL_LOCK, re.compile(r"take_gil|PyEval_(Acquire|Restore)")),
     ("Python's lock", re.compile(r"_?PyThread_acquire_lock|lock_PyThread_acquire")),
     ("future", re.compile(r"_ZNSt\d+__atomic_futex_unsigned_base|_ZNK?St13__future_base")),
     (CONDITION, re.compile(r"_*(pthread_cond_|cnd_(timed)?wait|_ZNSt\d*_?V?2?\d*condition_variable)")),
@@ -53,7 +53,7 @@ LOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 # Functions and modules of Python's interpreter. It waits for a condition itself only to get its global lock.
-INTERPRETER = re.compile(r"_?Py[A-Z_]")
+INTERPRETER = re.compile(r"_?Py[A-Z_]|\w+_vectorcall|(cfunction|method|type)_call|slot_")
 INTERPRETERS = re.compile(r"(lib)?python\d")
 
 FILE, DIRECTORY, PIPE, SOCKET, CHARACTERS, BLOCKS, EPOLL, EVENT, TIMER, OTHER = range(1, 11)
@@ -171,7 +171,7 @@ def reason_of(
         return Reason("fault")
     reason = _by_call(plain, NAMES.get(arch, {}).get(call, ""), kind)
     if reason == Reason("lock", CONDITION) and _is_global_lock(plain, modules):
-        return Reason("lock", "GIL")
+        return Reason("lock", GLOBAL_LOCK)
     return reason
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.readers.stream.recorded_paths import RecordedPaths
-from incprof.systems.waiting.analyse import kinds_of, waiting_over_time, waits_by_thread
+from incprof.systems.waiting.analyse import called_of, kinds_of, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Reason, reason_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
 from tests.unit.streamwriter import varint, zigzag
@@ -142,6 +142,21 @@ def test_causes(names: list[str], modules: list[str], call: str | None, kind: in
         aliases = {"poll": "ppoll", "epoll_wait": "epoll_pwait"}
         number = -1 if call is None else numbers.get(call, numbers.get(aliases.get(call, ""), -2))
         assert reason_of(names, modules, number, kind, arch, is_observed=True) == reason
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (["sem_clockwait", "PyThread_acquire_lock_timed", "lock_PyThread_acquire_lock", "cfunction_vectorcall_O"],
+         "lock_PyThread_acquire_lock"),
+        (["clock_nanosleep@@GLIBC_2.17", "time_sleep", "_PyEval_EvalFrameDefault"], "time_sleep"),
+        (["__futex_abstimed_wait", "take_gil", "PyEval_RestoreThread"], "take_gil"),
+        (["PyEval_RestoreThread"], "PyEval_RestoreThread"),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_the_function_called_is_not_one_by_which_an_interpreter_calls(names: list[str], called: str) -> None:
+    assert called_of(names) == called
 
 
 def test_without_permission_no_cause_is_guessed() -> None:
