@@ -6,7 +6,7 @@ from typing import TextIO
 
 from incprof.analysis.views.site_rows import HotAnswer, HotRow
 from incprof.model.section import Column, Table
-from incprof.report.render.json import json_rows, rounded
+from incprof.report.render.json import fields, json_rows, rounded
 from incprof.report.render.text import text_table
 from incprof.report.text.console import console_for
 from incprof.report.words.display_names import Names, counting_words
@@ -60,13 +60,11 @@ def as_json(answer: HotAnswer) -> dict[str, object]:
     """Return the answer as a JSON object."""
     return {
         "schema": SCHEMA,
-        "app": answer.app,
-        "rank": answer.rank,
+        **fields(answer, "app rank"),
         "calls": answer.counting.calls,
         "call_ns": rounded(answer.counting.call_s * 1e9),
         "pct": rounded(answer.counting.pct),
-        "program_s": rounded(answer.program_s),
-        "left_pct": rounded(answer.left_pct),
+        **fields(answer, "program_s left_pct"),
         "functions": json_rows(hot_table(answer)),
-        "files": [{"file": file.path, "calls": file.calls, "other_calls": file.other_calls} for file in answer.files],
+        "files": [{"file": file.path, **fields(file, "calls other_calls")} for file in answer.files],
     }

@@ -81,22 +81,15 @@ def as_json(traits: Traits, usable: bool, verdict: str) -> dict[str, object]:
         "file": traits.path,
         "usable": usable,
         "verdict": verdict,
-        "bits": traits.bits,
-        "machine": traits.machine,
-        "kind": traits.kind,
-        "dynamic": traits.dynamic,
-        "pie": traits.pie,
-        "linked_pg": traits.linked_pg,
-        "compiled_pg": traits.compiled_pg,
+        **_fields(traits, "bits machine kind dynamic pie linked_pg compiled_pg"),
         "hook": callers.hook if callers else None,
         "functions": callers.functions if callers else None,
         "functions_calling": callers.calling if callers else None,
-        "profiled_libraries": list(traits.profiled_libraries),
-        "missing_libraries": list(traits.missing_libraries),
+        **_fields(traits, "profiled_libraries missing_libraries"),
         "unwind_tables": traits.unwind,
-        "symbols": traits.symbols,
-        "lines": traits.lines,
-        "build_id": traits.build_id,
-        "compilers": list(traits.compilers),
-        "gpu": traits.gpu,
+        **_fields(traits, "symbols lines build_id compilers gpu"),
     }
+
+
+def _fields(one: object, names: str) -> dict[str, object]:
+    return {name: getattr(one, name) for name in names.split()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TextIO
 
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.compare.noise import LEVEL
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.analysis.diff.reasons import main_reason
-from incprof.report.render.json import run_json, significant, write
+from incprof.report.render.json import fields, run_json, significant, write
 from incprof.report.words.diff_words import AS_ENERGY, broken_line, why
 
 SCHEMA = "incprof.diff/1"
@@ -39,6 +40,13 @@ def write_json(
     write(answer, out)
 
 
+def _rounded(value: float | None) -> float | None:
+    return significant(value, 9)
+
+
+_fields = partial(fields, number=_rounded)
+
+
 def _side(side: Side) -> dict[str, object]:
     """Return a run, with the phase of each interval numbered as in this comparison."""
     return {
@@ -51,8 +59,8 @@ def _side(side: Side) -> dict[str, object]:
 
 
 def _phase(row: PhaseRow, first: int) -> dict[str, object]:
-    """Return a phase with its steps."""
-    members = [list(one) for one in row.members]
+    """Return a phase with its steps. first: the number of runs of A."""
+    members, main = [list(one) for one in row.members], main_reason(row)
     return {
         "id": row.group,
         **_row(row),
@@ -64,7 +72,7 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
         "reasons": [_amount(reason, row) for reason in row.reasons],
-        "why": _why(row),
+        "why": main and {"metric": main.row.metric, **_fields(main, "part by"), "said": why(row)},
     }
 
 
@@ -77,9 +85,8 @@ def _row(row: Row) -> dict[str, object]:
         "change_s": _rounded(row.change_s),
         **_change(row),
         "p_value": None if row.ci is None else _rounded(row.ci.p_value),
-        "p_adjusted": _rounded(row.p_adjusted),
-        "verdict": row.verdict,
-        **({} if row.off_cpu_s is None else {"off_cpu_s": [_rounded(value) for value in row.off_cpu_s]}),
+        **_fields(row, "p_adjusted verdict"),
+        **({} if row.off_cpu_s is None else _fields(row, "off_cpu_s")),
         **({} if row.cpu is None else {"cpu": _row(row.cpu), "disagrees": row.disagrees}),
         **({} if row.energy is None else {"energy": _energy(row, row.energy)}),
     }
@@ -94,6 +101,11 @@ def _change(row: Row) -> dict[str, object]:
     }
 
 
+def _runs(row: Row) -> list[object]:
+    """Return the values of each run of A, and of B."""
+    return [[_rounded(value) for value in side.runs] for side in (row.a, row.b)]
+
+
 def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
     """Return the energy of a row in joules, and its mean power."""
     both = ((row.a, energy.a), (row.b, energy.b))
@@ -101,21 +113,13 @@ def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
     return {
         "a_j": _rounded(energy.a.seconds),
         "b_j": _rounded(energy.b.seconds),
-        "runs_j": [[_rounded(value) for value in side.runs] for side in (energy.a, energy.b)],
+        "runs_j": _runs(energy),
         "power_w": [_rounded(value) for value in watts],
         **_change(energy),
         "p_adjusted": _rounded(energy.p_adjusted),
         "verdict": AS_ENERGY.get(energy.verdict, energy.verdict),
         "simulated": energy.simulated,
     }
-
-
-def _why(phase: PhaseRow) -> dict[str, object] | None:
-    """Return the main reason for the change of a phase; None if there is none."""
-    main = main_reason(phase)
-    if main is None:
-        return None
-    return {"metric": main.row.metric, "part": _rounded(main.part), "by": main.by, "said": why(phase)}
 
 
 def _amount(row: AmountRow, phase: PhaseRow) -> dict[str, object]:
@@ -130,7 +134,7 @@ def _amount(row: AmountRow, phase: PhaseRow) -> dict[str, object]:
         "unit": row.unit,
         "a": _rounded(row.a.seconds),
         "b": _rounded(row.b.seconds),
-        "runs": [[_rounded(value) for value in side.runs] for side in (row.a, row.b)],
+        "runs": _runs(row),
         **_change(row),
         "p_adjusted": _rounded(row.p_adjusted),
         "verdict": AS_ENERGY.get(row.verdict, row.verdict),
@@ -139,26 +143,14 @@ def _amount(row: AmountRow, phase: PhaseRow) -> dict[str, object]:
 
 def _figure(figure: Figure) -> dict[str, object]:
     """Return the values of one side."""
-    return {
-        "seconds": _rounded(figure.seconds),
-        "share": _rounded(figure.share),
-        "calls": _rounded(figure.calls),
-        "mean_s": _rounded(figure.mean_s),
-        "runs_s": [_rounded(value) for value in figure.runs],
-    }
+    return {**_fields(figure, "seconds share calls mean_s"), "runs_s": [_rounded(value) for value in figure.runs]}
 
 
 def _broken(condition: Condition, row: Row) -> dict[str, object]:
     """Return a failed gate and the row that fails it."""
     return {
         "condition": condition.text,
-        "kind": row.kind,
-        "name": row.name,
+        **_fields(row, "kind name"),
         "phase": row.group,
         "message": broken_line(condition, row),
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    """Return a number rounded to nine significant digits."""
-    return significant(value, 9)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TextIO
 
 from incprof.analysis.phase_result import RunSummary
-from incprof.analysis.views.site_rows import RefusedRow, SiteRow, SitesAnswer
-from incprof.report.render.json import rounded, run_json, write
+from incprof.analysis.views.site_rows import SiteRow, SitesAnswer
+from incprof.report.render.json import fields, rounded, run_json, write
 
 SCHEMA = "incprof.sites/1"
 
@@ -22,46 +22,20 @@ def as_dict(run: RunSummary, answer: SitesAnswer) -> dict[str, object]:
         "schema": SCHEMA,
         "run": run_json(run),
         "rank": run.rank,
-        "method": answer.method,
-        "k": answer.k,
-        "source": answer.source,
-        "cost": {"pair_ns": rounded(answer.pair_ns), "skipped_ns": rounded(answer.skipped_ns)},
+        **fields(answer, "method k source"),
+        "cost": fields(answer, "pair_ns skipped_ns"),
         "sites": [_site(row) for row in answer.sites],
-        "refused": [_refused(row) for row in answer.refused],
-        "unserved": list(answer.unserved),
-        "warnings": list(answer.warnings),
+        "refused": [fields(row, "phases function kind file line reason") for row in answer.refused],
+        **fields(answer, "unserved warnings"),
     }
 
 
 def _site(row: SiteRow) -> dict[str, object]:
-    """Return one site."""
+    beats_hz = rounded(row.beats_hz)
     return {
-        "heartbeat": row.heartbeat,
-        "name": row.name,
-        "phases": list(row.phases),
-        "function": row.function,
-        "kind": row.kind,
-        "file": row.file,
-        "line": row.line,
-        "phase_pct": rounded(row.phase_pct),
-        "share": rounded(row.share),
-        "beats_hz": None if row.basis == "at least" else rounded(row.beats_hz),
-        "beats_hz_least": rounded(row.beats_hz) if row.basis == "at least" else None,
-        "basis": row.basis,
-        "rate_factor": row.rate_factor,
-        "overhead_pct": rounded(row.overhead_pct),
-        "note": row.note,
-        "excerpt": [{"line": line.number, "text": line.text, "marked": line.marked} for line in row.excerpt],
-    }
-
-
-def _refused(row: RefusedRow) -> dict[str, object]:
-    """Return one site that has no place."""
-    return {
-        "phases": list(row.phases),
-        "function": row.function,
-        "kind": row.kind,
-        "file": row.file,
-        "line": row.line,
-        "reason": row.reason,
+        **fields(row, "heartbeat name phases function kind file line phase_pct share"),
+        "beats_hz": None if row.basis == "at least" else beats_hz,
+        "beats_hz_least": beats_hz if row.basis == "at least" else None,
+        **fields(row, "basis rate_factor overhead_pct note"),
+        "excerpt": [{"line": line.number, **fields(line, "text marked")} for line in row.excerpt],
     }

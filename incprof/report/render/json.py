@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, TextIO
 
 import numpy as np
 
-from incprof.analysis.phase_result import Counting, RunSummary
+from incprof.analysis.phase_result import RunSummary
 from incprof.model.section import Lane, Section, Table
 
 SIGNIFICANT = 12
@@ -83,33 +83,33 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not isfinite(value) else round(float(value), DECIMALS)
 
 
+def fields(one: object, names: str, number: Callable[[float | None], float | None] = rounded) -> dict[str, Any]:
+    """Return attributes of an object by their names, tuples as lists. number: rounds floats."""
+
+    def field(value: Any) -> Any:
+        if isinstance(value, float):
+            return number(value)
+        return [field(each) for each in value] if isinstance(value, tuple) else value
+
+    return {name: field(getattr(one, name)) for name in names.split()}
+
+
 def run_json(run: RunSummary) -> dict[str, object]:
     """Return the recorded run. Times in seconds; overhead_pct is None if not available."""
+    counting = None
+    if run.counting is not None:
+        counting = {
+            "calls": run.counting.calls,
+            "call_ns": rounded(run.counting.call_s * 1e9),
+            "pct": rounded(run.counting.pct),
+            "functions": [{"function": each.name, **fields(each, "calls share")} for each in run.counting.functions],
+        }
     return {
-        "app": run.app,
-        "rank": run.rank,
-        "ranks": run.ranks,
-        "intervals": run.intervals,
+        **fields(run, "app rank ranks intervals"),
         "recorded_intervals": run.recorded or run.intervals,
         "interval_s": run.interval_s,
         "pooled": run.pooled,
         "rate_hz": run.rate_hz,
-        "reached_hz": rounded(run.reached_hz),
-        "samples": run.samples,
-        "counted": run.counted,
-        "overhead_pct": rounded(run.overhead_pct),
-        "duration_s": rounded(run.duration_s),
-        "off_cpu_s": rounded(run.off_cpu_s),
-        "counting": None if run.counting is None else _counting(run.counting),
-    }
-
-
-def _counting(counting: Counting) -> dict[str, object]:
-    """Return the cost of counting calls."""
-    functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in counting.functions]
-    return {
-        "calls": counting.calls,
-        "call_ns": rounded(counting.call_s * 1e9),
-        "pct": rounded(counting.pct),
-        "functions": functions,
+        **fields(run, "reached_hz samples counted overhead_pct duration_s off_cpu_s"),
+        "counting": counting,
     }
