@@ -16,8 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof.errors import IncprofError, NoDataError
+from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.record import launch
 from incprof.safe.jsonstore import replacing
+from incprof.safe.printable import say
 from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf.program_file import needed_names
 
@@ -156,3 +158,25 @@ def _run(command: list[str]) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def traced_environment(output: str | None) -> dict[str, str]:
+    """Return the environment of a traced program. Print a line for each MPI without a wrapper.
+
+    Raises: IncprofError if no MPI can be traced here.
+    """
+    library = launch.find_mpi_library(os.environ)
+    environment = {"LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", ""))}
+    if output is not None:
+        if not output:
+            raise UsageError("-o: a directory is needed")
+        environment["INCPROF_TRACE_DIR"] = output
+    if not os.environ.get(VARIABLE):
+        wrappers = wrappers_for_all(launch.wrapper_sources(library), os.environ)
+        for each in wrappers:
+            if each.problem:
+                say(f"{each.compiler}: {each.problem}")
+        environment[VARIABLE] = variable(wrappers)
+        if not environment[VARIABLE]:
+            raise IncprofError("no MPI that can be traced: put its mpicc into PATH; see incprof doctor")
+    return environment

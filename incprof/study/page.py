@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.heartbeats.phase_beats import match
+from incprof.analysis.heartbeats import match
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.calltree import DrawnTree, drawn_tree
 from incprof.analysis.views.page_parts import (

@@ -13,8 +13,7 @@ from incprof.model.section import Column, Lane
 from incprof.study.power import SampledCounters
 from incprof.study.study import Study
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase, lanes_of
-from incprof.systems.counters.read import read_by_phase
-from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
+from incprof.systems.counters.read import RecordedCounters, read_by_phase, recorded_counters
 from incprof.systems.counters.roofline import kept, place, sentence
 from incprof.systems.counters.sections import BOUND, lane
 

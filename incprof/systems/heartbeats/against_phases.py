@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.heartbeats.phase_beats import Matched
-from incprof.analysis.phase_result import Phase
+from incprof.analysis.heartbeats import Matched, match, row_factors, within_wall_s
+from incprof.analysis.phase_result import Phase, PhaseResult
+from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import UsageError
 from incprof.model import FloatArray, IntervalProfile
 from incprof.study.heartbeat_files import ProcessBeats, offset_s
-from incprof.systems.heartbeats.validation import Beats
-
-if TYPE_CHECKING:
-    from incprof.analysis.phase_result import PhaseResult
-    from incprof.model import IntervalProfile
-    from incprof.study.study import Study
-    from incprof.systems.heartbeats.validation import Agreement, Beats, Overhead
+from incprof.study.sites.store import STORE, beat_cost
+from incprof.study.study import Study
+from incprof.systems.heartbeats.agreement_measures import agree
+from incprof.systems.heartbeats.validation import Agreement, Beats, Overhead
 
 
 def pairs(recorded: FloatArray, pulses: FloatArray, factors: FloatArray) -> tuple[float, float]:
@@ -88,9 +85,6 @@ def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Valida
     Raises:
         UsageError: align is "clock" and the processes differ.
     """
-    from incprof.study.sites.store import STORE
-    from incprof.systems.heartbeats.agreement_measures import agree
-
     # If heartbeats are not at the phases' own sites, the run directory contains their actual sites.
     result = study.as_placed(study.phases(confidence=False), STORE)
     beats = beats_of(process_beats, result)
@@ -105,12 +99,6 @@ def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Valida
 
 def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
     """Return the phases' heartbeats as tables by heartbeat and interval, summed over all threads."""
-    import numpy as np
-
-    from incprof.analysis.heartbeats import row_factors, within_wall_s
-    from incprof.analysis.heartbeats.phase_beats import match
-    from incprof.systems.heartbeats.validation import Beats
-
     known, process = process_beats.heartbeats.beats, process_beats.process
     ids = sorted(known)
     used = match(result.phases, ids, [known[number].name for number in ids]).used
@@ -152,13 +140,6 @@ def overhead_of(
     The cost in the file was measured by libappekg; in Python each beat also costs the call into it and back.
     The program's time is its CPU time if it is the recorded process, else the wall time of its threads.
     """
-    import numpy as np
-
-    from incprof.analysis.heartbeats.phase_beats import match
-    from incprof.analysis.sites.rates import BeatCost
-    from incprof.study.sites.store import beat_cost
-    from incprof.systems.heartbeats.validation import Overhead
-
     process, rows = process_beats.process, process_beats.heartbeats.rows
     if process.cost is None:
         return None

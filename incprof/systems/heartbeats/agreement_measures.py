@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.heartbeats.phase_beats import Matched, match
+from incprof.analysis.heartbeats import Matched, match
 from incprof.analysis.phase_result import PhaseResult
 from incprof.errors import NoDataError
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from incprof.command.terminal import NOT_EXECUTABLE, NOT_FOUND, become, find_program, warn
 from incprof.errors import GateError, UsageError
 from incprof.record import launch
+from incprof.record.mpi_wrappers import traced_environment
 from incprof.safe.printable import say
-from incprof.systems.mpi.environment import variables
 
 if TYPE_CHECKING:
     from incprof.systems.mpi.analyse.extrapolation import Prediction
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if program is None:
         return NOT_FOUND
     output = args.output or f"predict-{signature.app}"
-    environment = {**os.environ, **variables(output)}
+    environment = {**os.environ, **traced_environment(output)}
     accepted = _accepted(args.accept)
     rank = launch.launcher_rank(os.environ)
     wrong = list(_refusals(signature, program, command, accepted))

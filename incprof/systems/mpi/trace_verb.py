@@ -15,9 +15,9 @@ import sys
 
 from incprof.command.terminal import NOT_FOUND, become, find_program
 from incprof.errors import PartialDataError, UsageError
+from incprof.record.mpi_wrappers import traced_environment
 from incprof.safe.printable import say
 from incprof.symbols.elf.preflight import mpi_warning_for
-from incprof.systems.mpi.environment import variables
 
 NAME = "trace"
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     program = find_program(command[0])
     if program is None:
         return NOT_FOUND
-    environment = {**os.environ, **variables(args.output)}
+    environment = {**os.environ, **traced_environment(args.output)}
     warning = mpi_warning_for(program)
     if warning:
         say(warning)

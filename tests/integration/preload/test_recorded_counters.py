@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.systems.counters.recorded import RecordedCounters, recorded_counters
+from incprof.systems.counters.read import RecordedCounters, recorded_counters
 from tests.integration.conftest import Record
 from tests.integration.simulated import simulated
 

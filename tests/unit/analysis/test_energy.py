@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from incprof.analysis.diff import broken, parse, unsure
 from incprof.analysis.diff.diff_result import EnergyRow
-from incprof.analysis.diff.gates import broken, parse, unsure
 from incprof.analysis.energy import power_by_phase
 from incprof.cli.main import main
 from incprof.model.series import Power

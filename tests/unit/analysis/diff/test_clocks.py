@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from incprof.analysis.diff import compare
-from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.analysis.diff import broken, compare, parse, unsure
 from incprof.analysis.diff.measure import ALONE, SHARED
 from incprof.errors import UsageError
 from incprof.report.words.diff_words import sure, verdict

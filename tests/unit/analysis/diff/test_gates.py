@@ -1,8 +1,8 @@
 import pytest
 
 from incprof.analysis.compare.noise import Change
+from incprof.analysis.diff import broken, parse
 from incprof.analysis.diff.diff_result import Comparison, Figure, PhaseRow, Row
-from incprof.analysis.diff.gates import broken, parse
 from incprof.errors import UsageError
 
 

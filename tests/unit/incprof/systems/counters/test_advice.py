@@ -10,9 +10,8 @@ from incprof.errors import IncprofError
 from incprof.study.options import SILENT
 from incprof.study.study import Study
 from incprof.systems.counters.advice import Setting, by_rule, effects_of
-from incprof.systems.counters.advise import _from, thread_counts
+from incprof.systems.counters.advise import Recorded, _from, frequencies, record_all, thread_counts
 from incprof.systems.counters.analyse import Bound
-from incprof.systems.counters.interleaved_runs import Recorded, frequencies, record_all
 from tests.unit.diffruns import Work, recorded, simulate, slower
 from tests.unit.incprof.systems.counters.test_counters import run_with_counters
 from tests.unit.profiles import two_phase_run

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from incprof.analysis.heartbeats.phase_beats import match
+from incprof.analysis.heartbeats import match
 from incprof.analysis.phase_result import Phase, Site
 from incprof.model import Function
 from incprof.readers.run import open_run, read_profile
