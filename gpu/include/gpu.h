@@ -20,7 +20,15 @@
 #define MOST_STREAMS 64          /* the last one stands for all others */
 #define OTHER_STREAMS UINT32_MAX /* its number */
 
-enum gpu_state { GPU_RECORDED, GPU_NO_CUPTI, GPU_OTHER_SUBSCRIBER, GPU_OLD_CUPTI, GPU_REFUSED };
+enum gpu_state {
+    GPU_RECORDED,
+    GPU_NO_CUPTI,
+    GPU_OTHER_SUBSCRIBER,
+    GPU_OLD_CUPTI,
+    GPU_REFUSED,
+    GPU_OLD_ROCPROFILER,
+    GPU_ROCPROFILER_REFUSED
+};
 
 /* Path of a launch: nodes of the stream, or one of these. */
 enum { NODE_UNKNOWN = 0, NODE_UNSAMPLED = UINT32_MAX };
@@ -35,9 +43,9 @@ struct gpu_totals {
     uint64_t late_ns;                  /* device time that came too late for the union of spans */
 };
 extern struct gpu_totals gpu_totals;
-extern uint32_t gpu_version; /* of CUPTI; 0: none */
+extern uint32_t gpu_version; /* of CUPTI or rocprofiler-sdk; 0: none */
 /* The interface whose activity is recorded. */
-enum gpu_interface { GPU_CUDA, GPU_OPENCL };
+enum gpu_interface { GPU_CUDA, GPU_OPENCL, GPU_HIP };
 extern uint32_t gpu_interface;
 /* Returns the start of the oldest call whose work has not been recorded yet; UINT64_MAX: there is none. Called under
  * the lock by the interval thread. NULL: unknown. */

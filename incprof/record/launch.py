@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from incprof.errors import IncprofError
 from incprof.record.settings import resolve
+from incprof.safe.inputs import open_input
 
 LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
@@ -24,14 +25,14 @@ MPI_LIBRARY = "libincprof_mpi.so"
 IO_LIBRARY = "libincprof_io.so"
 MEMORY_LIBRARY = "libincprof_memory.so"
 GPU_LIBRARY = "libincprof_cuda.so"
+HIP_LIBRARY = "libincprof_hip.so"
 OPENCL_LIBRARY = "libincprof_opencl.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
 SHELL = "/bin/sh"
 BUILT_IN = {
     LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", IO_LIBRARY: "io", MEMORY_LIBRARY: "memory",
-    GPU_LIBRARY: "gpu", OPENCL_LIBRARY: "gpu", SAMPLER: "outside",
-    ATTACHER: "outside",
+    GPU_LIBRARY: "gpu", HIP_LIBRARY: "gpu", OPENCL_LIBRARY: "gpu", SAMPLER: "outside", ATTACHER: "outside",
 }  # fmt: skip
 
 
@@ -133,6 +134,35 @@ def layers_value(library: Path, existing: str) -> str:
     return ":".join(others if ":" in path else [*others, path])
 
 
+def tools_value(library: Path, existing: str) -> str:
+    """Return the value of ROCP_TOOL_LIBRARIES: the user's tools, then the library.
+
+    rocprofiler-sdk drops the last of several that no colon follows.
+    """
+    value = layers_value(library, existing)
+    return f"{value}:" if ":" in value else value
+
+
+def find_rocprofiler(environ: Mapping[str, str]) -> str | None:
+    """Return the path of librocprofiler-sdk.so, if the loader finds it by its name; else None.
+
+    A program that uses ROCm aborts if ROCP_TOOL_LIBRARIES is set and the library is not found.
+    """
+    for directory in environ.get("LD_LIBRARY_PATH", "").split(":"):
+        if directory and os.path.isfile(path := os.path.join(directory, ROCPROFILER)):
+            return path
+    try:
+        with open_input(LOADER_CACHE) as file:
+            cache = file.read(MOST_CACHE_BYTES)
+    except OSError:
+        return None
+    end = cache.find(f"/{ROCPROFILER}\0".encode()) + 1 + len(ROCPROFILER)
+    if end <= len(ROCPROFILER):
+        return None
+    path = os.fsdecode(cache[cache.rfind(b"\0", 0, end) + 1 : end])
+    return path if os.path.isfile(path) else None
+
+
 def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
     """Replace this process by a program that inherits nothing of Python: no unwritten output, no ignored signals.
 
@@ -170,6 +200,10 @@ EXTENSIONS = {"INCPROF_IO": IO_LIBRARY, "INCPROF_MEMORY": MEMORY_LIBRARY}
 INJECTION = "CUDA_INJECTION64_PATH"
 # OpenCL's loader loads the libraries of this list, each of which sees the calls before those named earlier.
 LAYERS = "OPENCL_LAYERS"
+# rocprofiler-sdk loads the libraries of this list when a program initialises ROCm.
+TOOLS = "ROCP_TOOL_LIBRARIES"
+ROCPROFILER = "librocprofiler-sdk.so"
+LOADER_CACHE, MOST_CACHE_BYTES = "/etc/ld.so.cache", 16 << 20
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
@@ -183,6 +217,8 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
         variables[INJECTION] = str(_find_library(GPU_LIBRARY, environ))
     if variables.get("INCPROF_GPU", "0") != "0":
         variables[LAYERS] = layers_value(_find_library(OPENCL_LIBRARY, environ), environ.get(LAYERS, ""))
+        if environ.get(TOOLS) or find_rocprofiler(environ):
+            variables[TOOLS] = tools_value(_find_library(HIP_LIBRARY, environ), environ.get(TOOLS, ""))
     return {"LD_PRELOAD": preload_value(find_library(environ), preload), **variables}
 
 

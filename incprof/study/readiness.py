@@ -66,6 +66,7 @@ def findings(python: str | None = None) -> Iterator[Finding]:
     yield from _tools()
     yield from _mpi_traces()
     yield _gpus()
+    yield _rocm()
     yield _opencl()
     yield Finding("versions", "ok", _versions())
 
@@ -174,7 +175,7 @@ def _tools() -> Iterator[Finding]:
 def _gpus() -> Finding:
     """Check whether `record --gpu` would find what it needs; a device is not touched."""
     if not os.path.exists("/dev/nvidiactl"):
-        return Finding("GPU", "lacking", "no NVIDIA device, so record --gpu records OpenCL devices only")
+        return Finding("GPU", "lacking", "no NVIDIA device, so record --gpu records HIP and OpenCL devices only")
     other = os.environ.get(launch.INJECTION)
     if other and os.path.basename(other) != launch.GPU_LIBRARY:
         return Finding(
@@ -186,6 +187,17 @@ def _gpus() -> Finding:
     return Finding(
         "GPU", "ok", "NVIDIA device; record --gpu needs libcupti beside the program's CUDA, or INCPROF_CUPTI"
     )
+
+
+def _rocm() -> Finding:
+    """Check whether `record --gpu` would find what it needs of ROCm; neither it nor a device is used."""
+    if not os.path.exists("/dev/kfd"):
+        return Finding("ROCm", "lacking", "no AMD device (only record --gpu of HIP programs needs one)")
+    path = launch.find_rocprofiler(os.environ)
+    if path is None:
+        text = f"{launch.ROCPROFILER} is not in the loader's path, so record --gpu records nothing of HIP"
+        return Finding("ROCm", "lacking", f"{text}; add the lib directory of ROCm 6.3 or later to LD_LIBRARY_PATH")
+    return Finding("ROCm", "ok", f"AMD device; record --gpu uses {path}")
 
 
 OPENCL_LOADER = "libOpenCL.so.1"

@@ -28,7 +28,7 @@ static const char *const names[] = {
     "incprof*", "appekg",
     /* memory, GPUs */
     "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cupti", "cublas*", "cufft*", "nvidia-*", "amdhip64",
-    "hsa-runtime64", "OpenCL"};
+    "hsa-runtime64", "rocprofiler*", "OpenCL"};
 
 /* Return the length of the name up to the dot, or to a version such as -2.36 or -v1. */
 static size_t stem_length(const char *name)

@@ -64,7 +64,8 @@ numa nccl rccl
 blas* cblas openblas* scipy_openblas* blis* atlas flexiblas* mkl_* lapack* scalapack* armpl* essl* satlas tatlas fftw*
 hdf5* netcdf* pnetcdf* sz aec adios2*
 ffi jvm jli incprof* appekg
-jemalloc tcmalloc* mimalloc* cuda* cupti cublas* cufft* nvidia-* amdhip64 hsa-runtime64 OpenCL
+jemalloc tcmalloc* mimalloc* cuda* cupti cublas* cufft* nvidia-* amdhip64 hsa-runtime64 rocprofiler*
+OpenCL
 """.split()
 WHOLE = frozenset(name for name in LIBRARIES if not name.endswith("*"))
 BEGINNINGS = tuple(name[:-1] for name in LIBRARIES if name.endswith("*"))

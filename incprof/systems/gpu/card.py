@@ -18,10 +18,12 @@ from incprof.systems.gpu.read import (
     HOST,
     NO_CUPTI,
     OLD_CUPTI,
+    OLD_ROCPROFILER,
     OTHER_STREAMS,
     OTHER_SUBSCRIBER,
     RECORDED,
     REFUSED,
+    ROCPROFILER_REFUSED,
     GpuActivity,
     read_gpu,
 )
@@ -34,6 +36,8 @@ REASONS = {
     OTHER_SUBSCRIBER: "another profiler used CUPTI",
     OLD_CUPTI: "libcupti is older than CUDA 11.0",
     REFUSED: "CUPTI refused",
+    OLD_ROCPROFILER: "rocprofiler-sdk is older than that of ROCm 6.3",
+    ROCPROFILER_REFUSED: "rocprofiler-sdk refused",
 }
 
 

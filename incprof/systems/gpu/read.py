@@ -15,7 +15,7 @@ STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICE
 INTERFACE = 16
 TABLES = (KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS)
 ANY_DEVICE, DEVICE_OR_WAIT = range(2)
-RECORDED, NO_CUPTI, OTHER_SUBSCRIBER, OLD_CUPTI, REFUSED = range(5)
+RECORDED, NO_CUPTI, OTHER_SUBSCRIBER, OLD_CUPTI, REFUSED, OLD_ROCPROFILER, ROCPROFILER_REFUSED = range(7)
 NO_NAME, OTHER_NAMES = range(2)
 # The lane of the host's waits, beside those of devices.
 HOST = 16
@@ -96,7 +96,7 @@ class GpuActivity:
 
     Attributes:
         state: one of RECORDED and the reasons why nothing was.
-        version: of CUPTI.
+        version: of CUPTI or rocprofiler-sdk.
         slot_s: length of a time slot.
         launches_per_path: the largest number of launches for each recorded path.
         totals: since the start of the run.
@@ -151,7 +151,7 @@ def read_gpu(path: str) -> GpuActivity | None:
 
 @dataclass
 class _Recorded:
-    """What was recorded of one interface (CUDA, OpenCL). Attributes: as those of GpuActivity."""
+    """What was recorded of one interface (CUDA, OpenCL, HIP). Attributes: as those of GpuActivity."""
 
     header: IntArray | None = None
     most_per_path: int = 1

@@ -22,14 +22,12 @@ from incprof.systems.gpu.read import (
     OLD_CUPTI,
     OTHER_STREAMS,
     OTHER_SUBSCRIBER,
-    RECORDED,
-    GpuActivity,
     GpuRows,
     read_gpu,
 )
-from tests.integration.collector import FIXTURES, Outcome, Recording
+from tests.integration.collector import FIXTURES, Recording
 from tests.integration.conftest import Build, Record
-from tests.integration.gpu_activity import activity_in
+from tests.integration.gpu_activity import activity_in, agrees
 
 BURN = "burn:60"
 MILLI = 1_000_000
@@ -53,18 +51,6 @@ def host(build: Build, record: Record) -> Callable[..., Recording]:
         return record([program, *words], env=environment | dict(env or {}), interval=interval, status=status)
 
     return run
-
-
-def agrees(found: GpuActivity, outcome: Outcome) -> None:
-    """Check counts and times against those that the program printed: they are exact."""
-    told = outcome.values()
-    assert found.state == RECORDED
-    assert found.totals.launches == found.totals.kernels == told["kernels"]
-    assert found.kernels.count.sum() == told["kernels"]
-    assert round(found.kernels.seconds.sum() * 1e9) == told["kernel_ns"]
-    assert found.copies.bytes.sum() == told["copied"]
-    assert round(found.synchronisations.seconds.sum() * 1e9) == told["waited_ns"]
-    assert found.missing == 0
 
 
 @pytest.mark.parametrize("delivery", ["deliver:0:64", "deliver:7:5", "deliver:99:4000", ""])

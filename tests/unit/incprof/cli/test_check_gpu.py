@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from incprof.cli.main import main
+from incprof.record import launch
 from incprof.record.launch import (
     GPU_LIBRARY,
+    HIP_LIBRARY,
     INJECTION,
     LAYERS,
     OPENCL_LIBRARY,
+    ROCPROFILER,
+    TOOLS,
+    find_rocprofiler,
     layers_value,
     recording_variables,
 )
@@ -39,6 +44,7 @@ def compiled(folder: Path, name: str, source: str, *flags: str) -> Path:
         ("", STATIC, "static"),
         ("", MAIN, None),
         ("libcudaware.so", MAIN, None),
+        ("libamdhip64.so.6", MAIN, "hip"),
         ("libOpenCL.so.1", MAIN, "opencl"),
     ],
 )
@@ -104,3 +110,55 @@ def test_doctor_reports_whether_opencls_loader_has_layers(
     assert str(tmp_path) in found.text
     monkeypatch.setattr(readiness, "OPENCL_LOADER", "libOpenCL-missing.so.9")
     assert readiness._opencl().state == "lacking"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of a cache of the loader that is not there yet."""
+    monkeypatch.setattr(launch, "LOADER_CACHE", str(tmp_path / "ld.so.cache"))
+    return tmp_path / "ld.so.cache"
+
+
+def test_rocprofiler_is_found_where_the_loader_finds_it(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / ROCPROFILER).touch()
+    search = {"LD_LIBRARY_PATH": f"/nonexistent::{tmp_path}"}
+    assert find_rocprofiler(search) == str(tmp_path / ROCPROFILER)
+    assert find_rocprofiler({}) is None
+    names = [tmp_path / "libother.so", tmp_path / f"{ROCPROFILER}.1", tmp_path / ROCPROFILER, tmp_path / "libz.so"]
+    cache.write_bytes(b"".join(f"\0{name}\0".encode() for name in names))
+    assert find_rocprofiler({}) == str(tmp_path / ROCPROFILER)
+    cache.write_bytes(b"\0/nonexistent/" + ROCPROFILER.encode() + b"\0")
+    assert find_rocprofiler({}) is None
+    cache.write_bytes(f"\0{names[1]}\0".encode())
+    assert find_rocprofiler({}) is None
+
+
+def test_the_tool_is_named_only_where_rocprofiler_is_and_after_the_users(tmp_path: Path, cache: Path) -> None:
+    assert not cache.exists()
+    assert TOOLS not in recording_variables({"gpu": "1"}, {})
+    (tmp_path / ROCPROFILER).touch()
+    search = {"LD_LIBRARY_PATH": str(tmp_path)}
+    assert TOOLS not in recording_variables({}, search)
+    alone = recording_variables({"gpu": "1"}, search)[TOOLS]
+    assert alone.endswith(HIP_LIBRARY)
+    both = recording_variables({"gpu": "1"}, {TOOLS: "/opt/theirs.so"})[TOOLS]
+    # rocprofiler-sdk drops the last of several that no colon follows.
+    assert both == f"/opt/theirs.so:{alone}:"
+    assert recording_variables({"gpu": "1"}, {TOOLS: both})[TOOLS] == both
+    assert recording_variables({"gpu": "1"}, {TOOLS: alone})[TOOLS] == alone
+
+
+def test_doctor_reports_whether_hip_programs_can_be_recorded(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not cache.exists()
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
+    assert readiness._rocm().state == "lacking"
+    monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/kfd")
+    assert "LD_LIBRARY_PATH" in readiness._rocm().text
+    (tmp_path / ROCPROFILER).touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    found = readiness._rocm()
+    assert found.state == "ok"
+    assert str(tmp_path / ROCPROFILER) in found.text

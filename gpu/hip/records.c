@@ -1,0 +1,202 @@
+/* rocprofiler-sdk's records of kernels, copies and waits, and what they add to the sums.
+ *
+ * A kernel or copy gets a number (`TRACED_ID`) on the thread that enqueues it, which its record has again: the numbers
+ * count up, as those of CUPTI do.
+ *
+ * Thread safety: one thread at a time delivers records, on a thread of rocprofiler-sdk's or of the program. The lock is
+ * held for a batch of records. `records_requested` takes no lock. */
+#define _GNU_SOURCE
+#include "hip.h"
+#include "sys.h"
+
+#define BATCH 256
+#define SLACK_NS ((uint64_t)1000000000) /* by which clocks may differ */
+#define JITTER_NS 50000
+#define STREAM_OF_COPIES 0 /* queues are numbered from 1 */
+#define OTHER_DEVICES (MOST_DEVICES - 1)
+#define MOST_WAITS 8
+
+/* HIP's functions that wait, as CUPTI's types of synchronisations. */
+static const struct {
+    const char *name;
+    uint32_t type;
+} waiting[] = {{"hipEventSynchronize", 1},
+               {"hipStreamSynchronize", 3},
+               {"hipStreamSynchronize_spt", 3},
+               {"hipDeviceSynchronize", 4},
+               {"hipCtxSynchronize", 4}};
+
+static const struct rocprofiler *rocprofiler;
+static int32_t wait_operations[MOST_WAITS];
+static uint32_t wait_types[MOST_WAITS];
+static size_t wait_count;
+static int64_t clock_offset_ns;
+static uint64_t earliest_ns, latest_ns, dropped_before;
+
+/* Their clock differs from ours by a constant, which changes when the machine sleeps. */
+static void measure_clock(void)
+{
+    uint64_t theirs = 0;
+    uint64_t before_ns = monotonic_ns();
+    if (rocprofiler->timestamp(&theirs) != ROCPROFILER_OK)
+        return;
+    int64_t low = (int64_t)(before_ns - theirs), high = (int64_t)(monotonic_ns() - theirs);
+    if (clock_offset_ns + JITTER_NS < low || clock_offset_ns > high + JITTER_NS)
+        clock_offset_ns = low + (high - low) / 2;
+}
+
+/* Convert times to our clock; false: they make no sense. */
+static bool times(const void *record, size_t start_at, size_t end_at, uint64_t *start_ns, uint64_t *end_ns)
+{
+    uint64_t start = field_u64(record, start_at);
+    *start_ns = start + (uint64_t)clock_offset_ns;
+    *end_ns = field_u64(record, end_at) + (uint64_t)clock_offset_ns;
+    return start != 0 && *start_ns >= earliest_ns && *end_ns >= *start_ns && *end_ns <= latest_ns;
+}
+
+static void add_work(const void *record, struct sum_key *key, int gpu, uint32_t stream, uint64_t bytes)
+{
+    uint64_t start_ns, end_ns;
+    if (!times(record, TRACED_START, TRACED_END, &start_ns, &end_ns)) {
+        gpu_count(&gpu_totals.incomplete, key->kind == SUM_KERNEL);
+        return;
+    }
+    key->slot = start_ns / SLOT_NS;
+    key->device = (uint16_t)(gpu < 0 ? OTHER_DEVICES : gpu);
+    launches_add(field_u32(record, TRACED_ID), key, end_ns - start_ns, bytes);
+    spans_add_work(key->device, stream, start_ns, end_ns);
+}
+
+static void add_kernel(const void *record)
+{
+    if (field_u64(record, TRACED_SIZE) < DISPATCH_BYTES)
+        return;
+    gpu_count(&gpu_totals.kernels, 1);
+    struct sum_key key = {.what = kernel_name(kernels_find(field_u64(record, DISPATCH_KERNEL))), .kind = SUM_KERNEL};
+    add_work(record, &key, agents_find(field_u64(record, DISPATCH_AGENT)),
+             (uint32_t)field_u64(record, DISPATCH_QUEUE) + 1, 0);
+}
+
+/* Return the kind of a copy by CUPTI's numbers. */
+static uint32_t kind_of(uint32_t operation, bool is_within)
+{
+    static const uint32_t kinds[] = {[COPY_HOST_HOST] = 9, [COPY_HOST_DEVICE] = 1, [COPY_DEVICE_HOST] = 2};
+    return operation == COPY_DEVICE_DEVICE ? (is_within ? 8 : 10)
+                                           : kinds[operation < COPY_DEVICE_DEVICE ? operation : 0];
+}
+
+static void add_copy(const void *record)
+{
+    if (field_u64(record, TRACED_SIZE) < COPIED_SIZE)
+        return;
+    uint64_t to = field_u64(record, COPIED_TO), from = field_u64(record, COPIED_FROM);
+    int gpu = agents_find(to);
+    struct sum_key key = {.what = kind_of(field_u32(record, TRACED_OPERATION), to == from), .kind = SUM_COPY};
+    add_work(record, &key, gpu >= 0 ? gpu : agents_find(from), STREAM_OF_COPIES, field_u64(record, COPIED_BYTES));
+}
+
+static void add_wait(const void *record)
+{
+    uint64_t start_ns, end_ns, size = field_u64(record, TRACED_SIZE);
+    size_t which = 0;
+    while (which < wait_count && wait_operations[which] != (int32_t)field_u32(record, TRACED_OPERATION))
+        which++;
+    if (which == wait_count || (size != CALL_SIZE && size != CALL_SIZE_OLD) ||
+        !times(record, size - CALL_START_BEFORE_END, size - CALL_END_BEFORE_END, &start_ns, &end_ns))
+        return;
+    const struct sum_key key = {.slot = start_ns / SLOT_NS,
+                                .what = wait_types[which],
+                                .node = NODE_UNSAMPLED,
+                                .device = HOST_WAITS,
+                                .kind = SUM_SYNC};
+    sums_add(&key, 1, end_ns - start_ns, 0);
+    spans_add_wait(start_ns, end_ns);
+}
+
+static void add(const void *header)
+{
+    const void *record = NULL;
+    memcpy(&record, (const uint8_t *)header + HEADER_RECORD, sizeof record);
+    if (record == NULL || field_u32(header, HEADER_CATEGORY) != CATEGORY_TRACING)
+        return;
+    switch (field_u32(header, HEADER_KIND)) {
+    case TRACING_KERNEL:
+        add_kernel(record);
+        break;
+    case TRACING_COPY:
+        add_copy(record);
+        break;
+    case TRACING_HIP_CALL:
+        add_wait(record);
+        break;
+    default:
+        break;
+    }
+}
+
+void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffer, const void **headers, size_t count,
+                      void *data, uint64_t dropped)
+{
+    (void)context;
+    (void)buffer;
+    (void)data;
+    measure_clock();
+    for (size_t i = 0; i < count && gpu_is_recording();) {
+        uint64_t mask = gpu_lock();
+        latest_ns = monotonic_ns() + SLACK_NS;
+        for (size_t until = i + BATCH; i < until && i < count; i++)
+            add(headers[i]);
+        gpu_unlock(mask);
+    }
+    gpu_count(&gpu_totals.dropped, dropped - dropped_before);
+    dropped_before = dropped;
+}
+
+int records_requested(uint64_t thread, struct rocprofiler_id context, int kind, int32_t operation, uint64_t own_id,
+                      uint64_t *id, void *data)
+{
+    (void)thread;
+    (void)context;
+    (void)operation;
+    (void)own_id;
+    (void)data;
+    static uint32_t last;
+    if (!gpu_is_recording())
+        return 1;
+    uint32_t correlation = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    gpu_count(&gpu_totals.launches, kind == TRACING_KERNEL);
+    launches_record(correlation);
+    *id = correlation;
+    return 0;
+}
+
+/* Learn the number of one of HIP's functions, if it waits. */
+static int learn_wait(int kind, int32_t operation, void *data)
+{
+    (void)data;
+    const char *name = NULL;
+    if (rocprofiler->operation_name(kind, operation, &name, NULL) != ROCPROFILER_OK || name == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting && wait_count < MOST_WAITS; i++) {
+        if (strcmp(waiting[i].name, name) != 0)
+            continue;
+        wait_operations[wait_count] = operation;
+        wait_types[wait_count++] = waiting[i].type;
+    }
+    return 0;
+}
+
+bool records_start(const struct rocprofiler *functions, struct rocprofiler_id context, struct rocprofiler_id buffer)
+{
+    static const int kinds[] = {TRACING_COPY, TRACING_KERNEL};
+    rocprofiler = functions;
+    earliest_ns = monotonic_ns() - SLACK_NS;
+    measure_clock();
+    rocprofiler->operations(TRACING_HIP_CALL, learn_wait, NULL);
+    if (wait_count > 0)
+        rocprofiler->trace_to_buffer(context, TRACING_HIP_CALL, wait_operations, wait_count, buffer);
+    return rocprofiler->request_ids(context, kinds, sizeof kinds / sizeof *kinds, records_requested, NULL) ==
+               ROCPROFILER_OK &&
+           rocprofiler->trace_to_buffer(context, TRACING_COPY, NULL, 0, buffer) == ROCPROFILER_OK &&
+           rocprofiler->trace_to_buffer(context, TRACING_KERNEL, NULL, 0, buffer) == ROCPROFILER_OK;
+}

@@ -1,0 +1,139 @@
+/* The function that rocprofiler-sdk calls in a library named by ROCP_TOOL_LIBRARIES, when a program initialises ROCm:
+ * no kernel has run yet. On that thread, once in a process; a program that execs has it called again.
+ *
+ * rocprofiler-sdk delivers records when its buffer is full, and when it is asked to. A thread asks once a second.
+ *
+ * A failure costs the program nothing: one line, and ROCm continues as without this library. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "hip.h"
+#include "libc.h"
+#include "log.h"
+#include "next.h"
+#include "sys.h"
+
+#define BUFFER_BYTES ((size_t)1 << 20)
+#define FLUSH_NS ((uint64_t)1000000000)
+
+static struct rocprofiler rocprofiler;
+static struct rocprofiler_id buffer;
+static pid_t process;
+static pthread_t flusher;
+static bool has_flusher;
+static uint32_t is_ending;
+
+static void *flush(void *unused)
+{
+    while (!futex_wait(&is_ending, 0, monotonic_ns() + FLUSH_NS))
+        rocprofiler.flush(buffer);
+    return unused;
+}
+
+/* Runs before the collector and rocprofiler-sdk end, because it is registered later. A forked child has no ROCm. */
+static void finish(void)
+{
+    if (getpid() != process || __atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    futex_wake(&is_ending);
+    if (has_flusher)
+        pthread_join(flusher, NULL);
+    rocprofiler.flush(buffer);
+}
+
+static void finalize(void *data)
+{
+    (void)data;
+    finish();
+}
+
+/* Find the functions in the library that holds an address: rocprofiler-sdk, which may be loaded for itself only. */
+static bool find_functions(void *address)
+{
+    static const char *const names[] = {"create_context",
+                                        "create_buffer",
+                                        "configure_buffer_tracing_service",
+                                        "configure_callback_tracing_service",
+                                        "configure_external_correlation_id_request_service",
+                                        "iterate_buffer_tracing_kind_operations",
+                                        "query_buffer_tracing_kind_operation_name",
+                                        "query_available_agents",
+                                        "start_context",
+                                        "flush_buffer",
+                                        "get_timestamp"};
+    _Static_assert(sizeof rocprofiler == sizeof names / sizeof *names * sizeof(void *), "a name for each function");
+    Dl_info about;
+    void *library = dladdr(address, &about) != 0 ? dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (size_t i = 0; library != NULL && i < sizeof names / sizeof *names; i++) {
+        char name[96] = "rocprofiler_";
+        strcat(name, names[i]);
+        void *function = dlsym(library, name);
+        if (function == NULL)
+            return false;
+        memcpy((char *)&rocprofiler + i * sizeof function, &function, sizeof function);
+    }
+    return library != NULL;
+}
+
+static bool begin(void)
+{
+    static const int32_t symbols[] = {CODE_OBJECT_KERNEL};
+    struct rocprofiler_id context = {0};
+    if (rocprofiler.create_context(&context) != ROCPROFILER_OK ||
+        rocprofiler.create_buffer(context, BUFFER_BYTES, BUFFER_BYTES / 4 * 3, POLICY_LOSSLESS, records_callback, NULL,
+                                  &buffer) != ROCPROFILER_OK)
+        return false;
+    agents_learn(&rocprofiler);
+    return rocprofiler.trace_by_callback(context, CALLBACK_CODE_OBJECT, symbols, 1, kernels_callback, NULL) ==
+               ROCPROFILER_OK &&
+           records_start(&rocprofiler, context, buffer) && rocprofiler.start(context) == ROCPROFILER_OK;
+}
+
+/* rocprofiler-sdk creates contexts and buffers only while it calls this function. */
+static int initialize(void (*unused)(void), void *data)
+{
+    (void)unused;
+    (void)data;
+    if (!begin()) {
+        extension_set_state(GPU_ROCPROFILER_REFUSED);
+        log_warn("GPU activity is not recorded: rocprofiler-sdk refuses", NULL);
+        return -1;
+    }
+    process = getpid();
+    atexit(finish);
+    uint64_t signals = sys_block_signals();
+    has_flusher = pthread_create(&flusher, NULL, flush, NULL) == 0;
+    sys_set_signal_mask(signals);
+    return 0;
+}
+
+EXPORT struct rocprofiler_tool *rocprofiler_configure(uint32_t version, const char *text, uint32_t priority,
+                                                      void *client)
+{
+    static int is_called;
+    static struct rocprofiler_tool tool = {sizeof tool, initialize, finalize, NULL};
+    (void)text;
+    (void)priority;
+    (void)client;
+    if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0)
+        return NULL;
+    log_start("libincprof_hip");
+    environment_log_level("INCPROF_LOG");
+    gpu_interface = GPU_HIP;
+    gpu_version = version;
+    int number = extension_start(GPU_RECORDED);
+    if (number < 0)
+        return NULL;
+    launches_start(number);
+    extension_use();
+    if (version < ROCPROFILER_LEAST_VERSION || !find_functions(__builtin_return_address(0))) {
+        extension_set_state(GPU_OLD_ROCPROFILER);
+        log_warn("GPU activity is not recorded: rocprofiler-sdk is older than that of ROCm 6.3", NULL);
+        return NULL;
+    }
+    return &tool;
+}
