@@ -222,7 +222,7 @@ static bool read_threads(struct totals *sum)
 
 /* Read what the process has beyond its threads, while none of them has ended: what children have read and written.
  * False if there are too many threads. `process`: without the collector's, at the same moment. */
-static bool read_children(struct totals *process, struct totals *children)
+static bool read_children(struct totals *process, struct totals *ended)
 {
     struct totals before, after, own;
     int tries = 0;
@@ -232,9 +232,9 @@ static bool read_children(struct totals *process, struct totals *children)
         subtract(process, &own);
         subtract(process, &parked);
     } while (memcmp(&before, &after, sizeof before) != 0 && ++tries < MOST_TRIES);
-    *children = *process;
-    subtract(children, &after);
-    subtract(children, &inherited);
+    *ended = *process;
+    subtract(ended, &after);
+    subtract(ended, &inherited);
     return true;
 }
 
