@@ -45,7 +45,7 @@ class Column:
         fit: Returns the text of a row in so many terminal columns, with leading blanks as an indent. At most one column
             of a table has it, that of long names; its `get` returns the whole name.
         mark: Returns the mark of a row's cell, such as "slower": a colour in a terminal, a class on a page.
-        sentence: A sentence per row: below the table in a terminal, above it on a page.
+        sentence: A sentence per row, below the table; on a page with the head as its topic.
     """
 
     head: str | None

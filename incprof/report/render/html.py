@@ -41,15 +41,21 @@ def html_section(section: Section) -> Markup:
     for table in section.tables:
         if table.title:
             parts.append(Markup("<h3>{}</h3>").format(table.title))
-        parts += [
-            Markup('<p class="bound">{} {}.</p>').format(_value(table.shown[0], row, chip), text[:1].upper() + text[1:])
-            for row in table.rows
-            for column in table.sentences
-            if (text := written(column.get(row) or "", ""))
-        ]
         parts.append(Markup('<div class="scroll">{}</div>').format(html_table(table, style="counters")))
+        parts += [panel for row in table.rows if (panel := _panel(table, row))]
     parts += [Markup('<p class="hint said">{}</p>').format(written(note, "")) for note in section.notes]
     return Markup('<section aria-labelledby="{}-title">\n{}\n</section>').format(section.name, Markup("\n").join(parts))
+
+
+def _panel(table: Table, row: Any) -> Markup:
+    """Return the sentences about a row beside its first cell, each with its topic; "" if there are none."""
+    topics = Markup("\n").join(
+        Markup("<dt>{}</dt><dd>{}.</dd>").format(column.head or "", text[:1].upper() + text[1:])
+        for column in table.sentences
+        if (text := written(column.get(row) or "", ""))
+    )
+    first = _value(table.shown[0], row, chip)
+    return Markup('<div class="about">{}<dl>\n{}\n</dl></div>').format(first, topics) if topics else topics
 
 
 def _class(column: Column, mark: str = "") -> Markup:

@@ -34,7 +34,8 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     phases = {each.id: each for each in memory_by_phase(allocations, study.profile, study.phases())} if recorded else {}
     paths = recorded_paths(study.process.path, study.run.directory, exe=study.exe) if phases else None
     columns = (
-        Column("Allocated", lambda phase: _of(phases, phase, "allocated_b"), "kB", drop=3, key="allocated_b"),
+        # Without a sample that is unknown: not nothing.
+        Column("Allocated", lambda phase: _of(phases, phase, "allocated_b") or None, "kB", drop=3, key="allocated_b"),
         Column("Peak", lambda phase: _of(phases, phase, "peak_b"), "kB", drop=3, key="peak_b"),
         Column("Memory", lambda phase: sentence(phases[phase], paths) if phase in phases else None, sentence=True),
     )
@@ -94,7 +95,8 @@ def sentence(one: PhaseMemory, paths: RecordedPaths | None) -> str | None:
     if one.allocated_b < 0.5 and one.peak_b < 0.5:
         return None
     rate = f" ({decimal_size(round(one.allocated_b / one.seconds))}/s)" if one.seconds > 0 else ""
-    sentences = [f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"]
+    allocates = f"allocates {decimal_size(round(one.allocated_b))}{rate}{_listed(one.allocating, paths, 'in')}"
+    sentences = [allocates] if one.allocated_b >= 0.5 else []
     error = f" +- {decimal_size(round(one.peak_error_b))}" if one.peak_error_b > 0.01 * one.peak_b else ""
     peak = f"has {decimal_size(round(one.peak_b))}{error} at its peak"
     sentences.append(peak + (_listed(one.at_peak, paths, "of") if one.peak_b >= LEAST_PEAK_B else ""))

@@ -160,6 +160,10 @@ def test_what_a_program_chose_is_no_markup():
         assert mark not in markdown_table(section().tables[0])
 
 
+def test_a_page_shows_the_sentences_about_a_row_with_their_topics():
+    assert "<dt>Why</dt><dd>Bound by " in html_section(section())
+
+
 def test_a_section_as_json():
     assert json_section(section()) == {
         "file": "x",
