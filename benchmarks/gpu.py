@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.measure import Result
-from incprof.readers.stream.recorded_paths import recorded_paths
+from incprof.readers.stream.interval_images import recorded_paths
 from incprof.systems.gpu.analyse import kernel_uses
 from incprof.systems.gpu.launches import functions_to, kernel_name
 from incprof.systems.gpu.read import HOST, RECORDED, GpuActivity, read_gpu

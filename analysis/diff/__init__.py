@@ -19,8 +19,8 @@ from incprof.analysis.diff.reasons import NodePower, recorded_once, with_energy,
 from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.errors import NoDataError, UsageError
 from incprof.model import IntArray, IntervalProfile
-from incprof.model.card import Amount
 from incprof.model.names import parse as taken_apart
+from incprof.model.section import Amount
 
 # Time that phases and the run are measured in.
 Clock = Literal["both", "wall", "cpu"]

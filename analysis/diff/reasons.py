@@ -18,7 +18,7 @@ from incprof.analysis.diff.diff_result import AmountRow, EnergyRow, PhaseRow, Ro
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.energy import PhasePower
-from incprof.model.card import Amount
+from incprof.model.section import Amount
 
 # Quotients of two amounts, which explain the first: more of the second, or more of the first for each. With the name
 # and unit of the quotient.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from incprof.analysis.views.tracks import TimeBins
-    from incprof.model.card import Amount, CardPart
-    from incprof.model.section import Section
+    from incprof.model.section import Amount, CardPart, Section
     from incprof.study import Study
 
     # Returns the sections of a system; given the time bins of a page, with lanes.

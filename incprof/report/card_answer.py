@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from incprof.analysis.phase_result import Phase, PhaseResult
 from incprof.analysis.ranks.ranks_result import RanksResult
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column, Section, Table
+from incprof.model.section import Amount, CardPart, Column, Section, Table
 from incprof.model.time_use import SPENT
 from incprof.report.render.json import json_value, rounded
 

@@ -7,8 +7,7 @@ from typing import TextIO
 from incprof.analysis.views.site_rows import HotAnswer, HotRow
 from incprof.model.section import Column, Table
 from incprof.report.render.json import fields, json_rows, rounded
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for, text_table
 from incprof.report.words.display_names import Names, counting_words
 from incprof.report.words.formatting import folded, rate
 

@@ -124,11 +124,11 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
     """Write one table."""
     name = args.table or "profile"
     if args.format == "csv" and name == "profile":
-        from incprof.report.files.csv_files import write_profile_csv
+        from incprof.report.exports import write_profile_csv
 
         write_text(args.output, lambda out: write_profile_csv(study.recorded, out))
         return
-    from incprof.report.files.csv_files import write_csv, write_parquet
+    from incprof.report.exports import write_csv, write_parquet
     from incprof.study.views import table
 
     rows = table(study, name)
@@ -140,7 +140,7 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
 
 def as_stacks(study: Study, args: argparse.Namespace) -> None:
     """Write the samples as stacks, in one of the formats for that."""
-    from incprof.report.files.stack_files import write_folded, write_hatchet, write_speedscope
+    from incprof.report.exports import write_folded, write_hatchet, write_speedscope
     from incprof.study.views import stacks, tree
 
     if args.format == "hatchet":
@@ -157,7 +157,7 @@ def as_stacks(study: Study, args: argparse.Namespace) -> None:
 
 def as_trace(study: Study, args: argparse.Namespace) -> bool:
     """Write the trace, rank after rank; return whether a part of the input other than the profile was left out."""
-    from incprof.report.files.trace import write_trace
+    from incprof.report.exports import write_trace
     from incprof.study.run_trace import Trace
 
     trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks)

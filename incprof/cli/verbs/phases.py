@@ -29,8 +29,7 @@ from incprof.command.terminal import text_width, wants_colour, warn
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.model.card import CardPart
-    from incprof.model.section import Section
+    from incprof.model.section import CardPart, Section
     from incprof.study import Study
 
 NAME = "phases"
@@ -93,7 +92,7 @@ def check_form(args: argparse.Namespace) -> None:
 
 def plot(study: Study, args: argparse.Namespace) -> None:
     """Draw the requested plot."""
-    from incprof.report.plots.phases import BINS, FUNCTIONS, write_plot
+    from incprof.report.plots import BINS, FUNCTIONS, write_plot
     from incprof.study.views import over_time
 
     bins, series, names = over_time(study, BINS, len(FUNCTIONS))
@@ -114,7 +113,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
         write_csv(card_section(result, parts, study.ranks).tables[0], sys.stdout)
         return
     if args.csv:
-        from incprof.report.files.csv_files import write_phases_csv
+        from incprof.report.exports import write_phases_csv
 
         write_phases_csv(result, sys.stdout)
         return
@@ -126,8 +125,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
     why = study.explain() if args.explain else None
     roles = threads_of(study) if args.threads else None
     if args.json:
-        from incprof.report.json.phases_json import threads_dict, write_json
-        from incprof.report.programs_answer import programs_dict
+        from incprof.report.json.phases_json import programs_dict, threads_dict, write_json
 
         explanation = None
         if why is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.foreign.encoding import LONGEST_NAME, varints
+from incprof.readers.stream.coded_records import LONGEST_NAME, varints
 
 NS = 1e9
 # Types of records, as the recorder numbers them, and the limits of its tables.

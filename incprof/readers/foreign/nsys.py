@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from incprof.errors import NoDataError
-from incprof.readers.foreign.device_spans import KERNEL, WAIT, Span, imported_spans, is_valid
+from incprof.readers.foreign.device_spans import KERNEL, WAIT, Call, Range, Span, imported_spans, is_valid, nodes_of
 from incprof.readers.foreign.device_work import MEMSET, OTHER_COPY, STREAM_WAITS, DeviceWork, call_of
-from incprof.readers.foreign.encoding import LONGEST_NAME
 from incprof.readers.foreign.foreign_files import understood
-from incprof.readers.foreign.launching_paths import Call, Range, nodes_of
 from incprof.readers.foreign.timeline import Imported, Paths
+from incprof.readers.stream.coded_records import LONGEST_NAME
 from incprof.safe.inputs import open_input
 
 MAGIC = b"SQLite format 3\0"

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from incprof.readers.foreign.device_spans import KERNEL, WAIT, Span, imported_spans, is_valid
+from incprof.readers.foreign.device_spans import KERNEL, WAIT, Call, Range, Span, imported_spans, is_valid, nodes_of
 from incprof.readers.foreign.device_work import (
     BETWEEN_DEVICES,
     FROM_DEVICE,
@@ -21,7 +21,6 @@ from incprof.readers.foreign.device_work import (
     call_of,
 )
 from incprof.readers.foreign.foreign_files import DIGITS, lines_of, understood
-from incprof.readers.foreign.launching_paths import Call, Range, nodes_of
 from incprof.readers.foreign.timeline import Imported, Paths
 
 # Columns that tell the tables apart; those of the queue and of a copy's bytes may be missing.

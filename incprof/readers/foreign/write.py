@@ -17,12 +17,11 @@ import numpy as np
 from incprof import __version__
 from incprof.errors import NoDataError, UsageError
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
-from incprof.readers.foreign.encoding import LONGEST_NAME, image, varints, zigzag
 from incprof.readers.foreign.timeline import ELIDED, Frame, Paths, Ticks, Timeline, in_ticks
 from incprof.readers.gmon_directory import read_gmon
 from incprof.readers.run import files_of, open_run
 from incprof.readers.stream import stream_files
-from incprof.readers.stream.coded_records import ELIDED_MODULE
+from incprof.readers.stream.coded_records import ELIDED_MODULE, LONGEST_NAME, image, varints, zigzag
 from incprof.readers.stream.collect import DEFAULT_RATE_HZ, VERSION
 from incprof.readers.stream.interval_images import DEVICE
 from incprof.safe.inputs import open_input

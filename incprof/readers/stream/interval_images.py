@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from incprof.model import Function, IntArray, Module, PathTree
+from incprof.readers.stream.coded_records import NODE_BYTES, decode_nodes
 from incprof.readers.stream.collect import MOST_BYTES, collect
+from incprof.readers.stream.decoder import path_tree
 from incprof.readers.stream.stream_files import Source
+from incprof.symbols.function_space import FunctionSpace
+from incprof.symbols.modules import SymbolLoader
 
 WAITS, ALLOCATIONS, IO, COUNTERS, DEVICE = range(9, 14)
 
@@ -42,3 +51,75 @@ def interval_images(path: str, kind: int) -> Iterator[IntervalImage]:
             if place["kind"] == kind and length <= MOST_BYTES:
                 start_ns, end_ns = (int(value) for value in counters[interval, :2])
                 yield IntervalImage(interval, start_ns, end_ns, source.bytes_at(int(place["offset"]), length))
+
+
+# Call paths by the node numbers of a stream, which the images refer to; and other code of the process.
+
+
+@dataclass(frozen=True)
+class RecordedPaths:
+    """Call paths as recorded: without functions that tail calls removed, and without inlined ones. p nodes.
+
+    Attributes:
+        tree: by node number; its functions are indices of `functions`, or ROOT, ELIDED or BROKEN.
+        module: (p,) module ids.
+        functions: of the nodes and the other code.
+        modules: by id.
+        code: (m,) functions of the other code, indices of `functions`.
+    """
+
+    tree: PathTree
+    module: IntArray
+    functions: tuple[Function, ...]
+    modules: dict[int, Module]
+    code: IntArray
+
+    def path_to(self, node: int) -> list[int]:
+        """Return the nodes from the outermost frame to this one; empty for unknown nodes."""
+        path: list[int] = []
+        while 0 < node < len(self.tree.parent):
+            path.append(node)
+            node = int(self.tree.parent[node])
+        return path[::-1]
+
+
+def recorded_paths(
+    path: str,
+    directory: str,
+    *,
+    exe: str | None = None,
+    module: IntArray | None = None,
+    address: npt.NDArray[np.uint64] | None = None,
+) -> RecordedPaths:
+    """Read the call paths of a stream.
+
+    Args:
+        path: of the stream.
+        directory: of the run.
+        exe: replaces the recorded program's symbols.
+        module: (m,) module ids of other code, which may be of libraries; unknown ones have no application frame.
+        address: (m,) its link-time addresses.
+
+    Raises: NoDataError if it is not a stream, has no metadata or cannot be read, or `exe` is another program.
+    """
+    with Source(path) as source:
+        collected = collect(source)
+        nodes, _ = decode_nodes(collected.nodes, source.size // NODE_BYTES)
+        modules = dict(collected.modules)
+    space = FunctionSpace([modules[number] for number in sorted(modules)], _loader(directory, exe).load)
+    tree = path_tree(nodes, space)
+    code = np.zeros(0, dtype=np.int32)
+    if module is not None and address is not None:
+        code = space.resolve(module, address)
+    numbers = np.unique(np.concatenate([tree.function[tree.function >= 0], code]))
+    ordered = space.in_order(numbers.astype(np.int32))
+    place = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.int64)
+    place[ordered] = np.arange(len(ordered))
+    function = np.where(tree.function >= 0, place[np.maximum(tree.function, 0)], tree.function)
+    return RecordedPaths(
+        PathTree(tree.parent, function, tree.address), nodes.module, space.describe(ordered), modules, place[code]
+    )
+
+
+def _loader(directory: str, exe: str | None) -> SymbolLoader:
+    return SymbolLoader(directory, exe, nameless=True)

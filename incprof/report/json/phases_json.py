@@ -12,7 +12,7 @@ from incprof.analysis.phases.clustering import Boundary, Stage
 from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.analysis.thread_roles import ThreadRoles
-from incprof.model import Function
+from incprof.model import Function, Run
 from incprof.model.section import Section
 from incprof.model.time_use import MPI, SPENT
 from incprof.report.render.json import fields, json_section, rounded, run_json, write
@@ -305,3 +305,22 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(inner) for inner in value]
     return rounded(value) if isinstance(value, float) else value
+
+
+def programs_dict(run: Run) -> list[dict[str, object]] | None:
+    """Return each program of a job with its processes, the busiest first; None if there is one process."""
+    if not run.is_job:
+        return None
+    shown = {process.path for process in run.processes}
+    return [
+        {
+            "name": program.name,
+            "cpu_s": rounded(sum(program.cpu_s)),
+            "shown": not shown.isdisjoint(process.path for process in program.processes),
+            "processes": [
+                {"pid": pid, "rank": process.rank, "cpu_s": rounded(cpu_s)}
+                for process, pid, cpu_s in zip(program.processes, program.pids, program.cpu_s, strict=True)
+            ],
+        }
+        for program in run.programs
+    ]

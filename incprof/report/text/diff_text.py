@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -11,9 +12,9 @@ from rich.text import Text
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import badge, runs, sign, stretched
-from incprof.report.render.markdown import markdown_table, plain
-from incprof.report.render.text import COLOURS, text_table
-from incprof.report.text.console import console_for
+from incprof.model.section import Column, Table
+from incprof.report.render.plain import written
+from incprof.report.render.text import COLOURS, console_for, text_table
 from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import style
@@ -136,3 +137,41 @@ def write_markdown(
         )
     out.writelines(f"- {plain(words.printable(note))}\n" for note in (*comparison.notes, *warnings))
     out.write(f"\n{plain(say.noise_line(comparison))}\n")
+
+
+# Tables as Markdown.
+
+
+SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")
+# Columns of a name; the indentation of a nested row, in spaces.
+ROOM = 80
+BLANK = "&nbsp;"
+# Marks of cells that are not bold.
+PLAIN = ("", "same", "unsure")
+
+
+def plain(text: str) -> str:
+    """Return text in one line with all markup escaped."""
+    return SPECIAL.sub(lambda match: f"&#{ord(match[1])};", " ".join(text.splitlines()))
+
+
+def markdown_table(table: Table) -> str:
+    """Return a table; cells marked as a change are bold."""
+    lines = [
+        _line([plain(column.head or "") for column in table.shown]),
+        "|" + "|".join("---" if column.unit == "" else "--:" for column in table.shown) + "|\n",
+    ]
+    lines += [_line([_cell(column, row) for column in table.shown]) for row in table.rows]
+    return "".join(lines)
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _cell(column: Column, row: Any) -> str:
+    if column.fit is not None:
+        text = written(column.fit(row, ROOM), "")
+        return BLANK * (len(text) - len(text.lstrip(" "))) + plain(text.strip(" "))
+    text = plain(written(column.get(row), column.unit))
+    return f"**{text}**" if text and column.mark is not None and column.mark(row) not in PLAIN else text

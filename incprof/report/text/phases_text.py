@@ -16,10 +16,8 @@ from incprof.analysis.views.tracks import SUSPENDED, badge, runs, sign, stretche
 from incprof.model import FloatArray, IntArray, Run
 from incprof.model.names import parse
 from incprof.model.section import Column, Table
-from incprof.report.programs_answer import write_programs
-from incprof.report.render.text import text_table
-from incprof.report.text.console import WIDEST, console_for, print_folded
-from incprof.report.text.rank_text import write_ranks, write_ranks_line
+from incprof.report.render.text import WIDEST, console_for, print_folded, text_table
+from incprof.report.text.rank_text import write_programs, write_ranks, write_ranks_line
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import TOP_FUNCTIONS, Names, counting_advice, names_of, without_site
 from incprof.report.words.formatting import (

@@ -1,4 +1,4 @@
-"""Ranks for people: groups of similar ranks, phases over ranks, and stragglers."""
+"""Ranks for people: groups of similar ranks, phases over ranks, stragglers; threads; the programs of a job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from incprof.analysis.ranks.all_ranks import PEERS, worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.analysis.thread_roles import Imbalance, Role, ThreadRoles
 from incprof.analysis.views.tracks import badge
-from incprof.model import Function
+from incprof.model import Function, Program, Run
 from incprof.model.section import Column, Table
 from incprof.model.time_use import MPI
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for, print_folded
+from incprof.report.render.text import console_for, print_folded, text_table
 from incprof.report.words.display_names import Names, names_of
 from incprof.report.words.formatting import count, percent
 from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines, straggler_lines, unlike_lines
@@ -187,3 +186,43 @@ def _listed(threads: Sequence[int]) -> str:
             runs.append([thread])
     shown = ["-".join(map(str, run)) for run in runs[:MOST]]
     return ", ".join(shown) + (", ..." if len(runs) > MOST else "")
+
+
+# The programs of a job, with their processes and CPU time.
+
+MOST_PROGRAMS = 8
+
+
+def write_programs(console: Console, run: Run) -> None:
+    """Write the table if there are several programs, or processes without a rank."""
+    if not run.is_job:
+        return
+    whole_s = sum(sum(program.cpu_s) for program in run.programs)
+    shown = {process.path for process in run.processes}
+
+    def remark(program: Program) -> str:
+        shown_processes = shown.intersection(process.path for process in program.processes)
+        return _remark(program, run) if shown_processes else ""
+
+    columns = (
+        Column("Program", lambda program: program.name or "(cannot be read)"),
+        Column("Processes", lambda program: len(program.processes), "count"),
+        Column("CPU time", lambda program: sum(program.cpu_s), "duration"),
+        Column("% of job", lambda program: sum(program.cpu_s) / whole_s if whole_s else "", "percent"),
+        Column("", remark),
+    )
+    console.print(text_table(Table(columns, run.programs[:MOST_PROGRAMS]), console.width))
+    if len(run.programs) > MOST_PROGRAMS:
+        console.print(f"and {count(len(run.programs) - MOST_PROGRAMS, 'program')} with less")
+    console.print()
+
+
+def _remark(program: Program, run: Run) -> str:
+    """Return the processes of a program that the answer covers."""
+    if run.workers:
+        return f"shown: {len(run.processes)} processes side by side, numbered as ranks"
+    if not program.is_crowded:
+        return "shown (others: --program NAME)"
+    if len({process.rank for process in program.processes}) > 1:
+        return "shown: of each rank the busiest process (others: --pid)"
+    return f"shown: process {program.pids[0]} (others: --pid)"

@@ -8,8 +8,7 @@ import numpy as np
 
 from incprof.analysis.energy import overlaps
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column, Lane
+from incprof.model.section import Amount, CardPart, Column, Lane
 from incprof.study.power import SampledCounters
 from incprof.study.study import Study
 from incprof.systems.counters.analyse import CountersByPhase, counters_by_phase, lanes_of

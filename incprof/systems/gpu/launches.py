@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.model import IntArray
-from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.study.study import Study
 from incprof.symbols.demangle import display_names
 from incprof.symbols.python_code import line_at

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from incprof.analysis.views.page_parts import SystemPart
-from incprof.readers.stream.recorded_paths import recorded_paths
+from incprof.readers.stream.interval_images import recorded_paths
 from incprof.report.words.display_names import clean, short, where
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.study.study import Study

@@ -13,8 +13,7 @@ from incprof.analysis.heartbeats import row_factors
 from incprof.analysis.views.tracks import TimeBins
 from incprof.errors import IncprofError
 from incprof.model import FloatArray
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column
+from incprof.model.section import Amount, CardPart, Column
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import rate, seconds
 from incprof.study.heartbeat_files import ProcessBeats, load_beats, offset_s

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary, BeatTrace, FloatArray, Trace, busiest, trace
-from incprof.report.plots.style import COLOURS, GRID, WIDTH_IN, save, time_unit
+from incprof.report.plots import COLOURS, GRID, WIDTH_IN, save, time_unit
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 

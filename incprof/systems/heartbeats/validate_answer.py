@@ -13,8 +13,7 @@ from incprof.analysis.phase_result import PhaseResult, RunSummary
 from incprof.analysis.views.tracks import cells, runs, sign
 from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows, rounded, run_json, write
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.display_names import Names
 from incprof.report.words.formatting import OF_RUN, elapsed, pct, printable, seconds

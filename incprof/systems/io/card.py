@@ -6,9 +6,8 @@ import os
 from collections.abc import Sequence
 
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column, Lane, edges_of
-from incprof.readers.stream.recorded_paths import recorded_paths
+from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
+from incprof.readers.stream.interval_images import recorded_paths
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from incprof.model import Function
-from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.readers.stream.interval_images import RecordedPaths
 from incprof.systems.io.analyse import PhaseCalls
 from incprof.systems.io.read import OPERATIONS, Calls
 

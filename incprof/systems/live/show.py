@@ -21,7 +21,7 @@ from rich.text import Text
 
 from incprof.command.terminal import text_width, wants_colour
 from incprof.report.render.json import rounded
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for
 from incprof.safe.printable import say
 from incprof.systems.live.job_state import NEW, LivePhase, LiveProcess, LiveView
 from incprof.systems.live.session import Session

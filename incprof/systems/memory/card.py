@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column, Lane, edges_of
-from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
+from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
+from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import count, decimal_size
 from incprof.study.study import Study

@@ -14,8 +14,7 @@ from rich.text import Text
 from incprof.analysis.views.tracks import runs, sign, stretched
 from incprof.model.section import Column, Table
 from incprof.report.render.json import significant
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, joules
 from incprof.systems.nodes.analyse.comparable_rates import MOST_CROWDED

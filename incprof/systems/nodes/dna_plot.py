@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 from incprof.systems.nodes.analyse.learn import MARK, name_of
 from incprof.systems.nodes.analyse.node_states import Alphabet, Graph, NodeStates
 from incprof.systems.nodes.analyse.paper_letters import PaperLetters

@@ -11,8 +11,7 @@ from rich.console import Console
 
 from incprof.model.section import Column, Table
 from incprof.report.render.json import json_rows, significant
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for, text_table
 from incprof.report.words.formatting import count, joules
 from incprof.systems.nodes.analyse.learn import MARK, letter_name
 from incprof.systems.nodes.analyse.paper import PaperStates, Transitions, probability

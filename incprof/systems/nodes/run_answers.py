@@ -9,7 +9,7 @@ import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model.series import NodeSeries
-from incprof.study.following import followed, name_of
+from incprof.readers.series.text_tables import followed, name_of
 from incprof.study.options import Listener
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Estimate, Match, estimate, match

@@ -12,9 +12,9 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.series.columns import SeriesRequest
+from incprof.readers.series.text_tables import followed, name_of
 from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json
-from incprof.study.following import followed, name_of
 from incprof.systems.periods import dtw
 from incprof.systems.periods.dtw import fast_step
 from incprof.systems.periods.pattern_result import Pattern, PatternOptions, Patterns

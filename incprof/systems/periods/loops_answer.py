@@ -14,13 +14,12 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.model.section import Column, Table
 from incprof.readers.series.columns import SeriesRequest, position
-from incprof.readers.series.text_tables import LONGEST_LINE, Form, form_of
+from incprof.readers.series.text_tables import LONGEST_LINE, Form, followed, form_of, name_of
 from incprof.report.render.json import significant
 from incprof.report.render.plain import plain_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for
 from incprof.report.words.formatting import cell_len, fitted
 from incprof.safe.printable import printable
-from incprof.study.following import followed, name_of
 from incprof.systems.periods.dpd_values import PeriodChange, PeriodSegment, PeriodStream, PeriodSum, SeriesPeriods
 from incprof.systems.periods.read import Rows
 from incprof.systems.periods.stream_loops import Episode, EventLoop, EventLoops, LoopChange, LoopStream

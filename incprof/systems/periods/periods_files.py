@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import numpy as np
 
 from incprof.model import FloatArray
-from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 from incprof.report.render.json import significant, write
 from incprof.systems.periods.pattern_result import Pattern, Patterns, segments_of
 from incprof.systems.periods.pattern_uses import LEVEL, Agreement, Forecast, Match

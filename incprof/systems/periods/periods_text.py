@@ -15,8 +15,7 @@ from incprof.model import IntArray
 from incprof.model.section import Column, Table
 from incprof.report.render.json import significant
 from incprof.report.render.plain import write_plain
-from incprof.report.render.text import text_table
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for, text_table
 from incprof.report.words.colours import style
 from incprof.report.words.formatting import count, duration, percent, sparkline
 from incprof.systems.periods.pattern_result import (

@@ -9,8 +9,7 @@ import numpy as np
 
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model import BROKEN
-from incprof.model.card import Amount, CardPart
-from incprof.model.section import Column, Lane, edges_of
+from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.report.words.display_names import short, where
 from incprof.report.words.formatting import count, percent
 from incprof.study.study import Study

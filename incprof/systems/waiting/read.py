@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.readers.stream.coded_records import decode_rows, unzigzag
-from incprof.readers.stream.interval_images import WAITS, IntervalImage, interval_images
-from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import WAITS, IntervalImage, RecordedPaths, interval_images, recorded_paths
 
 NOT_BLOCKED, BLOCKED, ONE_WAIT = range(3)
 HEAD, COLUMNS = 5, 10

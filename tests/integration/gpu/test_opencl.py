@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers.stream.recorded_paths import recorded_paths
+from incprof.readers.stream.interval_images import recorded_paths
 from incprof.record.launch import OPENCL_LIBRARY, _find_library, find_library
 from incprof.systems.gpu.read import COPY_NAMES, HOST, RECORDED, GpuActivity, read_gpu
 from tests.integration.collector import Outcome, Recording

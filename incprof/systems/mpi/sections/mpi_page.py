@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.analysis.views.page_parts import SystemPart
 from incprof.errors import NoDataError
-from incprof.report.plots.style import WIDTH_IN, save, time_unit
+from incprof.report.plots import WIDTH_IN, save, time_unit
 from incprof.report.words.colours import NO_PHASE, marked, phase_colour
 from incprof.report.words.display_names import clean
 from incprof.report.words.formatting import count, duration, fitted, pct, seconds, size

@@ -7,7 +7,7 @@ from io import StringIO
 from rich.table import Table
 from rich.text import Text
 
-from incprof.report.text.console import console_for
+from incprof.report.render.text import console_for
 
 
 def test_no_figure_is_cut_where_there_is_little_room():

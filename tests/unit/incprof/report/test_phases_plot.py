@@ -15,8 +15,7 @@ from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.tracks import self_series, time_bins
 from incprof.cli.main import main
-from incprof.report.plots.phases import figure
-from incprof.report.plots.style import compact
+from incprof.report.plots import compact, figure
 from tests.unit.profiles import rows, two_phase_run
 
 

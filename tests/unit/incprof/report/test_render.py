@@ -13,9 +13,8 @@ from incprof.model.section import Column, Lane, Section, Table, edges_of
 from incprof.report.render.csv import FORMULA, write_csv
 from incprof.report.render.html import html_section, html_table
 from incprof.report.render.json import json_rows, json_section
-from incprof.report.render.markdown import markdown_table
-from incprof.report.render.text import NAME, text_table, write_sections
-from incprof.report.text.console import console_for
+from incprof.report.render.text import NAME, console_for, text_table, write_sections
+from incprof.report.text.diff_text import markdown_table
 from incprof.report.words.formatting import cell_len, fitted
 
 UNITS = ("", "number", "count", "s", "elapsed", "duration", "%", "percent", "B", "kB", "kB/s", "J", "W")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.readers.foreign.device_spans import Call, Range, nodes_of
 from incprof.readers.foreign.device_work import DeviceWork, call_of
-from incprof.readers.foreign.launching_paths import Call, Range, nodes_of
 from incprof.readers.foreign.timeline import Paths
 from incprof.readers.stream.interval_images import IntervalImage
 from incprof.systems.gpu.read import ANY_DEVICE, DEVICE_OR_WAIT, HOST, OTHER_STREAMS, GpuActivity, activity_of

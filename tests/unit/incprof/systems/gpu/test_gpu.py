@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import Function, PathTree
-from incprof.readers.stream.interval_images import IntervalImage
-from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
 from incprof.systems.gpu.card import notes
 from incprof.systems.gpu.launches import launched_by_program

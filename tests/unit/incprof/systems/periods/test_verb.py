@@ -451,8 +451,8 @@ def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch
         signal.raise_signal(signal.SIGINT)
         yield from itertools.repeat("")
 
-    monkeypatch.setattr("incprof.study.following.growing_lines", lines)
-    monkeypatch.setattr("incprof.study.following.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("incprof.readers.series.text_tables.growing_lines", lines)
+    monkeypatch.setattr("incprof.readers.series.text_tables.time.monotonic", lambda: 0.0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     status, out, _ = answer(capsys, "--follow", series, "--json", "--interval", 0.005)
     assert status == 0
@@ -472,8 +472,8 @@ def test_a_later_interrupt_is_one(series, capsys, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         yield ""
 
-    monkeypatch.setattr("incprof.study.following.growing_lines", lines)
-    monkeypatch.setattr("incprof.study.following.time.monotonic", itertools.count(0, 2).__next__)
+    monkeypatch.setattr("incprof.readers.series.text_tables.growing_lines", lines)
+    monkeypatch.setattr("incprof.readers.series.text_tables.time.monotonic", itertools.count(0, 2).__next__)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     assert answer(capsys, "--follow", series) == (130, "", "")
     signal.signal(signal.SIGINT, before)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model import PathTree
-from incprof.readers.stream.interval_images import IntervalImage
-from incprof.readers.stream.recorded_paths import RecordedPaths
+from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.systems.waiting.analyse import called_of, kinds_of, waiting_over_time, waits_by_thread
 from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Reason, reason_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
