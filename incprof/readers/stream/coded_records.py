@@ -310,8 +310,6 @@ def unzigzag(values: UintArray) -> IndexArray:
 # Encode numbers and images as the collector does.
 
 
-UintArray = npt.NDArray[np.uint64]
-
 # Limit on the length of a name.
 LONGEST_NAME = 4000
 
