@@ -13,7 +13,6 @@
 #define SLACK_NS ((uint64_t)1000000000) /* by which clocks may differ */
 #define JITTER_NS 50000
 #define STREAM_OF_COPIES 0 /* queues are numbered from 1 */
-#define OTHER_DEVICES (MOST_DEVICES - 1)
 #define MOST_WAITS 8
 
 /* HIP's functions that wait, as CUPTI's types of synchronisations. */
@@ -54,17 +53,15 @@ static bool times(const void *record, size_t start_at, size_t end_at, uint64_t *
     return start != 0 && *start_ns >= earliest_ns && *end_ns >= *start_ns && *end_ns <= latest_ns;
 }
 
-static void add_work(const void *record, struct sum_key *key, int gpu, uint32_t stream, uint64_t bytes)
+static void add_work(const void *record, struct device_work *work, int gpu)
 {
-    uint64_t start_ns, end_ns;
-    if (!times(record, TRACED_START, TRACED_END, &start_ns, &end_ns)) {
-        gpu_count(&gpu_totals.incomplete, key->kind == SUM_KERNEL);
+    if (!times(record, TRACED_START, TRACED_END, &work->start_ns, &work->end_ns)) {
+        gpu_count(&gpu_totals.incomplete, work->kind == SUM_KERNEL);
         return;
     }
-    key->slot = start_ns / SLOT_NS;
-    key->device = (uint16_t)(gpu < 0 ? OTHER_DEVICES : gpu);
-    launches_add(field_u32(record, TRACED_ID), key, end_ns - start_ns, bytes);
-    spans_add_work(key->device, stream, start_ns, end_ns);
+    work->device = (uint16_t)(gpu < 0 ? MOST_DEVICES - 1 : gpu);
+    work->correlation = field_u32(record, TRACED_ID);
+    launches_add(work);
 }
 
 static void add_kernel(const void *record)
@@ -72,27 +69,25 @@ static void add_kernel(const void *record)
     if (field_u64(record, TRACED_SIZE) < DISPATCH_BYTES)
         return;
     gpu_count(&gpu_totals.kernels, 1);
-    struct sum_key key = {.what = kernel_name(kernels_find(field_u64(record, DISPATCH_KERNEL))), .kind = SUM_KERNEL};
-    add_work(record, &key, agents_find(field_u64(record, DISPATCH_AGENT)),
-             (uint32_t)field_u64(record, DISPATCH_QUEUE) + 1, 0);
-}
-
-/* Return the kind of a copy by CUPTI's numbers. */
-static uint32_t kind_of(uint32_t operation, bool is_within)
-{
-    static const uint32_t kinds[] = {[COPY_HOST_HOST] = 9, [COPY_HOST_DEVICE] = 1, [COPY_DEVICE_HOST] = 2};
-    return operation == COPY_DEVICE_DEVICE ? (is_within ? 8 : 10)
-                                           : kinds[operation < COPY_DEVICE_DEVICE ? operation : 0];
+    struct device_work work = {.what = kernel_name(kernels_find(field_u64(record, DISPATCH_KERNEL))),
+                               .stream = (uint32_t)field_u64(record, DISPATCH_QUEUE) + 1,
+                               .kind = SUM_KERNEL};
+    add_work(record, &work, agents_find(field_u64(record, DISPATCH_AGENT)));
 }
 
 static void add_copy(const void *record)
 {
+    static const uint32_t kinds_of_cupti[] = {[COPY_HOST_HOST] = 9, [COPY_HOST_DEVICE] = 1, [COPY_DEVICE_HOST] = 2};
     if (field_u64(record, TRACED_SIZE) < COPIED_SIZE)
         return;
     uint64_t to = field_u64(record, COPIED_TO), from = field_u64(record, COPIED_FROM);
+    uint32_t operation = field_u32(record, TRACED_OPERATION), between = to == from ? 8 : 10;
     int gpu = agents_find(to);
-    struct sum_key key = {.what = kind_of(field_u32(record, TRACED_OPERATION), to == from), .kind = SUM_COPY};
-    add_work(record, &key, gpu >= 0 ? gpu : agents_find(from), STREAM_OF_COPIES, field_u64(record, COPIED_BYTES));
+    struct device_work work = {.bytes = field_u64(record, COPIED_BYTES),
+                               .what = operation < COPY_DEVICE_DEVICE ? kinds_of_cupti[operation] : between,
+                               .stream = STREAM_OF_COPIES,
+                               .kind = SUM_COPY};
+    add_work(record, &work, gpu >= 0 ? gpu : agents_find(from));
 }
 
 static void add_wait(const void *record)
@@ -101,16 +96,9 @@ static void add_wait(const void *record)
     size_t which = 0;
     while (which < wait_count && wait_operations[which] != (int32_t)field_u32(record, TRACED_OPERATION))
         which++;
-    if (which == wait_count || (size != CALL_SIZE && size != CALL_SIZE_OLD) ||
-        !times(record, size - CALL_START_BEFORE_END, size - CALL_END_BEFORE_END, &start_ns, &end_ns))
-        return;
-    const struct sum_key key = {.slot = start_ns / SLOT_NS,
-                                .what = wait_types[which],
-                                .node = NODE_UNSAMPLED,
-                                .device = HOST_WAITS,
-                                .kind = SUM_SYNC};
-    sums_add(&key, 1, end_ns - start_ns, 0);
-    spans_add_wait(start_ns, end_ns);
+    if (which < wait_count && (size == CALL_SIZE || size == CALL_SIZE_OLD) &&
+        times(record, size - CALL_START_BEFORE_END, size - CALL_END_BEFORE_END, &start_ns, &end_ns))
+        work_add_wait(wait_types[which], OTHER_STREAMS, start_ns, end_ns);
 }
 
 static void add(const void *header)

@@ -132,7 +132,7 @@ EXPORT struct rocprofiler_tool *rocprofiler_configure(uint32_t version, const ch
     extension_use();
     if (version < ROCPROFILER_LEAST_VERSION || !find_functions(__builtin_return_address(0))) {
         extension_set_state(GPU_OLD_ROCPROFILER);
-        log_warn("GPU activity is not recorded: rocprofiler-sdk is older than that of ROCm 6.3", NULL);
+        log_warn("GPU activity is not recorded: rocprofiler-sdk is older than that of ROCm 6.4", NULL);
         return NULL;
     }
     return &tool;

@@ -1,5 +1,5 @@
 /* The part of rocprofiler-sdk's binary interface that is used here, declared from AMD's public headers, so that the
- * library builds without ROCm. Records are read at offsets that have been the same from 0.5 (ROCm 6.3) to 1.1 (7.2);
+ * library builds without ROCm. Records are read at offsets that have been the same from 0.6 (ROCm 6.4) on;
  * where 1.0 inserted a field, the record itself shows which layout it has. */
 #ifndef GPU_ROCPROFILER_H
 #define GPU_ROCPROFILER_H
@@ -9,7 +9,7 @@
 
 enum {
     ROCPROFILER_OK = 0,
-    ROCPROFILER_LEAST_VERSION = 500, /* 10000 * major + 100 * minor + patch */
+    ROCPROFILER_LEAST_VERSION = 600, /* 10000 * major + 100 * minor + patch */
     AGENT_VERSION = 1,
     POLICY_LOSSLESS = 2,
     CATEGORY_TRACING = 1,

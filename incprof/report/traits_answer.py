@@ -39,7 +39,7 @@ GPU_TEXTS = {
     "shared": "CUDA, by libcudart: record --gpu uses the libcupti beside it",
     "static": "CUDA, static run-time: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
     "driver": "CUDA's driver: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
-    "hip": "HIP: record --gpu needs librocprofiler-sdk (ROCm 6.3 or later) in the loader's path (see incprof doctor)",
+    "hip": "HIP: record --gpu needs librocprofiler-sdk (ROCm 6.4 or later) in the loader's path (see incprof doctor)",
     "opencl": "OpenCL: record --gpu needs a loader with layers (ocl-icd 2.3.0 or later; see incprof doctor)",
 }
 

@@ -196,7 +196,7 @@ def _rocm() -> Finding:
     path = launch.find_rocprofiler(os.environ)
     if path is None:
         text = f"{launch.ROCPROFILER} is not in the loader's path, so record --gpu records nothing of HIP"
-        return Finding("ROCm", "lacking", f"{text}; add the lib directory of ROCm 6.3 or later to LD_LIBRARY_PATH")
+        return Finding("ROCm", "lacking", f"{text}; add the lib directory of ROCm 6.4 or later to LD_LIBRARY_PATH")
     return Finding("ROCm", "ok", f"AMD device; record --gpu uses {path}")
 
 

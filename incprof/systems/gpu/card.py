@@ -35,7 +35,7 @@ REASONS = {
     OTHER_SUBSCRIBER: "another profiler used CUPTI",
     OLD_CUPTI: "libcupti is older than CUDA 11.0",
     REFUSED: "CUPTI refused",
-    OLD_ROCPROFILER: "rocprofiler-sdk is older than that of ROCm 6.3",
+    OLD_ROCPROFILER: "rocprofiler-sdk is older than that of ROCm 6.4",
     ROCPROFILER_REFUSED: "rocprofiler-sdk refused",
 }
 

@@ -133,7 +133,7 @@ def test_dropped_records_kernels_that_have_not_ended_and_nonsense(host: Callable
     ("env", "state", "line"),
     [
         ({"STANDIN_REFUSES": "1"}, ROCPROFILER_REFUSED, "rocprofiler-sdk refuses"),
-        ({"STANDIN_VERSION": "400"}, OLD_ROCPROFILER, "older than that of ROCm 6.3"),
+        ({"STANDIN_VERSION": "500"}, OLD_ROCPROFILER, "older than that of ROCm 6.4"),
     ],
 )
 def test_it_steps_back_with_one_line(
