@@ -1,17 +1,20 @@
-"""The tables of docs/lab/truth.md."""
+"""The tables of docs/lab/truth.md: what they show of the outcomes of a method over some runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 
 from truth.evaluate import Outcome
-from truth.scores.sites import Matches
-from truth.summary import Spread, Summary, summarise
+from truth.scores import LabelScores
+from truth.scores.sites import NOTHING, Matches
 from truth.truths import Truth
 
-Column = tuple[str, Callable[[Summary], str]]
+Outcomes = Sequence[Outcome]
+Column = tuple[str, Callable[[Outcomes], str]]
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -24,78 +27,144 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
+def mean(values: Iterable[float]) -> float | None:
+    """Return the mean, None of nothing."""
+    all_values = list(values)
+    return float(np.mean(all_values)) if all_values else None
+
+
+def spread(values: Iterable[float]) -> str:
+    """Format a median with its quartiles."""
+    all_values = list(values)
+    if not all_values:
+        return "-"
+    low, middle, high = np.quantile(all_values, [0.25, 0.5, 0.75])
+    return f"{number(middle)} ({number(low)}-{number(high)})"
+
+
+def median(values: Iterable[float]) -> str:
+    """Format a median."""
+    return spread(values).split()[0]
+
+
+def labels(outcomes: Outcomes) -> list[LabelScores]:
+    """Return the scores of labels, of the runs with known ones."""
+    return [outcome.labels for outcome in outcomes if outcome.labels is not None]
+
+
+def functions(outcomes: Outcomes) -> Matches:
+    """Sum up the sites without their kind."""
+    return reduce(add, (outcome.sites.functions for outcome in outcomes), NOTHING)
+
+
+def places(outcomes: Outcomes) -> Matches:
+    """Sum up the sites with their kind."""
+    return reduce(add, (outcome.sites.places for outcome in outcomes), NOTHING)
+
+
+def steps(outcomes: Outcomes) -> Matches:
+    """Sum up the steps."""
+    return reduce(add, (outcome.steps for outcome in outcomes), NOTHING)
+
+
+def k_right(outcomes: Iterable[Outcome]) -> float | None:
+    """Return the share of runs with the right number of phases."""
+    return mean(outcome.k_right for outcome in outcomes)
+
+
+def near(outcomes: Outcomes) -> float | None:
+    """Return the share of the true sites with a found function at most one call away."""
+    hops = sum(len(outcome.sites.hops) for outcome in outcomes)
+    return sum(outcome.sites.near for outcome in outcomes) / hops if hops else None
+
+
+def hops(outcomes: Outcomes) -> float | None:
+    """Return the mean distance of the true sites from a found function, where known."""
+    return mean(hop for outcome in outcomes for hop in outcome.sites.hops if hop is not None)
+
+
+def periods(outcomes: Outcomes) -> float | None:
+    """Return the share of the reported periods that is right."""
+    counts = reduce(add, (outcome.periods for outcome in outcomes), NOTHING)
+    return counts.precision if counts.found else None
+
+
+def steps_found(outcomes: Outcomes) -> str:
+    """Format the recall of steps."""
+    counts = steps(outcomes)
+    return percent(counts.recall if counts.true else None)
+
+
+def steps_false(outcomes: Outcomes) -> str:
+    """Format the share of named steps that is wrong."""
+    counts = steps(outcomes)
+    return percent(1 - counts.precision if counts.found else None)
+
+
 def f1(counts: Matches) -> str:
     """Format the F1 of some counts; a dash where there was nothing to find, and nothing was found."""
     return number(counts.f1 if counts.true or counts.found else None)
 
 
-def spread(value: Spread | None) -> str:
-    """Format a median with its quartiles."""
-    return "-" if value is None else f"{number(value.median)} ({number(value.low)}-{number(value.high)})"
-
-
 PHASES: tuple[Column, ...] = (
-    ("runs", lambda s: str(s.runs)),
-    ("k exact", lambda s: percent(s.k_right)),
-    ("one phase", lambda s: percent(s.one_phase)),
-    ("noise", lambda s: percent(s.noise)),
-    ("ARI", lambda s: spread(s.ari)),
-    ("AMI", lambda s: spread(s.ami)),
-    ("V-measure", lambda s: spread(s.v_measure)),
-    ("boundary F1", lambda s: spread(s.boundary_f1)),
-    ("mean", lambda s: number(s.boundary_mean)),
-    ("transitions", lambda s: percent(s.transitions)),
-    ("coverage", lambda s: percent(s.coverage)),
-    ("samples right", lambda s: number(s.samples_right, 3)),
-    ("worst", lambda s: number(s.samples_worst)),
+    ("runs", lambda o: str(len(o))),
+    ("k exact", lambda o: percent(k_right(o))),
+    ("one phase", lambda o: percent(k_right(one for one in o if one.truth.k == (1,)))),
+    ("noise", lambda o: percent(k_right(one for one in o if not one.truth.distinct))),
+    ("ARI", lambda o: spread(score.ari for score in labels(o))),
+    ("boundary F1", lambda o: spread(score.boundary_f1 for score in labels(o))),
+    ("mean", lambda o: number(mean(score.boundary_f1 for score in labels(o)))),
+    ("transitions", lambda o: percent(mean(s.transitions for s in labels(o) if s.transitions is not None))),
+    ("coverage", lambda o: percent(mean(score.coverage for score in labels(o)))),
+    ("samples right", lambda o: number(mean(score.samples_right for score in labels(o)), 3)),
+    ("worst", lambda o: number(min((score.samples_right for score in labels(o)), default=None))),
 )
 SITES: tuple[Column, ...] = (
-    ("precision", lambda s: number(s.functions.precision)),
-    ("recall", lambda s: number(s.functions.recall)),
-    ("F1", lambda s: f1(s.functions)),
-    ("F1 with kind", lambda s: f1(s.places)),
-    ("recall within one call", lambda s: number(s.near)),
-    ("mean hops", lambda s: number(s.hops)),
-    ("steps found", lambda s: percent(s.steps.recall if s.steps.true else None)),
-    ("of the steps named, false", lambda s: percent(1 - s.steps.precision if s.steps.found else None)),
-    ("periods right", lambda s: percent(s.periods.precision if s.periods.found else None)),
+    ("precision", lambda o: number(functions(o).precision)),
+    ("recall", lambda o: number(functions(o).recall)),
+    ("F1", lambda o: f1(functions(o))),
+    ("F1 with kind", lambda o: f1(places(o))),
+    ("recall within one call", lambda o: number(near(o))),
+    ("mean hops", lambda o: number(hops(o))),
+    ("steps found", steps_found),
+    ("of the steps named, false", steps_false),
+    ("periods right", lambda o: percent(periods(o))),
 )
 FAMILY: tuple[Column, ...] = (
-    ("k exact", lambda s: percent(s.k_right)),
-    ("ARI", lambda s: number(s.ari.median if s.ari else None)),
-    ("boundary F1", lambda s: number(s.boundary_f1.median if s.boundary_f1 else None)),
-    ("site F1", lambda s: f1(s.functions)),
-    ("with kind", lambda s: f1(s.places)),
-    ("within one call", lambda s: number(s.near)),
-    ("steps found", lambda s: percent(s.steps.recall if s.steps.true else None)),
-    ("false", lambda s: percent(1 - s.steps.precision if s.steps.found else None)),
+    ("k exact", lambda o: percent(k_right(o))),
+    ("ARI", lambda o: median(score.ari for score in labels(o))),
+    ("boundary F1", lambda o: median(score.boundary_f1 for score in labels(o))),
+    ("site F1", lambda o: f1(functions(o))),
+    ("with kind", lambda o: f1(places(o))),
+    ("within one call", lambda o: number(near(o))),
+    ("steps found", steps_found),
+    ("false", steps_false),
 )
 
 
-def by_method(outcomes: Sequence[Outcome], columns: Sequence[Column]) -> list[str]:
+def by_method(outcomes: Outcomes, columns: Sequence[Column]) -> list[str]:
     """Return a table with a row for each method."""
-    methods = _in_order(outcome.method for outcome in outcomes)
     rows = []
-    for method in methods:
-        summary = summarise([outcome for outcome in outcomes if outcome.method == method])
-        rows.append([f"`{method}`", *(show(summary) for _, show in columns)])
+    for method in _in_order(outcome.method for outcome in outcomes):
+        own = [outcome for outcome in outcomes if outcome.method == method]
+        rows.append([f"`{method}`", *(show(own) for _, show in columns)])
     return table(["method", *(name for name, _ in columns)], rows)
 
 
-def by_family(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
+def by_family(outcomes: Outcomes, methods: Sequence[str]) -> list[str]:
     """Return a table with a row for each family, and columns for each of a few methods."""
     rows = []
     for family in _in_order(outcome.family for outcome in outcomes):
         cells = [family, f"{np.median([o.ticks for o in outcomes if o.family == family]):.0f}"]
         for method in methods:
             selected = [o for o in outcomes if o.family == family and o.method == method]
-            cells += [show(summarise(selected)) for _, show in FAMILY] if selected else ["-"] * len(FAMILY)
+            cells += [show(selected) for _, show in FAMILY] if selected else ["-"] * len(FAMILY)
         rows.append(cells)
     heads = [f"{method}: {name}" if i == 0 else name for method in methods for i, (name, _) in enumerate(FAMILY)]
     return table(["", "samples per interval", *heads], rows)
 
 
-def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
+def by_run(outcomes: Outcomes, methods: Sequence[str]) -> list[str]:
     """Return a table of runs whose labels are unknown: the number of phases, and the sites."""
     rows = []
     for run in _in_order(outcome.run for outcome in outcomes):

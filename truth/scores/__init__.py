@@ -10,36 +10,29 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, v_measure_score
+from sklearn.metrics import adjusted_rand_score
 
 from incprof.model import FloatArray, IntArray
-from truth.scores.boundaries import boundary_f1, hausdorff
+from truth.scores.boundaries import boundary_f1
 
 
 @dataclass(frozen=True)
 class LabelScores:
-    """Scores of the labels of a run; 1 is perfect, except for hausdorff.
+    """Scores of the labels of a run; 1 is perfect.
 
     Attributes:
         ari: adjusted Rand index over the intervals of one true phase; unassigned ones count as a group of their own.
-        ami: adjusted mutual information over the same intervals.
-        v_measure: over the same intervals.
         coverage: share of those intervals that has a phase.
         transitions: share of the other intervals that was handled well, None where there are none.
         boundary_f1: F1 of changes of phase found within one interval.
-        hausdorff: the largest distance, in intervals, of a change, true or found, to the nearest of the other kind;
-            None where one side has none.
         samples_right: share of the samples of intervals of one true phase whose found phase is that phase, after the
             best one-to-one matching of found and true phases.
     """
 
     ari: float
-    ami: float
-    v_measure: float
     coverage: float
     transitions: float | None
     boundary_f1: float
-    hausdorff: float | None
     samples_right: float
 
 
@@ -53,12 +46,9 @@ def score_labels(truth: IntArray, labels: IntArray, samples: FloatArray | None =
         raise ValueError(f"{len(truth)} true labels, {len(labels)} found ones")
     return LabelScores(
         adjusted_rand(truth, labels),
-        adjusted_mutual_information(truth, labels),
-        v_measure(truth, labels),
         coverage(truth, labels),
         transition_score(truth, labels),
         boundary_f1(truth, labels),
-        hausdorff(truth, labels),
         samples_right(truth, labels, np.ones(len(truth)) if samples is None else samples),
     )
 
@@ -70,18 +60,6 @@ def adjusted_rand(truth: IntArray, labels: IntArray) -> float:
     """
     keep = truth >= 0
     return float(adjusted_rand_score(truth[keep], labels[keep]))
-
-
-def adjusted_mutual_information(truth: IntArray, labels: IntArray) -> float:
-    """Return the adjusted mutual information over the intervals that the truth assigns (labels >= 0)."""
-    keep = truth >= 0
-    return float(adjusted_mutual_info_score(truth[keep], labels[keep]))
-
-
-def v_measure(truth: IntArray, labels: IntArray) -> float:
-    """Return the harmonic mean of homogeneity and completeness over the intervals that the truth assigns."""
-    keep = truth >= 0
-    return float(v_measure_score(truth[keep], labels[keep]))
 
 
 def coverage(truth: IntArray, labels: IntArray) -> float:

@@ -41,24 +41,3 @@ def boundary_f1(truth: IntArray, labels: IntArray, tolerance: float = TOLERANCE)
             hits += 1
             j += 1
     return 2.0 * hits / (len(true_boundaries) + len(boundaries_found))
-
-
-def hausdorff(truth: IntArray, labels: IntArray) -> float | None:
-    """Return the largest distance from a change, true or found, to the nearest one of the other row, in intervals.
-
-    None where one of the rows has no change, 0 where neither has one.
-    """
-    a = np.array([sum(r) / 2 for r in boundaries(truth)])
-    b = np.array([sum(r) / 2 for r in boundaries(labels)])
-    if not len(a) and not len(b):
-        return 0.0
-    if not len(a) or not len(b):
-        return None
-    return max(_farthest(a, b), _farthest(b, a))
-
-
-def _farthest(points: np.ndarray[tuple[int], np.dtype[np.float64]], others: np.ndarray) -> float:
-    """Return the largest distance of a point to the nearest of `others`; both ascend."""
-    right = np.searchsorted(others, points).clip(0, len(others) - 1)
-    left = (right - 1).clip(0)
-    return float(np.minimum(abs(points - others[left]), abs(points - others[right])).max())

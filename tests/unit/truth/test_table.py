@@ -13,8 +13,7 @@ from truth.evaluate import evaluate
 from truth.page import page
 from truth.recordings import label
 from truth.scores.sites import Matches
-from truth.summary import spread, summarise
-from truth.tables import by_method, number, table
+from truth.tables import PHASES, by_method, number, spread, table
 from truth.truths import TruePhase, TrueSite, Truth, phase_from
 
 
@@ -70,12 +69,12 @@ def test_a_summary_counts_what_applies():
     noise = replace(one, k=5, truth=Truth((), (0, 1), distinct=False))
     single = replace(one, k=1, truth=Truth(one.truth.phases[:1], (1,)))
     unknown = replace(one, labels=None)
-    summary = summarise([one, noise, single, unknown])
-    assert (summary.runs, summary.k_right, summary.one_phase, summary.noise) == (4, 0.75, 1.0, 0.0)
-    assert summary.functions.true == 4 * one.sites.functions.true
-    assert summary.ari.median == one.labels.ari
-    assert summarise([unknown]).ari is None
-    assert spread([1, 2, 3, 4, 5]).low == 2
+    (row,) = by_method([one, noise, single, unknown], PHASES)[2:]
+    cells = dict(zip(["method", *(name for name, _ in PHASES)], row.strip("| ").split(" | "), strict=True))
+    assert (cells["runs"], cells["k exact"], cells["one phase"], cells["noise"]) == ("4", "75 %", "100 %", "0 %")
+    assert cells["ARI"] == spread([one.labels.ari] * 3)
+    assert dict(PHASES)["ARI"]([unknown]) == "-"
+    assert spread([1, 2, 3, 4, 5]) == "3.00 (2.00-4.00)"
 
 
 def test_a_page_has_its_tables_and_keeps_the_held_half_in_sums():
@@ -95,7 +94,7 @@ def test_a_page_has_its_tables_and_keeps_the_held_half_in_sums():
 def test_tables_by_hand():
     assert table(["a", "b"], [["1", "2"]]) == ["| a | b |", "|---|---|", "| 1 | 2 |"]
     assert [number(None), number(-0.001), number(0.995)] == ["-", "0.00", "0.99"]
-    lines = by_method([outcome("paper")], [("P", lambda s: number(s.functions.precision))])
+    lines = by_method([outcome("paper")], [("P", lambda o: number(o[0].sites.functions.precision))])
     assert lines[0] == "| method | P |"
     assert lines[2].startswith("| `paper` | ")
 
