@@ -100,7 +100,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m truth.thresholds", description=__doc__.splitlines()[0])
     parser.add_argument("--page", action="store_true", help="write the page from what was measured last")
     if not parser.parse_args().page:
-        MEASURED.write_text(json.dumps(measure(), indent=1, sort_keys=True) + "\n")
+        # A line for each threshold, in the same order every time, so that a difference shows what changed.
+        rows = (f"{json.dumps(name)}: {json.dumps(scores)}" for name, scores in sorted(measure().items()))
+        MEASURED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
     PAGE.write_text(page(json.loads(MEASURED.read_text())))
     return 0
 
