@@ -1,19 +1,18 @@
-"""The effect of heartbeats on whole programs: a run with a million per second, and a build without them."""
+"""The effect of heartbeats on whole programs: a million per second, thinned ones, and the cost that files predict."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import statistics
-import subprocess
 from pathlib import Path
 
-from appekg import _flags, _library
-from benchmarks.bed import HERE, Bed
+import appekg
+from benchmarks.bed import Bed
 from benchmarks.heartbeats import build, environment
 from benchmarks.measure import Result, compare, run
 
 ALIGNED = ("-falign-functions=64", "-falign-loops=64")
+# Of the prediction: about the duration of a step, of which a beat is then several percent, and the number of steps.
+STEP_S, STEPS = 0.4e-6, 2_000_000
 
 
 def whole_run(bed: Bed, work: str) -> list[Result]:
@@ -42,19 +41,19 @@ def whole_run(bed: Bed, work: str) -> list[Result]:
     ]
 
 
-def thinned(bed: Bed, work: str, step_s: float) -> Result:
+def thinned(bed: Bed, work: str) -> Result:
     """Measure a program whose steps are far too small for a beat each, with the default limit of overhead.
 
     Against the same program built with -DEKG_OFF (CPU time).
     """
     with_beats, without = _programs(bed)
-    words = _steps_of(bed, without, work, step_s, round(0.5 / step_s))
+    words = _steps_of(bed, without, work, 1e-6, 500_000)
 
     def cost(program: Path) -> float:
         return run([program, *words], bed.scratch, environment(bed, overhead=1)).cpu_s
 
     ratio = compare(lambda: cost(with_beats), lambda: cost(without), 3 * bed.pairs)
-    what = f"whole run with {1 / step_s:.0e} beats a second, thinned to 1 %, against -DEKG_OFF: {work}"
+    what = f"whole run with 1e6 beats a second, thinned to 1 %, against -DEKG_OFF: {work}"
     return Result(what, "at most 1.03x", str(ratio), ratio.median <= 1.03)
 
 
@@ -67,31 +66,45 @@ def _programs(bed: Bed) -> tuple[Path, Path]:
 def _steps_of(bed: Bed, without: Path, work: str, step_s: float, steps: int) -> list[str]:
     """Return the arguments for that many steps of about that many seconds."""
     probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
-    return [work, str(max(round(1000 * step_s / min(probes)), 1)), str(steps)]
+    return [work, str(max(round(1000 * step_s / min(probes)), 3)), str(steps)]
 
 
-def compiled_out(bed: Bed) -> Result:
-    """Compare the machine code of a function with every call, -DEKG_OFF, with that of the same source without them."""
-    source = (HERE / "programs" / "beats_off.cpp").read_text()
-    plain = bed.scratch / "beats_none.cpp"
-    kept = [line for line in source.splitlines() if "ekg_" not in line and "EKG_" not in line]
-    plain.write_text("\n".join(kept) + "\n")
-    builds = [(compiler, level) for compiler in ("gcc -x c", "g++") for level in ("-O0", "-O2", "-O3")]
-    same = [
-        _text(bed, HERE / "programs" / "beats_off.cpp", compiler, level, "-DEKG_OFF")
-        == _text(bed, plain, compiler, level)
-        for compiler, level in builds
-        if shutil.which(compiler.split()[0])
-    ]
-    reached = f"{sum(same)} of {len(same)} builds the same (C and C++, -O0, -O2, -O3)"
-    return Result("-DEKG_OFF against the source without the calls", "same machine code", reached, all(same))
+def prediction(bed: Bed, work: str) -> Result:
+    """Compare the predicted time of heartbeats with the difference of whole runs.
+
+    The prediction is beats times their cost, as measured by the library at the start of the run. Runs with and without
+    heartbeats (-DEKG_OFF) alternate; CPU time.
+    """
+    with_beats, without = _programs(bed)
+    words = _steps_of(bed, without, work, STEP_S, STEPS)
+    ratios: list[float] = []
+    predicted: list[float] = []
+    measured: list[float] = []
+    for _ in range(3 * bed.pairs):
+        plain = run([without, *words], bed.scratch, environment(bed)).cpu_s
+        beating = run([with_beats, *words], bed.scratch, environment(bed, interval=0.25)).cpu_s
+        cost_s = _from_files(bed)
+        predicted.append(100 * cost_s / plain)
+        measured.append(100 * (beating - plain) / plain)
+        ratios.append(measured[-1] / predicted[-1])
+    ratio = statistics.median(measured) / statistics.median(predicted)
+    what = f"measured over predicted overhead: {work}"
+    reached = (
+        f"{ratio:.3g}x ({min(ratios):.2g}-{max(ratios):.2g}, {len(ratios)} pairs); "
+        f"{statistics.median(measured):.3g} % measured, {statistics.median(predicted):.3g} % predicted"
+    )
+    return Result(what, "within a factor of two", reached, 0.5 <= ratio <= 2)
 
 
-def _text(bed: Bed, source: Path, compiler: str, *flags: str) -> bytes:
-    """Return the machine code that a compiler generates for a file, with its relocations."""
-    part, text = bed.scratch / "part.o", bed.scratch / "part.text"
-    include = _flags.compile_flags(_library.find(os.environ))
-    subprocess.run([*compiler.split(), *flags, *include, "-c", str(source), "-o", str(part)], check=True)
-    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(part), str(text)], check=True)
-    calls = subprocess.run(["objdump", "-r", str(part)], capture_output=True, text=True, check=True).stdout
-    return text.read_bytes() + calls.encode()
+def _from_files(bed: Bed) -> float:
+    """Return the seconds taken by the last run's heartbeats, computed from its files like `incprof validate` does."""
+    found = appekg.read(bed.scratch / "ekg")
+    process = found.processes[0]
+    assert process.cost is not None
+    recorded = float(found.rows["count"].sum())
+    executed = sum(
+        float(found.rows["count"][found.rows["id"] == number].sum()) * beat.rate_factor
+        for number, beat in found.beats.items()
+    )
+    own_s = float(process.intervals["own_ns"].sum()) / 1e9
+    return 1e-9 * (recorded * process.cost.pair_ns + (executed - recorded) * process.cost.skipped_ns) + own_s

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from appekg import _flags, _fortran_module, _library
 from benchmarks.bed import HERE, Bed
-from benchmarks.measure import Command, Ratio, Result, compare, run
+from benchmarks.measure import Command, Ratio, Result, run
 
 ROUNDS = 200
 
@@ -136,11 +136,3 @@ def threads(bed: Bed, count: int) -> Result:
     low, high = min(control.of_pairs), max(control.of_pairs)
     reached = f"{ratio.text(4)}; two counter reads: {control.median:.4g}x ({low:.4g}-{high:.4g})"
     return Result(what, "at most 1.05x", reached, ratio.median <= 1.05)
-
-
-def interval_thread(bed: Bed) -> Result:
-    """Measure a pair while the interval thread reads the same records a thousand times a second."""
-    program = build(bed, "beats_pairs.c")
-    command: Command = [program, "reads", str(ROUNDS)]
-    ratio = compare(lambda: batches(bed, command, interval=0.001).ratio, lambda: batches(bed, command).ratio, bed.pairs)
-    return Result("pair, 1 ms intervals against 1 s (both as multiples of two counter reads)", "-", str(ratio), None)

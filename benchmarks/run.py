@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
     collector,
-    heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
     largecode,
@@ -96,19 +95,14 @@ def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "beat-8", lambda: heartbeats.threads(bed, 8)
     yield "beat-rate", lambda: pair(bed, "pair with rate factor 100 against a full pair", "rate", 0.12)
     yield "beat-disabled", lambda: pair(bed, "pair while disabled against a full pair", "disabled", 0.08)
-    yield "beat-run-tally", lambda: heartbeat_programs.whole_run(bed, "tally")
-    yield "beat-run-relax", lambda: heartbeat_programs.whole_run(bed, "relax")
-    yield "beat-predicted-tally", lambda: heartbeat_prediction.prediction(bed, "tally")
-    yield "beat-predicted-relax", lambda: heartbeat_prediction.prediction(bed, "relax")
     for work in ("tally", "relax"):
-        yield f"beat-thinned-{work}", functools.partial(heartbeat_programs.thinned, bed, work, 1e-6)
-    yield "beat-thinned-dense", lambda: heartbeat_programs.thinned(bed, "tally", 1e-7)
-    yield "beat-off", lambda: heartbeat_programs.compiled_out(bed)
+        yield f"beat-run-{work}", functools.partial(heartbeat_programs.whole_run, bed, work)
+        yield f"beat-thinned-{work}", functools.partial(heartbeat_programs.thinned, bed, work)
+        yield f"beat-predicted-{work}", functools.partial(heartbeat_programs.prediction, bed, work)
     yield "beat-scope", lambda: pair(bed, "EKG_SCOPE against two counter reads", "scope", None)
     yield "beat-pulse", lambda: pair(bed, "pulse against a full pair", "pulse", None)
     yield "beat-fortran", lambda: heartbeats.fortran(bed)
     yield "beat-python", lambda: heartbeats.python(bed)
-    yield "beat-interval", lambda: heartbeats.interval_thread(bed)
 
 
 def main() -> int:

@@ -1,17 +1,14 @@
-"""The cost of `incprof sample` for the program and the machine, and the regularity of its rows."""
+"""The cost of `incprof sample` for the program and the machine."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import re
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
@@ -24,11 +21,11 @@ BAR, SHARE_BAR_PCT = 1.01, 1.0
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     """Yield name and measurement of each benchmark."""
-    yield "sample", lambda: [*whole_run(bed), start_up(bed), whole_machine(bed)]
+    yield "sample", lambda: [*whole_run(bed), whole_machine(bed)]
 
 
 def whole_run(bed: Bed) -> list[Result]:
-    """Measure whole runs of a program that only computes, sampled against alone; and the lateness of rows."""
+    """Measure whole runs of a program that only computes, sampled against alone."""
     program = bed.scratch / "sums"
     subprocess.run(["gcc", "-O2", str(HERE / "programs" / "sums.c"), "-o", str(program)], check=True)
     rounds = SECONDS * int(run([program], bed.scratch).output)
@@ -38,18 +35,14 @@ def whole_run(bed: Bed) -> list[Result]:
     watched: Command = [sampler, "--interval", str(INTERVAL_S), "--output", target, "--force", "--", *alone]
     elapsed: dict[str, list[float]] = {"watched": [], "alone": []}
     shares: list[float] = []
-    lateness: list[float] = []
-    missed: list[int] = []
 
     def sampled() -> float:
         usage = run([sys.executable, "-c", KEEPING_STDERR, *map(str, watched)], bed.scratch)
         cpu_s, elapsed_s, line = usage.output.split(" ", 2)
         elapsed["watched"].append(float(elapsed_s))
-        found = re.search(r"(\d+) late ticks; the sampler took ([\d.]+) %", line)
+        found = re.search(r"the sampler took ([\d.]+) %", line)
         assert found is not None, line
-        missed.append(int(found[1]))
-        shares.append(float(found[2]))
-        lateness.extend(late_s(target))
+        shares.append(float(found[1]))
         return float(cpu_s)
 
     def unsampled() -> float:
@@ -60,7 +53,6 @@ def whole_run(bed: Bed) -> list[Result]:
     ratio = compare(sampled, unsampled, bed.pairs)
     lasted = min(elapsed["watched"]) / min(elapsed["alone"])
     share = statistics.median(shares)
-    cuts = statistics.quantiles(lateness, n=100)
     what = "sample every 5 ms, default events"
     return [
         Result(
@@ -75,13 +67,6 @@ def whole_run(bed: Bed) -> list[Result]:
             f"{share:.2g} % ({min(shares):.2g}-{max(shares):.2g})",
             share <= SHARE_BAR_PCT,
         ),
-        Result(
-            f"{what}, how late rows are",
-            "-",
-            f"median {cuts[49] * 1e6:.0f} us, 99th percentile {cuts[98] * 1e6:.0f} us; "
-            f"{sum(missed)} of {len(lateness) + sum(missed)} ticks missed",
-            None,
-        ),
     ]
 
 
@@ -94,26 +79,6 @@ elapsed = time.perf_counter() - start
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, elapsed, done.stderr.splitlines()[-1])
 """
-
-
-def late_s(path: Path) -> list[float]:
-    """Return the delay of each row after its tick, without the last one, which was written at the program's end."""
-    rows = itertools.dropwhile(lambda line: not line[0].isdigit(), path.read_text().splitlines())
-    times = [float(row.split(",", 1)[0]) for row in rows if not row.startswith("#")]
-    return [at - math.floor(at / INTERVAL_S) * INTERVAL_S for at in times[:-1]]
-
-
-def start_up(bed: Bed) -> Result:
-    """Measure the cost at start: Python's start-up, and opening the counters."""
-    command: Command = [sys.executable, "-m", "incprof", "sample", "-o", bed.scratch / "s.csv", "--force", "--", "true"]
-    times: list[float] = []
-    for _ in range(max(bed.pairs, 3)):
-        start = time.perf_counter()
-        run(command, HERE.parent)
-        times.append(time.perf_counter() - start)
-    return Result(
-        "sample, from the command line to the program's end, of true", "-", f"{min(times) * 1e3:.0f} ms", None
-    )
 
 
 def whole_machine(bed: Bed) -> Result:

@@ -1,4 +1,4 @@
-"""The cost of `incprof top` for the job that it watches: on a processor of its own, and on the job's."""
+"""The cost of `incprof top` for the job that it watches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ FEWEST_PAIRS = 5
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     """Yield name and measurement of each benchmark."""
-    yield "top-beside", lambda: _Job(bed, pinned=False).measured()
-    yield "top-same-core", lambda: _Job(bed, pinned=True).measured()
+    yield "top", lambda: _Job(bed).measured()
 
 
 @dataclass
@@ -31,26 +30,22 @@ class _Job:
 
     Attributes:
         bed: where it runs.
-        pinned: whether the job and `incprof top` share one processor.
         cpu_of_top: CPU seconds of `incprof top` in each run.
     """
 
     bed: Bed
-    pinned: bool
     cpu_of_top: list[float] = field(default_factory=list)
 
     def measured(self) -> list[Result]:
         """Run pairs of watched and alone, and between them pairs of alone and alone, which measure the noise."""
         program = self.bed.compile("sums.c")
         rounds = SECONDS * int(run([program], self.bed.scratch).output)
-        pin = ["taskset", "-c", "0"] if self.pinned else []
-        job: Command = [*pin, str(program), str(rounds)]
-        triples = [(self._alone(job), self._watched(job, pin), self._alone(job)) for _ in range(self._pairs)]
-        place = "on the job's own processor" if self.pinned else "on another processor"
+        job: Command = [str(program), str(rounds)]
+        triples = [(self._alone(job), self._watched(job), self._alone(job)) for _ in range(self._pairs)]
         return [
-            _judged(f"a job under `incprof top` {place}, {what}", triples, of)
+            _judged(f"a job under `incprof top`, {what}", triples, of)
             for what, of in (("CPU time", lambda u: u.cpu_s), ("elapsed time", lambda u: u.elapsed_s))
-        ] + [self._own_cost(place)]
+        ] + [self._own_cost()]
 
     @property
     def _pairs(self) -> int:
@@ -59,13 +54,13 @@ class _Job:
     def _alone(self, job: Command) -> Usage:
         return run(job, self.bed.scratch, self.bed.environment(interval=0.5))
 
-    def _watched(self, job: Command, pin: list[str]) -> Usage:
+    def _watched(self, job: Command) -> Usage:
         """Run the job with the screen of `incprof top` beside it, from the beginning to the end."""
         environment = self.bed.environment(interval=0.5)
         master, slave = pty.openpty()
         reader = threading.Thread(target=_drain, args=(master,))
         reader.start()
-        command = [*pin, sys.executable, "-m", "incprof", "top", environment["INCPROF_DIR"]]
+        command = [sys.executable, "-m", "incprof", "top", environment["INCPROF_DIR"]]
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm-256color"}
         ) as top:
@@ -79,9 +74,9 @@ class _Job:
         self.cpu_of_top.append(used.ru_utime + used.ru_stime)
         return usage
 
-    def _own_cost(self, place: str) -> Result:
+    def _own_cost(self) -> Result:
         middle = statistics.median(self.cpu_of_top)
-        return Result(f"`incprof top` {place}, its own CPU time for {SECONDS} s", "-", f"{middle:.2f} s", None)
+        return Result(f"`incprof top`, its own CPU time for {SECONDS} s", "-", f"{middle:.2f} s", None)
 
 
 def _drain(master: int) -> None:
