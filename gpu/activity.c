@@ -153,6 +153,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
         }
         gpu_unlock(mask);
     }
+    trace_report();
     if (cupti->dropped != NULL && cupti->dropped(context, stream, &dropped) == CUPTI_OK)
         gpu_count(&gpu_totals.dropped, dropped);
     free(buffer);

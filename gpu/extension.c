@@ -63,6 +63,7 @@ static void put_state(uint64_t run_start_ns)
     const struct gpu_totals *all = &gpu_totals;
     const uint64_t *const totals[] = {&all->launches, &all->graph_launches, &all->kernels,    &all->graph_kernels,
                                       &all->dropped,  &all->lost,           &all->incomplete, &all->late_ns};
+    uint64_t left_out;
     struct buffer record = {0};
     buffer_varint(&record, __atomic_load_n(&state, __ATOMIC_RELAXED));
     buffer_varint(&record, gpu_version);
@@ -71,6 +72,8 @@ static void put_state(uint64_t run_start_ns)
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         buffer_varint(&record, __atomic_load_n(totals[i], __ATOMIC_RELAXED));
     buffer_varint(&record, run_start_ns % SLOT_NS);
+    if (trace_left_out(&left_out))
+        buffer_varint(&record, left_out);
     buffer_varint(&image, RECORD_STATE);
     buffer_varint(&image, record.length);
     buffer_bytes(&image, record.data, record.length);
@@ -111,6 +114,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     device_names_put(&image);
     kernel_names_put(&image);
     sums_put(&image, interval->run_start_ns);
+    trace_put(&image, interval->run_start_ns);
     gpu_leave();
     *length = image.length;
     return image.failed ? NULL : image.data;
@@ -122,6 +126,7 @@ static const struct extension extension = {
 int extension_start(enum gpu_state first)
 {
     extension_set_state(first);
+    trace_start();
     /* For a child that the collector does not follow; where libc cannot, only the others are stopped. */
     libc_at_fork(NULL, NULL, stop_in_child);
     if (incprof_extension_add != NULL && incprof_extension_event != NULL)

@@ -6,8 +6,6 @@
 #define FIRST_CAPACITY 4096u
 #define MOST_CAPACITY (1u << 18)
 
-#define FIRST_RECORD 3 /* of the first kind */
-
 struct sum {
     struct sum_key key;
     uint64_t count, ns, bytes;
@@ -16,18 +14,10 @@ struct sum {
 static struct sum *sums;
 static uint32_t capacity, used;
 
-static bool is_same(const struct sum_key *one, const struct sum_key *other)
-{
-    return one->slot == other->slot && one->what == other->what && one->node == other->node &&
-           one->device == other->device && one->kind == other->kind;
-}
-
 static struct sum *place_of(struct sum *table, uint32_t size, const struct sum_key *key)
 {
-    uint64_t hash = key->slot * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->node << 32 | key->what);
-    hash = (hash ^ ((uint64_t)key->device << 16 | key->kind)) * 0xff51afd7ed558ccdu;
-    uint32_t at = (uint32_t)(hash >> 32) & (size - 1);
-    while (table[at].count != 0 && !is_same(&table[at].key, key))
+    uint32_t at = sum_key_hash(key) & (size - 1);
+    while (table[at].count != 0 && !sum_key_is_same(&table[at].key, key))
         at = (at + 1) & (size - 1);
     return &table[at];
 }
@@ -69,7 +59,7 @@ static void put_sum(struct buffer *row, const struct sum *sum, uint64_t first_sl
     buffer_varint(row, key->slot > first_slot ? key->slot - first_slot : 0);
     buffer_varint(row, key->device);
     buffer_varint(row, key->what);
-    buffer_varint(row, key->node == NODE_UNSAMPLED ? 0 : (uint64_t)key->node + 1);
+    buffer_varint(row, node_number(key->node));
     buffer_varint(row, sum->count);
     buffer_varint(row, sum->ns);
     buffer_varint(row, sum->bytes);
@@ -85,7 +75,7 @@ void sums_put(struct buffer *out, uint64_t run_start_ns)
                 put_sum(&rows, &sums[i], run_start_ns / SLOT_NS);
         if (rows.length == 0)
             continue;
-        buffer_varint(out, FIRST_RECORD + kind);
+        buffer_varint(out, FIRST_SUM_RECORD + kind);
         buffer_varint(out, rows.length);
         buffer_bytes(out, rows.data, rows.length);
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -113,6 +113,33 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
 
 
 @dataclass(frozen=True)
+class Span:
+    """A slice of a track whose slices do not overlap.
+
+    Attributes:
+        name: of it.
+        category: of it, such as "kernel".
+        start_s: seconds since the start of the run.
+        seconds: duration.
+        details: shown when it is selected.
+    """
+
+    name: str
+    category: str
+    start_s: float
+    seconds: float
+    details: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class SpanTrack:
+    """A track of a system, as of a stream of a GPU. spans: in order."""
+
+    name: str
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True)
 class RankTracks:
     """Tracks of a rank.
 
@@ -122,6 +149,7 @@ class RankTracks:
         phases: (start_s, end_s, phase id), in order.
         threads: slices of its threads.
         curves: figures over time.
+        others: of systems.
     """
 
     rank: int
@@ -129,6 +157,7 @@ class RankTracks:
     phases: Sequence[tuple[float, float, int]]
     threads: Sequence[ThreadSlices]
     curves: Sequence[Curve]
+    others: Sequence[SpanTrack] = ()
 
     @property
     def number(self) -> int:

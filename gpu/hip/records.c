@@ -136,6 +136,7 @@ void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffe
             add(headers[i]);
         gpu_unlock(mask);
     }
+    trace_report();
     gpu_count(&gpu_totals.dropped, dropped - dropped_before);
     dropped_before = dropped;
 }

@@ -76,7 +76,7 @@ void device_name(uint32_t device, const char *name);
 void device_names_put(struct buffer *out);
 
 /* sums.c: what happened in a slot. Under the lock. */
-/* The type of a sum's record is its kind + 3. */
+#define FIRST_SUM_RECORD 3 /* the type of a record of sums, less their kind */
 enum sum_kind { SUM_KERNEL, SUM_COPY, SUM_BUSY, SUM_SYNC, SUM_STREAM, SUM_OVERLAP, SUM_KINDS };
 struct sum_key {
     uint64_t slot;
@@ -85,6 +85,21 @@ struct sum_key {
     uint16_t device;
     uint16_t kind;
 };
+static inline bool sum_key_is_same(const struct sum_key *one, const struct sum_key *other)
+{
+    return one->slot == other->slot && one->what == other->what && one->node == other->node &&
+           one->device == other->device && one->kind == other->kind;
+}
+static inline uint32_t sum_key_hash(const struct sum_key *key)
+{
+    uint64_t hash = key->slot * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->node << 32 | key->what);
+    return (uint32_t)(((hash ^ ((uint64_t)key->device << 16 | key->kind)) * 0xff51afd7ed558ccdu) >> 32);
+}
+/* Return the number of a path in records. */
+static inline uint64_t node_number(uint32_t node)
+{
+    return node == NODE_UNSAMPLED ? 0 : (uint64_t)node + 1;
+}
 /* A kernel, a copy, or a wait of the host, which has ended. */
 struct device_work {
     uint64_t start_ns, end_ns, bytes;
@@ -125,6 +140,16 @@ uint32_t launches_per_path(void);
 /* device_work.c: work whose path is known. Under the lock. */
 void work_add(const struct device_work *work, uint32_t node);
 void work_add_wait(uint32_t type, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
+
+/* trace.c: each kernel, copy and wait, if the user wants them. Under the lock but for the first and the last. */
+void trace_start(void); /* once, first */
+void trace_add(const struct device_work *work, uint32_t node);
+/* Return whether there is a trace, and how many had no room in it. */
+bool trace_left_out(uint64_t *count);
+/* Append the records, and forget them. */
+void trace_put(struct buffer *out, uint64_t run_start_ns);
+/* Print one line when the trace is full. A thread of libc's. */
+void trace_report(void);
 
 /* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */
 cupti_callback launches_callback;

@@ -281,4 +281,5 @@ void commands_read(bool waits)
         if (__atomic_load_n(&queue->count, __ATOMIC_RELAXED) > 0)
             read_queue(queue, waits);
     __atomic_store_n(&is_reading, false, __ATOMIC_RELEASE);
+    trace_report();
 }

@@ -209,6 +209,8 @@ LOADER_CACHE, MOST_CACHE_BYTES = "/etc/ld.so.cache", 16 << 20
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables, name to value, that make a program record itself."""
     variables = resolve(flags, environ)
+    if variables.get("INCPROF_GPU_TRACE", "0") != "0":
+        variables["INCPROF_GPU"] = "1"
     preload = environ.get("LD_PRELOAD", "")
     for name, library in EXTENSIONS.items():
         if variables.get(name, "0") != "0":

@@ -46,7 +46,7 @@ class Setting(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable that passes the value to the collector."""
-        return f"INCPROF_{self.name.upper()}"
+        return f"INCPROF_{self.name.upper().replace('-', '_')}"
 
 
 def number(low: float, high: float, unit: str) -> Callable[[str], str]:
@@ -158,6 +158,8 @@ SETTINGS = (
     Setting("io", ("--io",), "1|0", "0", "count calls that read and write, by file", switch, False, "1"),
     Setting("memory", ("--memory",), "BYTES", "512K", "sample allocations, one per BYTES", size, False, "512K", True),
     Setting("gpu", ("--gpu",), "1|0", "0", "record kernels and copies of CUDA, HIP, OpenCL", switch, True, "1"),
+    Setting("gpu-trace", ("--gpu-trace",), "BYTES", "32M", "--gpu, and a trace of each kernel, of at most BYTES", size,
+            True, "32M", True),
     Setting("waits", ("--waits",), "N", "20", "samples of waits per second; 0: none", number(0, 1000, "samples"), True),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
@@ -219,8 +221,12 @@ def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict
 
 
 def switched_on(flags: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the values of all settings that a flag alone switches on, but for those that `flags` has already."""
+    """Return the values of settings that a flag alone switches on, but for those that `flags` has already.
+
+    Without the trace of GPUs, which only answers of single kernels need.
+    """
     flag_values = {setting.name: setting.flag_value for setting in SETTINGS if setting.flag_value is not None}
+    del flag_values["gpu-trace"]
     return {name: value for name, value in flag_values.items() if flags.get(name) is None}
 
 

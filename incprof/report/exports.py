@@ -14,7 +14,7 @@ import numpy as np
 
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.views.stacks import Frame, StackSeries, StackTree
-from incprof.analysis.views.tracks import Curve, RankTracks
+from incprof.analysis.views.tracks import Curve, RankTracks, SpanTrack
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile, distinct
 from incprof.model.section import Column, Table
 from incprof.report.render.csv import Lines, cell, write_rows
@@ -246,6 +246,13 @@ def _events(rank: RankTracks, described: Sequence[Event]) -> Iterator[Event]:
         for one in sorted(thread.slices, key=lambda s: (s.begin_us, s.depth)):
             times = {"ts": one.begin_us, "dur": one.end_us - one.begin_us, "tts": one.cpu_begin_us, "tdur": one.cpu_us}
             yield {"name": names(one.frame), "cat": "samples", "ph": "X", **times, **at}
+    for number, track in _others(rank):
+        at = {"pid": rank.number, "tid": number}
+        for span in track.spans:
+            # These may take less than a microsecond.
+            start_us, length_us = round(1e6 * span.start_s, 3), round(1e6 * span.seconds, 3)
+            named: Event = {"name": span.name, "cat": span.category, "ph": "X", "args": dict(span.details)}
+            yield {**named, "ts": start_us, "dur": length_us, **at}
     for curve in rank.curves:
         yield from _counts(curve, rank.number)
 
@@ -256,9 +263,16 @@ def _names(rank: RankTracks) -> Iterator[Event]:
     yield _named("process_sort_index", rank, 0, sort_index=rank.rank)
     tracks = [(PHASES, "phases")] if rank.phases else []
     tracks += [(FIRST_THREAD + t.thread, f"thread {t.thread}") for t in rank.threads]
+    tracks += [(number, track.name) for number, track in _others(rank)]
     for number, name in tracks:
         yield _named("thread_name", rank, number, name=name)
         yield _named("thread_sort_index", rank, number, sort_index=number)
+
+
+def _others(rank: RankTracks) -> Iterator[tuple[int, SpanTrack]]:
+    """Yield the tracks of systems with their numbers, which follow those of threads."""
+    first = FIRST_THREAD + max((one.thread for one in rank.threads), default=-1) + 1
+    return enumerate(rank.others, first)
 
 
 def _named(what: str, rank: RankTracks, thread: int, **fields: object) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from incprof import __version__
@@ -12,6 +12,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.study.heartbeat_files import load_beats, offset_s, summaries
 
 if TYPE_CHECKING:
+    from incprof.analysis.views.tracks import SpanTrack
     from incprof.model import IntervalProfile
     from incprof.study.study import Study
 
@@ -23,14 +24,19 @@ MOST_SLICES = 100_000
 class Trace:
     """The tracks of ranks. damaged: a part of the input other than the study's profile was left out."""
 
-    def __init__(self, study: Study, heartbeats: str | None, *, all_ranks: bool):
+    def __init__(
+        self, study: Study, heartbeats: str | None, *, all_ranks: bool,
+        others: Callable[[Study, int], Sequence[SpanTrack]] = lambda *_: (),
+    ):  # fmt: skip
         """Find the phases, and read the study's own rank.
 
         Args:
             study: of the rank in which the phases were found.
             heartbeats: a directory of heartbeats to show as well.
             all_ranks: show the others too, relabelled with the same phases.
+            others: returns the tracks of systems, with at most so many slices.
         """
+        self._others = others
         self.study, self.heartbeats, self.all_ranks = study, heartbeats, all_ranks
         self.damaged = self._beaten = False
         self._own = study.profile.metadata.rank
@@ -38,7 +44,7 @@ class Trace:
         self._ranks = every if all_ranks else (self._own,)
         self._most = max(MOST_SLICES // len(self._ranks), 100), max(MOST_POINTS // len(self._ranks), 100)
         profile, result = study.profile, study.phases(confidence=False)
-        self._first = self._tracks(profile, phase_segments(profile, result.labels, self._most[1]))
+        self._first = self._tracks(study, profile, phase_segments(profile, result.labels, self._most[1]))
 
     @property
     def about(self) -> dict[str, object]:
@@ -70,16 +76,17 @@ class Trace:
             study.listener.warn([f"rank {rank} is left out: {error}"])
             return None
         self.damaged |= profile.damaged
-        return self._tracks(profile, phase_segments(profile, result.labels, self._most[1]))
+        return self._tracks(other, profile, phase_segments(profile, result.labels, self._most[1]))
 
-    def _tracks(self, profile: IntervalProfile, phases: list[tuple[float, float, int]]) -> RankTracks:
+    def _tracks(self, study: Study, profile: IntervalProfile, phases: list[tuple[float, float, int]]) -> RankTracks:
         """Return the tracks of a rank with known phases."""
         metadata = profile.metadata
         beats = [] if self.heartbeats is None else self._beats(profile, self.heartbeats)
         details = [f"{key} {metadata.raw[key]}" for key in ("host", "pid") if metadata.raw.get(key) is not None]
         title = f"rank {metadata.rank}: {self.study.run.app}" + (f" ({', '.join(details)})" if details else "")
         curves = [*profile_curves(profile, self._most[1]), *beats]
-        return RankTracks(metadata.rank, title, phases, self._threads(profile), curves)
+        others = self._others(study, self._most[0])
+        return RankTracks(metadata.rank, title, phases, self._threads(profile), curves, others)
 
     def _threads(self, profile: IntervalProfile) -> tuple[ThreadSlices, ...]:
         """Return the flame charts."""

@@ -159,8 +159,9 @@ def as_trace(study: Study, args: argparse.Namespace) -> bool:
     """Write the trace, rank after rank; return whether a part of the input other than the profile was left out."""
     from incprof.report.exports import write_trace
     from incprof.study.run_trace import Trace
+    from incprof.systems.gpu.trace_tracks import gpu_tracks
 
-    trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks)
+    trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks, others=gpu_tracks)
     write_text(
         args.output, lambda out: write_trace(trace.tracks(), study.phases(confidence=False), out, about=trace.about)
     )

@@ -114,7 +114,7 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     """Become incprof-attach, which records a process from outside."""
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
-    for flag in ("io", "memory", "gpu", "all"):
+    for flag in ("io", "memory", "gpu", "gpu-trace", "all"):
         if getattr(args, flag):
             raise UsageError(
                 f"record: --{flag} needs a library inside the program: leave it out with -p and --external"

@@ -27,13 +27,13 @@ from incprof.symbols.function_space import is_shared_source
 
 OPERATOR, RUNTIME, DEVICE, MARK, PYTHON, LEFT_OUT = range(6)
 # By category; older versions capitalise some. Left out: slices that span the whole trace, the profiler's own work, and
-# copies of marks on a device.
+# copies of marks on a device; waits in what `incprof export` writes.
 KINDS = {
     "cpu_op": OPERATOR, "operator": OPERATOR,
     "cuda_runtime": RUNTIME, "cuda_driver": RUNTIME, "runtime": RUNTIME, "xpu_runtime": RUNTIME, "hip_runtime": RUNTIME,
     "kernel": DEVICE, "gpu_memcpy": DEVICE, "gpu_memset": DEVICE, "memcpy": DEVICE, "memset": DEVICE,
     "user_annotation": MARK, "python_function": PYTHON,
-    "trace": LEFT_OUT, "overhead": LEFT_OUT, "gpu_user_annotation": LEFT_OUT,
+    "trace": LEFT_OUT, "overhead": LEFT_OUT, "gpu_user_annotation": LEFT_OUT, "gpu_wait": LEFT_OUT,
 }  # fmt: skip
 TORCH, CUDA = "[torch]", "[cuda]"
 # `model.py(12): forward`; a file in a directory of packages is shown without that directory.

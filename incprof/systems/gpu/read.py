@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.model import FloatArray, IntArray
-from incprof.readers.stream.coded_records import decode_rows
+from incprof.readers.stream.coded_records import decode_rows, unzigzag
 from incprof.readers.stream.interval_images import DEVICE, IntervalImage, interval_images
 
-STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICES = range(1, 10)
+STATE, NAMES, KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS, DEVICES, TRACE_KEYS, TRACE = range(1, 12)
 INTERFACE = 16
 TABLES = (KERNELS, COPIES, BUSY, SYNCHRONISATIONS, STREAMS, OVERLAPS)
 ANY_DEVICE, DEVICE_OR_WAIT = range(2)
@@ -23,7 +23,7 @@ HOST = 16
 OTHER_STREAMS = 2**32 - 1
 # Node of a launch whose path was not recorded.
 UNSAMPLED = -1
-HEADER, COLUMNS = 12, 7
+HEADER, COLUMNS, KEY_COLUMNS, TRACE_COLUMNS = 12, 7, 5, 4
 NS = 1e-9
 # A float holds all digits of smaller numbers; names are shorter, and runs have fewer slots.
 MOST, MOST_NAME, MOST_NAMES, MOST_SLOTS = 2**53, 4096, 1 << 16, 1 << 31
@@ -91,6 +91,33 @@ class GpuRows:
 
 
 @dataclass(frozen=True)
+class GpuTrace:
+    """Each kernel, copy and wait, (m,) in the order in which they were recorded.
+
+    Attributes:
+        kind: KERNELS, COPIES or SYNCHRONISATIONS.
+        device: number; HOST for waits.
+        stream: number; OTHER_STREAMS for a wait that is for no stream.
+        what: as in GpuRows.
+        node: likewise.
+        start_s: seconds since the start of the run.
+        seconds: duration.
+        bytes: of copies.
+        left_out: number of those that had no room in it.
+    """
+
+    kind: IntArray
+    device: IntArray
+    stream: IntArray
+    what: IntArray
+    node: IntArray
+    start_s: FloatArray
+    seconds: FloatArray
+    bytes: IntArray
+    left_out: int
+
+
+@dataclass(frozen=True)
 class GpuActivity:
     """What a process's GPUs did.
 
@@ -110,6 +137,7 @@ class GpuActivity:
         devices: names by number.
         offset_s: time of slot 0 before the run.
         damaged: number of images and records that could not be decoded.
+        trace: None if it was not recorded, or not asked for.
     """
 
     state: int
@@ -127,6 +155,7 @@ class GpuActivity:
     devices: dict[int, str]
     offset_s: float = 0.0
     damaged: int = 0
+    trace: GpuTrace | None = None
 
     @property
     def has_overlaps(self) -> bool:
@@ -141,12 +170,13 @@ class GpuActivity:
         return max(self.totals.launches - self.totals.kernels, 0)
 
 
-def read_gpu(path: str) -> GpuActivity | None:
+def read_gpu(path: str, *, traced: bool = False) -> GpuActivity | None:
     """Return what the GPUs of one process's stream did; None if that was not recorded.
 
+    traced: with the trace, which may be large.
     Raises: NoDataError if it is not a stream or cannot be read.
     """
-    return activity_of(interval_images(path, DEVICE))
+    return activity_of(interval_images(path, DEVICE), traced=traced)
 
 
 @dataclass
@@ -158,6 +188,9 @@ class _Recorded:
     names: dict[int, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     tables: dict[int, list[IntArray]] = field(default_factory=lambda: {kind: [] for kind in TABLES})
+    traced: bool = False
+    trace: list[IntArray] = field(default_factory=list)
+    trace_keys: IntArray | None = None
 
     def add(self, kind: int, text: bytes) -> None:
         """Decode a record.
@@ -173,6 +206,11 @@ class _Recorded:
             self.most_per_path = max(self.most_per_path, int(self.header[3]))
         elif kind in self.tables:
             self.tables[kind].append(_table(text))
+        elif kind == TRACE_KEYS and self.traced:
+            self.trace_keys = _numbers(text)
+        elif kind == TRACE and self.traced and self.trace_keys is not None:
+            self.trace.append(_trace(self.trace_keys, _numbers(text)))
+            self.trace_keys = None
 
     def renumber(self, place: int) -> None:
         """Distinguish names and devices from those of the interfaces before; waits of the host remain one lane."""
@@ -183,17 +221,20 @@ class _Recorded:
                 table[table[:, 1] != HOST, 1] += place * DEVICES_OF_INTERFACE
                 if kind == KERNELS:
                     table[:, 2] += place * MOST_NAMES
+        for table in self.trace:
+            table[table[:, 1] != HOST, 1] += place * DEVICES_OF_INTERFACE
+            table[table[:, 0] == KERNELS, 3] += place * MOST_NAMES
 
 
-def activity_of(images: Iterable[IntervalImage]) -> GpuActivity | None:
+def activity_of(images: Iterable[IntervalImage], *, traced: bool = False) -> GpuActivity | None:
     """Decode images, in file order. A damaged record is left out, and counted."""
     interfaces, damaged = dict[int, _Recorded](), 0
     for image in images:
         try:
-            recorded = interfaces.setdefault(0, _Recorded())
+            recorded = interfaces.setdefault(0, _Recorded(traced=traced))
             for kind, text in _records(image.payload):
                 if kind == INTERFACE:
-                    recorded = interfaces.setdefault(_interface(text), _Recorded())
+                    recorded = interfaces.setdefault(_interface(text), _Recorded(traced=traced))
                 else:
                     recorded.add(kind, text)
         except ValueError:
@@ -232,7 +273,35 @@ def _combined(found: list[_Recorded], damaged: int) -> GpuActivity:
         devices={number: name for each in found for number, name in each.devices.items()},
         offset_s=offset_s,
         damaged=damaged,
+        trace=_whole_trace(found) if any(len(each) > HEADER + 1 for each in headers) and found[0].traced else None,
     )
+
+
+def _whole_trace(found: list[_Recorded]) -> GpuTrace:
+    """Return the trace of all interfaces."""
+    empty: IntArray = np.zeros((0, KEY_COLUMNS + TRACE_COLUMNS - 1), dtype=np.int64)
+    table = np.concatenate([empty, *(table for each in found for table in each.trace)])
+    kind, device, stream, what, node, start_ns, ns, size = table.T
+    headers = [each.header for each in found if each.header is not None]
+    left_out = sum(int(each[HEADER + 1]) for each in headers if len(each) > HEADER + 1)
+    return GpuTrace(kind, device, stream, what, node - 1, start_ns * NS, ns * NS, size, left_out)
+
+
+def _trace(keys: IntArray, numbers: IntArray) -> IntArray:
+    """Return a row for each activity: the five numbers of its key, start and length in nanoseconds, bytes.
+
+    Raises: ValueError if a number is out of range.
+    """
+    if len(keys) % KEY_COLUMNS != 1 or len(numbers) % TRACE_COLUMNS:
+        raise ValueError("the last row of the trace is cut off")
+    table, rows = keys[1:].reshape(-1, KEY_COLUMNS), numbers.reshape(-1, TRACE_COLUMNS)
+    if (rows[:, 0] >= len(table)).any() or (table[:, 1] > HOST).any():
+        raise ValueError("a number of the trace is out of range")
+    first, steps = (unzigzag(each.astype(np.uint64)) for each in (keys[:1], rows[:, 1]))
+    start = first + np.cumsum(steps)
+    if (np.abs(start) > MOST).any():
+        raise ValueError("a time of the trace is out of range")
+    return np.column_stack([table[rows[:, 0]], start, rows[:, 2:]])
 
 
 def _interface(text: bytes) -> int:

@@ -13,7 +13,17 @@ import pytest
 
 from incprof.readers.stream.interval_images import recorded_paths
 from incprof.record.launch import OPENCL_LIBRARY, _find_library, find_library
-from incprof.systems.gpu.read import COPY_NAMES, HOST, RECORDED, GpuActivity, read_gpu
+from incprof.systems.gpu.read import (
+    COPIES,
+    COPY_NAMES,
+    HOST,
+    KERNELS,
+    OTHER_STREAMS,
+    RECORDED,
+    SYNCHRONISATIONS,
+    GpuActivity,
+    read_gpu,
+)
 from tests.integration.collector import Outcome, Recording
 from tests.integration.conftest import Build, Record
 from tests.integration.gpu_activity import activity_in
@@ -86,6 +96,30 @@ def test_a_queue_that_runs_in_any_order(host: Callable[..., Recording]) -> None:
     found = activity_in(recording)
     agrees(found, recording.outcome)
     assert round(found.kernels.seconds.sum() * 1e9) == recording.outcome.values()["kernel_ns"]
+
+
+def test_the_trace_has_each_command_on_its_queue(host: Callable[..., Recording]) -> None:
+    queues = ["start", f"queue:{PROFILED}", "run:40:2000", f"queue:{PROFILED}", "run:40:100", "copy:100000", "stop"]
+    recording = host(*queues, env={"INCPROF_GPU_TRACE": "1000000"})
+    found = read_gpu(str(recording.directory / "rank-00000.gmon"), traced=True)
+    assert found is not None
+    agrees(found, recording.outcome)
+    assert found.trace is not None
+    trace = found.trace
+    for kind, rows in ((KERNELS, found.kernels), (COPIES, found.copies), (SYNCHRONISATIONS, found.synchronisations)):
+        own = trace.kind == kind
+        assert own.sum() == rows.count.sum()
+        assert round(trace.seconds[own].sum() * 1e9) == round(rows.seconds.sum() * 1e9)
+        assert trace.bytes[own].sum() == rows.bytes.sum()
+    assert round(trace.seconds[trace.kind == KERNELS].sum() * 1e9) == recording.outcome.values()["kernel_ns"]
+    on_device = trace.device != HOST
+    by_queue = Counter(trace.stream[trace.kind == KERNELS].tolist())
+    assert sorted(by_queue.values()) == [40, 40]
+    # A wait in clFinish is for a queue.
+    assert {*trace.stream[trace.kind == SYNCHRONISATIONS].tolist()} <= {
+        *trace.stream[on_device].tolist(),
+        OTHER_STREAMS,
+    }
 
 
 def test_copies_by_direction_and_waits(host: Callable[..., Recording]) -> None:

@@ -48,6 +48,65 @@ def decoded(*payloads: bytes) -> GpuActivity:
     return found
 
 
+def zigzag(number: int) -> int:
+    return number << 1 if number >= 0 else (-number << 1) - 1
+
+
+def traced(*payloads: bytes) -> GpuActivity:
+    found = activity_of(images(*payloads), traced=True)
+    assert found is not None
+    return found
+
+
+TRACED_STATE = record(1, 0, 28, SLOT_NS, 1, 5, 0, 5, 0, 0, 0, 0, 0, 77, 4)
+# Keys: a kernel on stream 7 of device 1, launched by node 8; a wait.
+KEYS = record(10, zigzag(-50), 3, 1, 7, 2, 9, 6, HOST, 2**32 - 1, 3, 0)
+
+
+def test_a_trace_has_single_kernels_and_waits() -> None:
+    rows = record(11, 0, 0, 10, 0, 1, zigzag(300), 2000, 0, 0, zigzag(-100), 30, 0)
+    found = traced(KEYS + rows + TRACED_STATE, KEYS + record(11, 1, 0, 5, 0) + TRACED_STATE)
+    trace = found.trace
+    assert trace is not None
+    assert trace.left_out == 4
+    assert trace.kind.tolist() == [3, 6, 3, 6]
+    assert trace.device.tolist() == [1, HOST, 1, HOST]
+    assert trace.node.tolist() == [8, UNSAMPLED, 8, UNSAMPLED]
+    assert np.rint(trace.start_s * 1e9).tolist() == [-50, 250, 150, -50]
+    assert np.rint(trace.seconds * 1e9).tolist() == [10, 2000, 30, 5]
+    # It costs time, and is read only where it is needed.
+    assert decoded(KEYS + rows + TRACED_STATE).trace is None
+    assert traced(KEYS + rows + state()).trace is None
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        KEYS + record(11, 2, 0, 10, 0),
+        KEYS + record(11, 0, 0, 10),
+        record(10, 0, 3, 1, 7, 2) + record(11, 0, 0, 10, 0),
+        record(10, 0, 3, 17, 7, 2, 0) + record(11, 0, 0, 10, 0),
+        KEYS + record(11, *(0, 2**53, 10, 0) * 9),
+        record(10) + record(11, 0, 0, 10, 0),
+    ],
+)
+def test_a_damaged_trace_costs_its_image_only(trace: bytes) -> None:
+    whole = record(11, 0, 0, 10, 0)
+    found = traced(TRACED_STATE + trace, KEYS + whole + TRACED_STATE)
+    assert found.damaged == 1
+    assert found.trace is not None
+    assert len(found.trace.kind) == 1
+
+
+def test_traces_of_two_interfaces_have_their_own_kernels_and_devices() -> None:
+    opencl = record(16, 1) + record(2, 2, text=varint(4) + b"axpy")
+    whole = KEYS + record(11, 0, 0, 10, 0) + TRACED_STATE
+    found = traced(NAMES + whole, opencl + whole)
+    assert found.trace is not None
+    assert [found.names[what] for what in found.trace.what.tolist()] == ["_Z5relaxPdi", "axpy"]
+    assert found.trace.device.tolist() == [1, 33]
+
+
 NAMES = record(2, 2, text=b"".join(varint(len(name)) + name for name in (b"_Z5relaxPdi", b"tiny")))
 
 
