@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "hip.h"
+#include "rocprofiler.h"
 
 #define MOST_KERNELS (1u << 17)
 #define MOST_TEXT ((size_t)16 << 20)
@@ -35,8 +35,6 @@ static void keep(uint64_t kernel, const char *name)
 
 void kernels_callback(struct rocprofiler_called record, void *user, void *data)
 {
-    (void)user;
-    (void)data;
     size_t at = field_u32(&record, CALLED_KIND) == CALLBACK_CODE_OBJECT ? CALLED_KIND : CALLED_KIND_OLD;
     const uint8_t *symbol = NULL;
     const char *name = NULL;

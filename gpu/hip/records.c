@@ -4,9 +4,9 @@
  * count up, as those of CUPTI do.
  *
  * Thread safety: one thread at a time delivers records, on a thread of rocprofiler-sdk's or of the program. The lock is
- * held for a batch of records. `records_requested` takes no lock. */
+ * held for a batch of records. `request` takes no lock. */
 #define _GNU_SOURCE
-#include "hip.h"
+#include "rocprofiler.h"
 #include "sys.h"
 
 #define BATCH 256
@@ -29,6 +29,8 @@ static const struct rocprofiler *rocprofiler;
 static int32_t wait_operations[MOST_WAITS];
 static uint32_t wait_types[MOST_WAITS];
 static size_t wait_count;
+static uint64_t gpus[MOST_DEVICES]; /* agents */
+static int gpus_count;
 static int64_t clock_offset_ns;
 static uint64_t earliest_ns, latest_ns, dropped_before;
 
@@ -53,6 +55,31 @@ static bool times(const void *record, size_t start_at, size_t end_at, uint64_t *
     return start != 0 && *start_ns >= earliest_ns && *end_ns >= *start_ns && *end_ns <= latest_ns;
 }
 
+/* Learn the numbers and names of the GPUs among all agents. */
+static int learn_gpus(int version, const void **agents, size_t count, void *data)
+{
+    uint64_t mask = gpu_lock();
+    for (size_t i = 0; i < count && gpus_count < MOST_DEVICES; i++) {
+        if (field_u32(agents[i], AGENT_TYPE) != AGENT_IS_GPU)
+            continue;
+        const char *name = NULL;
+        memcpy(&name, (const uint8_t *)agents[i] + AGENT_PRODUCT, sizeof name);
+        device_name((uint32_t)gpus_count, name);
+        gpus[gpus_count++] = field_u64(agents[i], AGENT_ID);
+    }
+    gpu_unlock(mask);
+    return ROCPROFILER_OK;
+}
+
+/* Return the GPU's number, or -1: the agent is no GPU, or unknown. */
+static int gpu_of(uint64_t agent)
+{
+    for (int i = 0; i < gpus_count; i++)
+        if (gpus[i] == agent)
+            return i;
+    return -1;
+}
+
 static void add_work(const void *record, struct device_work *work, int gpu)
 {
     if (!times(record, TRACED_START, TRACED_END, &work->start_ns, &work->end_ns)) {
@@ -72,7 +99,7 @@ static void add_kernel(const void *record)
     struct device_work work = {.what = kernel_name(kernels_find(field_u64(record, DISPATCH_KERNEL))),
                                .stream = (uint32_t)field_u64(record, DISPATCH_QUEUE) + 1,
                                .kind = SUM_KERNEL};
-    add_work(record, &work, agents_find(field_u64(record, DISPATCH_AGENT)));
+    add_work(record, &work, gpu_of(field_u64(record, DISPATCH_AGENT)));
 }
 
 static void add_copy(const void *record)
@@ -82,12 +109,12 @@ static void add_copy(const void *record)
         return;
     uint64_t to = field_u64(record, COPIED_TO), from = field_u64(record, COPIED_FROM);
     uint32_t operation = field_u32(record, TRACED_OPERATION), between = to == from ? 8 : 10;
-    int gpu = agents_find(to);
+    int gpu = gpu_of(to);
     struct device_work work = {.bytes = field_u64(record, COPIED_BYTES),
                                .what = operation < COPY_DEVICE_DEVICE ? kinds_of_cupti[operation] : between,
                                .stream = STREAM_OF_COPIES,
                                .kind = SUM_COPY};
-    add_work(record, &work, gpu >= 0 ? gpu : agents_find(from));
+    add_work(record, &work, gpu >= 0 ? gpu : gpu_of(from));
 }
 
 static void add_wait(const void *record)
@@ -125,9 +152,6 @@ static void add(const void *header)
 void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffer, const void **headers, size_t count,
                       void *data, uint64_t dropped)
 {
-    (void)context;
-    (void)buffer;
-    (void)data;
     measure_clock();
     for (size_t i = 0; i < count && gpu_is_recording();) {
         uint64_t mask = gpu_lock();
@@ -141,14 +165,10 @@ void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffe
     dropped_before = dropped;
 }
 
-int records_requested(uint64_t thread, struct rocprofiler_id context, int kind, int32_t operation, uint64_t own_id,
-                      uint64_t *id, void *data)
+/* A kernel or copy is about to be enqueued, by the calling thread. */
+static int request(uint64_t thread, struct rocprofiler_id context, int kind, int32_t operation, uint64_t own_id,
+                   uint64_t *id, void *data)
 {
-    (void)thread;
-    (void)context;
-    (void)operation;
-    (void)own_id;
-    (void)data;
     static uint32_t last;
     if (!gpu_is_recording())
         return 1;
@@ -162,7 +182,6 @@ int records_requested(uint64_t thread, struct rocprofiler_id context, int kind, 
 /* Learn the number of one of HIP's functions, if it waits. */
 static int learn_wait(int kind, int32_t operation, void *data)
 {
-    (void)data;
     const char *name = NULL;
     if (rocprofiler->operation_name(kind, operation, &name, NULL) != ROCPROFILER_OK || name == NULL)
         return 0;
@@ -181,11 +200,11 @@ bool records_start(const struct rocprofiler *functions, struct rocprofiler_id co
     rocprofiler = functions;
     earliest_ns = monotonic_ns() - SLACK_NS;
     measure_clock();
+    rocprofiler->agents(AGENT_VERSION, learn_gpus, AGENT_BYTES, NULL);
     rocprofiler->operations(TRACING_HIP_CALL, learn_wait, NULL);
     if (wait_count > 0)
         rocprofiler->trace_to_buffer(context, TRACING_HIP_CALL, wait_operations, wait_count, buffer);
-    return rocprofiler->request_ids(context, kinds, sizeof kinds / sizeof *kinds, records_requested, NULL) ==
-               ROCPROFILER_OK &&
+    return rocprofiler->request_ids(context, kinds, sizeof kinds / sizeof *kinds, request, NULL) == ROCPROFILER_OK &&
            rocprofiler->trace_to_buffer(context, TRACING_COPY, NULL, 0, buffer) == ROCPROFILER_OK &&
            rocprofiler->trace_to_buffer(context, TRACING_KERNEL, NULL, 0, buffer) == ROCPROFILER_OK;
 }

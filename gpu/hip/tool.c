@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "environment.h"
-#include "hip.h"
+#include "rocprofiler.h"
 #include "libc.h"
 #include "log.h"
 #include "next.h"
@@ -47,7 +47,6 @@ static void finish(void)
 
 static void finalize(void *data)
 {
-    (void)data;
     finish();
 }
 
@@ -87,7 +86,6 @@ static bool begin(void)
         rocprofiler.create_buffer(context, BUFFER_BYTES, BUFFER_BYTES / 4 * 3, POLICY_LOSSLESS, records_callback, NULL,
                                   &buffer) != ROCPROFILER_OK)
         return false;
-    agents_learn(&rocprofiler);
     return rocprofiler.trace_by_callback(context, CALLBACK_CODE_OBJECT, symbols, 1, kernels_callback, NULL) ==
                ROCPROFILER_OK &&
            records_start(&rocprofiler, context, buffer) && rocprofiler.start(context) == ROCPROFILER_OK;
@@ -96,8 +94,6 @@ static bool begin(void)
 /* rocprofiler-sdk creates contexts and buffers only while it calls this function. */
 static int initialize(void (*unused)(void), void *data)
 {
-    (void)unused;
-    (void)data;
     if (!begin()) {
         extension_set_state(GPU_ROCPROFILER_REFUSED);
         log_warn("GPU activity is not recorded: rocprofiler-sdk refuses", NULL);
@@ -116,9 +112,6 @@ EXPORT struct rocprofiler_tool *rocprofiler_configure(uint32_t version, const ch
 {
     static int is_called;
     static struct rocprofiler_tool tool = {sizeof tool, initialize, finalize, NULL};
-    (void)text;
-    (void)priority;
-    (void)client;
     if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0)
         return NULL;
     log_start("libincprof_hip");

@@ -4,8 +4,9 @@
 #ifndef GPU_ROCPROFILER_H
 #define GPU_ROCPROFILER_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stdbool.h>
+
+#include "gpu.h"
 
 enum {
     ROCPROFILER_OK = 0,
@@ -92,5 +93,15 @@ struct rocprofiler_tool {
     void (*finalize)(void *data);
     void *data;
 };
+
+/* kernels.c: the names of kernels, by rocprofiler-sdk's numbers for them. */
+/* A kernel's code is loaded, or unloaded. */
+rocprofiler_callback kernels_callback;
+/* Return the name, or NULL. */
+const char *kernels_find(uint64_t kernel);
+
+/* records.c: what buffers hold. */
+bool records_start(const struct rocprofiler *rocprofiler, struct rocprofiler_id context, struct rocprofiler_id buffer);
+rocprofiler_buffered records_callback;
 
 #endif
