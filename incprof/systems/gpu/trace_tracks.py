@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from incprof.analysis.views.tracks import Span, SpanTrack
-from incprof.readers.stream.recorded_paths import RecordedPaths, recorded_paths
+from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
 from incprof.report.words.display_names import clean, short, where
 from incprof.study.study import Study
 from incprof.systems.gpu.launches import Places, functions_to, kernel_name, places_of
