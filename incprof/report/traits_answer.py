@@ -41,6 +41,7 @@ GPU_TEXTS = {
     "driver": "CUDA's driver: record --gpu needs libcupti in the loader's path or CUDA_HOME, or INCPROF_CUPTI",
     "hip": "HIP: record --gpu needs librocprofiler-sdk (ROCm 6.4 or later) in the loader's path (see incprof doctor)",
     "opencl": "OpenCL: record --gpu needs a loader with layers (ocl-icd 2.3.0 or later; see incprof doctor)",
+    "level_zero": "Level Zero: record --gpu records nothing of it; phases names the time in its waiting functions",
 }
 
 

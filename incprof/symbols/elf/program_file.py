@@ -62,7 +62,7 @@ class Traits:
     compilers: tuple[str, ...] = ()
     profiled_libraries: tuple[str, ...] = ()
     missing_libraries: tuple[str, ...] = ()
-    # How it reaches CUDA: "shared", "static" (both run-time), "driver"; else "hip" or "opencl"; None: not by itself.
+    # How it reaches CUDA: "shared", "static" (both run-time), "driver"; else another of REACHES; None: not by itself.
     gpu: str | None = None
 
 
@@ -98,8 +98,11 @@ def read_traits(path: str) -> Traits:
     )
 
 
+REACHES = {"hip": "libamdhip64.so", "opencl": "libOpenCL.so", "level_zero": "libze_loader.so"}
+
+
 def gpu_of(elf: ElfFile) -> str | None:
-    """Return how a file reaches CUDA, or "hip" or "opencl"; None if not, or only by a library that it loads."""
+    """Return how a file reaches CUDA, or another of REACHES; None if not, or only by a library that it loads."""
     names = needed_names(elf)
     if any(name.startswith("libcudart.so") for name in names):
         return "shared"
@@ -107,9 +110,7 @@ def gpu_of(elf: ElfFile) -> str | None:
         return "static"
     if any(name.startswith("libcuda.so") for name in names):
         return "driver"
-    if any(name.startswith("libamdhip64.so") for name in names):
-        return "hip"
-    return "opencl" if any(name.startswith("libOpenCL.so") for name in names) else None
+    return next((way for way, library in REACHES.items() if any(name.startswith(library) for name in names)), None)
 
 
 def has_interpreter(elf: ElfFile) -> bool:

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from incprof.record.launch import HIP_LIBRARY, _find_library, find_library
-from incprof.systems.gpu.read import COPY_NAMES, HOST, OLD_ROCPROFILER, ROCPROFILER_REFUSED, read_gpu
+from incprof.systems.gpu.read import (
+    COPIES,
+    COPY_NAMES,
+    HOST,
+    KERNELS,
+    OLD_ROCPROFILER,
+    OTHER_STREAMS,
+    ROCPROFILER_REFUSED,
+    SYNCHRONISATIONS,
+    read_gpu,
+)
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
 from tests.integration.gpu_activity import activity_in, agrees
@@ -161,6 +171,19 @@ def test_a_forked_child_and_the_next_program(host: Callable[..., Recording]) -> 
     found = [each for each in (read_gpu(str(path)) for path in streams) if each is not None]
     assert len(streams) == len(found) + 1
     assert max(int(each.kernels.count.sum()) for each in found) == 20
+
+
+def test_the_trace_has_each_kernel_copy_and_wait(host: Callable[..., Recording]) -> None:
+    words = ["streams:40:2000", "move:30:5000:2000", "wait:3000000", "deliver:3:17"]
+    recording = host(*words, env={"INCPROF_GPU_TRACE": "1000000"})
+    agrees(activity_in(recording), recording.outcome)
+    found = read_gpu(str(recording.directory / "rank-00000.gmon"), traced=True)
+    assert found is not None
+    assert found.trace is not None
+    rows = Counter(zip(found.trace.kind.tolist(), found.trace.stream.tolist(), strict=True))
+    assert rows == {(KERNELS, 1): 10, (KERNELS, 2): 10, (KERNELS, 3): 10, (KERNELS, 4): 10, (COPIES, 0): 30,
+                    (SYNCHRONISATIONS, OTHER_STREAMS): 1}  # fmt: skip
+    assert found.trace.bytes.sum() == recording.outcome.values()["copied"]
 
 
 def test_the_users_own_tool_comes_first(host: Callable[..., Recording], library: str, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def compiled(folder: Path, name: str, source: str, *flags: str) -> Path:
         ("libcudaware.so", MAIN, None),
         ("libamdhip64.so.6", MAIN, "hip"),
         ("libOpenCL.so.1", MAIN, "opencl"),
+        ("libze_loader.so.1", MAIN, "level_zero"),
     ],
 )
 def test_check_reports_how_a_program_reaches_gpus(
