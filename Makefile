@@ -14,7 +14,7 @@ TEST_JOBS ?= $(shell expr $$(nproc) + 2)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload io memory gpu appekg selfanalyze outside trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
-BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
+BUILT_FROM := CMakeLists.txt incprof/version.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
 # The tests start hundreds of programs of Python: each would compile numpy and scipy again where bytecode may not be kept.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import incprof
+from incprof import version
 from incprof.analysis._native_ffi import ffi as ffi
 from incprof.errors import IncprofError
 
@@ -21,7 +21,7 @@ LIBRARY = "libincprof_native.so"
 
 def candidates() -> Iterator[Path]:
     """Yield the paths where an installation may have put the library, nearest first."""
-    package = Path(incprof.__file__).resolve().parent
+    package = Path(version.__file__).resolve().parent
     yield package / "_lib" / LIBRARY
     # An editable installation keeps the package in the checkout and the library in site-packages.
     for entry in sys.path:
@@ -64,11 +64,11 @@ def native() -> Any:
     path = find(os.environ)
     try:
         loaded = ffi.dlopen(str(path), os.RTLD_NOW)
-        version = ffi.string(loaded.incprof_native_version()).decode()
+        release = ffi.string(loaded.incprof_native_version()).decode()
     except (OSError, AttributeError, ffi.error) as error:
         raise IncprofError(f"{path} cannot be loaded: {error}; install incprof again") from None
-    if version != incprof.__version__:
+    if release != version.__version__:
         raise IncprofError(
-            f"{path} is of release {version}, and this package of {incprof.__version__}; install incprof again"
+            f"{path} is of release {release}, and this package of {version.__version__}; install incprof again"
         )
     return loaded

@@ -3,7 +3,8 @@
 `incprof.open(DIRECTORY)` reads a recorded run (docs/reference/python.md).
 """
 
-__version__ = "0.1.0"
+from incprof.version import __version__
+
 __all__ = ["Recording", "__version__", "open"]
 
 TYPE_CHECKING = False  # as typing's, which takes long to import

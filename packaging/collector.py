@@ -43,8 +43,8 @@ def write(sources: Path, place: Path, dist: Path, arch: str, variables: dict[str
 
 
 def version(sources: Path) -> str:
-    """As incprof/__init__.py has it."""
-    found = re.search(r'^__version__ = "([^"]+)"', (sources / "incprof" / "__init__.py").read_text(), re.MULTILINE)
+    """As incprof/version.py has it."""
+    found = re.search(r'^__version__ = "([^"]+)"', (sources / "incprof" / "version.py").read_text(), re.MULTILINE)
     assert found is not None
     return found[1]
 

@@ -7,10 +7,10 @@ import importlib
 import os
 from typing import Any, NoReturn
 
-from incprof import __version__
 from incprof.cli import verb_defaults as config_verbs
 from incprof.command.helping import Help, exit_statuses, is_expert
 from incprof.errors import UsageError, did_you_mean
+from incprof.version import __version__
 
 # Group -> verb -> (module, one line of help). A module is imported when its verb is used: record starts without numpy.
 GROUPS = {

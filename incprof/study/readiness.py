@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from appekg import _library as heartbeat_library
-from incprof import __version__
 from incprof.errors import IncprofError
 from incprof.record import launch, machine, mpi_wrappers
 from incprof.safe.inputs import open_input
 from incprof.symbols.elf.file import SHT_DYNSYM, ElfFile, Symbol, is_elf, open_elf
 from incprof.symbols.elf.program_file import locate, needed_names, search_path, system_directories
+from incprof.version import __version__
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from incprof import __version__
 from incprof.analysis.views.stacks import ThreadSlices, stack_series, thread_slices
 from incprof.analysis.views.tracks import MOST_POINTS, Curve, RankTracks, beat_curves, phase_segments, profile_curves
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.study.heartbeat_files import load_beats, offset_s, summaries
+from incprof.version import __version__
 
 if TYPE_CHECKING:
     from incprof.analysis.views.tracks import SpanTrack

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from incprof import __version__
 from incprof.errors import NoDataError, UsageError
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
 from incprof.readers.foreign.timeline import ELIDED, Frame, Paths, Ticks, Timeline, in_ticks
@@ -28,6 +27,7 @@ from incprof.safe.inputs import open_input
 from incprof.symbols.elf.file import WrittenSymbol, open_elf, symbols_file
 from incprof.symbols.source_lines import imported_lines
 from incprof.symbols.symbol_files import module_key
+from incprof.version import __version__
 
 NS = 1e9
 # A call count that exceeds its field is written as several records.

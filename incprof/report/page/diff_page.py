@@ -9,7 +9,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from incprof import __version__
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import runs, stretched
@@ -19,6 +18,7 @@ from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import ink_on, marked, phase_colour
 from incprof.report.words.display_names import clean
+from incprof.version import __version__
 
 STYLES = ("page.css", "print.css", "diff.css")
 # In units of a ribbon.

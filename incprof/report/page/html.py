@@ -13,7 +13,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from incprof import __version__
 from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.phases.clustering import Stage
 from incprof.analysis.views.page_parts import PageParts
@@ -36,6 +35,7 @@ from incprof.report.words.display_names import TOP_FUNCTIONS, Names, clean, name
 from incprof.report.words.formatting import count, duration, rate, seconds
 from incprof.report.words.phase_words import DEEPEST, all_stages, caveat_lines, next_steps, short_lines
 from incprof.report.words.site_evidence import how_often, kind_shares, kinds_present, no_site, remainder
+from incprof.version import __version__
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
 # In order of their dependencies.

@@ -35,6 +35,6 @@ def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 
 def test_a_library_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incprof.__version__", "999.0")
+    monkeypatch.setattr("incprof.version.__version__", "999.0")
     with pytest.raises(IncprofError, match=r"and this package of 999\.0"):
         _native.native.__wrapped__()
