@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from incprof.model import IntArray
 from incprof.readers.stream.interval_images import RecordedPaths
+from incprof.report.words.display_names import short
 from incprof.study.study import Study
 from incprof.symbols.demangle import display_names
 from incprof.symbols.python_code import line_at
 from incprof.symbols.source_lines import chains_of
 from incprof.systems.gpu.read import GpuActivity
 
+# Kernels of OpenMP's target regions, as clang and nvc name them.
+TARGET_REGION = re.compile(r"(?:__omp_offloading_[0-9a-f]+_[0-9a-f]+|nvkernel)_(.+)_(?:l|F\d+L)(\d+)(?:_\d+)?")
 # File and line of the call in the innermost function of a launching path, by node.
 Places = dict[int, tuple[str, int]]
 
@@ -64,8 +68,10 @@ def places_of(study: Study, paths: RecordedPaths | None, nodes: Iterable[int]) -
 
 
 def kernel_name(name: str) -> str:
-    """Return the demangled name of a kernel."""
-    return display_names([name])[0] if name else "unknown kernel"
+    """Return the demangled name of a kernel; of an OpenMP target region, its function and line."""
+    if region := TARGET_REGION.fullmatch(name):
+        return f"{short(display_names([region[1]])[0])}:{region[2]} (target region)"
+    return display_names([name])[0] if name else "[unknown kernel]"
 
 
 def functions_to(node: int, paths: RecordedPaths | None) -> list[str]:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from incprof.model import Function, PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
+from incprof.report.words.display_names import short
 from incprof.systems.gpu.analyse import PhaseGpu, busy_over_time, gpu_by_phase, moved
 from incprof.systems.gpu.card import notes
-from incprof.systems.gpu.launches import launched_by_program
+from incprof.systems.gpu.launches import kernel_name, launched_by_program
 from incprof.systems.gpu.read import HOST, OTHER_SUBSCRIBER, UNSAMPLED, GpuActivity, activity_of
 
 SECOND = 10**9
@@ -289,3 +290,20 @@ def test_packages_do_not_launch_kernels() -> None:
     assert found.kernels.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
     assert found.copies.node.tolist() == [1, 1, 1, 5, 0, UNSAMPLED]
     assert launched_by_program(activity, None) is activity
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        # Of clang, as it compiled them for C and for a member of a class template.
+        ("__omp_offloading_fe00_20c1a0_jac_l6", "jac:6 (target region)"),
+        ("__omp_offloading_fe00_20c1a0__ZN2ns1SIdE4stepEPdi_l2", "S::step:2 (target region)"),
+        ("__omp_offloading_fe00_20c1a0_jac_l6_1", "jac:6 (target region)"),
+        ("nvkernel_main_F1L12_2", "main:12 (target region)"),
+        ("_Z5relaxPdi", "relax(double*, int)"),
+        ("", "[unknown kernel]"),
+    ],
+)
+def test_kernels_of_target_regions_have_the_function_and_line(name: str, shown: str) -> None:
+    assert kernel_name(name) == shown
+    assert short(kernel_name(name)) == shown.removesuffix("(double*, int)")
