@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from incprof.model import IntArray
+from incprof.systems.mpi.analyse.mpi_events import EventDecoder, EventPiece
 from incprof.systems.mpi.trace_types import (
     ANY_SOURCE,
     NO_PROCESS,
@@ -12,132 +17,111 @@ from incprof.systems.mpi.trace_types import (
     Call,
     Completion,
     Message,
-    MpiEvent,
     MpiObject,
     RankRange,
     Site,
 )
 
-(EXPECTED, KNOWN, KNOWN_WORK, NEW_SHAPE, FORGET, THREAD, FUNCTION, MODULE, SITE, OBJECT, LOST) = range(1, 12)
-STEADY, MORE = 0x80, 0x7F
+# Records between events, and the one that defines the shape of an event (analysis/native/mpi_events.c decodes events).
+NEW_SHAPE, FORGET, THREAD, FUNCTION, MODULE, SITE, OBJECT, LOST = range(4, 12)
 MOST_SHAPES = 16384
-FINEST_BITS, COARSEST_BITS, MEAN_SHIFT = 9, 9, 3
 KINDS = ("comm", "window", "file")
-# Three centuries.
-LONGEST_NS = 1 << 63
 
 
-def _quantum(mean: int) -> int:
-    """Return how many low bits of a time are omitted, from its running mean."""
-    return min(max(mean.bit_length() - FINEST_BITS, 0), COARSEST_BITS)
+@dataclass(frozen=True)
+class Columns:
+    """Consecutive events of a lane, (n,).
 
+    Attributes:
+        call: Numbers of their calls.
+        start_ns: As in `MpiEvent`.
+        end_ns: As in `MpiEvent`.
+        work_ns: As in `MpiEvent`.
+        lane: Number of the lane.
+        thread: Number of the thread.
+        first: Index of the first of them in the lane.
+    """
 
-class Shape:
-    """The bytes of a call, the running means of its times, and the shape that last followed it."""
-
-    __slots__ = ("call", "duration", "follower", "gap", "is_timed", "key")
-
-    def __init__(self, key: bytes):
-        self.key = key
-        self.call: Call | None = None
-        self.follower: Shape | None = None
-        self.gap = self.duration = 0
-        self.is_timed = False
+    call: IntArray
+    start_ns: IntArray
+    end_ns: IntArray
+    work_ns: IntArray
+    lane: int
+    thread: int
+    first: int
 
 
 class Lane:
     """Decodes one lane. latest_ns: the end of its last event; lost: number of lost events."""
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, number_of: Callable[[Call], int]):
+        """Begin. number_of: returns the number of a call."""
         self.number = number
         self.thread = 0
         self.lost = self.events = 0
         self.latest_ns = 0
         self.tables = Tables()
-        self._shapes: list[Shape] = []
-        self._last: Shape | None = None
-        self._end_ns = 0
+        self._decoder, self._number_of = EventDecoder(), number_of
+        # Number of each shape's call; -1 if it is unknown, or may have changed.
+        self._numbers: IntArray = np.zeros(0, dtype=np.int64)
 
-    def decode(self, payload: bytes) -> Iterator[MpiEvent]:
-        """Yield the events of a block.
+    def columns(self, payload: bytes) -> Iterator[Columns]:
+        """Yield the events of a block, piece by piece.
 
         Raises: BadRecordError for invalid bytes; the rest of the lane is unusable then.
         """
-        cursor = Cursor(payload)
-        while cursor.at < len(payload):
-            first = payload[cursor.at]
-            cursor.at += 1
-            if first >= STEADY:
-                yield self._steady(cursor, first - STEADY)
-            elif EXPECTED <= first <= NEW_SHAPE:
-                yield self._event(cursor, first)
-            else:
-                self.note(cursor, first)
+        at = 0
+        while at < len(payload):
+            piece = self._decoder.decode(payload, at)
+            events, problem = self._called(piece)
+            if len(events.call):
+                self.events += len(events.call)
+                self.latest_ns = max(self.latest_ns, int(events.end_ns[-1]))
+                yield events
+            if problem is not None:
+                raise problem
+            at = piece.following
+            if at < len(payload):
+                at = self._between(payload, at)
 
-    def _steady(self, cursor: Cursor, duration: int) -> MpiEvent:
-        """Return an event of the expected shape, whose work is its gap."""
-        if duration == MORE:
-            duration += cursor.number()
-        return self._timed(self._expected(), duration, cursor.number(), cursor=None)
+    def _between(self, payload: bytes, at: int) -> int:
+        """Process the record that stopped the decoder; return where it continues."""
+        if payload[at] == NEW_SHAPE:
+            if len(self._decoder.keys) >= MOST_SHAPES:
+                raise BadRecordError("too many shapes")
+            self._decoder.make_room()
+            return at
+        cursor = Cursor(payload, at + 1)
+        self.note(cursor, payload[at])
+        return cursor.at
 
-    def _event(self, cursor: Cursor, first: int) -> MpiEvent:
-        shape = self._shape(cursor, first)
-        duration, gap = cursor.number(), cursor.number()
-        return self._timed(shape, duration, gap, None if first == KNOWN else cursor)
-
-    def _expected(self) -> Shape:
-        if self._last is None or self._last.follower is None:
-            raise BadRecordError("an event without a predecessor")
-        return self._last.follower
-
-    def _shape(self, cursor: Cursor, first: int) -> Shape:
-        if first == EXPECTED:
-            return self._expected()
-        if first != NEW_SHAPE:
-            number = cursor.number()
-            if number >= len(self._shapes):
-                raise BadRecordError("an event of an unknown shape")
-            return self._shapes[number]
-        length = cursor.count()
-        if len(self._shapes) >= MOST_SHAPES:
-            raise BadRecordError("too many shapes")
-        shape = Shape(cursor.data[cursor.at : cursor.at + length])
-        cursor.at += length
-        self._shapes.append(shape)
-        return shape
-
-    def _timed(self, shape: Shape, duration: int, gap: int, cursor: Cursor | None) -> MpiEvent:
-        """Return an event with its times. cursor: where its work follows; None if it equals its gap."""
-        if shape.call is None:
-            shape.call = parse_call(shape.key, self.tables)
-        quantum, long_quantum = _quantum(shape.gap), _quantum(shape.duration)
-        gap_ns = max(shape.gap + ((gap >> 1 ^ -(gap & 1)) << quantum), 0)
-        duration_ns = max(shape.duration + ((duration >> 1 ^ -(duration & 1)) << long_quantum), 0)
-        start_ns = self._end_ns + gap_ns
-        end_ns = start_ns + duration_ns
-        if end_ns >= LONGEST_NS:
-            raise BadRecordError("an invalid time")
-        work_ns = gap_ns if cursor is None else min(max(gap_ns - (cursor.signed() << quantum), 0), gap_ns)
-        if shape.is_timed:
-            shape.gap += (gap_ns - shape.gap) >> MEAN_SHIFT
-            shape.duration += (duration_ns - shape.duration) >> MEAN_SHIFT
-        else:
-            shape.gap, shape.duration, shape.is_timed = gap_ns, duration_ns, True
-        if self._last is not None:
-            self._last.follower = shape
-        self._last, self._end_ns = shape, end_ns
-        self.events += 1
-        self.latest_ns = max(self.latest_ns, end_ns)
-        return MpiEvent(self.number, self.thread, shape.call, start_ns, end_ns, work_ns)
+    def _called(self, piece: EventPiece) -> tuple[Columns, BadRecordError | None]:
+        """Return events with the numbers of their calls, up to the first invalid one."""
+        problem = BadRecordError("an invalid event") if piece.bad else None
+        new = len(self._decoder.keys) - len(self._numbers)
+        self._numbers = np.concatenate([self._numbers, np.full(new, -1)])
+        used, first = np.unique(piece.shape, return_index=True)
+        count = len(piece.shape)
+        unknown = self._numbers[used] < 0
+        for _, shape in sorted(zip(first[unknown].tolist(), used[unknown].tolist(), strict=True)):
+            try:
+                self._numbers[shape] = self._number_of(parse_call(self._decoder.keys[shape], self.tables))
+            except BadRecordError as error:
+                count, problem = int(first[used == shape][0]), error
+                break
+        call = self._numbers[piece.shape[:count]]
+        times = (piece.start_ns[:count], piece.end_ns[:count], piece.work_ns[:count])
+        return Columns(call, *times, self.number, self.thread, self.events), problem
 
     def note(self, cursor: Cursor, record: int) -> None:
         """Apply a record that is not an event."""
         tables = self.tables
         if record == FORGET:
-            self.forget()
+            self._decoder.forget()
+            self._numbers = self._numbers[:0]
         elif record == THREAD:
             self.thread = cursor.number()
-            self.another_thread()
+            self._decoder.another_thread()
         elif record == FUNCTION:
             number = cursor.number()
             tables.functions[number] = (cursor.text(), cursor.text())
@@ -171,20 +155,7 @@ class Lane:
         is_reused = number in self.tables.objects
         self.tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
         if is_reused:
-            self.invalidate_calls()
-
-    def forget(self) -> None:
-        """Discard all shapes."""
-        self._shapes, self._last = [], None
-
-    def another_thread(self) -> None:
-        """Reset times to 0."""
-        self._end_ns, self._last = 0, None
-
-    def invalidate_calls(self) -> None:
-        """Invalidate the calls of shapes, which may change from here on."""
-        for shape in self._shapes:
-            shape.call = None
+            self._numbers[:] = -1
 
 
 # Calls in the payload of a block: numbers of variable length, and their meaning.

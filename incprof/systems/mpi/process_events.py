@@ -6,8 +6,8 @@ import hashlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,113 +21,13 @@ from incprof.systems.mpi.analyse.mpi_events import (
     RECEIVE,
     SEND,
     Channel,
-    EventDecoder,
     EventKind,
-    EventPiece,
     ProcessEvents,
     Work,
     work_of,
 )
-from incprof.systems.mpi.event_lanes import MOST_SHAPES, NEW_SHAPE, BadRecordError, Cursor, Lane, parse_call
 from incprof.systems.mpi.trace_file import Trace, open_trace
 from incprof.systems.mpi.trace_types import Call, Message, MpiObject, Program, Site, TraceMetadata
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Consecutive events of a lane, (n,).
-
-    Attributes:
-        call: Numbers of their calls.
-        start_ns: As in `MpiEvent`.
-        end_ns: As in `MpiEvent`.
-        work_ns: As in `MpiEvent`.
-        lane: Number of the lane.
-        first: Index of the first of them in the lane.
-    """
-
-    call: IntArray
-    start_ns: IntArray
-    end_ns: IntArray
-    work_ns: IntArray
-    lane: int
-    first: int
-
-
-class ColumnLane(Lane):
-    """Decodes one lane. number_of: returns the number of a call."""
-
-    def __init__(self, number: int, number_of: Callable[[Call], int]):
-        super().__init__(number)
-        self._decoder, self._number_of = EventDecoder(), number_of
-        # Number of each shape's call; -1 if it is unknown, or may have changed.
-        self._numbers: IntArray = np.zeros(0, dtype=np.int64)
-
-    def columns(self, payload: bytes) -> Iterator[Columns]:
-        """Yield the events of a block, piece by piece. Raises: BadRecordError, as `decode`."""
-        at = 0
-        while at < len(payload):
-            piece = self._decoder.decode(payload, at)
-            events, problem = self._called(piece)
-            if len(events.call):
-                self.events += len(events.call)
-                self.latest_ns = max(self.latest_ns, int(events.end_ns[-1]))
-                yield events
-            if problem is not None:
-                raise problem
-            at = piece.following
-            if at < len(payload):
-                at = self._between(payload, at)
-
-    def _between(self, payload: bytes, at: int) -> int:
-        """Process the record that stopped the decoder; return where it continues."""
-        if payload[at] == NEW_SHAPE:
-            if len(self._decoder.keys) >= MOST_SHAPES:
-                raise BadRecordError("too many shapes")
-            self._decoder.make_room()
-            return at
-        cursor = Cursor(payload, at + 1)
-        self.note(cursor, payload[at])
-        return cursor.at
-
-    def _called(self, piece: EventPiece) -> tuple[Columns, BadRecordError | None]:
-        """Return events with the numbers of their calls, up to the first invalid one."""
-        problem = BadRecordError("an invalid event") if piece.bad else None
-        new = len(self._decoder.keys) - len(self._numbers)
-        self._numbers = np.concatenate([self._numbers, np.full(new, -1)])
-        used, first = np.unique(piece.shape, return_index=True)
-        count = len(piece.shape)
-        unknown = self._numbers[used] < 0
-        for _, shape in sorted(zip(first[unknown].tolist(), used[unknown].tolist(), strict=True)):
-            try:
-                self._numbers[shape] = self._number_of(parse_call(self._decoder.keys[shape], self.tables))
-            except BadRecordError as error:
-                count, problem = int(first[used == shape][0]), error
-                break
-        call = self._numbers[piece.shape[:count]]
-        times = (piece.start_ns[:count], piece.end_ns[:count], piece.work_ns[:count])
-        return Columns(call, *times, self.number, self.events), problem
-
-    def forget(self) -> None:
-        """Discard all shapes."""
-        super().forget()
-        self._decoder.forget()
-        self._numbers = self._numbers[:0]
-
-    def another_thread(self) -> None:
-        """Reset times to 0."""
-        super().another_thread()
-        self._decoder.another_thread()
-
-    def invalidate_calls(self) -> None:
-        """Invalidate the calls of shapes, which may change from here on."""
-        self._numbers[:] = -1
-
-
-def columns(trace: Trace, number_of: Callable[[Call], int]) -> Iterator[Columns]:
-    """Yield the events of a trace, those of a lane in the order of time. number_of: returns the number of a call."""
-    return trace.decoded(lambda number: ColumnLane(number, number_of), ColumnLane.columns)
-
 
 # Calls that poll, any number of times. One without a result is part of the next event.
 POLLING = frozenset({"test", "probe"})
@@ -196,7 +96,7 @@ def process_events(path: str, places: Places) -> ProcessEvents:
     with open_trace(path, keep_counts=True) as trace:
         calls = _CallTable(trace, places)
         columns_read, pieces = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
-        for one in columns(trace, calls.number_of):
+        for one in trace.columns(calls.number_of):
             columns_read.append((one.call.astype(np.int32), one.end_ns, one.work_ns))
             pieces.append((one.lane, one.first, len(one.call)))
         call, end, work = (
@@ -260,7 +160,7 @@ def sites_of(path: str) -> set[Site]:
         return 0
 
     with open_trace(path) as trace:
-        for _ in columns(trace, noted):
+        for _ in trace.columns(noted):
             pass
     return sites
 

@@ -8,7 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from incprof.readers.run import TRACE
 from incprof.readers.stream.stream_files import Source
 from incprof.safe.inputs import read_input
 from incprof.safe.printable import parse_json
-from incprof.systems.mpi.event_lanes import BadRecordError, Lane
+from incprof.systems.mpi.event_lanes import BadRecordError, Columns, Lane
 from incprof.systems.mpi.trace_types import (
+    Call,
     Grammar,
     MpiEvent,
     Program,
@@ -30,8 +31,6 @@ from incprof.systems.mpi.trace_types import (
 )
 
 MOST_LANES = 1 << 16
-SomeLane = TypeVar("SomeLane", bound=Lane)
-Got = TypeVar("Got")
 
 
 def find_traces(directory: str) -> list[str]:
@@ -83,15 +82,24 @@ class Trace:
 
         A lane ends at a damaged place: its later records depend on earlier ones.
         """
-        return self.decoded(Lane, Lane.decode)
+        numbers, calls = dict[Call, int](), list[Call]()
 
-    def decoded(
-        self, make: Callable[[int], SomeLane], decode: Callable[[SomeLane, bytes], Iterator[Got]]
-    ) -> Iterator[Got]:
-        """Yield the same with other decoders. make: creates a lane from its number; decode: decodes a payload of it."""
+        def number_of(call: Call) -> int:
+            if call not in numbers:
+                numbers[call] = len(calls)
+                calls.append(call)
+            return numbers[call]
+
+        for one in self.columns(number_of):
+            times = (one.start_ns.tolist(), one.end_ns.tolist(), one.work_ns.tolist())
+            for call, start_ns, end_ns, work_ns in zip(one.call.tolist(), *times, strict=True):
+                yield MpiEvent(one.lane, one.thread, calls[call], start_ns, end_ns, work_ns)
+
+    def columns(self, number_of: Callable[[Call], int]) -> Iterator[Columns]:
+        """Yield the same as arrays. number_of: returns the number of a call."""
         self.end = end = TraceEnd()
         self.counts = CountRows(len(self.metadata.counters), kept=self._keep_counts)
-        lanes: dict[int, SomeLane | None] = {}
+        lanes: dict[int, Lane | None] = {}
         hole = False
         for block in walk(self._source, end):
             if block.after_hole:
@@ -99,20 +107,20 @@ class Trace:
             if block.kind == EVENTS and block.lane < MOST_LANES:
                 # A lane that first appears after a hole may have begun in it.
                 if block.lane not in lanes:
-                    lanes[block.lane] = None if hole else make(block.lane)
+                    lanes[block.lane] = None if hole else Lane(block.lane, number_of)
                 lane = lanes[block.lane]
                 if lane is not None:
-                    yield from self._noted(lane, decode(lane, block.payload), lanes)
+                    yield from self._noted(lane, block.payload, lanes)
             elif block.kind == COUNTS and block.lane < MOST_LANES:
                 self.counts.take(block.lane, block.payload)
             elif block.kind == END:
                 _note_end(end, block.payload)
 
-    def _noted(self, lane: SomeLane, content: Iterator[Got], lanes: dict[int, SomeLane | None]) -> Iterator[Got]:
-        """Return the content of a block. A lane with invalid bytes is abandoned."""
+    def _noted(self, lane: Lane, payload: bytes, lanes: dict[int, Lane | None]) -> Iterator[Columns]:
+        """Yield the events of a block. A lane with invalid bytes is abandoned."""
         events, lost = lane.events, lane.lost
         try:
-            yield from content
+            yield from lane.columns(payload)
         except BadRecordError:
             self.end.damaged += 1
             lanes[lane.number] = None

@@ -193,7 +193,7 @@ def work_of(seconds: FloatArray, counters: tuple[str, ...], counts: FloatArray, 
     return Work(np.where(unknown, seconds * rate, amount), counters[0])
 
 
-# Decode times and shapes of events in C from the bytes of a trace's lane; `read.event_lanes` is the Python version.
+# Decode times and shapes of events in C from the bytes of a lane; tests check it against a version in Python.
 
 
 # Columns for each shape: means of its times, position of its bytes in the payload, and the shape that followed it.

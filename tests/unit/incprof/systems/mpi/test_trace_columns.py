@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from incprof.systems.mpi.process_events import columns
+from incprof.systems.mpi import trace_file
 from incprof.systems.mpi.trace_file import open_trace
-from incprof.systems.mpi.trace_types import Call, TraceEnd
+from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd
 from soak.mutate import mutate_binary
+from tests.unit.mpi_lane_reference import ReferenceLane
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,
@@ -27,27 +28,18 @@ from tests.unit.tracefile import (
     thread,
 )
 
-Rows = list[tuple[Call, int, int, int]]
+Rows = list[MpiEvent]
 
 
 def both(folder: Path, data: bytes) -> tuple[tuple[Rows, TraceEnd], tuple[Rows, TraceEnd]]:
     """What each of them reads."""
     path = folder / "rank-00000.mpi"
     path.write_bytes(data)
-    calls: list[Call] = []
-
-    def number_of(call: Call) -> int:
-        calls.append(call)
-        return len(calls) - 1
-
     with open_trace(str(path)) as opened:
-        expected = [(one.call, one.start_ns, one.end_ns, one.work_ns) for one in opened.events()]
-        whole = opened.end
-        found: Rows = []
-        for one in columns(opened, number_of):
-            times = (one.start_ns.tolist(), one.end_ns.tolist(), one.work_ns.tolist())
-            found += zip([calls[call] for call in one.call.tolist()], *times, strict=True)
-        return (expected, whole), (found, opened.end)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(trace_file, "Lane", ReferenceLane)
+            expected, whole = list(opened.events()), opened.end
+        return (expected, whole), (list(opened.events()), opened.end)
 
 
 def payloads(chance: random.Random) -> list[bytes]:
