@@ -1,4 +1,4 @@
-/* Decoder of consecutive events of a lane of an MPI trace (formats.md): a hundred million per minute. */
+/* Decoder of consecutive events of a lane of an MPI trace (trace/README.md): a hundred million per minute. */
 #include "native.h"
 
 #include <stdint.h>

@@ -102,7 +102,7 @@ class Call:
 
     Attributes:
         function: MPI function, without its prefix.
-        kind: Purpose of the function ("send", "receive", "isend", "wait", "collective", ...; formats.md).
+        kind: Purpose of the function ("send", "receive", "isend", "wait", "collective", ...; trace/README.md).
         site: Call site.
         where: The communicator, window or file.
         message: The message sent; for a receive, the one requested.
