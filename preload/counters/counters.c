@@ -2,13 +2,18 @@
 #define _GNU_SOURCE
 #include "counters.h"
 
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include "sys.h"
 #include "tasks.h"
 
-static bool is_on;             /* hardware events were requested */
-static int status = -1;        /* of the process; opened by each interval thread; -2: it cannot be */
+enum { NOT_OPEN = -1, REFUSED = -2 };
+
+static bool is_on; /* hardware events were requested */
+/* Files of the process, opened by each interval thread: NOT_OPEN before that, REFUSED if they cannot be. */
+static int status = NOT_OPEN, sizes = NOT_OPEN;
+static int64_t first_peak_kb;  /* the largest resident size by getrusage at the start */
 static struct rusage previous; /* of the application's threads at the end of the last interval */
 static struct counter_values of_threads;
 static struct buffer rows; /* of the open interval */
@@ -23,11 +28,12 @@ void counters_begin(const struct config *config)
 {
     is_on = config->counters;
     thread_events_begin(config->lack_is_reported);
-    status = -1;
+    status = sizes = NOT_OPEN;
     of_threads = (struct counter_values){0};
     rows.length = row_us = 0;
     energy_close();
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
+    first_peak_kb = previous.ru_maxrss;
 }
 
 void counters_take_thread(struct thread *thread)
@@ -92,28 +98,65 @@ static uint64_t field_kb(const char *text, const char *word)
     return number;
 }
 
-static void take_memory(struct counter_values *values)
+static long read_kept(int *file, const char *path, char *text, size_t size)
 {
-    char text[4096];
-    if (status == -1) {
-        int fd = sys_open("/proc/self/status", O_RDONLY, 0);
-        status = fd >= 0 ? fd : -2;
+    if (*file == NOT_OPEN) {
+        int fd = sys_open(path, O_RDONLY, 0);
+        *file = fd >= 0 ? fd : REFUSED;
     }
-    long got = status >= 0 ? SYS4(SYS_pread64, status, text, sizeof text - 1, 0) : -1;
+    long got = *file >= 0 ? SYS4(SYS_pread64, *file, text, size - 1, 0) : -1;
     text[got > 0 ? got : 0] = '\0';
-    uint64_t resident = field_kb(text, "VmRSS:"), peak = field_kb(text, "VmHWM:");
-    if (resident == 0)
-        return;
-    put(values, COUNTER_RESIDENT, resident * 1024);
-    put(values, COUNTER_PEAK, (peak > resident ? peak : resident) * 1024);
+    return got;
 }
 
-void counters_row(uint64_t since_ns, uint64_t now_ns)
+static void close_kept(int *file)
+{
+    if (*file >= 0)
+        sys_close(*file);
+    *file = NOT_OPEN;
+}
+
+/* Return the resident bytes, the second number of /proc/self/statm; 0 if they cannot be read. */
+static uint64_t resident_bytes(void)
+{
+    char text[128];
+    uint64_t pages = 0;
+    read_kept(&sizes, "/proc/self/statm", text, sizeof text);
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++)
+        ;
+    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++)
+        pages = pages * 10 + (uint64_t)(*at - '0');
+    return pages * getauxval(AT_PAGESZ);
+}
+
+/* Return the largest resident size so far. Within an interval by getrusage, which has been called already: the kernel
+ * takes ten times as long to write /proc/self/status. It includes what this process was before an exec, and so counts
+ * once it has grown. */
+static uint64_t peak_bytes(bool is_end)
+{
+    char text[4096];
+    if (!is_end && previous.ru_maxrss > first_peak_kb)
+        return (uint64_t)previous.ru_maxrss * 1024;
+    read_kept(&status, "/proc/self/status", text, sizeof text);
+    return field_kb(text, "VmHWM:") * 1024;
+}
+
+static void take_memory(struct counter_values *values, bool is_end)
+{
+    uint64_t resident = resident_bytes(), peak = peak_bytes(is_end);
+    if (resident == 0)
+        return;
+    put(values, COUNTER_RESIDENT, resident);
+    put(values, COUNTER_PEAK, peak > resident ? peak : resident);
+}
+
+static void put_row(uint64_t since_ns, uint64_t now_ns, bool is_end)
 {
     struct counter_values values = of_threads;
     of_threads = (struct counter_values){0};
     take_usage(&values);
-    take_memory(&values);
+    take_memory(&values, is_end);
     uint64_t uj;
     if (energy_take(&uj))
         put(&values, COUNTER_ENERGY, uj);
@@ -126,9 +169,14 @@ void counters_row(uint64_t since_ns, uint64_t now_ns)
     row_us = now_us;
 }
 
+void counters_row(uint64_t since_ns, uint64_t now_ns)
+{
+    put_row(since_ns, now_ns, false);
+}
+
 void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns)
 {
-    counters_row(since_ns, now_ns > since_ns ? now_ns : since_ns);
+    put_row(since_ns, now_ns > since_ns ? now_ns : since_ns, true);
     if (rows.failed)
         out->failed = true;
     else
@@ -139,9 +187,8 @@ void counters_put(struct buffer *out, uint64_t since_ns, uint64_t now_ns)
 
 void counters_park(void)
 {
-    if (status >= 0)
-        sys_close(status);
-    status = -1;
+    close_kept(&status);
+    close_kept(&sizes);
     energy_close();
     for (struct thread *thread = thread_first(); is_on && thread != NULL; thread = thread->next) {
         thread_events_take(&thread->events, &of_threads);
