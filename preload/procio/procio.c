@@ -260,14 +260,15 @@ static long read_all(bool have_threads_ended, struct totals *application, struct
 
 static void put_record(struct buffer *out, uint64_t type, const uint64_t *values, int count)
 {
-    struct buffer text = {0};
+    static struct buffer text; /* kept: a new one would be mapped and unmapped each time */
+    text.length = 0;
+    text.failed = false;
     for (int i = 0; i < count; i++)
         buffer_varint(&text, values[i]);
     buffer_varint(out, type);
     buffer_varint(out, text.length);
     buffer_bytes(out, text.data, text.length);
     out->failed = out->failed || text.failed;
-    buffer_free(&text);
 }
 
 static bool is_zero(const struct totals *totals)
