@@ -1,9 +1,11 @@
-/* Thread safety: `of` is atomic. Names are appended under `lock`, which is only tried, so that a signal handler that
- * interrupts its holder goes without; `count` is published when a name is complete, and names are never changed. */
+/* Thread safety: `of` and `opened` are atomic; `again` belongs to the holder of `lock`. Names are appended under
+ * `lock`, which is only tried, so that a signal handler that interrupts its holder goes without; `count` is published
+ * when a name is complete, and names are never changed. */
 #define _GNU_SOURCE
 #include "descriptors.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "counts.h"
 #include "fixed_text.h"
@@ -17,6 +19,7 @@
 #define TEXT_BYTES ((size_t)512 << 10)
 #define NAME_BYTES 1024
 #define MOST_TRIES 200
+#define AGAIN 64
 
 static uint32_t of[MOST_DESCRIPTORS]; /* 0: not known */
 static struct name {
@@ -27,6 +30,17 @@ static char *text;
 static uint32_t text_used, count, written;
 static uint32_t lock;
 static bool is_stopped;
+
+/* Files that are opened again and again by the same path, and are the same file as before: for these the kernel need
+ * not write the name. (A symbolic link that takes the place of the renamed file keeps the old name.) Hashes of paths,
+ * by descriptor, and the files. */
+static uint64_t opened[MOST_DESCRIPTORS]; /* 0: not known */
+static struct again {
+    uint64_t path;
+    dev_t device;
+    ino_t inode; /* 0: opened once so far */
+    uint32_t file;
+} again[AGAIN];
 
 static bool take_lock(void)
 {
@@ -70,20 +84,58 @@ static uint32_t number_of(const char *name, size_t length)
     return FIRST_NAME + count - 1;
 }
 
-static uint32_t look_up(int fd)
+/* Return the number of a file's name as the kernel has it. */
+static uint32_t ask(int fd)
 {
     char path[40] = "/proc/self/fd/", name[NAME_BYTES];
-    uint32_t file = FILE_OTHER;
-    if (__atomic_load_n(&is_stopped, __ATOMIC_RELAXED))
-        return FILE_OTHER;
     text_append_number(path, sizeof path, (uint64_t)fd, 1);
     long length = sys_readlink(path, name, sizeof name);
     if (length <= 0)
         return length == -ENOENT ? FILE_NONE : FILE_OTHER;
     if (!take_lock())
         return FILE_OTHER;
-    file = number_of(name, shortened(name, (size_t)length));
+    uint32_t file = number_of(name, shortened(name, (size_t)length));
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    return file;
+}
+
+/* Return the file's number if it was opened before by the path with this hash and has the name of that time, else 0.
+ * `about`: of the descriptor, if the path is not new. */
+static uint32_t known_by(uint64_t path, int fd, struct stat *about)
+{
+    struct again *entry = &again[path % AGAIN];
+    uint32_t file = 0;
+    if (path == 0 || !take_lock())
+        return 0;
+    if (entry->path != path)
+        *entry = (struct again){.path = path};
+    else if (SYS2(SYS_fstat, fd, about) != 0 || !S_ISREG(about->st_mode))
+        about->st_ino = 0;
+    else if (entry->inode == about->st_ino && entry->device == about->st_dev)
+        file = entry->file;
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    return file;
+}
+
+static void keep(uint64_t path, const struct stat *about, uint32_t file)
+{
+    if (about->st_ino == 0 || file < FIRST_NAME || !take_lock())
+        return;
+    again[path % AGAIN] = (struct again){.path = path, .device = about->st_dev, .inode = about->st_ino, .file = file};
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t look_up(int fd)
+{
+    if (__atomic_load_n(&is_stopped, __ATOMIC_RELAXED))
+        return FILE_OTHER;
+    struct stat about = {.st_ino = 0};
+    uint64_t path = __atomic_load_n(&opened[fd], __ATOMIC_RELAXED);
+    uint32_t file = known_by(path, fd, &about);
+    if (file == 0) {
+        file = ask(fd);
+        keep(path, &about, file);
+    }
     return file;
 }
 
@@ -99,6 +151,15 @@ uint32_t descriptor_file(int fd)
     file = look_up(fd);
     __atomic_store_n(&of[fd], file, __ATOMIC_RELAXED);
     return file;
+}
+
+void descriptor_opened(int fd, const char *path)
+{
+    descriptor_forget(fd);
+    if (fd < 0 || (unsigned int)fd >= MOST_DESCRIPTORS || vfork_is_child())
+        return;
+    uint64_t hash = path != NULL ? fnv_bytes(FNV_OFFSET, (const uint8_t *)path, strlen(path)) : 0;
+    __atomic_store_n(&opened[fd], hash, __ATOMIC_RELAXED);
 }
 
 void descriptor_forget(int fd)

@@ -273,33 +273,33 @@ EXPORT void rewind(FILE *stream)
 }
 
 /* Opening and closing streams. libc's own system call is not wrapped, so forget the descriptor's former file. */
-static FILE *end_open(const struct io_call *call, FILE *stream)
+static FILE *end_open(const struct io_call *call, const char *path, FILE *stream)
 {
     if (call->thread != NULL) {
         if (stream != NULL)
-            descriptor_forget(stream->_fileno);
+            descriptor_opened(stream->_fileno, path);
         io_end(call, OP_OPEN, FILE_NONE, stream == NULL ? -1 : 0);
     }
     return stream;
 }
 
-#define STREAM_OPEN(name, declared, arguments)                                                                         \
+#define STREAM_OPEN(name, path, declared, arguments)                                                                   \
     extern FILE *name declared;                                                                                        \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT FILE *name declared                                                                                         \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         io_begin(&call, false);                                                                                        \
-        return end_open(&call, NEXT(name) arguments);                                                                  \
+        return end_open(&call, path, NEXT(name) arguments);                                                            \
     }
 
-STREAM_OPEN(fopen, (const char *restrict path, const char *restrict mode), (path, mode))
-STREAM_OPEN(fopen64, (const char *restrict path, const char *restrict mode), (path, mode))
-STREAM_OPEN(freopen, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
+STREAM_OPEN(fopen, path, (const char *restrict path, const char *restrict mode), (path, mode))
+STREAM_OPEN(fopen64, path, (const char *restrict path, const char *restrict mode), (path, mode))
+STREAM_OPEN(freopen, path, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
             (path, mode, stream))
-STREAM_OPEN(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
+STREAM_OPEN(freopen64, path, (const char *restrict path, const char *restrict mode, FILE *restrict stream),
             (path, mode, stream))
-STREAM_OPEN(popen, (const char *command, const char *mode), (command, mode))
+STREAM_OPEN(popen, NULL, (const char *command, const char *mode), (command, mode))
 
 /* Closing writes the pending data, and invalidates the stream. */
 #define STREAM_CLOSE(name)                                                                                             \

@@ -17,6 +17,8 @@
 #undef openat64
 #undef creat
 #undef creat64
+#undef fcntl
+#undef fcntl64
 
 DECLARE_NEXT(read);
 DECLARE_NEXT(write);
@@ -47,8 +49,10 @@ DECLARE_NEXT(open);
 DECLARE_NEXT(openat);
 DECLARE_NEXT(creat);
 DECLARE_NEXT(close);
+DECLARE_NEXT(dup);
 DECLARE_NEXT(dup2);
 DECLARE_NEXT(dup3);
+DECLARE_NEXT(fcntl);
 
 EXPORT ssize_t read(int fd, void *to, size_t bytes)
 {
@@ -290,10 +294,10 @@ EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int
 }
 
 /* The descriptor has no name yet: the first transfer looks it up. */
-static int end_open(const struct io_call *call, int fd)
+static int end_open(const struct io_call *call, const char *path, int fd)
 {
     if (call->thread != NULL) {
-        descriptor_forget(fd);
+        descriptor_opened(fd, path);
         io_end(call, OP_OPEN, FILE_NONE, fd < 0 ? -1 : 0);
     }
     return fd;
@@ -304,7 +308,13 @@ static mode_t mode_of(int flags, va_list arguments)
     return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
 
-#define OPEN(flags, real)                                                                                              \
+/* Return a path that names a file without the directory of an openat. */
+static const char *alone(int directory, const char *path)
+{
+    return directory == AT_FDCWD || *path == '/' ? path : NULL;
+}
+
+#define OPEN(path, flags, real)                                                                                        \
     do {                                                                                                               \
         va_list arguments;                                                                                             \
         va_start(arguments, flags);                                                                                    \
@@ -312,56 +322,56 @@ static mode_t mode_of(int flags, va_list arguments)
         va_end(arguments);                                                                                             \
         struct io_call call;                                                                                           \
         io_begin(&call, false);                                                                                        \
-        return end_open(&call, (real));                                                                                \
+        return end_open(&call, path, (real));                                                                          \
     } while (0)
 
 EXPORT int open(const char *path, int flags, ...)
 {
-    OPEN(flags, NEXT(open)(path, flags, mode));
+    OPEN(path, flags, NEXT(open)(path, flags, mode));
 }
 
 EXPORT int open64(const char *path, int flags, ...)
 {
-    OPEN(flags, NEXT(open)(path, flags | O_LARGEFILE, mode));
+    OPEN(path, flags, NEXT(open)(path, flags | O_LARGEFILE, mode));
 }
 
 EXPORT int openat(int directory, const char *path, int flags, ...)
 {
-    OPEN(flags, NEXT(openat)(directory, path, flags, mode));
+    OPEN(alone(directory, path), flags, NEXT(openat)(directory, path, flags, mode));
 }
 
 EXPORT int openat64(int directory, const char *path, int flags, ...)
 {
-    OPEN(flags, NEXT(openat)(directory, path, flags | O_LARGEFILE, mode));
+    OPEN(alone(directory, path), flags, NEXT(openat)(directory, path, flags | O_LARGEFILE, mode));
 }
 
-#define OPENED(name, declared, arguments)                                                                              \
+#define OPENED(name, path, declared, arguments)                                                                        \
     extern int name declared;                                                                                          \
     DECLARE_NEXT(name);                                                                                                \
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         io_begin(&call, false);                                                                                        \
-        return end_open(&call, NEXT(name) arguments);                                                                  \
+        return end_open(&call, path, NEXT(name) arguments);                                                            \
     }
 
-OPENED(__open_2, (const char *path, int flags), (path, flags))
-OPENED(__open64_2, (const char *path, int flags), (path, flags))
-OPENED(__openat_2, (int directory, const char *path, int flags), (directory, path, flags))
-OPENED(__openat64_2, (int directory, const char *path, int flags), (directory, path, flags))
+OPENED(__open_2, path, (const char *path, int flags), (path, flags))
+OPENED(__open64_2, path, (const char *path, int flags), (path, flags))
+OPENED(__openat_2, alone(directory, path), (int directory, const char *path, int flags), (directory, path, flags))
+OPENED(__openat64_2, alone(directory, path), (int directory, const char *path, int flags), (directory, path, flags))
 
 EXPORT int creat(const char *path, mode_t mode)
 {
     struct io_call call;
     io_begin(&call, false);
-    return end_open(&call, NEXT(creat)(path, mode));
+    return end_open(&call, path, NEXT(creat)(path, mode));
 }
 
 EXPORT int creat64(const char *path, mode_t mode)
 {
     struct io_call call;
     io_begin(&call, false);
-    return end_open(&call, NEXT(creat)(path, mode));
+    return end_open(&call, path, NEXT(creat)(path, mode));
 }
 
 /* The descriptor may be another thread's file as soon as it is closed, so it is forgotten before. */
@@ -400,18 +410,45 @@ EXPORT void closefrom(int first)
     NEXT(closefrom)(first);
 }
 
+static int copied(int fd, int copy)
+{
+    if (copy >= 0 && __atomic_load_n(&io_is_on, __ATOMIC_RELAXED))
+        descriptor_copy(fd, copy);
+    return copy;
+}
+
+EXPORT int dup(int fd)
+{
+    return copied(fd, NEXT(dup)(fd));
+}
+
 EXPORT int dup2(int fd, int copy)
 {
-    int result = NEXT(dup2)(fd, copy);
-    if (result >= 0 && __atomic_load_n(&io_is_on, __ATOMIC_RELAXED))
-        descriptor_copy(fd, copy);
-    return result;
+    return copied(fd, NEXT(dup2)(fd, copy));
 }
 
 EXPORT int dup3(int fd, int copy, int flags)
 {
-    int result = NEXT(dup3)(fd, copy, flags);
-    if (result >= 0 && __atomic_load_n(&io_is_on, __ATOMIC_RELAXED))
-        descriptor_copy(fd, copy);
-    return result;
+    return copied(fd, NEXT(dup3)(fd, copy, flags));
+}
+
+/* The argument is a pointer or a number; as in libc, it is passed on even if there is none. */
+#define CONTROL(fd, command)                                                                                           \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, command);                                                                                  \
+        void *argument = va_arg(arguments, void *);                                                                    \
+        va_end(arguments);                                                                                             \
+        int result = NEXT(fcntl)(fd, command, argument);                                                               \
+        return (command) == F_DUPFD || (command) == F_DUPFD_CLOEXEC ? copied(fd, result) : result;                     \
+    } while (0)
+
+EXPORT int fcntl(int fd, int command, ...)
+{
+    CONTROL(fd, command);
+}
+
+EXPORT int fcntl64(int fd, int command, ...)
+{
+    CONTROL(fd, command);
 }

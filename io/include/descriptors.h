@@ -17,12 +17,15 @@ enum { FILE_NONE, FILE_OTHER, FIRST_NAME };
  * The first call for a descriptor asks the kernel. */
 uint32_t descriptor_file(int fd);
 
+/* Forget the descriptor's former file: it was opened by this path; NULL: another way, or relative to a directory. */
+void descriptor_opened(int fd, const char *path);
+
 /* Forget a descriptor that was opened or closed, and all of a range. Does nothing in a vfork child, whose descriptors
  * are not this process's. */
 void descriptor_forget(int fd);
 void descriptor_forget_range(unsigned int first, unsigned int last);
 
-/* Give `copy` the file of `fd`, after dup2. */
+/* Give `copy` the file of `fd`, after a call of the dup family. */
 void descriptor_copy(int fd, int copy);
 
 /* Append a record of kind 11 with the names that there are since the last call. For the interval thread. */

@@ -95,6 +95,15 @@ def test_calls_are_counted_by_file_and_operation(script: Path, record: Record) -
     assert summed(calls, BYTES, "write", file="null") == summed(calls, BYTES, "read", file="two") - 9 * 50
 
 
+def test_a_file_opened_again_and_again_keeps_its_name_and_a_new_one_gets_its_own(script: Path, record: Record) -> None:
+    words = [BURN, *(4 * ["open:one:w", "write:10:1"]), "copy", "write:10:1"]
+    words += ["move:one:other", *(3 * ["open:one:w", "write:7:1"]), *(3 * ["open:other:w", "copy", "write:5:1"])]
+    words += ["move:other:one", *(3 * ["open:one:w", "write:3:1"]), BURN]
+    calls = calls_of(record([script, *words], env=chosen(script), interval=0.02))
+    assert summed(calls, BYTES, "write", file="one") == 50 + 21 + 9
+    assert summed(calls, BYTES, "write", file="other") == 15
+
+
 def test_the_kernels_totals_are_explained(script: Path, record: Record) -> None:
     words = [BURN, "open:one:w", "write:4096:100", "thread:100:50", "seek:0", "read:512:999", BURN]
     found = recorded(record([script, *words], env=chosen(script)))
