@@ -14,6 +14,7 @@ static bool is_on; /* hardware events were requested */
 /* Files of the process, opened by each interval thread: NOT_OPEN before that, REFUSED if they cannot be. */
 static int status = NOT_OPEN, sizes = NOT_OPEN;
 static int64_t first_peak_kb;  /* the largest resident size by getrusage at the start */
+static uint64_t peak_kb;       /* the largest known so far */
 static struct rusage previous; /* of the application's threads at the end of the last interval */
 static struct counter_values of_threads;
 static struct buffer rows; /* of the open interval */
@@ -34,6 +35,7 @@ void counters_begin(const struct config *config)
     energy_close();
     SYS2(SYS_getrusage, RUSAGE_SELF, &previous);
     first_peak_kb = previous.ru_maxrss;
+    peak_kb = 0;
 }
 
 void counters_take_thread(struct thread *thread)
@@ -130,16 +132,17 @@ static uint64_t resident_bytes(void)
     return pages * getauxval(AT_PAGESZ);
 }
 
-/* Return the largest resident size so far. Within an interval by getrusage, which has been called already: the kernel
- * takes ten times as long to write /proc/self/status. It includes what this process was before an exec, and so counts
- * once it has grown. */
+/* Return the largest resident size so far. Exact at the end of an interval: the kernel takes ten times as long to write
+ * /proc/self/status as the rest of a row. In between, getrusage's counts once it has grown, because it includes what
+ * this process was before an exec. */
 static uint64_t peak_bytes(bool is_end)
 {
     char text[4096];
-    if (!is_end && previous.ru_maxrss > first_peak_kb)
-        return (uint64_t)previous.ru_maxrss * 1024;
-    read_kept(&status, "/proc/self/status", text, sizeof text);
-    return field_kb(text, "VmHWM:") * 1024;
+    if (is_end && read_kept(&status, "/proc/self/status", text, sizeof text) > 0)
+        peak_kb = field_kb(text, "VmHWM:");
+    else if (previous.ru_maxrss > first_peak_kb)
+        peak_kb = (uint64_t)previous.ru_maxrss;
+    return peak_kb * 1024;
 }
 
 static void take_memory(struct counter_values *values, bool is_end)
@@ -148,6 +151,8 @@ static void take_memory(struct counter_values *values, bool is_end)
     if (resident == 0)
         return;
     put(values, COUNTER_RESIDENT, resident);
+    if (peak < resident)
+        peak_kb = resident / 1024;
     put(values, COUNTER_PEAK, peak > resident ? peak : resident);
 }
 
