@@ -22,7 +22,8 @@
 /* Nothing is thinned before these have cost so much: the first samples bring code and tables into memory. */
 #define GRACE_NS 4000000u
 #define MOST_TICKS_THINNED 8
-#define WEIGHT_OF_TICKS 3 /* they may cost more than another part: phases are made of them */
+#define WEIGHT_OF_TICKS 3    /* they may cost more than another part: phases are made of them */
+#define MOST_WAITS_THINNED 2 /* they have a limit of their own, and a program that waits loses no time by them */
 #define MOST_EVENTS_THINNED 4096
 
 static uint64_t spent[ACCOUNT_PARTS];
@@ -72,7 +73,8 @@ void account_set_wrappers(uint64_t ns)
 /* Note what was spent since the last update. Returns what the parts have cost since the beginning. */
 static uint64_t note_spent(uint64_t now_ns, uint64_t cpu_ns)
 {
-    uint64_t worker_ns = worker_cpu_ns(), sum_ns = 0;
+    uint64_t all_ns = worker_cpu_ns(), waits_ns = __atomic_load_n(&spent[ACCOUNT_WAITS], __ATOMIC_RELAXED), sum_ns = 0;
+    uint64_t worker_ns = all_ns > waits_ns ? all_ns - waits_ns : 0; /* a part has its samples of waits */
     uint64_t of_wall_ns = (now_ns - last_ns) / PART_OF_WALL, more_ns = cpu_ns - last_cpu_ns;
     more_ns = more_ns > of_wall_ns ? more_ns : of_wall_ns;
     time_ns += more_ns;
@@ -130,6 +132,13 @@ static uint64_t level_ppm(uint64_t pool_ppm)
     return weights > 0 ? level : UINT64_MAX;
 }
 
+static uint64_t most_thinned(size_t part)
+{
+    return part == ACCOUNT_TICKS   ? MOST_TICKS_THINNED
+           : part == ACCOUNT_WAITS ? MOST_WAITS_THINNED
+                                   : MOST_EVENTS_THINNED;
+}
+
 static uint32_t thinning_to(uint64_t wanted, uint64_t level, uint64_t most)
 {
     if (wanted <= level)
@@ -156,9 +165,8 @@ static void update(uint64_t now_ns)
     uint64_t of_parts_ns = note_spent(now_ns, process_cpu_ns());
     uint64_t level = of_parts_ns > GRACE_NS ? level_ppm(pool_ppm(of_parts_ns)) : UINT64_MAX;
     for (size_t part = 0; part < ACCOUNT_PARTS; part++) {
-        uint64_t most = part == ACCOUNT_TICKS ? MOST_TICKS_THINNED : MOST_EVENTS_THINNED;
         uint64_t limit = level < UINT64_MAX ? level * weight(part) : UINT64_MAX;
-        uint32_t to = thinning_to(ppm(recent.wanted_ns[part]), limit, most);
+        uint32_t to = thinning_to(ppm(recent.wanted_ns[part]), limit, most_thinned(part));
         __atomic_store_n(&thinning[part], to, __ATOMIC_RELAXED);
     }
     if (recent.time_ns > RECENT_NS)

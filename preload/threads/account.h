@@ -16,8 +16,9 @@
 #include "config.h"
 #include "extension.h"
 
-/* The parts that can take fewer samples: ticks, and the events of each extension. */
-enum account_part { ACCOUNT_TICKS, ACCOUNT_EVENTS, ACCOUNT_PARTS = ACCOUNT_EVENTS + MOST_EXTENSIONS };
+/* The parts that can take fewer samples: ticks, samples of waits (which the interval thread takes), and the events of
+ * each extension. */
+enum account_part { ACCOUNT_TICKS, ACCOUNT_WAITS, ACCOUNT_EVENTS, ACCOUNT_PARTS = ACCOUNT_EVENTS + MOST_EXTENSIONS };
 
 /* The unit of account_thinning: every sample is taken. */
 #define ACCOUNT_ALL EXTENSION_ALL_EVENTS

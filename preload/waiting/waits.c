@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "account.h"
 #include "blocked_thread.h"
 #include "stream.h"
 #include "switch.h"
@@ -25,6 +26,10 @@
 #define FASTER 10
 #define FAST_NS 1000000000u
 #define SHARE_OF_SHORT 8 /* part of a span from which they do */
+/* If no thread has begun or ended a wait of this part of a span for so long, samples are rarer by this factor. */
+#define SHARE_OF_ANY 64
+#define CALM_NS 1000000000u
+#define RARER 3
 /* Spans that only estimate are joined up to this length: phases may begin in between. */
 #define LONGEST_SPAN_NS 250000000u
 
@@ -36,7 +41,7 @@
 enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
 
 static uint64_t gap_ns; /* mean; 0: off */
-static uint64_t due_ns, last_ns, fast_until_ns, cost_ns;
+static uint64_t due_ns, last_ns, fast_until_ns, calm_since_ns, cost_ns;
 static int64_t credit_ns;
 static uint64_t reserve_ns; /* set aside for the end */
 /* On the own CPU clock: mean cost of waking up for samples, and when the last turn of the interval thread ended. */
@@ -54,7 +59,7 @@ void waits_begin(const struct config *config)
 {
     gap_ns = config->waits_hz > 0 && config->format == FORMAT_STREAM ? 1000000000u / config->waits_hz : 0;
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
-    last_ns = monotonic_ns();
+    last_ns = calm_since_ns = monotonic_ns();
     credit_ns = 0;
     reserve_ns = live_count = turn_ended_ns = 0;
     waking_ns = WAKING_NS;
@@ -259,7 +264,10 @@ static bool sample(struct interval *interval, struct thread *thread, bool deep)
     waits->since_ns = now_ns;
     waits->cpu_ns = times.cpu_ns;
     waits->delay_ns = times.delay_ns;
-    return !is_one_wait && span.waited_ns >= (span.end_ns - span.begin_ns) / SHARE_OF_SHORT;
+    uint64_t length_ns = span.end_ns - span.begin_ns;
+    if (!is_one_wait && span.waited_ns >= length_ns / SHARE_OF_ANY)
+        calm_since_ns = now_ns;
+    return !is_one_wait && span.waited_ns >= length_ns / SHARE_OF_SHORT;
 }
 
 /* Return whether the thread has long been in one wait, so that a sample would be of no use yet. */
@@ -339,7 +347,22 @@ static uint64_t pay(uint64_t start_ns)
     uint64_t used_ns = own_cpu_ns() - start_ns;
     credit_ns -= (int64_t)used_ns;
     consumed_ns += used_ns;
+    account_charge(ACCOUNT_WAITS, used_ns);
     return used_ns;
+}
+
+/* Return the mean time to the next samples, before thinning. */
+static uint64_t wanted_gap_ns(uint64_t now_ns)
+{
+    if (now_ns < fast_until_ns)
+        return gap_ns / FASTER;
+    return now_ns - calm_since_ns < CALM_NS ? gap_ns : gap_ns * RARER;
+}
+
+/* Return how long it takes to earn what costs so much. */
+static uint64_t time_to_earn_ns(uint64_t cost, uint64_t thinning)
+{
+    return cost * 1000 / BUDGET * thinning / ACCOUNT_ALL;
 }
 
 /* Return the cost of waking up, which a busy machine makes several times as large: of this turn if it is for samples
@@ -362,7 +385,8 @@ static void take_turn(struct interval *interval, uint64_t now_ns, bool is_alone)
         return;
     }
     uint64_t start_ns = own_cpu_ns();
-    earn((now_ns - last_ns) * BUDGET / 1000);
+    uint64_t thinning = account_thinning(ACCOUNT_WAITS);
+    earn((now_ns - last_ns) * BUDGET / 1000 * ACCOUNT_ALL / thinning);
     last_ns = now_ns;
     bool is_busy = false;
     bool has_sampled = credit_ns > 0;
@@ -377,9 +401,9 @@ static void take_turn(struct interval *interval, uint64_t now_ns, bool is_alone)
         cost_ns = (cost_ns * 7 + used_ns) / 8;
     if (is_busy)
         fast_until_ns = now_ns + FAST_NS;
-    uint64_t mean_ns = now_ns < fast_until_ns ? gap_ns / FASTER : gap_ns;
-    uint64_t least_ns = cost_ns * 1000 / BUDGET; /* as often as the budget allows on average */
-    uint64_t owed_ns = credit_ns < 0 ? (uint64_t)-credit_ns * 1000 / BUDGET : 0;
+    uint64_t mean_ns = wanted_gap_ns(now_ns) * thinning / ACCOUNT_ALL;
+    uint64_t least_ns = time_to_earn_ns(cost_ns, thinning); /* as often as the budget allows on average */
+    uint64_t owed_ns = credit_ns < 0 ? time_to_earn_ns((uint64_t)-credit_ns, thinning) : 0;
     due_ns = monotonic_ns() + jittered_ns(mean_ns > least_ns ? mean_ns : least_ns) + owed_ns;
 }
 

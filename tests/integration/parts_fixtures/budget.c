@@ -1,7 +1,8 @@
-/* The account of the recording, on simulated clocks. Arguments: updates, 10 ms of the program's CPU time apart; then what
- * the interval thread, ticks and the events of two extensions cost in each without thinning, in microseconds; from which
- * update on the first extension has events, and until which. Prints the share of the program's CPU time that the
- * recording took, in millionths, then the thinning of ticks and of both extensions. */
+/* The account of the recording, on simulated clocks. Arguments: updates, 10 ms of the program's CPU time apart; then
+ * what the interval thread, ticks and the events of two extensions cost in each without thinning, in microseconds; from
+ * which update on the first extension has events, and until which; what the interval thread's samples of waits cost.
+ * Prints the share of the program's CPU time that the recording took, in millionths, then the thinning of ticks, of
+ * both extensions and of waits. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,8 +34,8 @@ static uint64_t charge(enum account_part part, uint64_t us)
 int main(int count, char **words)
 {
     const struct config config = {.budget = 2000000000u};
-    uint64_t value[7] = {0}, own_ns = 0;
-    for (int i = 1; i < count && i < 8; i++)
+    uint64_t value[8] = {0}, own_ns = 0;
+    for (int i = 1; i < count && i < 9; i++)
         value[i - 1] = strtoull(words[i], NULL, 10);
     account_begin(&config);
     for (uint64_t step = 0; step < value[0]; step++) {
@@ -44,12 +45,16 @@ int main(int count, char **words)
         if (step >= value[5] && step < value[6])
             spent_ns += charge(ACCOUNT_EVENTS, value[3]);
         spent_ns += charge(ACCOUNT_EVENTS + 1, value[4]);
+        uint64_t waits_ns = charge(ACCOUNT_WAITS, value[7]);
+        worker_ns += waits_ns;
+        spent_ns += waits_ns;
         own_ns += spent_ns;
         cpu_ns += 10000000 + spent_ns;
         wall_ns += 10000000 + spent_ns;
         account_update();
     }
-    printf("%llu %u %u %u\n", (unsigned long long)(own_ns * 1000000 / (cpu_ns - own_ns)),
-           account_thinning(ACCOUNT_TICKS), account_thinning(ACCOUNT_EVENTS), account_thinning(ACCOUNT_EVENTS + 1));
+    printf("%llu %u %u %u %u\n", (unsigned long long)(own_ns * 1000000 / (cpu_ns - own_ns)),
+           account_thinning(ACCOUNT_TICKS), account_thinning(ACCOUNT_EVENTS), account_thinning(ACCOUNT_EVENTS + 1),
+           account_thinning(ACCOUNT_WAITS));
     return 0;
 }

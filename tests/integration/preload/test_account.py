@@ -25,10 +25,18 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spend(
-    account: Path, updates: int, worker: int, ticks: int, events: int, others: int, begin: int = 0, end: int = 10**6
+    account: Path,
+    updates: int,
+    worker: int,
+    ticks: int,
+    events: int,
+    others: int,
+    begin: int = 0,
+    end: int = 10**6,
+    waits: int = 0,
 ) -> list[int]:
-    """Return the millionths of CPU time taken, and the thinning of ticks, of events and of other events."""
-    words = [str(word) for word in (updates, worker, ticks, events, others, begin, end)]
+    """Return the millionths of CPU time taken, and the thinning of ticks, of events, of other events and of waits."""
+    words = [str(word) for word in (updates, worker, ticks, events, others, begin, end, waits)]
     out = subprocess.run([account, *words], check=True, capture_output=True, text=True).stdout
     return [int(word) for word in out.split()]
 
@@ -36,27 +44,38 @@ def spend(
 @pytest.mark.parametrize("events", [200, 2000, 10000])
 @pytest.mark.parametrize(("updates", "most"), [(100, 0.027), (400, 0.0205), (3000, 0.0202)])
 def test_the_whole_costs_two_percent(account: Path, events: int, updates: int, most: float) -> None:
-    share, ticks, thinned, others = spend(account, updates, 60, 30, events, 10)
+    share, ticks, thinned, others, _ = spend(account, updates, 60, 30, events, 10)
     assert share * 1e-6 <= most
     assert thinned > 16
     assert (ticks, others) == (16, 16), "cheap parts lose nothing"
 
 
 def test_nothing_is_thinned_below_the_budget(account: Path) -> None:
-    assert spend(account, 400, 60, 60, 20, 20) == [16000, 16, 16, 16]
+    assert spend(account, 400, 60, 60, 20, 20) == [16000, 16, 16, 16, 16]
 
 
 def test_the_budget_saved_so_far_serves_a_burst_at_the_end(account: Path) -> None:
-    share, ticks, thinned, _ = spend(account, 400, 20, 30, 5000, 0, begin=300)
+    share, ticks, thinned, *_ = spend(account, 400, 20, 30, 5000, 0, begin=300)
     assert 0.018 <= share * 1e-6 <= 0.0205
     assert ticks == 16 < thinned
 
 
 def test_ticks_go_on_where_nothing_is_left(account: Path) -> None:
-    share, ticks, thinned, _ = spend(account, 400, 300, 100, 5000, 0)
+    share, ticks, thinned, *_ = spend(account, 400, 300, 100, 5000, 0)
     assert share * 1e-6 <= 0.038
     assert 16 < ticks <= 128
     assert thinned > 16
+
+
+def test_samples_of_waits_share_the_budget(account: Path) -> None:
+    assert spend(account, 400, 40, 60, 20, 20, waits=30) == [17000, 16, 16, 16, 16]
+    share, ticks, thinned, _, waits = spend(account, 3000, 40, 60, 5000, 0, waits=30)
+    assert share * 1e-6 <= 0.0202
+    assert (ticks, waits) == (16, 16), "cheap parts lose nothing"
+    assert thinned > 16
+    share, ticks, _, _, waits = spend(account, 3000, 150, 100, 0, 0, waits=100)
+    assert 16 < waits <= 32, "at most half of the samples are left out"
+    assert share * 1e-6 <= 0.031
 
 
 def test_events_are_counted_once(build: Build, record: Record) -> None:
