@@ -133,7 +133,7 @@ def _sentence(one: PhaseGpu | None, result: PhaseResult, paths: RecordedPaths | 
     if one.together and one.together.both_s >= WORTH * one.seconds:
         clauses.append(f"host and device are both busy {percent(one.together.both_s / one.seconds)}")
     if one.together and one.together.idle_s >= WORTH * one.seconds:
-        clauses.append(f"neither is at least {percent(one.together.idle_s / one.seconds)}")
+        clauses.append(f"host and device are both idle at least {percent(one.together.idle_s / one.seconds)}")
     moved_b, moved_s = moved(one.copies)
     if moved_b > 0:
         rate = f" at {decimal_size(moved_b / moved_s)}/s" if moved_s > 0 else ""
