@@ -167,7 +167,7 @@ run_incprof() {
     fi
 }
 
-# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases. $record_flags are further ones.
+# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases.
 record() {
     name=$1
     interval=$2
@@ -176,41 +176,11 @@ record() {
     rm -rf "$run_dir" "$run_dir".[0-9]*
     mkdir -p "$scratch/runs"
     say "recording $name: $*"
-    (cd "$work_dir" && run_incprof record ${record_flags:-} -i "$interval" -o "$run_dir" -- "$@" \
+    (cd "$work_dir" && run_incprof record -i "$interval" -o "$run_dir" -- "$@" \
         >"$run_dir.out" 2>"$run_dir.err") ||
         { tail -n 20 "$run_dir.err" >&2; die "the recorded run of $name failed"; }
     run_incprof phases "$run_dir" --json >"$run_dir.json"
     run_incprof phases "$run_dir" --details >"$run_dir.txt"
     cat "$run_dir.txt"
     say "$name: run directory $run_dir, phases in $run_dir.json"
-}
-
-# melt_input CELLS STEPS RDF_STEPS: LAMMPS' input for a Lennard-Jones crystal that is relaxed, melts, and has its radial
-# distribution measured while it runs on.
-melt_input() {
-    cat <<END
-units           lj
-atom_style      atomic
-atom_modify     map array
-lattice         fcc 0.8442
-region          box block 0 $1 0 $1 0 $1
-create_box      1 box
-create_atoms    1 box
-mass            1 1.0
-pair_style      lj/cut 2.5
-pair_coeff      1 1 1.0 1.0 2.5
-neighbor        0.3 bin
-neigh_modify    delay 0 every 20 check no
-thermo          100
-displace_atoms  all random 0.1 0.1 0.1 4711
-minimize        0.0 1.0e-8 60 1000
-velocity        all create 3.0 87287 loop geom
-fix             1 all nve
-reset_timestep  0
-run             $2
-compute         g all rdf 200
-thermo_style    custom step temp pe press c_g[50][2]
-thermo          2
-run             $3
-END
 }

@@ -64,7 +64,36 @@ build() {
         CCFLAGS="$pg_flags -std=c++11" SHFLAGS= LINKFLAGS="$pg_flags -std=c++11" PYTHON=python3
 }
 
+# A Lennard-Jones crystal is relaxed, melts, and has its radial distribution measured while it runs on.
+input() {
+    cat >"$work_dir/in.melt" <<END
+units           lj
+atom_style      atomic
+atom_modify     map array
+lattice         fcc 0.8442
+region          box block 0 $cells 0 $cells 0 $cells
+create_box      1 box
+create_atoms    1 box
+mass            1 1.0
+pair_style      lj/cut 2.5
+pair_coeff      1 1 1.0 1.0 2.5
+neighbor        0.3 bin
+neigh_modify    delay 0 every 20 check no
+thermo          100
+displace_atoms  all random 0.1 0.1 0.1 4711
+minimize        0.0 1.0e-8 60 1000
+velocity        all create 3.0 87287 loop geom
+fix             1 all nve
+reset_timestep  0
+run             $steps
+compute         g all rdf 200
+thermo_style    custom step temp pe press c_g[50][2]
+thermo          2
+run             $rdf_steps
+END
+}
+
 build
 check_mcount "$program"
-melt_input "$cells" "$steps" "$rdf_steps" >"$work_dir/in.melt"
+input
 [ "${1:-}" = build ] || record lammps 1 "$program" -in in.melt -log none

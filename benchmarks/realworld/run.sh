@@ -1,25 +1,25 @@
 #!/bin/sh
 # Builds programs that nobody here wrote with -pg, records them, prints their
-# phases, and closes the loop with heartbeats; records programs as Debian ships them. Sources come from Debian
-# packages into a scratch folder (INCPROF_SCRATCH, else the user's cache); nothing is installed or committed.
+# phases, and closes the loop with heartbeats. Sources come from Debian packages into a scratch folder
+# (INCPROF_SCRATCH, else the user's cache); nothing is installed or committed.
 #   run.sh                all programs
 #   run.sh zstd [build]   one of them [built and its input made, not recorded]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 case ${1:-all} in
-    zstd | sqlite | hmmer | lammps | muscle | heat | binaries)
+    zstd | sqlite | hmmer | lammps | muscle | heat)
         program=$1
         shift
         exec sh "$here/$program.sh" "$@"
         ;;
     all | build)
-        for program in zstd sqlite hmmer lammps muscle heat binaries; do
+        for program in zstd sqlite hmmer lammps muscle heat; do
             sh "$here/$program.sh" "${1:-}"
         done
         ;;
     *)
-        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|binaries|all|build] [build]" >&2
+        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|all|build] [build]" >&2
         exit 2
         ;;
 esac
