@@ -30,41 +30,14 @@ def _shares(profile: IntervalProfile) -> FloatArray:
     return build_features(profile, share=True).x
 
 
-def _fits(x: FloatArray) -> list[KMeans]:
-    """Return k-means for k from 1 to 12, or up to the number of distinct intervals."""
-    most = min(MAX_K, len(np.unique(x, axis=0)))
-    return [KMeans(k, n_init=STARTS, random_state=0).fit(x) for k in range(1, most + 1)]
-
-
 def kmeans_silhouette(profile: IntervalProfile) -> IntArray:
-    """Cluster by k-means, with the k of the best silhouette."""
+    """Cluster by k-means, for k up to 12 or the number of distinct intervals, with the k of the best silhouette."""
     x = _shares(profile)
-    fits = [fit for fit in _fits(x)[1:] if fit.n_clusters < len(x)]
+    most = min(MAX_K, len(np.unique(x, axis=0)), len(x) - 1)
+    fits = [KMeans(k, n_init=STARTS, random_state=0).fit(x) for k in range(2, most + 1)]
     if not fits:
         return np.zeros(len(x), dtype=np.int64)
     best = max(fits, key=lambda fit: (round(float(silhouette_score(x, fit.labels_)), 9), -fit.n_clusters))
-    labels: IntArray = best.labels_.astype(np.int64)
-    return labels
-
-
-def bic(x: FloatArray, labels: IntArray, inertia: float) -> float:
-    """Return the Bayesian information criterion of spherical clusters of one variance (X-means); larger is better."""
-    n, d = x.shape
-    count = np.bincount(labels)
-    k = len(count)
-    if n <= k:
-        return -np.inf
-    variance = max(inertia / (d * (n - k)), 1e-12)
-    likelihood: float = (
-        float((count * np.log(count / n)).sum()) - n * d / 2 * float(np.log(2 * np.pi * variance)) - d * (n - k) / 2
-    )
-    return float(likelihood - k * (d + 1) / 2 * np.log(n))
-
-
-def kmeans_bic(profile: IntervalProfile) -> IntArray:
-    """Cluster by k-means, with the k of the best BIC."""
-    x = _shares(profile)
-    best = max(_fits(x), key=lambda fit: (round(bic(x, fit.labels_, float(fit.inertia_)), 6), -fit.n_clusters))
     labels: IntArray = best.labels_.astype(np.int64)
     return labels
 
@@ -111,7 +84,6 @@ def _without_warnings(method: Callable[[IntervalProfile], IntArray]) -> Callable
 
 ALTERNATIVES: dict[str, Callable[[IntervalProfile], IntArray]] = {
     "silhouette": _without_warnings(kmeans_silhouette),
-    "BIC": _without_warnings(kmeans_bic),
     "HDBSCAN": _without_warnings(hdbscan),
     "change points": _without_warnings(change_points),
 }

@@ -18,14 +18,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
-from scipy.optimize import linear_sum_assignment  # noqa: E402
 
 from incprof.analysis.answer.confidence import with_confidence  # noqa: E402
 from incprof.analysis.answer.find import METHODS, find_phases, site_chooser  # noqa: E402
 from incprof.errors import IncprofError  # noqa: E402
-from incprof.model import FloatArray, IntArray, IntervalProfile  # noqa: E402
+from incprof.model import IntArray, IntervalProfile  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
 from truth.recordings import NotRecorded, all_programs, recorded  # noqa: E402
+from truth.scores import right_by_phase  # noqa: E402
 from truth.split import TUNE  # noqa: E402
 from truth.tables import number, percent, table  # noqa: E402
 
@@ -75,29 +75,13 @@ def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) ->
         result = with_confidence(chooser.profile, chooser.features, unrated)
     except IncprofError:
         return []
-    counts = confusion(result.labels, truth, result.k)
-    right = one_to_one(counts)
+    known = np.bincount(result.labels[(result.labels >= 0) & (truth >= 0)], minlength=result.k)
+    right = right_by_phase(truth, result.labels, np.ones(len(truth)))
     return [
-        Judged(name, phase.id, phase.confidence or 0.0, int(counts[phase.id].sum()), int(right[phase.id]))
+        Judged(name, phase.id, phase.confidence or 0.0, int(known[phase.id]), int(right[phase.id]))
         for phase in result.phases
-        if counts[phase.id].sum() > 0
+        if known[phase.id] > 0
     ]
-
-
-def confusion(labels: IntArray, truth: IntArray, k: int) -> FloatArray:
-    """Count the intervals of each found phase in each true one, (k, true phases)."""
-    counts = np.zeros((k, int(truth.max(initial=0)) + 1))
-    both = (labels >= 0) & (truth >= 0)
-    np.add.at(counts, (labels[both], truth[both]), 1.0)
-    return counts
-
-
-def one_to_one(counts: FloatArray) -> FloatArray:
-    """Return the right intervals of each found phase, (k,), with phases paired so that their sum is largest."""
-    row, column = linear_sum_assignment(-counts)
-    right = np.zeros(len(counts))
-    right[row] = counts[row, column]
-    return right
 
 
 def calibration(phases: Sequence[Judged]) -> list[str]:

@@ -86,18 +86,28 @@ def transition_score(truth: IntArray, labels: IntArray) -> float | None:
     return float(good[~pure].mean())
 
 
-def samples_right(truth: IntArray, labels: IntArray, samples: FloatArray) -> float:
-    """Return the share of samples in their true phase, under the one-to-one matching of phases with the most of them.
+def right_by_phase(truth: IntArray, labels: IntArray, samples: FloatArray) -> FloatArray:
+    """Return the samples of each found phase, (k,), in the true phase that it is matched with.
 
-    Only samples in intervals of one true phase count; 1 without any. A found phase that no true one is matched with is
-    wrong, and so is an interval without a phase. samples: (n,) of each interval.
+    The matching is one-to-one, with the most such samples: a found phase that no true one is matched with has none.
+    samples: (n,) of each interval.
     """
-    keep = truth >= 0
-    table = np.zeros((int(truth.max(initial=-1)) + 1, int(labels.max(initial=-1)) + 1))
-    both = keep & (labels >= 0)
-    np.add.at(table, (truth[both], labels[both]), samples[both])
-    total = float(samples[keep].sum())
-    return float(table[linear_sum_assignment(table, maximize=True)].sum()) / total if total > 0 else 1.0
+    table = np.zeros((int(labels.max(initial=-1)) + 1, int(truth.max(initial=-1)) + 1))
+    both = (truth >= 0) & (labels >= 0)
+    np.add.at(table, (labels[both], truth[both]), samples[both])
+    phase, true = linear_sum_assignment(table, maximize=True)
+    right = np.zeros(len(table))
+    right[phase] = table[phase, true]
+    return right
+
+
+def samples_right(truth: IntArray, labels: IntArray, samples: FloatArray) -> float:
+    """Return the share of samples in their true phase.
+
+    Only samples in intervals of one true phase count; 1 without any. An interval without a phase is wrong.
+    """
+    total = float(samples[truth >= 0].sum())
+    return float(right_by_phase(truth, labels, samples).sum()) / total if total > 0 else 1.0
 
 
 def k_is_right(k: int, allowed: tuple[int, ...]) -> bool:

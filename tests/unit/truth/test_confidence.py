@@ -1,16 +1,5 @@
-import numpy as np
-
 from truth.cases import make_case
-from truth.confidence import Judged, calibration, confusion, judged, one_to_one
-
-
-def test_a_true_phase_stands_for_one_found_phase_only():
-    truth = np.array([0] * 6 + [1] * 4 + [-1])
-    found = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2])
-    counts = confusion(found, truth, 3)
-    assert counts.tolist() == [[4, 0], [2, 0], [0, 4]]
-    # The second half of a phase that was split in two is wrong, however pure.
-    assert one_to_one(counts).tolist() == [4, 0, 4]
+from truth.confidence import Judged, calibration, judged
 
 
 def test_the_table_counts_phases_and_intervals_by_confidence():

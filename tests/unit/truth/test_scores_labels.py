@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from truth.scores import coverage, k_is_right, samples_right, score_labels, transition_score
+from truth.scores import coverage, k_is_right, right_by_phase, samples_right, score_labels, transition_score
 from truth.scores.boundaries import boundaries, boundary_f1
 
 
@@ -134,3 +134,8 @@ def test_samples_are_right_under_one_matching_of_phases():
 def test_samples_right_counts_samples_not_intervals():
     assert samples_right(row("0011"), row("0022"), np.array([1.0, 1.0, 8.0, 0.0])) == 1
     assert samples_right(row("0011"), row("0012"), np.array([1.0, 1.0, 8.0, 2.0])) == 10 / 12
+
+
+def test_a_true_phase_stands_for_one_found_phase_only():
+    # The second half of a phase that was split in two is wrong, however pure.
+    assert right_by_phase(row("0000001111."), row("00001122222"), np.ones(11)).tolist() == [4, 0, 4]
