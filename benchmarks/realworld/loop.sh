@@ -3,7 +3,7 @@
 # shellcheck shell=sh
 
 # heartbeats NAME SOURCE PROGRAM ARGUMENTS...: instruments a copy of SOURCE for the run $scratch/runs/NAME, lets the
-# function build_heartbeats build that (its argument is the copy; $cflags, $fflags and $libs are to be used), runs PROGRAM
+# function build_heartbeats build that (its argument is the copy; $cflags and $libs are to be used), runs PROGRAM
 # in it, and validates. $interval is that of the heartbeats. Nothing of it is done if INCPROF_NO_LOOP is set.
 heartbeats() {
     [ -z "${INCPROF_NO_LOOP:-}" ] || return 0

@@ -8,18 +8,18 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 case ${1:-all} in
-    zstd | sqlite | hmmer | lammps | muscle | heat)
+    zstd | sqlite | hmmer | lammps)
         program=$1
         shift
         exec sh "$here/$program.sh" "$@"
         ;;
     all | build)
-        for program in zstd sqlite hmmer lammps muscle heat; do
+        for program in zstd sqlite hmmer lammps; do
             sh "$here/$program.sh" "${1:-}"
         done
         ;;
     *)
-        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|all|build] [build]" >&2
+        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|all|build] [build]" >&2
         exit 2
         ;;
 esac
