@@ -26,8 +26,6 @@ build() {
     make -j1 validate_real_double_eigenvectors_2stage_default_kernel_random
 }
 
-input() { :; }
-
 run() {
     OMP_NUM_THREADS=2
     export OMP_NUM_THREADS

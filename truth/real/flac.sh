@@ -3,8 +3,6 @@
 package=flac
 
 build() {
-    # copied files have other times than autotools expects
-    find . -exec touch -r . {} +
     # without assembly: the routines in C, the same on every processor
     ./configure --disable-shared --disable-asm-optimizations --disable-ogg --disable-cpplibs \
         --disable-doxygen-docs CFLAGS="$flags" LDFLAGS=-pg

@@ -11,8 +11,6 @@ build() {
     make -C test -j1 ij
 }
 
-input() { :; }
-
 run() {
     recorded mpirun --oversubscribe --allow-run-as-root -n 2 "$tree/src/test/ij" -n 128 128 128 -P 1 1 2 \
         -solver 31 -fs_max_steps 8 -fs_max_step_size 1 -tol 1e-10

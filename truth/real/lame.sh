@@ -3,8 +3,6 @@
 package=lame
 
 build() {
-    # copied files have other times than autotools expects
-    find . -exec touch -r . {} +
     ./configure --disable-shared --disable-nasm --disable-gtktest CFLAGS="$flags" LDFLAGS=-pg
     make
 }

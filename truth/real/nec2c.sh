@@ -3,8 +3,6 @@
 package=nec2c
 
 build() {
-    # copied files have other times than autotools expects
-    find . -exec touch -r . {} +
     ./configure CFLAGS="$flags" LDFLAGS=-pg
     make
 }

@@ -10,8 +10,6 @@ build() {
     make -C build testopt
 }
 
-input() { :; }
-
 # -e: evaluations, -a: the method (see testopt -L), -o: the function, which starts the search
 run() {
     recorded "$tree/build/test/testopt" -r 20261123 -e 250000 -a 1 -o 13 -e 6000000 -a 19 -o 13 \

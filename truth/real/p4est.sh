@@ -32,8 +32,6 @@ build() {
     mpicc -pg -o timings3 ./*.o -lz -lm
 }
 
-input() { :; }
-
 run() {
     recorded mpirun --oversubscribe --allow-run-as-root -n 2 "$tree/build/timings3" -c twocubes -l 8
 }

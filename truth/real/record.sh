@@ -5,7 +5,8 @@
 #   package    the Debian source package
 #   source     "upstream": the authors' archive without Debian's patches (a mirror may lack those); may be missing
 #   build      a function: builds with $flags in the copy of the source that it starts in, $tree
-#   input      a function: makes the program's input in $data, where it starts; the same bytes on every machine
+#   input      a function: makes the program's input in $data, where it starts; the same bytes on every machine;
+#              may be missing
 #   run        a function: starts the program by `recorded COMMAND...`, once, in an empty folder
 # -l: that many processes keep the processors busy meanwhile. RUN: the name of the recording, NAME by default.
 set -eu
@@ -30,6 +31,7 @@ done
 shift $((OPTIND - 1))
 recording=${recording:-$program}
 source=
+input() { :; }
 [ -f "$recipes/$program.sh" ] || die "there is no recipe $recipes/$program.sh"
 # shellcheck source=/dev/null
 . "$recipes/$program.sh"
@@ -41,6 +43,8 @@ data=$work_dir/data
 if [ ! -f "$tree/built" ] || [ "$recipes/$program.sh" -nt "$tree/built" ]; then
     rm -rf "$tree"
     cp -r "$source_dir" "$tree"
+    # Copied files have other times than autotools expects.
+    find "$tree" -exec touch -r "$tree" {} +
     say "building $program with $flags"
     # Not below `if` or `||`: the shell would not stop at the first command that fails.
     (cd "$tree" && set -e && build) >"$work_dir/build.log" 2>&1 &

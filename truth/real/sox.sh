@@ -4,8 +4,6 @@ package=sox
 source=upstream
 
 build() {
-    # copied files have other times than autotools expects
-    find . -exec touch -r . {} +
     ./configure --disable-shared --disable-openmp --without-libltdl --without-magic --without-png --without-sndfile \
         --without-mad --without-lame --without-flac --without-oggvorbis --without-opus --without-ao --without-alsa \
         --without-pulseaudio --without-oss --without-id3tag --without-twolame \

@@ -13,8 +13,6 @@ build() {
     make -j1 cvsFoodWeb_ASAi_kry
 }
 
-input() { :; }
-
 run() {
     recorded "$tree/build/examples/cvodes/serial/cvsFoodWeb_ASAi_kry"
 }

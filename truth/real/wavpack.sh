@@ -3,8 +3,6 @@
 package=wavpack
 
 build() {
-    # copied files have other times than autotools expects
-    find . -exec touch -r . {} +
     ./configure --disable-shared --disable-asm --disable-dsd CFLAGS="$flags" LDFLAGS=-pg
     make
 }
