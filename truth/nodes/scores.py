@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from incprof.model import FloatArray, IntArray
+from incprof.model import IntArray
 from incprof.model.series import NodeSeries
 from incprof.systems.nodes.analyse.comparable_rates import counters_of
 from incprof.systems.nodes.analyse.energy_forecast import Estimate, estimate
@@ -18,6 +18,7 @@ from incprof.systems.nodes.analyse.node_states import Alphabet
 from incprof.systems.nodes.analyse.paper import TABLE1, phases
 from truth.nodes.cases import known_program, node_case
 from truth.nodes.play import START, Played
+from truth.scores.boundaries import change_f1
 
 TOLERANCE_S = 2.0
 # Rows after a change at which the next state is predicted.
@@ -47,7 +48,7 @@ def states_score(family: str, number: int, method: str) -> StatesScore:
     times = played.series.times
     return StatesScore(
         float(adjusted_rand_score(played.state, labels)),
-        change_f1(times[_changes(played.state)], times[_changes(labels)]),
+        change_f1([(t, t) for t in times[_changes(played.state)]], times[_changes(labels)].tolist(), TOLERANCE_S),
         len(np.unique(labels)),
         len(np.unique(played.state)),
     )
@@ -74,19 +75,6 @@ METHODS = {"states": _own_labels, "paper": _paper, "one state": _one_state}
 
 def _changes(labels: IntArray) -> IntArray:
     return np.flatnonzero(np.diff(labels) != 0) + 1
-
-
-def change_f1(true: FloatArray, detected: FloatArray) -> float:
-    """Return the F1 score of changes found within a tolerance, each matching one true change; 1 without any."""
-    if not len(true) and not len(detected):
-        return 1.0
-    hits, at = 0, 0
-    for change in true.tolist():
-        while at < len(detected) and detected[at] < change - TOLERANCE_S:
-            at += 1
-        if at < len(detected) and detected[at] <= change + TOLERANCE_S:
-            hits, at = hits + 1, at + 1
-    return 2.0 * hits / (len(true) + len(detected))
 
 
 def next_score(number: int) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -28,16 +29,19 @@ def boundary_f1(truth: IntArray, labels: IntArray, tolerance: float = TOLERANCE)
     A found change counts when its middle is at most `tolerance` intervals outside the range of a true one; each true
     change counts once.
     """
-    true_boundaries = boundaries(truth)
-    boundaries_found = [(low + high) / 2 for low, high in boundaries(labels)]
-    if not true_boundaries and not boundaries_found:
+    return change_f1(boundaries(truth), [(low + high) / 2 for low, high in boundaries(labels)], tolerance)
+
+
+def change_f1(true: Sequence[Range], changes: Sequence[float], tolerance: float) -> float:
+    """Return the F1 score of changes, each of which may match one true range; 1 where there are none in either."""
+    if not true and not changes:
         return 1.0
     hits = j = 0
-    for low, high in true_boundaries:
+    for low, high in true:
         # Ranges do not overlap and both lists ascend: a change too early for this one is too early for all later ones.
-        while j < len(boundaries_found) and boundaries_found[j] < low - tolerance:
+        while j < len(changes) and changes[j] < low - tolerance:
             j += 1
-        if j < len(boundaries_found) and boundaries_found[j] <= high + tolerance:
+        if j < len(changes) and changes[j] <= high + tolerance:
             hits += 1
             j += 1
-    return 2.0 * hits / (len(true_boundaries) + len(boundaries_found))
+    return 2.0 * hits / (len(true) + len(changes))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from truth.scores import coverage, k_is_right, right_by_phase, samples_right, score_labels, transition_score
-from truth.scores.boundaries import boundaries, boundary_f1
+from truth.scores.boundaries import boundaries, boundary_f1, change_f1
 
 
 def row(text):
@@ -50,6 +50,12 @@ def test_one_found_change_counts_for_one_true_change():
     # Changes at 2 and 3, one found at 2: half of 2 / (2 + 1).
     assert boundary_f1(row("0012"), row("0011")) == pytest.approx(2 / 3)
     assert boundary_f1(row("0012"), row("0122")) == 1.0
+
+
+def test_changes_in_seconds():
+    assert change_f1([], [], 2.0) == 1.0
+    assert change_f1([(10.0, 10.0), (20.0, 20.0)], [12.0], 2.0) == pytest.approx(2 / 3)
+    assert change_f1([(10.0, 10.0)], [12.1], 2.0) == 0.0
 
 
 def test_coverage_and_transitions_by_hand():

@@ -32,7 +32,7 @@ from incprof.systems.nodes.analyse.live import ENDED, Live, Places
 from incprof.systems.nodes.analyse.node_states import KnownRun, NodeStates, Segment, graph, overlay
 from incprof.systems.nodes.analyse.power import fit, lag_of, moved
 from truth.nodes.cases import names, node_case
-from truth.nodes.scores import change_f1, energy_score, next_score, states_score
+from truth.nodes.scores import energy_score, next_score, states_score
 
 MODEST = settings(max_examples=60, deadline=None)
 
@@ -102,12 +102,6 @@ def test_the_same_nodes_give_the_same_alphabet():
 def test_halves_of_the_truth_share_no_case():
     assert not set(names("tune")) & set(names("held"))
     assert len(list(names("tune"))) == len(list(names("held")))
-
-
-def test_change_f1_by_hand():
-    assert change_f1(np.array([]), np.array([])) == 1.0
-    assert change_f1(np.array([10.0, 20.0]), np.array([12.0])) == pytest.approx(2 / 3)
-    assert change_f1(np.array([10.0]), np.array([12.1])) == 0.0
 
 
 def test_holes_are_as_the_row_before():
