@@ -151,10 +151,7 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
 def study_of(args: argparse.Namespace, *, nameless: bool = False, single_rank: bool = False) -> Study:
     """Open the run of the arguments, with progress and warnings on stderr.
 
-    Args:
-        args: as declared here.
-        nameless: as for Study.
-        single_rank: phases are not needed, and neither are other ranks.
+    nameless: as for Study. single_rank: phases are not needed, and neither are other ranks.
     """
     from incprof.command.terminal import STDERR
     from incprof.study import Study

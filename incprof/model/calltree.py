@@ -120,9 +120,7 @@ class CallTree:
     def without(self, library: Sequence[bool]) -> CallTree:
         """Attribute the time of library functions, and the functions that they call, to callers outside libraries.
 
-        Args:
-            library: for each function, whether it belongs to a library. Library nodes without a non-library caller
-                stay.
+        library: for each function, whether it belongs to a library. Library nodes without a non-library caller stay.
         """
         grown, place, own = _Growing(), [0], [False]  # own: the program's own code is on the node's stack
         for parent, function in self._edges():
@@ -145,10 +143,8 @@ class CallTree:
 def build(parent: IntArray, function: IntArray, inlined: Mapping[int, Sequence[int]]) -> CallTree:
     """Merge path nodes that differ only in the address within their functions.
 
-    Args:
-        parent: (p,) of the path nodes, a parent before its children.
-        function: (p,) of the path nodes.
-        inlined: functions inlined at a path node, outermost first; each becomes a callee of the function around it.
+    parent: (p,) of the path nodes, a parent before its children. function: (p,) of the path nodes. inlined: functions
+    inlined at a path node, outermost first; each becomes a callee of the function around it.
     """
     grown, of_node = _Growing(), [0]
     for node, (above, what) in enumerate(zip(parent.tolist()[1:], function.tolist()[1:], strict=True), start=1):
@@ -206,9 +202,7 @@ def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Ran
 
     An outer loop comes before the loops inside it. Jumps back to the same target are one loop, and so are those with
     the same code.
-
-    Args:
-        bodies: target of each backward jump, and the code that it repeats.
+    bodies: target of each backward jump, and the code that it repeats.
     """
     joined: dict[int, set[Range]] = {}
     for target, body in bodies:

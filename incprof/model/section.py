@@ -118,10 +118,7 @@ class Lane:
 def edges_of(start_s: FloatArray, end_s: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return edges and values of a lane, with NaN where one interval does not begin at the end of the one before.
 
-    Args:
-        start_s: Shape (m,), in order.
-        end_s: Shape (m,).
-        values: Shape (m,).
+    start_s: Shape (m,), in order. end_s: Shape (m,). values: Shape (m,).
     """
     if not len(start_s):
         return np.zeros(1), np.zeros(0)

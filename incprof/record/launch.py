@@ -230,9 +230,7 @@ JOB_NAMES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "LSB_JOBID", "PBS_JOBID")  # as in r
 def directory_variable(name: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variable for the run directory of a recording.
 
-    Args:
-        name: of the program, for the default.
-        environ: with the settings of the recording.
+    name: of the program, for the default. environ: with the settings of the recording.
     """
     job = next((environ[name] for name in JOB_NAMES if environ.get(name)), None)
     default = f"gmon-{name}" + (f"-{job}" if job else "")
@@ -243,10 +241,7 @@ def job_variables(name: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables that make all processes of a job record themselves into one run directory.
 
     Ranks that are each started by an incprof of their own share the launcher's identifier of this launch.
-
-    Args:
-        name: of the program, for the default name of the directory.
-        environ: with the settings of the recording.
+    name: of the program, for the default name of the directory. environ: with the settings of the recording.
     """
     own = "" if launcher_rank(environ) is not None else f"{os.getpid()}@{time.time_ns()}"
     return directory_variable(name, environ) | {"INCPROF_LAUNCH": f"{own}+{_cpu_time_ns()}"}

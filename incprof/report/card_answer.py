@@ -74,18 +74,13 @@ def _rank_part(ranks: RanksResult) -> CardPart:
 
 def time_part(result: PhaseResult) -> CardPart:
     """Return the CPU time of each phase."""
-    cpu_s = {phase.id: _cpu_s(phase) for phase in result.present if phase.spent}
+    cpu_s = {phase.id: sum(phase.spent.get(kind, 0.0) for kind in SPENT) for phase in result.present if phase.spent}
     return CardPart(
         "cpu_s",
         {phase: rounded(seconds) for phase, seconds in cpu_s.items()},
         (Column("CPU", cpu_s.get, "duration", key="cpu_s"),) if cpu_s else (),
         amounts=(Amount("cpu", "CPU time", "s", cpu_s),),
     )
-
-
-def _cpu_s(phase: Phase) -> float:
-    """Return the CPU seconds of a phase, of all threads."""
-    return sum(phase.spent.get(kind, 0.0) for kind in SPENT)
 
 
 def _phase(result: PhaseResult, number: int) -> Phase:

@@ -57,11 +57,8 @@ TIME_UNITS = ((3 * 3600.0, 3600.0, "h"), (600.0, 60.0, "min"), (0.0, 1.0, "s"))
 def save(make: Callable[[], Figure], out: BinaryIO, form: str, **style: Any) -> None:
     """Write a plot; one version of matplotlib always writes the same bytes.
 
-    Args:
-        make: makes the plot, not yet drawn.
-        out: output stream.
-        form: `svg`, `png` or `pdf`.
-        style: differences from STYLE, with dots as in matplotlib's own names.
+    make: makes the plot, not yet drawn. form: `svg`, `png` or `pdf`. style: differences from STYLE, with dots as in
+    matplotlib's own names.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
@@ -139,14 +136,7 @@ def write_plot(
 ) -> None:  # fmt: skip
     """Write the plot.
 
-    Args:
-        summary: the run.
-        result: its phases.
-        functions: those of `series`, (m,).
-        bins: the run in bins.
-        series: self time in the bins.
-        out: output stream.
-        form: `svg`, `png` or `pdf`.
+    functions: those of `series`, (m,). form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.

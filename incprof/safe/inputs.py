@@ -107,12 +107,8 @@ def open_input(
 ) -> io.BufferedReader:
     """Open a regular file for reading.
 
-    Args:
-        path: of the file.
-        within: the directory of a run; symbolic links must not lead out of it.
-        owners: for a directory that anybody may write to: the users who may own the file, which then must not be a
-            symbolic link.
-
+    within: the directory of a run; symbolic links must not lead out of it. owners: for a directory that anybody may
+    write to: the users who may own the file, which then must not be a symbolic link.
     Raises: OSError, also if it is not a regular file, or if the file name is not valid.
     """
     record_input(path)

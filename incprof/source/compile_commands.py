@@ -153,10 +153,7 @@ def is_fortran(compiler: str) -> bool:
 def syntax_words(command: Command, words: Sequence[str], moved: Callable[[str], str]) -> list[str]:
     """Return the arguments without the source and options that write files.
 
-    Args:
-        command: The original command.
-        words: Arguments of the compiler.
-        moved: From an absolute path to its replacement.
+    words: Arguments of the compiler. moved: From an absolute path to its replacement.
     """
 
     def place(path: str) -> str:

@@ -137,9 +137,7 @@ def is_fortran(language: Language) -> bool:
 def recognised(text: bytes, *patterns: re.Pattern[bytes]) -> bytes:
     """Return a text of ours.
 
-    Args:
-        text: The whole text.
-        patterns: Those by which it will be removed; one of them must match.
+    patterns: Those by which it will be removed; one of them must match.
 
     Raises:
         ValueError: None does.

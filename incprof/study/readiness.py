@@ -265,8 +265,7 @@ KNOWN = f"3.{OLDEST} to 3.{NEWEST}"
 def examine_python(program: str | None) -> tuple[bool, str]:
     """Return whether a program's functions of Python are recorded, and a line about it.
 
-    Args:
-        program: Its path or name; None for the python3 in PATH.
+    program: Its path or name; None for the python3 in PATH.
     """
     path = shutil.which(program or "python3")
     if path is None:

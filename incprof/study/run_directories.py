@@ -383,9 +383,7 @@ class Cleaned:
 def clean(directory: str, *, dry_run: bool = False) -> Cleaned:
     """Remove answers, and the symbols of modules whose files are unchanged where they were recorded.
 
-    Args:
-        directory: of a recorded run.
-        dry_run: remove nothing, and return what would be removed.
+    dry_run: remove nothing, and return what would be removed.
 
     Raises:
         NoDataError: the directory holds no recorded run.

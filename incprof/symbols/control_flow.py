@@ -204,11 +204,7 @@ def with_code(flow: Sequence[Control], blocks: Blocks, jumps: Sequence[Jump]) ->
     """Return backward jumps with their loops' code.
 
     The code is all between a jump and its target if an instruction in between may lead anywhere (jumps through tables).
-
-    Args:
-        flow: the jumps and returns of the function, in order of address.
-        blocks: of the function.
-        jumps: backward, whose target leads to them again.
+    flow: the jumps and returns of the function, in order of address. jumps: backward, whose target leads to them again.
     """
     nest = loop_nest(blocks) if jumps else []
     tables = [control.address for control in flow if control.target == ANYWHERE]
@@ -289,10 +285,8 @@ def always_run(
 ) -> list[Range]:
     """Return the addresses that always run, (first, last), ascending; none if jumps through tables may lead anywhere.
 
-    Args:
-        flow: the jumps and returns of the function, in order of address.
-        blocks: of the function.
-        loops: backward jumps with their targets, and the loops' code; those with the same code are one loop.
+    flow: the jumps and returns of the function, in order of address. loops: backward jumps with their targets, and the
+    loops' code; those with the same code are one loop.
     """
     if any(control.target == ANYWHERE for control in flow) or not blocks.ranges:
         return []

@@ -67,8 +67,10 @@ def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]
     new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _cache]
     _cache.update({name: name for name in new})
     _demangle_into_cache([name for name in new if name.startswith("_Z")])
-    _cache.update(rust_names(name for name in new if name.startswith("_R") or LEGACY.fullmatch(name)))
-    _cache.update(d_names(name for name in new if name.startswith("_D")))
+    _cache.update(
+        _filtered("rust", (name for name in new if name.startswith("_R") or LEGACY.fullmatch(name)), lambda text: text)
+    )
+    _cache.update(_filtered("dlang", (name for name in new if name.startswith("_D")), as_cpp))
     return [_display(name, fortran) for name in mangled]
 
 
@@ -115,16 +117,6 @@ TOKEN = re.compile(
 )
 # Placeholders that do not look like brackets of the name around them.
 PLAIN = re.compile(r"[\w .,:;/+*=%\"'-]*")
-
-
-def rust_names(mangled: Iterable[str]) -> dict[str, str]:
-    """Demangle those of the names that are Rust's, such as `app::step::<f32>`, without hashes."""
-    return _filtered("rust", mangled, lambda text: text)
-
-
-def d_names(mangled: Iterable[str]) -> dict[str, str]:
-    """Demangle those of the names that are D's, such as `app::step<float>(ref int)`."""
-    return _filtered("dlang", mangled, as_cpp)
 
 
 def _filtered(language: str, mangled: Iterable[str], spell: Callable[[str], str]) -> dict[str, str]:

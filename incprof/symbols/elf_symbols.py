@@ -271,7 +271,7 @@ class GoTable:
         begin = np.minimum(self.names + self._fields(0).astype(np.int64), len(self.data))
         if (ends[np.searchsorted(ends, begin)] - begin).sum() > MOST_OF_NAMES * len(self.data):
             return self.entry[:0], self.entry[:0], []
-        names = [self._name(offset) for offset in self._fields(0).tolist()]
+        names = [self._text(self.names + offset) for offset in self._fields(0).tolist()]
         start, size = self.entry[:-1], np.diff(self.entry)
         keep = np.array([bool(name) for name in names], dtype=np.bool_) & (self.entry[1:] > start)
         return start[keep], size[keep], [name for name, is_kept in zip(names, keep.tolist(), strict=True) if is_kept]
@@ -305,9 +305,6 @@ class GoTable:
     def _fields(self, number: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Return fields of a function: 0 its name, 4 files, 5 lines, 7 the first file of its unit."""
         return self._descriptions[:, number]
-
-    def _name(self, offset: int) -> bytes:
-        return self._text(self.names + offset)
 
     def _text(self, at: int) -> bytes:
         end = self.data.find(b"\0", at, at + LONGEST_NAME)

@@ -123,11 +123,8 @@ def functions_called_with(
     These are called directly by the loop around it, or by the recorded function if there is no loop around it. A
     function whose loop is nested two levels deep, in a loop without known calls, is left out: it may be as small as an
     accessor.
-
-    Args:
-        owners: the inlined function that each loop belongs to, by its jump; None for loops of the recorded function.
-        calls: address and called function, of calls in the recorded function.
-        host: that function.
+    owners: the inlined function that each loop belongs to, by its jump; None for loops of the recorded function. calls:
+    address and called function, of calls in the recorded function. host: that function.
     """
     order = sorted(owners, key=lambda jump: (jump[0] - jump[1], jump))
     around = {

@@ -28,24 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Join the directories, and describe the result."""
+    from incprof.report.words.ranks import ranges
+
     merged = merge(args.out, args.directories, renumber=args.renumber)
     if merged.missing:
-        warn([f"{args.out}: no directory holds these ranks of the launch: {ranges(merged.missing)}"])
+        warn([f"{args.out}: no directory holds these ranks of the launch: {ranges(merged.missing, MOST_SPANS)}"])
     if merged.traces:
         warn([f"{args.out}: leaves out traces of MPI calls, which contain the old numbers of ranks"])
     ranks = f"{len(merged.ranks)} rank{'s' * (len(merged.ranks) != 1)}"
     processes = f"{merged.processes} process{'es' * (merged.processes != 1)}"
     print(f"{args.out}: {ranks}, {processes}; next: incprof phases {args.out}")
     return 0
-
-
-def ranges(numbers: tuple[int, ...]) -> str:
-    """Format ascending numbers as 0, 2-5; the first few of many."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    shown = [f"{first}-{last}" if last > first else str(first) for first, last in spans]
-    return ", ".join(shown[:MOST_SPANS] + ["..."] * (len(shown) > MOST_SPANS))

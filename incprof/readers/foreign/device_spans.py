@@ -141,11 +141,10 @@ def nodes_of(calls: Iterable[Call], ranges: Iterable[Range], paths: Paths) -> di
         place[call.thread] = at
         while now and now[0][0] < call.start_ns:
             heapq.heappop(now)
-        stack = [Frame("", f"[{name[:LONGEST_NAME]}]") for _, _, name in heapq.nsmallest(KEPT, now, key=_order)]
+        stack = [
+            Frame("", f"[{name[:LONGEST_NAME]}]")
+            for _, _, name in heapq.nsmallest(KEPT, now, key=lambda begun: begun[1])
+        ]
         if stack:
             out[call.correlation] = paths.add([*stack, Frame(RUNTIME, call.name, shared=True)])[0]
     return out
-
-
-def _order(begun: tuple[int, int, str]) -> int:
-    return begun[1]

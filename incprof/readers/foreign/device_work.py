@@ -104,10 +104,8 @@ class DeviceWork:
     def payloads(self, begins_s: float, end_s: FloatArray, number: IntArray) -> Iterator[bytes]:
         """Yield the payload of each interval's image.
 
-        Args:
-            begins_s: start of the run on the clock of the activities.
-            end_s: ends of the intervals, seconds since the start of the run.
-            number: of a path of the timeline in the stream.
+        begins_s: start of the run on the clock of the activities. end_s: ends of the intervals, seconds since the start
+        of the run. number: of a path of the timeline in the stream.
         """
         start = np.maximum(np.frombuffer(self._start, dtype=np.float64) - begins_s, 0.0)
         length = np.maximum(np.frombuffer(self._length, dtype=np.float64), 0.0)

@@ -162,9 +162,7 @@ class DeviceEvents:
     def work(self, timeline: Timeline, numbers: Mapping[Track, int]) -> DeviceWork:
         """Return what was collected, with the launching paths.
 
-        Args:
-            timeline: with the slices of all threads that launch.
-            numbers: of threads in the timeline.
+        timeline: with the slices of all threads that launch. numbers: of threads in the timeline.
         """
         out = DeviceWork()
         out.devices = self._names

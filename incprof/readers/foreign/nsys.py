@@ -99,16 +99,14 @@ def _read(connection: sqlite3.Connection) -> _Export:
         out.work.launches = sum(call.launches for call in known.values())
         out.work.graph_launches = sum(call.launches_graph for call in known.values())
     nodes = nodes_of(calls, _ranges(connection, tables, names), out.paths)
-    _add_kernels(connection, tables, names, nodes, {each.correlation for each in calls if _is_graph(each)}, out)
+    _add_kernels(
+        connection, tables, names, nodes, {each.correlation for each in calls if call_of(each.name).launches_graph}, out
+    )
     _add_copies(connection, tables, nodes, out)
     for start, end, kind in _columns(connection, tables, WAITS, ("start", "end", "syncType")):
         if is_valid(start, end) and kind != STREAM_WAITS:
             out.spans.append(Span(start, end, WAIT))
     return out
-
-
-def _is_graph(call: Call) -> bool:
-    return call_of(call.name).launches_graph
 
 
 def _add_kernels(

@@ -297,7 +297,11 @@ def read_legacy(data: bytes, exe: str | None) -> tuple[str, list[tuple[tuple[Fra
     ranges = _ranges(data[end:])
     program = exe or (ranges[0].mapped.path if ranges else "app")
     frames = _legacy_frames(stacks, ranges, program)
-    return program, [(_stack(pcs, frames), count * tick) for pcs, count in stacks], tick
+    return (
+        program,
+        [(tuple(frame for pc in reversed(pcs) for frame in frames.get(pc, ())), count * tick) for pcs, count in stacks],
+        tick,
+    )
 
 
 def _stacks(data: bytes) -> tuple[list[tuple[tuple[int, ...], int]], int]:
@@ -346,8 +350,3 @@ def _legacy_frames(
             mapped = Mapped(program, mapped.start, mapped.offset)
         frames_of.update(zip(pcs, frames_at(mapped, pcs, program), strict=True))
     return frames_of
-
-
-def _stack(pcs: tuple[int, ...], frames: dict[int, list[Frame]]) -> tuple[Frame, ...]:
-    """Return a stack's frames, outermost first."""
-    return tuple(frame for pc in reversed(pcs) for frame in frames.get(pc, ()))

@@ -161,7 +161,10 @@ def read_trace_events(path: str) -> Imported:
             reader.take(name, value)
     if PYTHON in reader.kinds:
         reader.frames = below_python(reader.frames)
-    timelines = sorted((each for each in _timelines(reader) if len(each)), key=_most_time)
+    timelines = sorted(
+        (each for each in _timelines(reader) if len(each)),
+        key=lambda each: (-float(each.columns()[1].sum()), each.pid or 0),
+    )
     notes, damaged = _add_streams(reader, timelines), reader.damaged > 0 or stream.cut
     if not timelines:
         raise NoDataError(f"{path}: neither slices nor samples in it: events of kind X, B, E and P have times")
@@ -237,10 +240,6 @@ def _add_samples(reader: _Reader, timeline: Timeline, samples: list[tuple[float,
         except HOSTILE:
             reader.damaged += 1
     return tick
-
-
-def _most_time(timeline: Timeline) -> tuple[float, int]:
-    return -float(timeline.columns()[1].sum()), timeline.pid or 0
 
 
 # V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's; also in the pieces that a trace contains.

@@ -299,12 +299,7 @@ class Layout:
 
 def function_of(frame: Frame) -> Function:
     """Return the key that identifies a frame's function."""
-    return frame.module, symbol_name(frame.name), frame.own
-
-
-def symbol_name(name: str) -> str:
-    """Return a name in a form that a symbol table can hold."""
-    return name.replace("\0", "")[:LONGEST_NAME]
+    return frame.module, frame.name.replace("\0", "")[:LONGEST_NAME], frame.own
 
 
 def _begin(begins: dict[Function, tuple[str, int]], frame: Frame) -> None:

@@ -30,9 +30,7 @@ MOST_NOTES = 20
 def power_of(series: CounterSeries, simulated: str | None) -> Power | None:
     """Return the power of the node; None if no column has it.
 
-    Args:
-        series: r rows.
-        simulated: the formula that computed its power, from the file.
+    series: r rows. simulated: the formula that computed its power, from the file.
     """
     columns = [understood(name, series.values[:, at]) for at, name in enumerate(series.names)]
     sensors = tuple(each for each in columns if each.unit == WATTS and np.isfinite(each.values).any())

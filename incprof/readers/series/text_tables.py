@@ -341,10 +341,7 @@ def followed(path: str, idle_s: float) -> Iterator[Iterator[str]]:
     """Yield the lines of a file or a pipe as they arrive, and an empty one whenever no more have arrived yet.
 
     An interrupt (Ctrl-C) between two lines ends them too; a later one is raised as usual.
-
-    Args:
-        path: of a file; `-` is standard input.
-        idle_s: a file ends this many seconds after its last line.
+    path: of a file; `-` is standard input. idle_s: a file ends this many seconds after its last line.
 
     Raises:
         NoDataError: it cannot be read.

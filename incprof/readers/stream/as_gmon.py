@@ -68,7 +68,7 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
                 if i.module == 0 and (libs in ("named", "caller") or not i.library)
             ]
             if images:
-                arcs.append(_arc_totals(images))
+                arcs.append(added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images]))
                 bins.append(_bin_totals(images))
     if not arcs and (kind := collected.metadata.raw.get("imported")):
         raise NoDataError(
@@ -109,11 +109,6 @@ def added_up(parts: list[Totals]) -> Totals:
         new[1:] |= column[1:] != column[:-1]
     head = np.flatnonzero(new)
     return tuple(column[head] for column in keys), np.add.reduceat(values[order], head) if len(head) else values
-
-
-def _arc_totals(images: list[ImageRecords]) -> Totals:
-    """Return calls by addresses in caller and callee."""
-    return added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
 
 
 def _bin_totals(images: list[ImageRecords]) -> Totals:
@@ -178,11 +173,7 @@ def at_originals(
     Time and calls from there become the original's, and so do calls of a clone. Calls of a part are dropped: its own
     function calls it, which is not a call in the source. If the original was inlined everywhere, its parts belong to
     the functions that it was inlined into.
-
-    Args:
-        totals: of the run.
-        table: symbols of the program.
-        callers: addresses of the functions that call the code at an address, nearest first.
+    table: symbols of the program. callers: addresses of the functions that call the code at an address, nearest first.
     """
     names = [table.name(i) for i in range(len(table))]
     places: dict[str, list[int]] = {}

@@ -93,20 +93,17 @@ def recorded_paths(
 ) -> RecordedPaths:
     """Read the call paths of a stream.
 
-    Args:
-        path: of the stream.
-        directory: of the run.
-        exe: replaces the recorded program's symbols.
-        module: (m,) module ids of other code, which may be of libraries; unknown ones have no application frame.
-        address: (m,) its link-time addresses.
-
+    exe: replaces the recorded program's symbols. module: (m,) module ids of other code, which may be of libraries;
+    unknown ones have no application frame. address: (m,) its link-time addresses.
     Raises: NoDataError if it is not a stream, has no metadata or cannot be read, or `exe` is another program.
     """
     with Source(path) as source:
         collected = collect(source)
         nodes, _ = decode_nodes(collected.nodes, source.size // NODE_BYTES)
         modules = dict(collected.modules)
-    space = FunctionSpace([modules[number] for number in sorted(modules)], _loader(directory, exe).load)
+    space = FunctionSpace(
+        [modules[number] for number in sorted(modules)], SymbolLoader(directory, exe, nameless=True).load
+    )
     tree = path_tree(nodes, space)
     code = np.zeros(0, dtype=np.int32)
     if module is not None and address is not None:
@@ -119,7 +116,3 @@ def recorded_paths(
     return RecordedPaths(
         PathTree(tree.parent, function, tree.address), nodes.module, space.describe(ordered), modules, place[code]
     )
-
-
-def _loader(directory: str, exe: str | None) -> SymbolLoader:
-    return SymbolLoader(directory, exe, nameless=True)

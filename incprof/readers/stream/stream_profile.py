@@ -23,14 +23,9 @@ from incprof.symbols.tail_calls import TailCalls
 HASHED = re.compile(r"\w*_(?=[a-f]*[0-9])[0-9a-f]{32,64}")
 
 
-def is_unreadable(mangled: str) -> bool:
-    """Return whether a function's name is a hash."""
-    return HASHED.fullmatch(without_marks(mangled)) is not None
-
-
 def with_unreadable_grouped(profile: IntervalProfile) -> IntervalProfile:
     """Return the profile with such functions merged into their nearest callers of the same module, if they have one."""
-    hidden = [is_unreadable(function.mangled) for function in profile.functions]
+    hidden = [HASHED.fullmatch(without_marks(function.mangled)) is not None for function in profile.functions]
     if not any(hidden):
         return profile
     paths, label = profile.paths, [function.module for function in profile.functions]

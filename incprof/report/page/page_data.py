@@ -11,7 +11,7 @@ import numpy as np
 from incprof.analysis.phase_result import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.page_parts import BeatLanes, PageParts, RankMap, RankRow
-from incprof.analysis.views.tracks import Cells, Entries, cells
+from incprof.analysis.views.tracks import Entries, cells
 from incprof.model import FloatArray, IntArray
 from incprof.model.section import Lane
 from incprof.model.time_use import SPENT
@@ -49,7 +49,9 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             "end": numbers(bins.end_s, 6),
             "label": bins.label.tolist(),
             "step": timed.cells.step,
-            "spent": _main_kinds(parts.result.spent, len(bins.start_s)),
+            "spent": []
+            if parts.result.spent is None
+            else [SPENT[kind] for kind in cells(parts.result.spent, len(bins.start_s))],
             "spent_words": WORDS,
         },
         "phases": [
@@ -70,7 +72,11 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         ],
         "series": _series(parts, names),
         "tree": _tree(parts, names),
-        "cells": _cells(timed.cells, timed.ticks),
+        "cells": {
+            "bin": timed.cells.bin.tolist(),
+            "label": timed.cells.label.tolist(),
+            "ticks": _by_cell(timed.ticks, len(timed.cells.bin)),
+        },
         "counted": parts.run.counted,
         "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
         "colours": {"phases": PHASES, "functions": FUNCTIONS, "none": NO_PHASE, "rest": REST},
@@ -117,16 +123,6 @@ def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
             entry["where"] = at
         frames.append(entry)
     return {"parent": tree.parent.tolist(), "frame": place.tolist(), "frames": frames, "joined": tree.joined}
-
-
-def _cells(cells: Cells, ticks: Entries) -> dict[str, Any]:
-    """Return the cells with their ticks."""
-    return {"bin": cells.bin.tolist(), "label": cells.label.tolist(), "ticks": _by_cell(ticks, len(cells.bin))}
-
-
-def _main_kinds(main_kind: IntArray | None, number: int) -> list[str]:
-    """Return the main kind of time of each bin; an empty list where it is unknown."""
-    return [] if main_kind is None else [SPENT[kind] for kind in cells(main_kind, number)]
 
 
 def _by_cell(table: Entries, cells: int) -> list[list[int]]:

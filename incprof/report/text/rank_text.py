@@ -18,7 +18,15 @@ from incprof.model.time_use import MPI
 from incprof.report.render.text import console_for, print_folded, text_table
 from incprof.report.words.display_names import Names, names_of
 from incprof.report.words.formatting import count, percent
-from incprof.report.words.ranks import agree_line, group_lines, late_lines, outlier_lines, straggler_lines, unlike_lines
+from incprof.report.words.ranks import (
+    agree_line,
+    group_lines,
+    late_lines,
+    outlier_lines,
+    ranges,
+    straggler_lines,
+    unlike_lines,
+)
 
 # An imbalance of fewer standard errors may be noise.
 SURE = 3.0
@@ -117,12 +125,7 @@ def write_threads(
 ) -> None:
     """Write the table, and below it the threads that have more work than others of the same role.
 
-    Args:
-        found: the roles.
-        result: the phases of the same answer, whose functions have the same names.
-        out: output stream.
-        width: columns.
-        colour: whether to use colours.
+    found: the roles. result: the phases of the same answer, whose functions have the same names.
     """
     console = console_for(out, width=width, colour=colour)
     names = names_of(result, [function for role in found.roles for function, _ in role.functions])
@@ -173,19 +176,9 @@ def _thread_imbalance(one: Imbalance) -> str:
     )
     rest = f" and {len(one.differ) - MOST} more" if len(one.differ) > MOST else ""
     told = f": {who}{rest}" if who else ""
-    return f"imbalance in phase {badge(one.phase)} {percent(one.imbalance)} over threads {_listed(one.threads)}{told}"
-
-
-def _listed(threads: Sequence[int]) -> str:
-    """Return thread numbers, consecutive ones as first-last."""
-    runs: list[list[int]] = []
-    for thread in sorted(threads):
-        if runs and runs[-1][-1] == thread - 1:
-            runs[-1][1:] = [thread]
-        else:
-            runs.append([thread])
-    shown = ["-".join(map(str, run)) for run in runs[:MOST]]
-    return ", ".join(shown) + (", ..." if len(runs) > MOST else "")
+    return (
+        f"imbalance in phase {badge(one.phase)} {percent(one.imbalance)} over threads {ranges(one.threads, MOST)}{told}"
+    )
 
 
 # The programs of a job, with their processes and CPU time.

@@ -11,7 +11,7 @@ from incprof.analysis.ranks.ranks_result import RanksResult
 from incprof.analysis.thresholds import Options
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
 from incprof.report.words.display_names import Names, names_of
-from incprof.report.words.formatting import count, folded, printable
+from incprof.report.words.formatting import count, folded, printable, rate
 from incprof.report.words.phase_words import CHANGE_ROOM, functions_in_evidence, phase_lines, run_lines, stage_lines
 from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines
@@ -27,9 +27,7 @@ BASES = {
 def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int = 100) -> None:
     """Write the answer as plain text, at most `width` columns wide except for reasons."""
     width = max(width, 40)
-    out.write(
-        f"{printable(run.app)}, rank {run.rank}: {_count(answer.k, 'phase')}, {_count(len(answer.sites), 'site')}"
-    )
+    out.write(f"{printable(run.app)}, rank {run.rank}: {count(answer.k, 'phase')}, {count(len(answer.sites), 'site')}")
     skipped = f"{answer.skipped_ns:.2g}" if answer.skipped_ns < 100 else f"{answer.skipped_ns:.0f}"
     out.write(f"; a beat costs {answer.pair_ns:.3g} ns, a skipped one {skipped} ns\n")
     names = Names([*map(_called, answer.sites), *(row.function for row in answer.refused)])
@@ -66,16 +64,11 @@ def _figures(row: SiteRow) -> str:
         parts.append(f"{100 * row.share:.0f} % of the function's time in the loop")
     if row.beats_hz is None:
         return ", ".join([*parts, "beats/s unknown"])
-    parts.append(BASES[row.basis].format(_rate(row.beats_hz)))
+    parts.append(BASES[row.basis].format(rate(row.beats_hz)))
     if row.rate_factor != 1:
         parts.append(f"1 in {row.rate_factor} recorded")
     parts.append("overhead unknown" if row.overhead_pct is None else f"overhead {row.overhead_pct:.2g} %")
     return ", ".join(parts)
-
-
-def _rate(value: float) -> str:
-    """Return beats per second with three digits, large numbers without decimals."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _line(line: ExcerptLine, out: TextIO, digits: int, width: int) -> None:
@@ -105,11 +98,6 @@ def _where(file: str | None, line: int | None) -> str:
     return "(no line numbers)" if file is None else f"{printable(file)}:{line}"
 
 
-def _count(number: int, word: str) -> str:
-    """Return a number and its word."""
-    return f"{number} {word}" + "s" * (number != 1)
-
-
 # The reasons for phases and sites, in sentences (docs/use/phases.md): `incprof phases --explain`.
 
 
@@ -118,12 +106,7 @@ def write_explanation(
 ) -> None:
     """Write the reasons for the phases of the run, then for each phase and its sites.
 
-    Args:
-        result: the phases, in the profile that they were found in.
-        why: the reasons.
-        out: output stream.
-        width: columns.
-        ranks: all ranks, if there are several.
+    result: the phases, in the profile that they were found in. ranks: all ranks, if there are several.
     """
     names = names_of(result, functions_in_evidence(why))
     where = [] if ranks is None else [f"{found_in(ranks)}; intervals are numbered there"]

@@ -135,10 +135,8 @@ def padded(text: str, room: int, *, right: bool) -> str:
 def sparkline(values: NDArray[np.float64], width: int, *, blocks: bool) -> tuple[str, float]:
     """Return non-negative numbers as one character each, and the largest of them; only 0 is shown as nothing.
 
-    Args:
-        values: Shape (m,). More than `width` of them are averaged.
-        width: Characters at most.
-        blocks: Unicode blocks instead of ASCII.
+    values: Shape (m,). More than `width` of them are averaged. width: Characters at most. blocks: Unicode blocks
+    instead of ASCII.
     """
     if len(values) > width:
         # Each character averages the same number of values, up to one more or less.

@@ -69,12 +69,12 @@ def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
     if caller.is_site:
         return "it is a site too, for its other work"
     if caller.why_not == "lasts on":
-        mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {_seconds(caller.call_s)}"
+        mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {seconds(caller.call_s)}"
         return f"{mean}, and a function whose calls last longer than {_longest(why)} is a driver"
     if caller.why_not == "in other phases":
         return f"it holds {percent(caller.share)} of the phase, but also runs in those to distinguish it from"
     if caller.why_not == "too short" and caller.call_s is not None:
-        return f"calls of {_seconds(caller.call_s)} are too short for a beat"
+        return f"calls of {seconds(caller.call_s)} are too short for a beat"
     return f"no heartbeat can go there, or it holds only {percent(caller.share)} of the phase"
 
 
@@ -92,7 +92,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     """Return the evidence against the callee."""
     share = f"it holds {percent(callee.share)} of its time"
     if callee.why_not == "too short" and callee.call_s is not None:
-        return f"{share}, but calls of {_seconds(callee.call_s)} are too short for a beat"
+        return f"{share}, but calls of {seconds(callee.call_s)} are too short for a beat"
     if callee.why_not == "unknown rate":
         return f"{share}, but its calls are not counted, and may be too short for a beat"
     if callee.why_not == "lower":
@@ -102,7 +102,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
 
 def _kind(why: SiteEvidence) -> str:
     """Return why the site is a body or a loop."""
-    mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
+    mean = "" if why.call_s is None else f", {seconds(why.call_s)} a call"
     if not why.from_paths or why.origin == "waiting":
         times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
         return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
@@ -117,7 +117,7 @@ def _kind(why: SiteEvidence) -> str:
 
 def _longest(why: SiteEvidence) -> str:
     """Return the longest duration of a call for which its body is a site."""
-    return "an interval" if why.longest_s is None else _seconds(why.longest_s)
+    return "an interval" if why.longest_s is None else seconds(why.longest_s)
 
 
 def _calls(why: SiteEvidence) -> str:
@@ -133,14 +133,6 @@ def _runner_up(why: SiteEvidence, names: Names) -> str:
     of = "of the phase" if why.from_paths else "of its intervals"
     next_one = why.runner_up
     return f"runner-up: {names(next_one.function, NAME_ROOM)} ({next_one.kind}), {percent(next_one.share)} {of}"
-
-
-def _seconds(seconds: float) -> str:
-    """Show a short duration with its unit."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
 
 
 # The frequency of a step, in words.

@@ -44,10 +44,7 @@ _CALL_ONLY, _WITHIN_ONLY = re.compile(_CALL), re.compile(_WITHIN)
 def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
     r"""Return a line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `inline_text`.
 
-    Args:
-        text: Contents of the line.
-        indent: Blanks and tabs before it.
-        ending: b"\n" or b"\r\n".
+    text: Contents of the line. indent: Blanks and tabs before it. ending: b"\n" or b"\r\n".
 
     Raises:
         ValueError: strip_c would not recognise the line.

@@ -89,11 +89,6 @@ def value_of(exit_: Node) -> Node | None:
     return next((child for child in exit_.named_children if child.type != "comment"), None)
 
 
-def exits_of(place: Open, exits: Exits) -> list[Exit]:
-    """Return the exits that leave the statement."""
-    return [exit_ for exit_ in exits.exits if place.left_by(exit_, exits.labels)]
-
-
 INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)
 SHORT_CUTS = ("break_statement", "continue_statement")
 NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
@@ -122,7 +117,9 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
         reason = _loop_refusal(place, exits, file.data, (block.start_byte, block.end_byte)) or _split(
             function, place, exits
         )
-    if reason is None and any(value_of(exit_.node) is not None for exit_ in exits_of(place, exits)):
+    if reason is None and any(
+        value_of(each.node) is not None and place.left_by(each, exits.labels) for each in exits.exits
+    ):
         declared = result_declaration(function.node, file.data, all_macros)
         return declared if isinstance(declared, str) else None
     return reason
@@ -236,10 +233,8 @@ class _Text:
 def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement] = ()) -> list[Insertion]:
     """Return the insertions of a begin and all its ends around each beat; in main also ekg_init and the ids' names.
 
-    Args:
-        file: A file in C.
-        beats: Beats that neither their function or loop nor `calls_refusal` refuses.
-        announce: Not empty: the file contains main, which announces these.
+    file: A file in C. beats: Beats that neither their function or loop nor `calls_refusal` refuses. announce: Not
+    empty: the file contains main, which announces these.
 
     Raises:
         IncprofError: A beat is refused after all, there is no main, or texts of the file look like ours.

@@ -38,10 +38,8 @@ _DECLARATIONS = frozenset(
 def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement] = ()) -> list[Insertion]:
     """Return the guards in each beat's block; in main also ekg_init and the ids' names.
 
-    Args:
-        file: From `parse_c`.
-        beats: Any number; at most one per place.
-        announce: The ids to announce: in main, or if the file has no main that accepts it, in a constructor.
+    file: From `parse_c`. beats: Any number; at most one per place. announce: The ids to announce: in main, or if the
+    file has no main that accepts it, in a constructor.
 
     Raises:
         IncprofError: A function or loop refuses its beat, or texts of the file look like ours.

@@ -192,7 +192,9 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
             blocks.closing[block.start] = at
             parens = block.parens
             if block.kind == "body":
-                blocks.bodies[block.start] = Block(block.head, block.start, at + 1, "body", _names(stack))
+                blocks.bodies[block.start] = Block(
+                    block.head, block.start, at + 1, "body", tuple(name for block in stack for name in block.name)
+                )
             outside = block.outside
             if block.kind != "inner":
                 head = at + 1
@@ -204,10 +206,6 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
             blocks.declarations.append((head, at))
             head = at + 1
     return blocks
-
-
-def _names(stack: list[_Open]) -> tuple[str, ...]:
-    return tuple(name for block in stack for name in block.name)
 
 
 def _kind(head: bytes, cpp: bool) -> tuple[str, tuple[str, ...]]:

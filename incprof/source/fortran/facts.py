@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from incprof.source.fortran.statements import Statement, Word, first_parenthesis_closed
-from incprof.source.fortran.structure import LOOPS, Block, Source, Unit
+from incprof.source.fortran.structure import LOOPS, Source, Unit
 
 _DECLARES = frozenset("use import implicit spec types include neutral entry".split())
 _HARMLESS = frozenset("assignment call io exec use import implicit spec neutral include".split())
@@ -275,8 +275,4 @@ def _left_by_branch(source: Source, facts: Facts, loops: list[int], index: int, 
         if not loops:
             return []
         raise RefusedError(f"line {source.statements[index].line} leads to a label that is not there")
-    return [block for block in loops if not _is_inside(source.blocks[block], target)]
-
-
-def _is_inside(block: Block, target: int) -> bool:
-    return block.first < target < block.last
+    return [block for block in loops if not (source.blocks[block].first < target < source.blocks[block].last)]

@@ -225,10 +225,8 @@ def fortran_insertions(
 ) -> list[Insertion]:
     """Return the insertions for these heartbeats.
 
-    Args:
-        file: From parse_fortran.
-        beats: The heartbeats, with ids from 0 to 2**31-1.
-        announce: Heartbeats that the PROGRAM in this file announces when it starts.
+    file: From parse_fortran. beats: The heartbeats, with ids from 0 to 2**31-1. announce: Heartbeats that the PROGRAM
+    in this file announces when it starts.
 
     Raises:
         IncprofError: No heartbeat can go there, or there is no PROGRAM.

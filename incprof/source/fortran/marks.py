@@ -39,10 +39,8 @@ _LONGEST_PIECE = 400
 def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
     r"""Return a line of its own.
 
-    Args:
-        statement: One of ours, or a part of one that continues over several lines.
-        indent: Blanks and tabs before it.
-        ending: b"\n" or b"\r\n".
+    statement: One of ours, or a part of one that continues over several lines. indent: Blanks and tabs before it.
+    ending: b"\n" or b"\r\n".
 
     Raises:
         ValueError: strip_fortran would not recognise the line.

@@ -37,10 +37,7 @@ _BUSY = frozenset("call io do concurrent".split())
 def busy_statements(source: Source, unit: Unit, functions: set[str]) -> list[int]:
     """Return statements that call something, process whole arrays or start a loop, by position in Source.statements.
 
-    Args:
-        source: The file.
-        unit: The procedure.
-        functions: Names of the procedures of the file. An unknown name before parentheses may be an array.
+    functions: Names of the procedures of the file. An unknown name before parentheses may be an array.
     """
     external: set[str] = set()
     busy = []
@@ -59,10 +56,7 @@ def busy_statements(source: Source, unit: Unit, functions: set[str]) -> list[int
 def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
     """Parse a file.
 
-    Args:
-        path: For messages.
-        data: Its bytes, without heartbeats of ours.
-        fixed: Whether it is in fixed form.
+    path: For messages. data: Its bytes, without heartbeats of ours. fixed: Whether it is in fixed form.
     """
     reader = _Reader(sites_of(data, fixed), data)
     functions = tuple(reader.function(at) for at in range(len(reader.sites.functions)))

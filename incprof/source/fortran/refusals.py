@@ -22,11 +22,7 @@ _NESTED = re.compile(r"\b(?:collapse|ordered) ?\( ?(\d{1,3}) ?\)")
 def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list[int]]) -> str | None:
     """Return why a procedure can contain no heartbeat at all.
 
-    Args:
-        source: The file.
-        unit: The procedure.
-        facts: Facts about it.
-        taken: Statements that use names required by heartbeats, from `names_taken`.
+    taken: Statements that use names required by heartbeats, from `names_taken`.
     """
     header = source.statements[unit.first]
     if source.generated:

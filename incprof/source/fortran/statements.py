@@ -373,7 +373,7 @@ def _word_from_match(kind: str, match: re.Match[str], text: str, name: str) -> W
         return Word(kind, labels=tuple((one or other).lstrip("0") for one, other in _BRANCHES.findall(text)))
     if kind == "unit":
         return _unit(groups)
-    if "whole" in groups and not _ends_at_parenthesis(text):
+    if "whole" in groups and first_parenthesis_closed(text) != len(text):
         return Word("exec")  # WHERE and FORALL with their action on the same line
     return Word(kind, groups.get("name") or name, label.lstrip("0"))
 
@@ -383,8 +383,3 @@ def _unit(groups: dict[str, str | None]) -> Word:
         if groups.get(kind):
             return Word(kind, groups[kind] or "", prefix=groups.get("parent") or "")
     return Word("block data")
-
-
-def _ends_at_parenthesis(text: str) -> bool:
-    """Return whether a statement ends with the first parenthesis that it opens."""
-    return first_parenthesis_closed(text) == len(text)

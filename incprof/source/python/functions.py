@@ -308,10 +308,7 @@ def _words(decorator: ast.expr) -> set[str]:
 def parse_python(path: str, data: bytes) -> SourceFile:
     """Find the functions of a file, their loops, and places where no heartbeat can go.
 
-    Args:
-        path: For messages.
-        data: The file without heartbeats of ours.
-
+    path: For messages. data: The file without heartbeats of ours.
     Raises: NoDataError if the running Python cannot parse it.
     """
     try:

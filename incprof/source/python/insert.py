@@ -16,9 +16,7 @@ from incprof.source.python.lines import IMPORT, ending_of, is_blank, is_call, is
 def difference_in_meaning(old: bytes, new: bytes) -> str | None:
     """Return how a file differs from the same with heartbeats, apart from these; None if it does not.
 
-    Args:
-        old: The file without heartbeats of ours.
-        new: With them.
+    old: The file without heartbeats of ours. new: With them.
     """
     if strip_python(new) != old:
         return "they could not be taken out again"
@@ -145,7 +143,7 @@ def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
     text_lines = b"".join(line(statement, b"", ending) for statement in statements)
     body, last = text.tree.body, 0
     for number, statement in enumerate(body):
-        if not (_is_head(statement) or (number == 0 and _is_docstring(statement))):
+        if not (isinstance(statement, (ast.Import, ast.ImportFrom)) or (number == 0 and _is_docstring(statement))):
             break
         end = statement.end_lineno or statement.lineno
         follows = body[number + 1].lineno if number + 1 < len(body) else end + 1
@@ -153,11 +151,6 @@ def _head(text: Text, announce: Sequence[Announcement]) -> list[Insertion]:
     if not last:
         last = min([body[0].lineno, *(d.lineno for d in getattr(body[0], "decorator_list", ()))]) - 1
     return [Insertion(text.lines[last].start if last < len(text.lines) else len(text.data), text_lines)]
-
-
-def _is_head(statement: ast.stmt) -> bool:
-    """Return whether a statement imports something."""
-    return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -143,10 +143,7 @@ class _Block:
 def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
     r"""Return a line of its own.
 
-    Args:
-        statement: One of ours.
-        indent: Blanks and tabs before it.
-        ending: b"\n", b"\r\n" or b"\r".
+    statement: One of ours. indent: Blanks and tabs before it. ending: b"\n", b"\r\n" or b"\r".
 
     Raises:
         ValueError: strip_python would not recognise the line.

@@ -219,7 +219,9 @@ class Placer:
         """Return the loop, in the function or in the inlined one that has nearly all of the time."""
         calls = self._calls_of(index)
         while True:
-            own_lines, other_phases = (_shifted(lines, function.shift) for lines in level.seconds(phases))
+            own_lines, other_phases = (
+                {line + function.shift: value for line, value in lines.items()} for lines in level.seconds(phases)
+            )
             loops = loop_lines(function)
             choice = choose_loop(own_lines, loops, other_phases, self._options)
             if choice.loop is not None:
@@ -305,11 +307,6 @@ def _written(function: Function) -> tuple[str, str]:
     return function.module, parse(function.name).written
 
 
-def _shifted(lines: dict[int, float], by: int) -> dict[int, float]:
-    """Return the same numbers, moved down by that many lines."""
-    return {line + by: value for line, value in lines.items()}
-
-
 # The parsed files of a source tree, found by their names in the binary.
 
 
@@ -335,10 +332,8 @@ class WrittenFunction:
 class Sources:
     """Files below a directory, each parsed once.
 
-    Args:
-        start_ns: start of the recording, nanoseconds since 1970, or None.
-        allow_changed: accept files that were changed since, and find their functions by name.
-
+    start_ns: start of the recording, nanoseconds since 1970, or None. allow_changed: accept files that were changed
+    since, and find their functions by name.
     Raises: NoDataError when the directory does not exist.
     """
 

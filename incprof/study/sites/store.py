@@ -50,13 +50,8 @@ def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, 
     """Return the result with the placed sites; unchanged if none were placed for exactly these phases.
 
     Sites with inserted heartbeats (STORE) have the names of the heartbeats.
-
-    Args:
-        result: phases.
-        profile: numbers the functions of its sites.
-        directory: of the run.
-        store: which sites, STORE or FOUND.
-        phases: identifies the phases, see `digest`.
+    profile: numbers the functions of its sites. store: which sites, STORE or FOUND. phases: identifies the phases, see
+    `digest`.
     """
 
     def understood(stored: dict[str, Any]) -> list[dict[str, Any]] | None:

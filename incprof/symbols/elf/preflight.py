@@ -36,10 +36,7 @@ INSTEAD = "incprof record --external records it"
 def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None:
     """Return a line on why `program`, run with the arguments `words`, would record too little; None if all seems well.
 
-    Args:
-        program: path of the command.
-        words: its arguments.
-        exe: which programs are recorded, if set by the user.
+    program: path of the command. exe: which programs are recorded, if set by the user.
     """
     executable = main_program(program, words)
     if executable is None:
@@ -90,11 +87,7 @@ def main_program(program: str, words: Sequence[str], static: bool = False) -> st
 
     This is the first one that does not only start others; or one linked with -pg, if a word names one. It is Python if
     there is no other. Words that are not paths are not programs to a Python script, nor to make.
-
-    Args:
-        program: path of the command.
-        words: its arguments.
-        static: whether it may be one that no library can be preloaded into.
+    program: path of the command. static: whether it may be one that no library can be preloaded into.
     """
     first = python = None
     by_name = True

@@ -238,11 +238,6 @@ def locate(name: str, directories: list[str]) -> str | None:
     return next((path for path in places if is_elf(path)), None)
 
 
-def imports_hook(elf: ElfFile) -> bool:
-    """Return whether the library calls a profiling hook. Exporting one, as libc does, does not count."""
-    return any(symbol.name in HOOKS and symbol.section == 0 for symbol in elf.symbols(SHT_DYNSYM))
-
-
 def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
     """Return (paths of the libraries that call mcount, names of those not found), including indirectly needed ones."""
     profiled: list[str] = []
@@ -269,7 +264,7 @@ def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
             elf = ElfFile(path)
             if elf.readable:
                 visit(elf, inherited)
-                if imports_hook(elf):
+                if any(symbol.name in HOOKS and symbol.section == 0 for symbol in elf.symbols(SHT_DYNSYM)):
                     profiled.append(path)
         except NoDataError:
             missing.append(path)

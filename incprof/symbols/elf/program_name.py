@@ -84,9 +84,8 @@ def is_interpreter(exe: str) -> bool:
 def command_name(command: Sequence[str], executable: str | None) -> str:
     """Return the name of the program that a command is about.
 
-    Args:
-        command: its words.
-        executable: path of that program, if known (preflight.main_program); else the first that is no mere launcher.
+    command: its words. executable: path of that program, if known (preflight.main_program); else the first that is no
+    mere launcher.
     """
     for at, word in enumerate(command):
         path = shutil.which(word)
