@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "environment.h"
-#include "rocprofiler.h"
 #include "libc.h"
 #include "log.h"
 #include "next.h"
+#include "rocprofiler.h"
 #include "sys.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
