@@ -2,7 +2,7 @@
 
     python -m incprof.analysis._native_declarations
 
-rewrites analysis/_native_ffi.py. The declarations below are not read when a program runs.
+rewrites analysis/_native_ffi.py from the C sources beside it, which are not read when a program runs.
 """
 
 from __future__ import annotations
@@ -10,61 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-COMMON = """
-const char *incprof_native_version(void);
-int incprof_roof(int is_triad, int64_t bytes, int threads, double seconds, double *per_second);
-"""
-
-PATTERNS = """
-struct incprof_closeness {
-    double noise;
-    double theta;
-    double depth;
-    int64_t shortest;
-};
-struct incprof_limit {
-    double distance, share;
-};
-void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
-double incprof_carriers(const double *half, int64_t L);
-int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch,
-                            struct incprof_limit *limit);
-int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
-                     const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
-int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan,
-                     const struct incprof_limit *limit);
-int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape,
-                      int64_t period, int64_t slack, double limit, double rate, int64_t *starts,
-                      int64_t capacity);
-int incprof_dtw_pairs(const double *values, const int64_t *start, const int64_t *length, int64_t series,
-                      const int32_t *left, const int32_t *right, int64_t pairs, double limit, int squared,
-                      double *out);
-int incprof_dtw_bounds(const double *values, const int64_t *start, const int64_t *length, int64_t series,
-                       const int32_t *left, const int32_t *right, int64_t pairs, int squared, double *out);
-int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
-                     const int64_t *length, int64_t series, double *sums, double *counts, double *distances);
-"""
-
-STATES = """
-int incprof_states(const float *evidence, int64_t rows, int32_t states, float stay, int32_t *out);
-"""
-
-TRACES = """
-struct incprof_mpi_lane {
-    int64_t end_ns;
-    int32_t last, shapes, bad, most;
-    int64_t *gap, *duration, *key_at, *key_length;
-    int32_t *follower;
-    uint8_t *is_timed;
-};
-int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8_t *payload, int64_t length, int64_t *at,
-                           int64_t room, int32_t *shape, int64_t *start_ns, int64_t *end_ns,
-                           int64_t *work_ns);
-"""
-
-# One text per kernel, copied from its header.
-DECLARATIONS = (COMMON, PATTERNS, STATES, TRACES)
+NATIVE = Path(__file__).resolve().parent / "native"
+STRUCTS = ("incprof_closeness", "incprof_limit", "incprof_mpi_lane")
 # Headers for users of C are parsed unchanged.
 HEADERS = ("dpd.h", "dpd_values.h")
 
@@ -75,15 +22,21 @@ def header(path: Path) -> str:
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
+def kernels() -> str:
+    """Return the declarations of the exported kernels in C sources, after those of STRUCTS."""
+    text = "\n".join(path.read_text() for path in sorted(NATIVE.glob("*.[ch]")))
+    structs = [re.search(rf"^struct {name} {{.*?^}};", text, re.M | re.S) for name in STRUCTS]
+    exported = re.findall(r"^NATIVE_API (.*?;)", text, re.M | re.S)
+    return "\n".join([*(struct[0] for struct in structs if struct), *exported])
+
+
 def write(path: Path) -> None:
     """Write the module, for a library that is loaded by path (ABI mode: no compiler, any Python)."""
     import cffi
 
     builder = cffi.FFI()
-    for text in DECLARATIONS:
+    for text in (kernels(), *(header(NATIVE / "include" / name) for name in HEADERS)):
         builder.cdef(text)
-    for name in HEADERS:
-        builder.cdef(header(Path(__file__).resolve().parent / "native" / "include" / name))
     builder.set_source("incprof.analysis._native_ffi", None)
     builder.emit_python_code(str(path))
 
