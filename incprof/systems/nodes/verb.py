@@ -16,198 +16,14 @@ Files are those of incprof sample --system, CSV, Parquet, perf stat -I, LDMS or 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from incprof.command.helping import expert, expert_flags
-from incprof.command.output import add_plot_argument, check_plot, check_target, write_plot, write_text
-from incprof.command.terminal import STDERR, text_width, wants_colour
+from incprof.command.output import add_plot_argument, check_plot, check_target
 from incprof.errors import IncprofError, UsageError
 from incprof.record.settings import time
 
-if TYPE_CHECKING:
-    from incprof.systems.nodes.analyse.node_states import Alphabet, NodeStates
-    from incprof.systems.nodes.node_answers import Source
-
-
-# Actions of `incprof dna`: each reads its input, analyses it and prints the result.
-
-
-FOLLOW_IDLE_S, LETTER_S = 10.0, 15.0
-# Greatest number of nodes whose rows are shown in text.
-SHOWN = 16
-
-
-def learn(args: argparse.Namespace) -> int:
-    """Learn an alphabet and print its contents."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
-    from incprof.systems.nodes.node_answers import alphabet_of, write_alphabet
-
-    alphabet = alphabet_of(_sources(args), STDERR)
-    try:
-        write_alphabet(alphabet, args.output)
-    except OSError as error:
-        raise IncprofError(f"{args.output}: {error.strerror or error}") from None
-    if args.json:
-        write(dna_answer.alphabet_json(alphabet), sys.stdout)
-    else:
-        dna_answer.write_alphabet(alphabet, args.output, sys.stdout, width=text_width(), colour=wants_colour())
-    return 0
-
-
-def states(args: argparse.Namespace) -> int:
-    """Print the states of nodes."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
-
-    if args.method == "paper":
-        return _paper(args)
-    alphabet, nodes = _decoded(args, None if args.json else SHOWN)
-    if args.plot is not None:
-        from incprof.systems.nodes.dna_plot import write_ribbons
-
-        write_plot(args, lambda out, form: write_ribbons(alphabet, nodes, out, form))
-    if args.json:
-        write(dna_answer.states_json(alphabet, nodes), sys.stdout)
-    else:
-        dna_answer.write_states(alphabet, nodes, sys.stdout, width=text_width(), colour=wants_colour())
-    return 0
-
-
-def _paper(args: argparse.Namespace) -> int:
-    """Print the phases of Algorithm 1."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import paper_answer
-    from incprof.systems.nodes.node_answers import Source, series_of
-    from incprof.systems.nodes.run_answers import idle_threshold, paper_states
-
-    series, _ = series_of(_sources(args), STDERR)
-    select = "regression" if args.regression else "correlation"
-    beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
-    nodes = [paper_states(each, ranked=bool(args.ranked), select=select, beta=beta) for each in series]
-    if args.json:
-        write(paper_answer.paper_json(nodes), sys.stdout)
-    else:
-        paper_answer.write_paper(nodes, sys.stdout)
-    return 0
-
-
-def letters(args: argparse.Namespace) -> int:
-    """Convert runs to the paper's letters, and predict each from others."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import paper_answer
-    from incprof.systems.nodes.analyse.paper_letters import LetterOptions
-    from incprof.systems.nodes.node_answers import Source
-    from incprof.systems.nodes.run_answers import idle_threshold, letters_of
-
-    beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
-    select = "regression" if args.regression else "correlation"
-    options = LetterOptions(args.length or LETTER_S, bool(args.ranked), select, beta)
-    answer = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
-    if args.plot is not None:
-        from incprof.systems.nodes.dna_plot import write_misses
-
-        write_plot(args, lambda out, form: write_misses(answer, out, form))
-    if args.json:
-        write(paper_answer.letters_json(answer), sys.stdout)
-    else:
-        paper_answer.write_letters(answer, sys.stdout, width=text_width(), colour=wants_colour())
-    return 0
-
-
-def follow(args: argparse.Namespace) -> int:
-    """Print the state of a node as rows arrive: every row in JSON, only changes in text."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes.dna_answer import now_json, now_line
-    from incprof.systems.nodes.node_answers import read_alphabet
-    from incprof.systems.nodes.run_answers import follow as rows
-
-    alphabet = read_alphabet(args.alphabet)
-    for now in rows(args.files[0], alphabet, FOLLOW_IDLE_S if args.idle is None else args.idle):
-        if args.json:
-            write(now_json(alphabet, now), sys.stdout)
-            sys.stdout.flush()
-        elif now.changed:
-            print(now_line(alphabet, now), flush=True)
-    return 0
-
-
-def match(args: argparse.Namespace) -> int:
-    """Print which applications the beginning of a run resembles."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
-    from incprof.systems.nodes.node_answers import read_alphabet
-    from incprof.systems.nodes.run_answers import matches_of
-
-    matches = matches_of(_sources(args)[0], read_alphabet(args.alphabet), STDERR)
-    if args.json:
-        write(dna_answer.matches_json(matches), sys.stdout)
-    else:
-        dna_answer.write_matches(matches, sys.stdout)
-    return 0
-
-
-def energy(args: argparse.Namespace) -> int:
-    """Print the estimated energy of a run, from its beginning."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
-    from incprof.systems.nodes.node_answers import read_alphabet
-    from incprof.systems.nodes.run_answers import energy_of
-
-    estimate = energy_of(_sources(args)[0], read_alphabet(args.alphabet), args.application, STDERR)
-    if args.json:
-        write(dna_answer.energy_json(estimate), sys.stdout)
-    else:
-        dna_answer.write_energy(estimate, sys.stdout)
-    return 0
-
-
-def graph(args: argparse.Namespace) -> int:
-    """Print the states of a system and their transitions."""
-    from incprof.report.render.json import write
-    from incprof.systems.nodes import dna_answer
-    from incprof.systems.nodes.run_answers import graph_of
-
-    alphabet, nodes = _decoded(args, 0)
-    system = graph_of(alphabet, nodes)
-    if args.plot is not None:
-        from incprof.systems.nodes.dna_plot import write_graph as draw
-
-        write_plot(args, lambda out, form: draw(alphabet, system, out, form))
-    if args.dot:
-        from incprof.systems.nodes.dna_plot import write_dot
-
-        write_text(args.output or "-", lambda out: write_dot(alphabet, system, out))
-    if args.json:
-        write(dna_answer.graph_json(alphabet, system), sys.stdout)
-    elif not args.dot or args.output not in (None, "-"):
-        dna_answer.write_graph(alphabet, system, sys.stdout)
-    return 0
-
-
-def _sources(args: argparse.Namespace) -> list[Source]:
-    from incprof.systems.nodes.node_answers import Source
-
-    return [Source.of(text) for text in args.files]
-
-
-def _decoded(args: argparse.Namespace, rows: int | None) -> tuple[Alphabet, list[NodeStates]]:
-    """Return the alphabet selected, and the states of all nodes by it. rows: number of files with rows; None: all."""
-    from incprof.study import StudyOptions
-    from incprof.systems.nodes.node_answers import alphabet_of, read_alphabet, states_of
-
-    sources = _sources(args)
-    alphabet = read_alphabet(args.alphabet) if args.alphabet else alphabet_of(sources, STDERR)
-    return alphabet, states_of(sources, alphabet, StudyOptions(jobs=args.jobs or 0, dask=args.dask), STDERR, rows=rows)
-
-
 NAME = "dna"
-ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "learn": learn, "states": states, "letters": letters, "follow": follow, "match": match, "energy": energy,
-    "graph": graph,
-}  # fmt: skip
+ACTIONS = ("learn", "states", "letters", "follow", "match", "energy", "graph")
 # Options that only some actions accept.
 ACTION_OPTIONS = {
     "output": ("learn", "graph"), "plot": ("states", "letters", "graph"), "method": ("states",),
@@ -223,7 +39,7 @@ NEED_ONE = ("follow", "match", "energy")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("action", choices=tuple(ACTIONS), metavar="ACTION", help=", ".join(ACTIONS))
+    parser.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
     parser.add_argument("files", nargs="+", metavar="[APP=]FILE", help="rows of nodes; APP is the application in them")
     parser.add_argument(
         "--alphabet", metavar="FILE", help="what learn has written (states, graph: learnt from the files)"
@@ -273,10 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the arguments and run the action."""
     _check(args)
+    from incprof.systems.nodes.run_answers import ACTIONS
+
     try:
-        return ACTIONS[args.action](args)
+        ACTIONS[args.action](args)
     except MemoryError:
         raise IncprofError(f"{args.files[0]}: not enough memory: take fewer files at once") from None
+    return 0
 
 
 def _check(args: argparse.Namespace) -> None:
