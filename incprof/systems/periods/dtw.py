@@ -181,12 +181,11 @@ def medoid(packed: Pack, options: PatternOptions) -> int:
 
 def average(packed: Pack, start: FloatArray, options: PatternOptions) -> Average:
     """Refine `start` until `iterations` are done, or `patience` in a row have lowered WGSS by less than `decrease`."""
-    step = plain_step if options.exact else fast_step
     pattern = start.copy()
     history: list[float] = []
     slow = 0
     while True:
-        refined, distances = step(packed, pattern, options.threads)
+        refined, distances = fast_step(packed, pattern, options.threads)
         history.append(float(distances.sum()))
         if len(history) > 1:
             before, now = history[-2:]
@@ -225,33 +224,6 @@ def fast_step(packed: Pack, pattern: FloatArray, threads: int | None = None) -> 
 def slice_of(start: int, end: int) -> IntArray:
     """Return the indices start .. end - 1."""
     return np.arange(start, end, dtype=np.int64)
-
-
-def plain_step(packed: Pack, pattern: FloatArray, threads: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Compute the same as `fast_step` in numpy, one instance after the other."""
-    sums, counts, out = np.zeros(len(pattern)), np.zeros(len(pattern)), []
-    for index in range(len(packed)):
-        values = packed[index]
-        cost = _costs(pattern, values)
-        i, j = len(pattern) - 1, len(values) - 1
-        out.append(cost[i + 1, j + 1])
-        while i >= 0 and j >= 0:
-            sums[i] += values[j]
-            counts[i] += 1
-            up, left, diagonal = cost[i, j + 1], cost[i + 1, j], cost[i, j]
-            i, j = (i - 1, j - 1) if diagonal <= min(up, left) else (i - 1, j) if up <= left else (i, j - 1)
-    return sums / counts, np.array(out)
-
-
-def _costs(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the accumulated squared costs with a margin, shape (len(a) + 1, len(b) + 1)."""
-    cost = np.full((len(a) + 1, len(b) + 1), np.inf)
-    cost[0, 0] = 0
-    square = (a[:, None] - b) ** 2
-    for i in range(1, len(a) + 1):
-        for j in range(1, len(b) + 1):
-            cost[i, j] = square[i - 1, j - 1] + min(cost[i - 1, j - 1], cost[i - 1, j], cost[i, j - 1])
-    return cost
 
 
 # Clusters of instances under DTW with single linkage, with and without the full matrix of distances.

@@ -60,7 +60,9 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seed", type=integer_parser(0, 2**31), metavar="N", help="of the random orders and of the picture (0)"
     )
-    group.add_argument("--exact", action="store_const", const=True, help="textbook algorithms: slow, without kernels")
+    group.add_argument(
+        "--exact", action="store_const", const=True, help="textbook algorithms: all distances of all windows; slow"
+    )
     group.add_argument(
         "--threads",
         type=integer_parser(most=1024),

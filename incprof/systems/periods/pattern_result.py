@@ -47,7 +47,7 @@ class PatternOptions:
         medoid_sample: Number of instances among which the medoid of a larger cluster is searched; 0: all.
         shuffles: Random orders that estimate the coverage by chance; 0 skips this test.
         seed: Seed of these orders.
-        exact: Full distance matrix, scipy's linkage, plain numpy instead of the kernels.
+        exact: No estimates of windows, the medoid of all instances, full distance matrix, scipy's linkage.
         threads: Number of threads; None is one per core.
     """
 

@@ -16,14 +16,12 @@ from incprof.systems.periods.pattern_result import SMALLEST_WINDOW, Pattern, Pat
 from incprof.systems.periods.scan import (
     UP,
     Scan,
-    allowed,
     carriers,
-    lags,
+    greatest_dip,
     length_groups,
     noise_level,
     runs_of,
     scan,
-    usual,
 )
 
 
@@ -171,12 +169,9 @@ def _theta(x: FloatArray, scanned: Scan, noise: float, options: PatternOptions) 
     if not len(scanned.starts):
         return 0.0
     looked_at = np.unique(np.linspace(0, len(scanned.starts) - 1, LOOKED_AT).round().astype(np.int64))
-    thetas = []
-    for start in np.clip(scanned.starts[looked_at], scanned.window, len(x) - scanned.window).tolist():
-        f = lags(x[start - scanned.window : start + scanned.window], options.metric)
-        half = x[start : start + scanned.window]
-        thetas.append(allowed(f, carriers(half), noise, options)[0] / usual(f))
-    return float(np.median(thetas))
+    centres = np.clip(scanned.starts[looked_at], scanned.window, len(x) - scanned.window).tolist()
+    windows = [x[centre - scanned.window : centre + scanned.window] for centre in centres]
+    return float(np.median([greatest_dip(window, options, noise) for window in windows]))
 
 
 # Choose the window: the L whose instances cover most, on a geometric grid, then by bisection around the best.

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.systems.periods import dtw
-from incprof.systems.periods.dtw import average, fast_step, medoid, plain_step, wgss
+from incprof.systems.periods.dtw import average, fast_step, medoid, wgss
 from incprof.systems.periods.pattern_result import PatternOptions
-from tests.unit.dtw_reference import by_definition
+from tests.unit.dtw_reference import by_definition, plain_step
 
 VALUES = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.0, 1.0, -1.0])
 SERIES = st.lists(VALUES, min_size=1, max_size=12).map(lambda values: np.array(values, dtype=float))

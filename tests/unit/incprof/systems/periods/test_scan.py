@@ -13,16 +13,14 @@ from incprof.systems.periods.dtw import doubles
 from incprof.systems.periods.pattern_result import PatternOptions
 from incprof.systems.periods.phase_ta import coverage, estimated_coverage, parts_of, tune, window_grid
 from incprof.systems.periods.scan import (
-    base_period,
-    carriers,
     fast_size,
-    lags,
     lags_fft,
     length_groups,
     noise_level,
     scan,
 )
 from tests.unit.made_series import SHAPES, profile
+from tests.unit.scan_reference import base_period, carriers, lags, scan_by_definition
 
 # The package has a function of this name.
 tuning = sys.modules[tune.__module__]
@@ -70,9 +68,8 @@ def test_the_base_period_is_that_of_the_definition(seed, half, period, noise, ma
 @pytest.mark.parametrize("window", [5, 40, 90])
 def test_a_scan_is_that_of_the_definition(window, metric):
     x = np.concatenate([wave(700, 33, 0.05), np.random.default_rng(5).standard_normal(300), wave(500, 20, 0.02, 7)])
-    fast, exact = (
-        scan(x, window, PatternOptions(metric=metric, exact=exact), noise_level(x)) for exact in (False, True)
-    )
+    options = PatternOptions(metric=metric)
+    fast, exact = (each(x, window, options, noise_level(x)) for each in (scan, scan_by_definition))
     assert fast.starts.tolist() == exact.starts.tolist()
     assert fast.periods.tolist() == exact.periods.tolist()
     assert window < 33 or len(fast.starts)
@@ -81,7 +78,8 @@ def test_a_scan_is_that_of_the_definition(window, metric):
 def test_large_windows_by_fourier_transform_give_the_same():
     x = wave(12_000, 700, 0.05)
     fast, exact = (scan(x, 1500, PatternOptions(exact=exact), noise_level(x)) for exact in (False, True))
-    assert fast.periods.tolist() == exact.periods.tolist()
+    plain = scan_by_definition(x, 1500, PatternOptions(), noise_level(x))
+    assert fast.periods.tolist() == exact.periods.tolist() == plain.periods.tolist()
     assert set(fast.periods.tolist()) == {700}
 
 
