@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "clock.h"
+#include "nvtx_ranges.h"
 #include "quiescence.h"
 #include "record.h"
 #include "thinning.h"
@@ -116,22 +117,51 @@ static bool is_reentered(struct slot *slot, uint32_t *depth)
     return false;
 }
 
-enum entry { ENTERED, REENTERED, REVOKED };
+/* WATCHED: entered, and the beat is a range of NVTX. */
+enum entry { ENTERED, WATCHED, REENTERED, REVOKED };
 
-/* Enter the slot at any depth, with a fence if necessary. */
-static enum entry enter(struct slot *slot, uint32_t *depth)
+static __attribute__((noinline)) enum entry enter_with_fence(struct slot *slot, uint32_t depth)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&slot->revoked, __ATOMIC_ACQUIRE))
+        return nvtx_ranges_are_on() && slot->generation != 0 ? WATCHED : ENTERED;
+    write_depth(slot, depth);
+    return REVOKED;
+}
+
+/* Enter the slot at any depth, with a fence if necessary. Not inlined, it costs a nested beat a nanosecond. */
+static inline __attribute__((always_inline)) enum entry enter(struct slot *slot, uint32_t *depth)
 {
     *depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
     if (is_reentered(slot, depth))
         return REENTERED;
     __atomic_store_n(&slot->depth, *depth | SLOT_INSIDE, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&quiescence_needs_fence, __ATOMIC_RELAXED))
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(&quiescence_needs_fence, __ATOMIC_RELAXED), 0))
+        return enter_with_fence(slot, *depth);
     if (!__atomic_load_n(&slot->revoked, __ATOMIC_ACQUIRE))
         return ENTERED;
     write_depth(slot, *depth);
     return REVOKED;
+}
+
+static inline __attribute__((always_inline)) uint64_t store_start(struct slot *slot, uint32_t depth)
+{
+    uint64_t now = clock_ticks();
+    if (depth < INLINE_STARTS)
+        __atomic_store_n(&slot->starts[depth], now, __ATOMIC_RELAXED);
+    else
+        push_deep(record_of_slot(slot), slot, now);
+    return now;
+}
+
+static __attribute__((noinline)) void begin_watched(struct slot *slot, uint32_t depth)
+{
+    uint64_t start = store_start(slot, depth);
+    bool has_range = slot->untimed == 0 && nvtx_ranges_expect(slot->id, slot->generation, start);
+    write_depth(slot, depth + 1);
+    if (has_range)
+        nvtx_ranges_begin(slot->id, slot->generation, start);
 }
 
 void ekg_begin_carefully_(struct ekg_slot_ *public)
@@ -139,16 +169,13 @@ void ekg_begin_carefully_(struct ekg_slot_ *public)
     struct slot *slot = (struct slot *)public;
     uint32_t depth;
     enum entry entry = enter(slot, &depth);
-    if (entry == REVOKED)
+    if (__builtin_expect(entry == ENTERED, 1)) {
+        store_start(slot, depth);
+        write_depth(slot, depth + 1);
+    } else if (entry == WATCHED)
+        begin_watched(slot, depth);
+    else if (entry == REVOKED)
         ekg_begin_slow_(slot->id);
-    if (entry != ENTERED)
-        return;
-    uint64_t now = clock_ticks();
-    if (depth < INLINE_STARTS)
-        __atomic_store_n(&slot->starts[depth], now, __ATOMIC_RELAXED);
-    else
-        push_deep(record_of_slot(slot), slot, now);
-    write_depth(slot, depth + 1);
 }
 
 /* Add a beat that began in another thread. */
@@ -159,7 +186,7 @@ static void add_of_other(struct slot *slot, uint64_t duration)
     enum entry entry;
     while ((entry = enter(slot, &depth)) == REVOKED && record != NULL && slots_set_up(record, slot, slot->generation))
         ;
-    if (entry != ENTERED) {
+    if (entry > WATCHED) {
         count_dropped(slot);
         return;
     }
@@ -167,28 +194,22 @@ static void add_of_other(struct slot *slot, uint64_t duration)
     write_depth(slot, depth);
 }
 
-static __attribute__((noinline)) void end_carefully(struct slot *slot)
+/* Return when the beat began; 0: unknown, or there is none. */
+static inline __attribute__((always_inline)) uint64_t end_entered(struct slot *slot, uint32_t depth, uint64_t now)
 {
-    uint64_t now = clock_ticks(), duration;
-    uint32_t depth;
-    enum entry entry = enter(slot, &depth);
-    if (entry == REVOKED)
-        ekg_end_slow_(slot->id);
-    else if (entry == REENTERED)
-        count_dropped(slot);
-    if (entry != ENTERED)
-        return;
+    uint64_t start;
     if (depth-- == 0) {
         write_depth(slot, 0);
         struct record *record = record_of_slot(slot);
-        if (record != NULL && cross_thread_end(record, slot, now, &duration))
-            add_of_other(slot, duration);
-        return;
+        if (record == NULL || !cross_thread_end(record, slot, &start))
+            return 0;
+        add_of_other(slot, now > start ? now - start : 0);
+        return start;
     }
-    uint64_t start = slot->starts[depth % INLINE_STARTS];
+    start = slot->starts[depth % INLINE_STARTS];
     uint32_t mode = read_mode();
     if (depth < INLINE_STARTS || pop_deep(record_of_slot(slot), slot, &start)) {
-        duration = duration_since(start, now);
+        uint64_t duration = duration_since(start, now);
         add(slot, mode, duration, slot->starts[0]);
         if (depth > 0) {
             record_bank(slot, mode)->nested += duration;
@@ -196,10 +217,32 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         }
     } else {
         count_dropped(slot);
+        start = 0;
     }
     if (depth == 0)
         end_turn(slot, mode, record_bank(slot, mode)->count, now);
     write_depth(slot, depth);
+    return start;
+}
+
+static __attribute__((noinline)) void end_watched(struct slot *slot, uint32_t depth, uint64_t now)
+{
+    nvtx_ranges_end(slot->id, end_entered(slot, depth, now));
+}
+
+static __attribute__((noinline)) void end_carefully(struct slot *slot)
+{
+    uint64_t now = clock_ticks();
+    uint32_t depth;
+    enum entry entry = enter(slot, &depth);
+    if (__builtin_expect(entry == ENTERED, 1))
+        end_entered(slot, depth, now);
+    else if (entry == WATCHED)
+        end_watched(slot, depth, now);
+    else if (entry == REVOKED)
+        ekg_end_slow_(slot->id);
+    else
+        count_dropped(slot);
 }
 
 /* This and the inlined begin are the cost of a beat, so it uses few registers, and as few stores as possible. */
@@ -228,17 +271,8 @@ void ekg_end_timed_(struct ekg_slot_ *public)
     write_depth(slot, 0);
 }
 
-void ekg_pulse_counted_(struct ekg_slot_ *public)
+static inline __attribute__((always_inline)) void pulse_entered(struct slot *slot, uint32_t depth)
 {
-    struct slot *slot = (struct slot *)public;
-    uint32_t depth;
-    enum entry entry = enter(slot, &depth);
-    if (entry == REVOKED)
-        ekg_pulse_slow_(slot->id);
-    else if (entry == REENTERED)
-        count_dropped(slot);
-    if (entry != ENTERED)
-        return;
     uint32_t mode = read_mode();
     uint64_t number = ++record_bank(slot, mode)->pulses;
     if (depth == 0)
@@ -246,4 +280,25 @@ void ekg_pulse_counted_(struct ekg_slot_ *public)
     else
         count_inner(slot, mode);
     write_depth(slot, depth);
+}
+
+static __attribute__((noinline)) void pulse_watched(struct slot *slot, uint32_t depth)
+{
+    pulse_entered(slot, depth);
+    nvtx_ranges_mark(slot->id);
+}
+
+void ekg_pulse_counted_(struct ekg_slot_ *public)
+{
+    struct slot *slot = (struct slot *)public;
+    uint32_t depth;
+    enum entry entry = enter(slot, &depth);
+    if (__builtin_expect(entry == ENTERED, 1))
+        pulse_entered(slot, depth);
+    else if (entry == WATCHED)
+        pulse_watched(slot, depth);
+    else if (entry == REVOKED)
+        ekg_pulse_slow_(slot->id);
+    else
+        count_dropped(slot);
 }

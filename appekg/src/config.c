@@ -64,4 +64,5 @@ void config_read(struct config *config, const struct ekg_options *options)
         config->start_off = environment_choice("EKG_START", starts) == 1;
     config->monotonic = environment_choice("EKG_CLOCK", clocks) == 1;
     config->disabled = environment_flag("EKG_DISABLE", false);
+    config->nvtx = environment_flag("EKG_NVTX", false);
 }

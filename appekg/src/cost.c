@@ -79,10 +79,11 @@ static uint64_t shorter(uint64_t shortest, const struct probe *probe, uint32_t t
     return each_ps < shortest ? each_ps : shortest;
 }
 
-/* The slot is in no record, so no other thread takes from it or revokes it. */
+/* The slot is in no record, so no other thread takes from it or revokes it; without a generation, its beats are no
+ * ranges of NVTX. */
 struct cost cost_try(void)
 {
-    _Alignas(64) struct slot slot = {.key = ekg_key_(1, 0), .generation = 1};
+    _Alignas(64) struct slot slot = {.key = ekg_key_(1, 0)};
     const struct probe probe = {1, (struct ekg_slot_ *)&slot};
     struct cost best = {UINT64_MAX, UINT64_MAX, 0};
     const struct moment first = clock_moment();

@@ -145,18 +145,17 @@ static bool may_search(struct slot *slot)
     return slot->vain_searches < MOST_VAIN_SEARCHES;
 }
 
-bool cross_thread_end(struct record *record, struct slot *slot, uint64_t now, uint64_t *duration)
+bool cross_thread_end(struct record *record, struct slot *slot, uint64_t *start)
 {
     const struct search search = {record, slot->id, slot->generation};
-    uint64_t start = 0;
+    *start = 0;
     bool searches = may_search(slot);
-    enum taken taken = searches ? take_from_others(&search, &start) : NOTHING;
+    enum taken taken = searches ? take_from_others(&search, start) : NOTHING;
     if (taken == NOTHING) {
         slot->vain_searches += searches;
         record_count(&record->unmatched);
-    } else if (taken == RECORDED && start == 0) {
+    } else if (taken == RECORDED && *start == 0) {
         record_count(&record->dropped);
     }
-    *duration = now > start ? now - start : 0;
-    return taken == RECORDED && start != 0;
+    return taken == RECORDED && *start != 0;
 }

@@ -13,6 +13,7 @@
 #include "catalogue.h"
 #include "clock.h"
 #include "log.h"
+#include "nvtx_ranges.h"
 #include "quiescence.h"
 #include "record.h"
 #include "sys.h"
@@ -48,6 +49,7 @@ static void begin_in_child(void)
     owner = (pid_t)SYS0(SYS_getpid);
     if (switch_state() != SWITCH_RUNNING)
         return;
+    nvtx_ranges_stop();
     quiescence_needs_fence = true;
     quiescence_choose_path();
     worker_forget();

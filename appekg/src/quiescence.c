@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "libc.h"
+#include "nvtx_ranges.h"
 #include "sys.h"
 
 #define STORES_BECOME_VISIBLE_NS 10000000
@@ -36,7 +37,7 @@ uint32_t quiescence_switch_banks(void)
 
 void quiescence_prepare(void)
 {
-    if (SYS3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) == 0)
+    if (!nvtx_ranges_are_on() && SYS3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) == 0)
         __atomic_store_n(&quiescence_needs_fence, false, __ATOMIC_RELAXED);
     quiescence_choose_path();
 }

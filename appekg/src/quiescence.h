@@ -20,7 +20,8 @@
 
 #include "record.h"
 
-/* True if the kernel cannot make the owners' stores visible (no membarrier): then owners use fences. */
+/* True if the kernel cannot make the owners' stores visible (no membarrier), or if beats are ranges of NVTX: then
+ * owners use fences. */
 extern bool quiescence_needs_fence;
 
 /* In ekg_shared_.mode, besides EKG_CAREFUL_: the second bank is open. */

@@ -275,9 +275,9 @@ void slots_after_fork(uint64_t mask);
 
 /* Beats that begin in one thread and end in another. */
 
-/* Match an end at `now` (ticks) without a begin in the calling thread to the oldest open beat of the id in another
- * thread. True: `duration` is that beat's, for the caller to record. False: the end is skipped, or counted as unmatched
- * or dropped. */
-bool cross_thread_end(struct record *record, struct slot *slot, uint64_t now, uint64_t *duration);
+/* Match an end without a begin in the calling thread to the oldest open beat of the id in another thread. True: `start`
+ * (ticks) is that beat's, for the caller to record. False: the end is skipped, or counted as unmatched or
+ * dropped. */
+bool cross_thread_end(struct record *record, struct slot *slot, uint64_t *start);
 
 #endif

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "environment.h"
 #include "log.h"
+#include "nvtx_ranges.h"
 #include "sys.h"
 #include "thinning.h"
 
@@ -83,6 +84,7 @@ bool session_configure(const struct ekg_options *options)
         return false;
     clock_start(config.monotonic);
     thinning_start(config.overhead);
+    nvtx_ranges_choose(config.nvtx);
     return true;
 }
 

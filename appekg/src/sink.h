@@ -24,6 +24,7 @@ struct config {
     bool start_off;
     bool monotonic; /* EKG_CLOCK=monotonic: do not use the counter */
     bool disabled;
+    bool nvtx; /* EKG_NVTX: beats are ranges of NVTX, too */
 };
 
 /* Read both, once the log level is set. An invalid value prints one line that names it, and the default is used.
