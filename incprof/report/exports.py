@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import numpy as np
 
@@ -17,13 +17,61 @@ from incprof.analysis.views.stacks import Frame, StackSeries, StackTree
 from incprof.analysis.views.tracks import Curve, RankTracks, SpanTrack
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile, distinct
 from incprof.model.section import Column, Table
-from incprof.report.render.csv import Lines, cell, write_rows
-from incprof.report.render.csv import write_csv as write_table
+from incprof.report.render.json import json_value
 from incprof.report.words.display_names import Names, clean, names_of, phase_names, where
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
+
+# A formula begins with one of these in a spreadsheet, which ignores a leading tab.
+FORMULA = ("=", "+", "-", "@", "\t")
+
+
+class Lines:
+    """Lines that end with a newline, of a writer that ends them with CR LF, and therefore quotes both."""
+
+    def __init__(self, out: TextIO):
+        self._out = out
+
+    def write(self, row: str) -> int:
+        """Write a row."""
+        return self._out.write(row.removesuffix("\r\n") + "\n")
+
+
+def write_rows(rows: pd.DataFrame, out: TextIO) -> None:
+    """Write the rows of a table below a header line; missing values are empty."""
+    with_text_cells(rows).to_csv(Lines(out), index=False, lineterminator="\r\n")
+
+
+def cell(text: str) -> str:
+    """Return a text as spreadsheets show it: an apostrophe precedes anything that would be read as a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def with_text_cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which every text is a cell; numbers and missing values stay as they are."""
+    text = [name for name, kind in rows.dtypes.items() if str(kind) in ("object", "str", "category")]
+    return rows.assign(**{name: rows[name].astype("object").map(cell, na_action="ignore") for name in text})
+
+
+def write_csv(table: Table, out: TextIO) -> None:
+    """Write the columns that have a key. None becomes an empty cell; lists and mappings become JSON."""
+    writer = csv.writer(Lines(out))
+    writer.writerow([cell(column.key) for column in table.keyed])
+    for row in table.rows:
+        writer.writerow([_cell(column.get(row)) for column in table.keyed])
+
+
+def _cell(value: Any) -> Any:
+    """Return a value in the form that the writer takes."""
+    value = json_value(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return cell(value) if isinstance(value, str) else value
+
+
+# Tables as CSV: a line of keys, then raw values; no cell can be read as a formula.
 
 
 def write_phases_csv(result: PhaseResult, out: TextIO) -> None:
@@ -32,7 +80,7 @@ def write_phases_csv(result: PhaseResult, out: TextIO) -> None:
     rows = list(zip(range(len(ends)), ends, result.labels.tolist(), result.clusters.tolist(), strict=True))
     names = ("interval", "end_s", "phase", "cluster")
     columns = tuple(Column(None, itemgetter(place), key=name) for place, name in enumerate(names))
-    write_table(Table(columns, rows), out)
+    write_csv(Table(columns, rows), out)
 
 
 # An interval profile as a long table: a row per function and interval.
@@ -64,7 +112,7 @@ def _rows(matrix: csr_array) -> list[dict[int, float]]:
 # pandas tables as files for other tools: CSV and Parquet.
 
 
-def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
+def write_frame(rows: pd.DataFrame, out: TextIO) -> None:
     """Write the rows below a header line; missing values are empty."""
     write_rows(rows.round(9), out)
 

@@ -16,7 +16,7 @@ from incprof.model import Function
 from incprof.model.names import LAMBDA, parse
 from incprof.source.languages import read_source
 from incprof.source.model import Insertion, insert, is_c
-from incprof.source.patch import difference
+from incprof.source.write import difference
 from incprof.study.sites.place import Sources, WrittenFunction
 from incprof.study.study import Study
 from incprof.symbols.source_lines import locate

@@ -214,9 +214,8 @@ class Study:
     def _model(self) -> PhaseResult:
         """The phases of `found_in`, with affordable sites and their places."""
         from incprof.analysis.answer.find import find_phases, within_budget
-        from incprof.study.located import located
         from incprof.study.ranks_read import kmeans_runs
-        from incprof.study.sites.store import TYPICAL
+        from incprof.study.sites.store import TYPICAL, located
 
         options = self.options
         if self.shared is not None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from incprof.model import Code, Function, Module, distinct, module_label
 from incprof.symbols.demangle import LEGACY, display_names
-from incprof.symbols.elf.program_name import is_interpreter
+from incprof.symbols.elf.preflight import is_interpreter
 from incprof.symbols.elf_symbols import PLT_NAME
 from incprof.symbols.function_table import NOWHERE, GeneratedCode, SymbolTable, compiled
 from incprof.symbols.python_code import display_name, label, mangled_name

@@ -73,7 +73,7 @@ void process_json(struct buffer *out, const struct launch *launch, uint64_t star
 pid_t ancestor_without(const char *variable);
 
 /* The name of a program: that of its file as started (redis-server, a link to redis-check-rdb), or of the script that
- * an interpreter runs. incprof/symbols/elf/program_name.py is the same for `incprof record`, which names a run
+ * an interpreter runs. incprof/symbols/elf/preflight.py is the same for `incprof record`, which names a run
  * directory before the program starts. */
 
 /* Write the name of the program at `exe`. `words`: its arguments, each with a zero byte behind it, of `bytes` bytes in

@@ -128,12 +128,12 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
 
         write_text(args.output, lambda out: write_profile_csv(study.recorded, out))
         return
-    from incprof.report.exports import write_csv, write_parquet
+    from incprof.report.exports import write_frame, write_parquet
     from incprof.study.views import table
 
     rows = table(study, name)
     if args.format == "csv":
-        write_text(args.output, lambda out: write_csv(rows, out))
+        write_text(args.output, lambda out: write_frame(rows, out))
     else:
         write_bytes(args.output, lambda out: write_parquet(rows, out))
 
@@ -158,7 +158,7 @@ def as_stacks(study: Study, args: argparse.Namespace) -> None:
 def as_trace(study: Study, args: argparse.Namespace) -> bool:
     """Write the trace, rank after rank; return whether a part of the input other than the profile was left out."""
     from incprof.report.exports import write_trace
-    from incprof.study.run_trace import Trace
+    from incprof.study.views import Trace
     from incprof.systems.gpu.trace_tracks import gpu_tracks
 
     trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks, others=gpu_tracks)

@@ -108,7 +108,7 @@ def write(study: Study, args: argparse.Namespace, sections: list[Section], parts
 
     summary, result = study.summary, study.as_placed(study.phases(), FOUND)
     if args.csv and parts is not None:
-        from incprof.report.render.csv import write_csv
+        from incprof.report.exports import write_csv
 
         write_csv(card_section(result, parts, study.ranks).tables[0], sys.stdout)
         return

@@ -22,8 +22,7 @@ from incprof.errors import UsageError
 from incprof.record import launch, settings
 from incprof.record.machine import lack_of_counters
 from incprof.safe.printable import say
-from incprof.symbols.elf.preflight import is_loader, main_program, warning_for
-from incprof.symbols.elf.program_name import command_name
+from incprof.symbols.elf.preflight import command_name, is_loader, main_program, warning_for
 
 NAME = "record"
 LEAST_STACK, MOST_STACK = 1024, 65024

@@ -46,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
     answer = described(study.phases(confidence=False), sites, cost, args.source, by_hand=bool(args.site))
     warn(answer.warnings)
     if args.json:
-        from incprof.report.json.sites_json import write_json
+        from incprof.report.json.phases_json import write_sites
 
-        write_json(study.summary, answer, sys.stdout)
+        write_sites(study.summary, answer, sys.stdout)
     else:
         from incprof.report.text.site_text import write_text
 

@@ -19,7 +19,7 @@ from incprof.model import Code, Metadata, Module
 from incprof.readers.stream import stream_files
 from incprof.readers.stream.stream_files import ByteArray, Damage, Image, Source
 from incprof.safe.printable import parse_json
-from incprof.symbols.elf.program_name import program_name, script_name
+from incprof.symbols.elf.preflight import program_name, script_name
 
 COUNTERS = 17
 MAX_NS = 2**62

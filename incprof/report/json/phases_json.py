@@ -12,6 +12,7 @@ from incprof.analysis.phases.clustering import Boundary, Stage
 from incprof.analysis.ranks.all_ranks import worked_s
 from incprof.analysis.ranks.ranks_result import PhaseBalance, RanksResult
 from incprof.analysis.thread_roles import ThreadRoles
+from incprof.analysis.views.site_rows import SiteRow, SitesAnswer
 from incprof.model import Function, Run
 from incprof.model.section import Section
 from incprof.model.time_use import MPI, SPENT
@@ -324,3 +325,39 @@ def programs_dict(run: Run) -> list[dict[str, object]] | None:
         }
         for program in run.programs
     ]
+
+
+# Sites as JSON, schema incprof.sites/1 (docs/use/sites.md).
+
+
+SITES_SCHEMA = "incprof.sites/1"
+
+
+def write_sites(run: RunSummary, answer: SitesAnswer, out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    write(sites_dict(run, answer), out, ascii_only=False)
+
+
+def sites_dict(run: RunSummary, answer: SitesAnswer) -> dict[str, object]:
+    """Return the answer in the terms of the schema."""
+    return {
+        "schema": SITES_SCHEMA,
+        "run": run_json(run),
+        "rank": run.rank,
+        **fields(answer, "method k source"),
+        "cost": fields(answer, "pair_ns skipped_ns"),
+        "sites": [_placed(row) for row in answer.sites],
+        "refused": [fields(row, "phases function kind file line reason") for row in answer.refused],
+        **fields(answer, "unserved warnings"),
+    }
+
+
+def _placed(row: SiteRow) -> dict[str, object]:
+    beats_hz = rounded(row.beats_hz)
+    return {
+        **fields(row, "heartbeat name phases function kind file line phase_pct share"),
+        "beats_hz": None if row.basis == "at least" else beats_hz,
+        "beats_hz_least": beats_hz if row.basis == "at least" else None,
+        **fields(row, "basis rate_factor overhead_pct note"),
+        "excerpt": [{"line": line.number, **fields(line, "text marked")} for line in row.excerpt],
+    }

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from incprof.analysis.compare.gate import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import runs, stretched
-from incprof.report.page.html import asset, style_policy
-from incprof.report.render.html import html_table
+from incprof.report.page.html import asset, html_table, style_policy
 from incprof.report.words import diff_words as say
 from incprof.report.words import formatting as words
 from incprof.report.words.colours import ink_on, marked, phase_colour

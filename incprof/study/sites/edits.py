@@ -17,9 +17,8 @@ from incprof.source.compile_check import check_command, syntax_check
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.languages import HEADERS, language_of, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style
-from incprof.source.patch import difference
 from incprof.source.tree import SourceTree
-from incprof.source.write import FilePlan, with_heartbeats
+from incprof.source.write import FilePlan, difference, with_heartbeats
 from incprof.source.write import Version as Version
 from incprof.source.write import replace_all as replace_all
 from incprof.source.write import without_heartbeats as without_heartbeats

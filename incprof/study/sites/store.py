@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from incprof.analysis.phase_result import Phase, PhaseResult, Site, SiteCost
+import numpy as np
+
+from incprof.analysis.phase_result import Phase, PhaseResult, Site, SiteCost, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost, Rate
 from incprof.analysis.views.site_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
+from incprof.model import IntervalProfile, Run
 from incprof.model.names import parse
 from incprof.safe.jsonstore import JsonStore
 from incprof.source.languages import language_of
@@ -19,10 +22,10 @@ from incprof.source.locate import CHANGED, line_text, name_line
 from incprof.source.model import SourceFile, is_fortran
 from incprof.study.sites.place import SourcePlace
 from incprof.symbols.python_code import label
+from incprof.symbols.source_lines import line_weights, locate
 
 if TYPE_CHECKING:
     from incprof.model import Function, IntArray, IntervalProfile
-
 
 # Inserted heartbeats; places of the chosen sites in the source.
 STORE, FOUND = "placed-sites.json", "found-sites.json"
@@ -327,3 +330,33 @@ def excerpt(site: PlacedSite) -> tuple[ExcerptLine, ...]:
         lines.append(ExcerptLine(number, printable_line(text), number == marked, number > before + 1))
         before = number
     return tuple(lines)
+
+
+# Places of sites and steps in the source, from the program's debug information.
+
+
+def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
+    """Give each site its file and line: the function's, or for a loop the line with the most samples in its phase."""
+    functions = [site.function for phase in result.phases for site in phase.sites]
+    functions += [step.function for phase in result.phases for step in all_steps(phase.steps)]
+    begin = dict(zip(functions, locate(run, profile, functions, exe=exe), strict=True))
+
+    def place(site: Site, phase: Phase) -> Site:
+        file, line = begin[site.function].file, begin[site.function].line
+        if site.kind == "loop":
+            members = np.flatnonzero(result.labels == phase.id)
+            lines = line_weights(run, profile, site.index, intervals=members, exe=exe)
+            # Code inlined from elsewhere may be the hottest; the loop to instrument is in the function's own file.
+            own = [entry for entry in lines if entry[0] == file] or lines
+            file, line = own[0][:2] if own else (file, line)
+        return replace(site, file=file, line=line)
+
+    def place_step(step: Step) -> Step:
+        at, below = begin[step.function], tuple(place_step(inner) for inner in step.steps)
+        return replace(step, file=at.file, line=at.line, steps=below)
+
+    def place_all(phase: Phase) -> Phase:
+        sites, steps = (place(site, phase) for site in phase.sites), (place_step(step) for step in phase.steps)
+        return replace(phase, sites=tuple(sites), steps=tuple(steps))
+
+    return replace(result, phases=tuple(map(place_all, result.phases)))

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSeries, BeatSummary
 from incprof.model.section import Column, Table
-from incprof.report.render.csv import write_rows
 from incprof.report.render.plain import plain_table
 from incprof.report.words import formatting as words
 from incprof.report.words.display_names import shorten_beat
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 SHOWN = 40
@@ -285,26 +284,6 @@ KEYS = {
     "intervals": ("process", "interval"),
     "rows": ("process", "interval", "thread", "id"),
 }
-
-
-def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
-    """Write the rows under a line of names; NaN is empty."""
-    write_rows(rows, out)
-
-
-def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:
-    """Write the rows as a Parquet file.
-
-    Raises:
-        ModuleNotFoundError: pyarrow is not installed.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # Without an explicit type, a column with no name at all would have none.
-    schema = pa.Schema.from_pandas(rows, preserve_index=False)
-    schema = schema.set(schema.get_field_index("name"), pa.field("name", pa.string()))
-    pq.write_table(pa.Table.from_pandas(rows, schema=schema, preserve_index=False), out)
 
 
 def write_sqlite(tables: Mapping[str, Columns], out: BinaryIO) -> None:

@@ -236,10 +236,11 @@ def check_files(args: argparse.Namespace) -> bool:
 
 def write_files(found: Heartbeats, args: argparse.Namespace) -> None:
     """Write the requested files."""
-    from incprof.systems.heartbeats.heartbeats_answer import write_csv, write_parquet, write_sqlite
+    from incprof.report.exports import write_parquet, write_rows
+    from incprof.systems.heartbeats.heartbeats_answer import write_sqlite
 
     if args.csv is not None:
-        write_text(args.csv, lambda out: write_csv(found.to_pandas(), out))
+        write_text(args.csv, lambda out: write_rows(found.to_pandas(), out))
     if args.parquet is not None:
         write_bytes(args.parquet, lambda out: write_parquet(found.to_pandas(), out))
     if args.sqlite is not None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.model.section import Column, Lane, Section, Table, edges_of
-from incprof.report.render.csv import FORMULA, write_csv
-from incprof.report.render.html import html_section, html_table
+from incprof.report.exports import FORMULA, write_csv
+from incprof.report.page.html import html_section, html_table
 from incprof.report.render.json import json_rows, json_section
 from incprof.report.render.text import NAME, console_for, text_table, write_sections
 from incprof.report.text.diff_text import markdown_table

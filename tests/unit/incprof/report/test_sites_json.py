@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incprof.analysis.views.site_rows import SiteRow
-from incprof.report.json.sites_json import _site
+from incprof.report.json.phases_json import _placed
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from incprof.report.json.sites_json import _site
 )
 def test_a_lower_bound_is_no_rate(beats_hz: float | None, basis: str, rate: float | None, least: float | None) -> None:
     row = SiteRow(1, "f:loop", (0,), "f", "loop", "f.c", 3, 100.0, 0.9, beats_hz, basis, 1, None)
-    said = _site(row)
+    said = _placed(row)
     assert (said["beats_hz"], said["beats_hz_least"], said["basis"]) == (rate, least, basis)

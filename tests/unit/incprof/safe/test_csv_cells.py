@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.cli.main import main
-from incprof.report.render.csv import cell, with_text_cells, write_rows
+from incprof.report.exports import cell, with_text_cells, write_rows
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.source.model import Insertion, insert
-from incprof.source.patch import difference
+from incprof.source.write import difference
 
 TOOLS = {"patch": ["patch", "-p1", "--binary", "-s", "-i"], "git": ["git", "apply"]}
 LINES = st.lists(st.sampled_from([b"{\n", b"}\n", b"\n", b"a();\r\n", b"b(); /* \xff */\n", b"\tc();\n"]), max_size=40)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from incprof.readers.run import open_run, read_profile
-from incprof.symbols.elf.program_name import command_name, program_name
+from incprof.symbols.elf.preflight import command_name, program_name
 from tests.paths import ROOT
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import BUILD_ID

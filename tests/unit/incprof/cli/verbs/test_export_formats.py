@@ -19,7 +19,7 @@ from incprof.analysis.views.stacks import DEEPEST, Frame, StackSeries, placed, s
 from incprof.analysis.views.tracks import label_spans
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile
-from incprof.report.render.csv import cell
+from incprof.report.exports import cell
 from incprof.safe.printable import printable_lines
 from tests.unit.ekgfiles import simple_run
 from tests.unit.elfwriter import Symbol, write_elf
