@@ -74,9 +74,10 @@ struct io_thread *io_thread_start(void)
     if (thread == NULL)
         thread = new_record();
     if (thread != NULL) {
-        thread->left = thread->mean = thread->drawn = 1;
-        thread->last_ns = monotonic_ns();
-        thread->random = thread->last_ns | 1;
+        uint64_t now_ns = monotonic_ns();
+        thread->random = now_ns | 1;
+        for (int i = 0; i < OPERATIONS; i++)
+            thread->timing[i] = (struct io_timing){1, 1, 1, now_ns, now_ns};
         io_self = thread;
         if (has_key)
             pthread_setspecific(key, thread);
@@ -96,16 +97,16 @@ static uint32_t draw(struct io_thread *thread)
     return (uint32_t)((x * 2685821657736338717u) >> 32);
 }
 
-void io_start_timing(struct io_call *call)
+void io_start_timing(struct io_call *call, enum operation operation)
 {
-    struct io_thread *thread = call->thread;
+    struct io_timing *timing = &call->thread->timing[operation];
     call->start_ns = monotonic_ns();
-    call->weight = thread->mean;
-    uint64_t gap_ns = (call->start_ns - thread->last_ns) / thread->drawn;
+    call->weight = timing->mean;
+    uint64_t gap_ns = (call->start_ns - timing->last_ns) / timing->drawn;
     uint64_t mean = TIMED_NS / (gap_ns > 0 ? gap_ns : 1);
-    thread->mean = mean < 1 ? 1 : mean > MOST_MEAN ? MOST_MEAN : (uint32_t)mean;
-    thread->left = thread->drawn = 1 + draw(thread) % (2 * thread->mean - 1);
-    thread->last_ns = call->start_ns;
+    timing->mean = mean < 1 ? 1 : mean > MOST_MEAN ? MOST_MEAN : (uint32_t)mean;
+    timing->left = timing->drawn = 1 + draw(call->thread) % (2 * timing->mean - 1);
+    timing->last_ns = call->start_ns;
 }
 
 static struct io_count *find_slot(struct io_thread *thread, uint64_t wanted, enum operation operation)
@@ -145,13 +146,14 @@ static inline struct io_count *slot_of(struct io_thread *thread, uint32_t file, 
 }
 
 /* Only a call that was timed is recorded with its path, about one in `gap_ns`: the probability is the part of that
- * which has passed since the thread's last one. */
+ * which has passed since the thread's last one of this operation. */
 static void record_path(const struct io_call *call, enum operation operation, uint32_t file, uint64_t bytes,
                         uint64_t end_ns)
 {
     struct io_thread *thread = call->thread;
-    uint64_t gap_ns = paths_gap_ns(), since_ns = end_ns - thread->last_path_ns;
-    thread->last_path_ns = end_ns;
+    struct io_timing *timing = &thread->timing[operation];
+    uint64_t gap_ns = paths_gap_ns(), since_ns = end_ns - timing->last_path_ns;
+    timing->last_path_ns = end_ns;
     uint64_t scaled = since_ns < gap_ns ? since_ns : gap_ns;
     if (draw(thread) * gap_ns >> 32 >= scaled)
         return;

@@ -42,11 +42,11 @@ static inline int64_t room(const FILE *stream)
 }
 
 /* Begin a call that is expected to enter the kernel, or not. */
-static inline void begin_stream(struct io_call *call, bool is_expected)
+static inline void begin_stream(struct io_call *call, enum operation operation, bool is_expected)
 {
     *call = (struct io_call){.weight = 1};
     if (is_expected)
-        io_begin(call, false);
+        io_begin(call, operation, false);
 }
 
 /* Count the bytes that a call transferred; a call that failed is counted in any case. */
@@ -69,7 +69,7 @@ static void end_stream(struct io_call *call, enum operation operation, const FIL
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = unread(stream);                                                                               \
-        begin_stream(&call, expected);                                                                                 \
+        begin_stream(&call, OP_STREAM_READ, expected);                                                                 \
         type result = NEXT(name) arguments;                                                                            \
         end_stream(&call, OP_STREAM_READ, stream, (taken) + unread(stream) - before, false);                           \
         return result;                                                                                                 \
@@ -111,7 +111,7 @@ READ_LINE(__getdelim, (char **restrict line, size_t *restrict size, int end, FIL
         struct io_call call;                                                                                           \
         if (unread(stream) > 0)                                                                                        \
             return NEXT(name) arguments;                                                                               \
-        begin_stream(&call, true);                                                                                     \
+        begin_stream(&call, OP_STREAM_READ, true);                                                                     \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_READ, stream, result == EOF ? 0 : 1 + unread(stream), false);                      \
         return result;                                                                                                 \
@@ -134,7 +134,7 @@ READ_CHARACTER(__uflow, stream, (FILE * stream), (stream)) /* called by macros, 
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         int64_t before = pending(stream);                                                                              \
-        begin_stream(&call, expected);                                                                                 \
+        begin_stream(&call, OP_STREAM_WRITE, expected);                                                                \
         type result = NEXT(name) arguments;                                                                            \
         end_stream(&call, OP_STREAM_WRITE, stream, (given) + before - pending(stream), failed);                        \
         return result;                                                                                                 \
@@ -172,7 +172,7 @@ WRITE_FORMATTED(__vprintf_chk, stdout, (int flag, const char *restrict format, v
         if (room(stream) > 0)                                                                                          \
             return NEXT(name) arguments;                                                                               \
         int64_t before = pending(stream);                                                                              \
-        begin_stream(&call, true);                                                                                     \
+        begin_stream(&call, OP_STREAM_WRITE, true);                                                                    \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_WRITE, stream, (result != EOF) + before - pending(stream), result == EOF);         \
         return result;                                                                                                 \
@@ -239,7 +239,7 @@ static int64_t fetched(struct place before, const FILE *stream)
     {                                                                                                                  \
         struct io_call call;                                                                                           \
         const struct place before = {stream->_IO_read_base, stream->_IO_read_end};                                     \
-        begin_stream(&call, unread(stream) < SHORT_TEXT);                                                              \
+        begin_stream(&call, OP_STREAM_READ, unread(stream) < SHORT_TEXT);                                              \
         int result = NEXT(name) arguments;                                                                             \
         end_stream(&call, OP_STREAM_READ, stream, fetched(before, stream), false);                                     \
         return result;                                                                                                 \
@@ -267,7 +267,7 @@ EXPORT void rewind(FILE *stream)
 {
     struct io_call call;
     int64_t before = pending(stream);
-    begin_stream(&call, before > 0);
+    begin_stream(&call, OP_STREAM_WRITE, before > 0);
     NEXT(rewind)(stream);
     end_stream(&call, OP_STREAM_WRITE, stream, before - pending(stream), false);
 }
@@ -289,7 +289,7 @@ static FILE *end_open(const struct io_call *call, const char *path, FILE *stream
     EXPORT FILE *name declared                                                                                         \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, false);                                                                                        \
+        io_begin(&call, OP_OPEN, false);                                                                               \
         return end_open(&call, path, NEXT(name) arguments);                                                            \
     }
 
@@ -307,7 +307,7 @@ STREAM_OPEN(popen, NULL, (const char *command, const char *mode), (command, mode
     EXPORT int name(FILE *stream)                                                                                      \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, true);                                                                                         \
+        io_begin(&call, OP_CLOSE, true);                                                                               \
         int64_t left = call.thread != NULL && stream->_fileno >= 0 && stream->_mode <= 0 ? pending(stream) : 0;        \
         uint32_t file = left > 0 ? descriptor_file(stream->_fileno) : FILE_NONE;                                       \
         if (call.thread != NULL)                                                                                       \
@@ -327,7 +327,7 @@ EXPORT int fflush(FILE *stream)
 {
     struct io_call call;
     int64_t before = stream != NULL ? pending(stream) : 0;
-    io_begin(&call, false);
+    io_begin(&call, OP_FLUSH, false);
     int result = NEXT(fflush)(stream);
     if (stream == NULL)
         io_end(&call, OP_FLUSH, FILE_NONE, result < 0 ? -1 : 0);

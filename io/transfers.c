@@ -198,7 +198,7 @@ static void end_copy(const struct io_call *call, int from, int to, ssize_t resul
 #define COPY(from, to, real)                                                                                           \
     do {                                                                                                               \
         struct io_call call;                                                                                           \
-        io_begin(&call, false);                                                                                        \
+        io_begin(&call, OP_READ, false);                                                                               \
         ssize_t result = (real);                                                                                       \
         end_copy(&call, from, to, result);                                                                             \
         return result;                                                                                                 \
@@ -228,7 +228,7 @@ EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t
 static off_t seek(int fd, off_t offset, int whence)
 {
     struct io_call call;
-    io_begin(&call, false);
+    io_begin(&call, OP_SEEK, false);
     off_t result = NEXT(lseek)(fd, offset, whence);
     if (call.thread != NULL)
         io_end(&call, OP_SEEK, descriptor_file(fd), result < 0 ? -1 : 0);
@@ -276,7 +276,7 @@ static void *map(void *address, size_t length, int protection, int flags, int fd
     if (fd < 0 || (flags & MAP_ANONYMOUS) != 0)
         return NEXT(mmap)(address, length, protection, flags, fd, at);
     struct io_call call;
-    io_begin(&call, true);
+    io_begin(&call, OP_MAP, true);
     void *result = NEXT(mmap)(address, length, protection, flags, fd, at);
     if (call.thread != NULL)
         io_end(&call, OP_MAP, descriptor_file(fd), result == MAP_FAILED ? -1 : (int64_t)length);
@@ -321,7 +321,7 @@ static const char *alone(int directory, const char *path)
         mode_t mode = mode_of(flags, arguments);                                                                       \
         va_end(arguments);                                                                                             \
         struct io_call call;                                                                                           \
-        io_begin(&call, false);                                                                                        \
+        io_begin(&call, OP_OPEN, false);                                                                               \
         return end_open(&call, path, (real));                                                                          \
     } while (0)
 
@@ -351,7 +351,7 @@ EXPORT int openat64(int directory, const char *path, int flags, ...)
     EXPORT int name declared                                                                                           \
     {                                                                                                                  \
         struct io_call call;                                                                                           \
-        io_begin(&call, false);                                                                                        \
+        io_begin(&call, OP_OPEN, false);                                                                               \
         return end_open(&call, path, NEXT(name) arguments);                                                            \
     }
 
@@ -363,14 +363,14 @@ OPENED(__openat64_2, alone(directory, path), (int directory, const char *path, i
 EXPORT int creat(const char *path, mode_t mode)
 {
     struct io_call call;
-    io_begin(&call, false);
+    io_begin(&call, OP_OPEN, false);
     return end_open(&call, path, NEXT(creat)(path, mode));
 }
 
 EXPORT int creat64(const char *path, mode_t mode)
 {
     struct io_call call;
-    io_begin(&call, false);
+    io_begin(&call, OP_OPEN, false);
     return end_open(&call, path, NEXT(creat)(path, mode));
 }
 
@@ -378,7 +378,7 @@ EXPORT int creat64(const char *path, mode_t mode)
 EXPORT int close(int fd)
 {
     struct io_call call;
-    io_begin(&call, false);
+    io_begin(&call, OP_CLOSE, false);
     if (call.thread != NULL)
         descriptor_forget(fd);
     int result = NEXT(close)(fd);

@@ -2,9 +2,10 @@
  * changes, without a lock.
  *
  * A call is counted when it returns, so that a thread that is cancelled in it leaves nothing half done. Counting is
- * async-signal-safe and keeps errno. Frequent calls are timed by samples: of the calls of a thread, one in a random
- * number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 5 ms
- * or more is recorded with its call path. */
+ * async-signal-safe and keeps errno. Frequent calls are timed by samples: of the calls of an operation in a thread, one
+ * in a random number, so many that there is one in 50 us or so; each of them stands for all. Of these, about one in 5
+ * ms or more is recorded with its call path. Each operation has its turn of its own: a thread that polls a thousand
+ * times for a message would else leave out the one call that writes. */
 #ifndef INCPROF_IO_COUNTS_H
 #define INCPROF_IO_COUNTS_H
 
@@ -44,13 +45,19 @@ struct io_count {
     uint64_t calls, bytes, ns, failed, small;
 };
 
+/* When calls of an operation are timed. */
+struct io_timing {
+    uint32_t left;  /* calls until the next one is timed */
+    uint32_t mean;  /* of the distribution that this was drawn from */
+    uint32_t drawn; /* number that `left` began with */
+    uint64_t last_ns, last_path_ns;
+};
+
 struct io_thread {
     struct io_thread *next;
     uint32_t is_used; /* atomic */
-    uint32_t left;    /* frequent calls until the next one is timed */
-    uint32_t mean;    /* of the distribution that this was drawn from */
-    uint32_t drawn;   /* number that `left` began with */
-    uint64_t random, last_ns, last_path_ns;
+    uint64_t random;
+    struct io_timing timing[OPERATIONS];
     uint32_t filled;                     /* slots; atomic */
     struct io_count *latest[OPERATIONS]; /* the slot used last */
     struct io_count other[OPERATIONS];   /* of FILE_OTHER and files without a slot */
@@ -73,10 +80,10 @@ extern bool io_is_on;
 struct io_thread *io_thread_start(void);
 
 /* Time this frequent call, and draw the next one. */
-void io_start_timing(struct io_call *call);
+void io_start_timing(struct io_call *call, enum operation operation);
 
 /* Begin a call, before the real one. A rare one is timed in any case. */
-static inline void io_begin(struct io_call *call, bool is_rare)
+static inline void io_begin(struct io_call *call, enum operation operation, bool is_rare)
 {
     call->thread = NULL;
     call->start_ns = 0;
@@ -89,8 +96,8 @@ static inline void io_begin(struct io_call *call, bool is_rare)
         return;
     if (is_rare)
         call->start_ns = monotonic_ns();
-    else if (--thread->left == 0)
-        io_start_timing(call);
+    else if (--thread->timing[operation].left == 0)
+        io_start_timing(call, operation);
 }
 
 /* Begin a call that is over already, without its time. */

@@ -11,7 +11,7 @@
 #define TRANSFER(type, operation, fd, real)                                                                            \
     do {                                                                                                               \
         struct io_call call;                                                                                           \
-        io_begin(&call, false);                                                                                        \
+        io_begin(&call, operation, false);                                                                             \
         type result = (real);                                                                                          \
         if (call.thread != NULL)                                                                                       \
             io_end(&call, operation, descriptor_file(fd), (int64_t)result);                                            \
@@ -22,7 +22,7 @@
 #define PLAIN(type, operation, is_rare, file, real, failed)                                                            \
     do {                                                                                                               \
         struct io_call call;                                                                                           \
-        io_begin(&call, is_rare);                                                                                      \
+        io_begin(&call, operation, is_rare);                                                                           \
         type result = (real);                                                                                          \
         if (call.thread != NULL)                                                                                       \
             io_end(&call, operation, file, (failed) ? -1 : 0);                                                         \

@@ -59,6 +59,11 @@ class FileIo:
     calls: float
     seconds: float
 
+    @property
+    def moved_b(self) -> float:
+        """Number of bytes read and written."""
+        return self.read_b + self.written_b
+
 
 @dataclass(frozen=True)
 class PhaseCalls:
@@ -73,7 +78,7 @@ class PhaseCalls:
         small: of these, calls that moved less than 4 KiB.
         received_b: bytes from the network.
         sent_b: bytes to the network.
-        files: with the most time, at most MOST_FILES.
+        files: with the largest shares of the time or of the bytes, at most MOST_FILES.
         file_count: number of files that data was moved from or to.
         sampled: indices of the events in this phase.
     """
@@ -299,7 +304,8 @@ def _phase_calls(
     counted = np.bincount(operation, weights=sums[:, CALLS], minlength=len(OPERATIONS))
     moved = sorted(set(file[moves & (sums[:, BYTES] > 0) & (file != NO_FILE)].tolist()))
     files = [_file_io(names, number, operation, sums, file == number) for number in moved]
-    files.sort(key=lambda one: (-one.seconds, one.name or ""))
+    all_s, all_b = sum(one.seconds for one in files), sum(one.moved_b for one in files)
+    files.sort(key=lambda one: (-max(_part(one.seconds, all_s), _part(one.moved_b, all_b)), one.name or ""))
     return PhaseCalls(
         seconds=float(sums[:, SECONDS].sum()),
         sync_s=float(sums[sync, SECONDS].sum()),
@@ -313,6 +319,11 @@ def _phase_calls(
         file_count=len(files),
         sampled=sampled,
     )
+
+
+def _part(amount: float, total: float) -> float:
+    """Return an amount's part of a total; 0 of nothing."""
+    return amount / total if total > 0 else 0.0
 
 
 def _file_io(names: dict[int, str], number: int, operation: IntArray, sums: FloatArray, of_file: BoolArray) -> FileIo:

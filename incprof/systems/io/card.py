@@ -164,7 +164,7 @@ def of_calls(one: PhaseIo) -> str | None:
     least_b = max(WORTH * (one.read_b + one.written_b), 0.5)
     named = [
         each for each in calls.files
-        if each.read_b + each.written_b >= least_b or each.seconds >= MUCH_TIME * one.seconds
+        if each.moved_b >= least_b or each.seconds >= MUCH_TIME * one.seconds
     ]  # fmt: skip
     files = [_file(each) for each in named[:MOST_NAMED]]
     if files:
@@ -196,7 +196,8 @@ def _file(one: FileIo) -> str:
     amounts = ((one.read_b, "read"), (one.written_b, "written"))
     moved = [f"{decimal_size(round(amount))} {verb}" for amount, verb in amounts if amount >= 0.5]
     name = OTHER if one.name is None else printable(one.name)
-    return f"{name} ({', '.join(moved)} in {seconds(one.seconds)})"
+    time = f" in {seconds(one.seconds)}" if one.seconds > 0 else ""
+    return f"{name} ({', '.join(moved)}{time})"
 
 
 def _lanes(totals: Totals, bins: TimeBins) -> tuple[Lane, ...]:
