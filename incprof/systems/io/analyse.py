@@ -36,6 +36,8 @@ from incprof.systems.io.read import (
 
 # Rows with next to nothing else in them show a phase's own rate.
 ONE_PHASE = 0.999
+# Below this part of an interval's bytes, a phase has moved none of them.
+NOTHING = 0.01
 # The values of what is read, and of what is written.
 READING, WRITING = (READ, READS, FROM_STORAGE), (WRITTEN, WRITES, TO_STORAGE, CANCELLED)
 MOST_FILES = 5
@@ -139,8 +141,8 @@ def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, r
         if calls is None
         else bytes_of_sampled_calls(totals, calls, phase_at(calls.event_s, profile, labels, result.k), result.k)
     )
-    amounts, shared = divided(totals.values, inside, sampled_bytes)
-    each = {} if calls is None else calls_by_phase(calls, profile, labels, result.k)
+    amounts, shared, moved = divided(totals.values, inside, sampled_bytes)
+    each = {} if calls is None else calls_by_phase(calls, profile, labels, result.k, (totals.end_s, moved))
     out = []
     for phase in result.present:
         own, part = amounts[phase.id], shared[phase.id]
@@ -164,7 +166,7 @@ def io_by_phase(totals: Totals, calls: Calls | None, profile: IntervalProfile, r
 
 def divided(
     amounts: FloatArray, inside: FloatArray, sampled_weights: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Divide the totals of rows among phases; all of a row with some time in phases is assigned, and none twice.
 
     In a row of several phases, sampled calls decide where there are any. Else each phase has its time at the rate of
@@ -177,13 +179,15 @@ def divided(
         sampled_weights: (2, k, r) bytes of sampled calls that read, and that write.
 
     Returns:
-        The amounts of each phase (k, VALUES), and the part of these in rows of several phases that only time divides.
+        The amounts of each phase (k, VALUES), the part of these in rows of several phases that only time divides, and
+        the bytes read and written by each phase in each row (2, k, r).
     """
     covered_s = np.maximum(inside.sum(axis=0), 1e-12)
     in_one_phase = inside >= ONE_PHASE * covered_s
     in_phases = inside.sum(axis=0) > 0
     out = np.zeros((len(inside), amounts.shape[1]))
     shared = np.zeros_like(out)
+    moved = np.zeros((2, *inside.shape))
     for at, columns in enumerate((READING, WRITING)):
         sampled = np.zeros_like(inside) if sampled_weights is None else np.where(inside > 0, sampled_weights[at], 0.0)
         is_sampled = (sampled.sum(axis=0) > 0) & ~in_one_phase.any(axis=0)
@@ -197,7 +201,9 @@ def divided(
             part = weight * np.where(in_phases, amounts[:, column], 0.0)
             out[:, column] = part.sum(axis=1)
             shared[:, column] = np.where(in_one_phase | is_sampled, 0.0, part).sum(axis=1)
-    return out, shared
+            if column == columns[0]:
+                moved[at] = part
+    return out, shared, moved
 
 
 def _weights(amounts: FloatArray, covered_s: FloatArray, inside: FloatArray, in_one_phase: BoolArray) -> FloatArray:
@@ -236,20 +242,29 @@ def bytes_of_sampled_calls(totals: Totals, calls: Calls, phase: IntArray, k: int
     return out
 
 
-def calls_by_phase(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int) -> dict[int, PhaseCalls]:
+def calls_by_phase(
+    calls: Calls,
+    profile: IntervalProfile,
+    labels: IntArray,
+    k: int,
+    rows: tuple[FloatArray, FloatArray] | None = None,
+) -> dict[int, PhaseCalls]:
     """Return the calls of each phase, by its number.
 
     Counts are of an interval; its sampled calls of the same kind decide what part of them is in which phase, and time
-    where there are none.
+    where there are none. A phase in which the process has read or written nothing has no such calls.
 
     Args:
         calls: what was recorded.
         profile: n intervals.
         labels: (n,) their phases, k for none.
         k: number of phases.
+        rows: (r,) ends of the rows of the process's totals, and bytes read and written in each, (2, k + 1, r).
     """
     phase = phase_at(calls.event_s, profile, labels, k)
     shares = _shares(calls, profile, labels, k, phase)
+    if rows is not None:
+        shares = _restricted(shares, calls, *rows)
     keys, which = np.unique(calls.file * len(OPERATIONS) + calls.operation, return_inverse=True)
     sums = np.zeros((k + 1, len(keys), calls.values.shape[1]))
     for number in range(k + 1):
@@ -279,6 +294,25 @@ def _shares(calls: Calls, profile: IntervalProfile, labels: IntArray, k: int, ph
     by_calls = _normalised(tables[0], by_time)
     by_value = {BYTES: _normalised(tables[1], by_calls), SECONDS: _normalised(tables[2], by_calls)}
     return np.stack([by_value.get(value, by_calls) for value in range(calls.values.shape[1])], axis=1)
+
+
+def _restricted(shares: FloatArray, calls: Calls, row_end_s: FloatArray, moved: FloatArray) -> FloatArray:
+    """Return the shares (c, 5, k + 1) without phases that have moved nothing in the interval of the count."""
+    end_s, interval = np.unique(calls.end_s, return_inverse=True)
+    at = np.minimum(np.searchsorted(end_s, row_end_s, side="left"), len(end_s) - 1)
+    out = shares.copy()
+    for way, operations in zip(moved, (OF_READING, OF_WRITING), strict=True):
+        sums = np.zeros((len(end_s), len(way)))
+        np.add.at(sums, at, way.T)
+        of_count = sums[interval.ravel()]
+        total = of_count.sum(axis=1, keepdims=True)
+        use = np.isin(calls.operation, operations) & (total[:, 0] > 0)
+        has_moved = (of_count >= NOTHING * total)[use][:, None, :]
+        left = shares[use] * has_moved
+        part = of_count[use] / total[use]
+        sum_left = left.sum(axis=2, keepdims=True)
+        out[use] = np.where(sum_left > 0, left / np.where(sum_left > 0, sum_left, 1.0), part[:, None, :])
+    return out
 
 
 def _summed(row: IntArray, column: IntArray, amount: FloatArray, shape: tuple[int, int]) -> FloatArray:

@@ -122,7 +122,7 @@ def test_all_of_a_row_is_divided_and_none_twice(phases: int, rows: int, seed: in
     amounts = np.floor(draw.random((rows, VALUES)) * draw.choice([0.0, 1e3, 1e9], (rows, VALUES)))
     inside: FloatArray = draw.random((phases, rows)) * (draw.random((phases, rows)) < 0.5)
     seen = draw.random((2, phases, rows)) * (draw.random((2, phases, rows)) < 0.3) if sampled else None
-    found, shared = divided(amounts, inside, seen)
+    found, shared, _ = divided(amounts, inside, seen)
     there = inside.sum(axis=0) > 0
     assert found.sum(axis=0) == pytest.approx(amounts[there].sum(axis=0))
     assert (found >= 0).all()
@@ -138,11 +138,11 @@ def amounts_of(*rows: tuple[float, float]) -> FloatArray:
 
 def test_a_mixed_row_is_divided_by_each_phases_own_rate() -> None:
     inside = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
-    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside)
+    found, shared, _ = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside)
     assert found[:, WRITTEN].tolist() == [450, 150]
     assert shared[:, WRITTEN].tolist() == [150, 50]
     # A phase that does nothing has no part in what others do, nor in what storage does for them.
-    found, _ = divided(amounts_of((300, 0), (0, 0), (200, 200)), inside)
+    found, *_ = divided(amounts_of((300, 0), (0, 0), (200, 200)), inside)
     assert found[:, WRITTEN].tolist() == [500, 0]
     assert found[:, TO_STORAGE].tolist() == [200, 0]
 
@@ -151,10 +151,10 @@ def test_sampled_calls_divide_a_mixed_row() -> None:
     inside = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
     seen = np.zeros((2, 2, 3))
     seen[1, :, 2] = 30, 10
-    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside, seen)
+    found, shared, _ = divided(amounts_of((300, 0), (100, 0), (200, 0)), inside, seen)
     assert found[:, WRITTEN].tolist() == [450, 150]
     seen[1, :, 2] = 0, 10
-    found, shared = divided(amounts_of((300, 0), (100, 0), (200, 80)), inside, seen)
+    found, shared, _ = divided(amounts_of((300, 0), (100, 0), (200, 80)), inside, seen)
     assert found[:, WRITTEN].tolist() == [300, 300]
     assert found[:, TO_STORAGE].tolist() == [0, 80]
     assert not shared.any()
@@ -254,6 +254,23 @@ def test_counts_of_an_interval_go_where_their_sampled_calls_are() -> None:
     assert found[1].small == 15
     assert sum(one.transfers for one in found.values()) == 180
     assert explained(totals, calls) == 1.0
+
+
+def test_a_phase_that_has_written_nothing_has_no_writes_of_files() -> None:
+    _, calls = busy()
+    profile = empty_profile([0.0, 1.0, 1.5], [1.0, 1.5, 2.0])
+    rows = np.array([1.0, 1.4, 1.6, 2.0])
+    moved = np.zeros((2, 3, 4))
+    moved[1, 0, 3] = 3000
+    found = calls_by_phase(calls, profile, np.array([0, 1, 0]), 2, (rows, moved))
+    assert found[0].by_operation["write"] == 30
+    assert "write" not in found[1].by_operation
+    assert [one.name for one in found[1].files] == ["/data/in"], "reads have no rows: as before"
+    moved[1, :2, 3] = 2000, 1000
+    moved[0, 1, 2] = 200_000
+    found = calls_by_phase(calls, profile, np.array([0, 1, 0]), 2, (rows, moved))
+    assert found[1].by_operation["write"] == 15, "both phases write: time decides"
+    assert found[1].by_operation["read"] == 50
 
 
 def test_of_calls() -> None:
