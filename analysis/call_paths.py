@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from itertools import count
 
 import numpy as np
@@ -194,52 +195,25 @@ def _rounded(ticks: FloatArray) -> IntArray:
 def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) -> list[list[int]]:
     """Return the components of a call graph, callees before callers: each cycle, and each other function alone.
 
-    Tarjan's algorithm with an explicit stack: programs may recurse deeper than Python does.
-
     Args:
         functions: number of functions.
         caller: (a,) of each arc; negative for none.
         callee: (a,) of each arc.
     """
-    below: list[list[int]] = [[] for _ in range(functions)]
-    for above, function in zip(caller, callee, strict=True):
-        if above >= 0:
-            below[above].append(function)
-    number, low = [-1] * functions, [0] * functions
-    stack: list[int] = []
-    on_stack = [False] * functions
-    out: list[list[int]] = []
-    count = 0
-    for start in range(functions):
-        if number[start] >= 0:
-            continue
-        number[start] = low[start] = count
-        work, count = [(start, iter(below[start]))], count + 1
-        stack.append(start)
-        on_stack[start] = True
-        while work:
-            function, callees = work[-1]
-            following = next(callees, None)
-            if following is not None:
-                if number[following] < 0:
-                    number[following] = low[following] = count
-                    count += 1
-                    stack.append(following)
-                    on_stack[following] = True
-                    work.append((following, iter(below[following])))
-                elif on_stack[following]:
-                    low[function] = min(low[function], number[following])
-                continue
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[function])
-            if low[function] == number[function]:
-                members: list[int] = []
-                while not members or members[-1] != function:
-                    members.append(stack.pop())
-                    on_stack[members[-1]] = False
-                out.append(sorted(members))
-    return out
+    from scipy.sparse.csgraph import connected_components  # here: few recordings have no call paths
+
+    arcs = [(above, below) for above, below in zip(caller, callee, strict=True) if above >= 0]
+    rows, columns = np.array(arcs, dtype=np.int64).reshape(-1, 2).T
+    graph = csc_array((np.ones(len(arcs)), (rows, columns)), shape=(functions, functions))
+    number, component = connected_components(graph, connection="strong")
+    members: list[list[int]] = [[] for _ in range(number)]
+    for function, own in enumerate(component.tolist()):
+        members[own].append(function)
+    order = TopologicalSorter[int](dict.fromkeys(range(number), ()))
+    for above, below in zip(component[rows].tolist(), component[columns].tolist(), strict=True):
+        if above != below:
+            order.add(above, below)
+    return [members[own] for own in order.static_order()]
 
 
 @dataclass(frozen=True)
