@@ -15,7 +15,7 @@ import numpy as np
 from incprof.analysis.uncounted.rhythm import FEWEST, Period, period_of
 from incprof.analysis.uncounted.sampled_calls import frames_of
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, inclusive
 from incprof.model.time_use import SURE, CallEstimate, estimate_calls
 
 # A sample may be this many ticks late without the thread having waited.
@@ -29,7 +29,9 @@ class LoopPeriods:
         self.profile = profile
         self._own = frames_of(profile, chains)[0]
         self._use, self._cpu_s = _on_cpu(profile)
-        self._samples = self._below()
+        # At each path node and below, (p,); also dense ones.
+        own = np.bincount(profile.samples.node[self._use], minlength=len(profile.paths.parent))
+        self._samples = inclusive(profile.paths.parent, own).astype(np.int64)
         self._loops = iterated(profile, self._own, self._samples, FEWEST) if profile.metadata.ordered else {}
         self._interval = profile.interval_of_samples()
 
@@ -63,13 +65,6 @@ class LoopPeriods:
             else:
                 outside += samples
         return outside <= EXACT * inside
-
-    def _below(self) -> IntArray:
-        """Return the samples, also dense ones, at each path node and below, (p,)."""
-        below = np.bincount(self.profile.samples.node[self._use], minlength=len(self.profile.paths.parent))
-        for node, parent in reversed(list(enumerate(self.profile.paths.parent.tolist()))[1:]):
-            below[parent] += below[node]
-        return below
 
 
 def _on_cpu(profile: IntervalProfile) -> tuple[IntArray, FloatArray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import LIBRARY, OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, inclusive
 from incprof.model.names import is_entry
 from incprof.model.time_use import SURE, estimate_calls
 
@@ -152,8 +152,7 @@ class _Paths:
         address = profile.paths.address.astype(np.int64)
         part = numbered_parts(top, address)
         samples = np.bincount(profile.samples.node[samples_used], minlength=len(parent))
-        for node in range(len(parent) - 1, 0, -1):
-            samples[parent[node]] += samples[node]
+        samples = inclusive(parent, samples).astype(np.int64)
         return cls(parent, function, own, reached, part, samples, loops, len(chains.parent))
 
 
@@ -343,7 +342,8 @@ def properties_of_code(profile: IntervalProfile, chains: CallTree) -> CodeProper
     if profile.code_loops is None:
         return CodeProperties(none_set, none_set, none_set)
     where = profile.code_loops.at
-    ticks = _inclusive(profile)
+    samples, parent = profile.samples, profile.paths.parent
+    ticks = inclusive(parent, np.bincount(samples.node, weights=samples.weight, minlength=len(parent)))
     parent, of_node = profile.paths.parent, chains.of_node
     looped, straight = np.zeros(size), np.zeros(size)
     is_long = np.zeros(size, dtype=np.bool_)
@@ -391,15 +391,6 @@ def _entered(chains: CallTree, above: int, chain: int) -> int:
     while chain and int(chains.parent[chain]) != above:
         chain = int(chains.parent[chain])
     return chain
-
-
-def _inclusive(profile: IntervalProfile) -> FloatArray:
-    """Return the inclusive ticks of each path node, (p,)."""
-    parent: IntArray = profile.paths.parent
-    total = np.bincount(profile.samples.node, weights=profile.samples.weight, minlength=len(parent)).astype(np.float64)
-    for node in range(len(total) - 1, 0, -1):
-        total[parent[node]] += total[node]
-    return total
 
 
 # Map the frames of call paths to nodes of a call tree. p path nodes.

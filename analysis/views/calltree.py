@@ -13,6 +13,7 @@ import numpy as np
 
 from incprof.analysis.views.tracks import Cells, Entries, entries
 from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import inclusive
 
 # Frames that are no function of the program; those of libraries come after them, by module id.
 ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10
@@ -137,19 +138,6 @@ def _flat(profile: IntervalProfile) -> Parts:
     frame = np.concatenate([[ROOT_FRAME], np.arange(number)])
     ticks = np.rint(table.data * profile.metadata.rate_hz)
     return np.zeros(number + 1, np.int64), frame, row.astype(np.int64), column.astype(np.int64) + 1, ticks
-
-
-def inclusive(parent: IntArray, own: FloatArray) -> FloatArray:
-    """Add the values below each node. own: (..., q)."""
-    total = np.ascontiguousarray(np.moveaxis(np.array(own, dtype=np.float64), -1, 0))
-    # All nodes of a depth at once, deepest first.
-    depth = np.zeros(len(parent), dtype=np.int64)
-    for node, above in enumerate(parent.tolist()[1:], start=1):
-        depth[node] = depth[above] + 1
-    order = np.argsort(depth, kind="stable")
-    for level in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[:0:-1]:
-        np.add.at(total, parent[level], total[level])
-    return np.moveaxis(total, 0, -1)
 
 
 def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, span: int, whole: bool) -> BoolArray:

@@ -22,6 +22,7 @@ from incprof.model import (
     distinct,
     module_label,
 )
+from incprof.model.calltree import inclusive
 
 
 @dataclass(frozen=True)
@@ -376,12 +377,7 @@ class StackTree:
     @property
     def inclusive_s(self) -> FloatArray:
         """Inclusive seconds of each node, (q, 1 + k)."""
-        total = self.own_s.copy()
-        parent = self.parent.tolist()
-        for node in range(len(parent) - 1, -1, -1):
-            if parent[node] >= 0:
-                total[parent[node]] += total[node]
-        return total
+        return inclusive(self.parent, self.own_s.T).T
 
 
 def stack_tree(

@@ -17,6 +17,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+def inclusive(parent: IntArray, own: FloatArray | IntArray) -> FloatArray:
+    """Return inclusive values: each node's own plus those of all nodes below it, (..., q).
+
+    Args:
+        parent: (q,) a parent comes before its children; negative for nodes that count for none.
+        own: (..., q).
+    """
+    total = np.array(own, dtype=np.float64)
+    columns = np.moveaxis(total, -1, 0)
+    above = parent.tolist()
+    for node in range(len(above) - 1, 0, -1):
+        if above[node] >= 0:
+            columns[above[node]] += columns[node]
+    return total
+
+
 class _Growing:
     """Nodes by parent and function, numbered in order of insertion. Node 0 is the root."""
 
@@ -50,12 +66,7 @@ class CallTree:
 
     def inclusive(self, own: FloatArray) -> FloatArray:
         """Return inclusive values: each node's own plus those of all nodes below it. own: (..., q)."""
-        total = np.array(own, dtype=np.float64)
-        columns = np.moveaxis(total, -1, 0)
-        parent = self.parent.tolist()
-        for node in range(len(parent) - 1, 0, -1):
-            columns[parent[node]] += columns[node]
-        return total
+        return inclusive(self.parent, own)
 
     def outermost(self) -> IntArray:
         """Return the nodes whose function does not occur above them on the stack, ascending."""

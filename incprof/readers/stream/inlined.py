@@ -26,7 +26,7 @@ from incprof.model import (
     IntervalProfile,
     Run,
 )
-from incprof.model.calltree import Range, innermost, nested
+from incprof.model.calltree import Range, inclusive, innermost, nested
 from incprof.readers.stream.library_functions import with_inlined_time
 from incprof.readers.stream.records import Libs
 from incprof.safe.jsonstore import JsonStore, Stores
@@ -118,12 +118,8 @@ def _packages(profile: IntervalProfile) -> set[str]:
 def _inclusive(profile: IntervalProfile) -> FloatArray:
     """Return inclusive ticks of each path node, shape (p,)."""
     use = profile.samples.kind != PROFILER
-    node, p = profile.samples.node[use], len(profile.paths.parent)
-    own = np.bincount(node, weights=profile.samples.weight[use], minlength=p)
-    total, parent = own.tolist(), profile.paths.parent.tolist()
-    for child in range(p - 1, 0, -1):
-        total[parent[child]] += total[child]
-    return np.array(total, dtype=np.float64)
+    node, parent = profile.samples.node[use], profile.paths.parent
+    return inclusive(parent, np.bincount(node, weights=profile.samples.weight[use], minlength=len(parent)))
 
 
 def _look_up(binaries: _Binaries, label: str, ticks: FloatArray) -> _Code:
@@ -374,14 +370,7 @@ def _read_source(profile: IntervalProfile, function: int, sources: KeptLoops, ou
 
 def _relevant_functions(profile: IntervalProfile) -> IntArray:
     """Return the functions that are on the stack in enough of the samples, ascending."""
-    samples = profile.samples
-    own = np.bincount(
-        samples.node, weights=samples.weight * (samples.kind != PROFILER), minlength=len(profile.paths.parent)
-    )
-    total = own.astype(np.float64)
-    parent = profile.paths.parent
-    for node in range(len(total) - 1, 0, -1):
-        total[parent[node]] += total[node]
+    total = _inclusive(profile)
     resolved = profile.paths.function >= 0
     of = np.bincount(profile.paths.function[resolved], weights=total[resolved], minlength=len(profile.functions))
     return np.flatnonzero(of >= LEAST_IN_LOOPS * max(total[0], 1.0))
