@@ -76,6 +76,7 @@ struct io_thread *io_thread_start(void)
     if (thread != NULL) {
         uint64_t now_ns = monotonic_ns();
         thread->random = now_ns | 1;
+        thread->mpi_depth = 0;
         for (int i = 0; i < OPERATIONS; i++)
             thread->timing[i] = (struct io_timing){1, 1, 1, now_ns, now_ns};
         io_self = thread;
@@ -175,6 +176,8 @@ void io_end(const struct io_call *call, enum operation operation, uint32_t file,
     add(&count->calls, 1);
     if (bytes > 0)
         add(&count->bytes, bytes);
+    if (call->thread->mpi_depth > 0 && operation <= OP_WRITE)
+        call->thread->mpi_bytes += bytes;
     bool is_direct = operation < OP_OPEN && operation != OP_STREAM_READ && operation != OP_STREAM_WRITE;
     if (is_direct && bytes < SMALL_BYTES && result >= 0)
         add(&count->small, 1);
@@ -185,7 +188,8 @@ void io_end(const struct io_call *call, enum operation operation, uint32_t file,
     int kept = errno;
     uint64_t end_ns = monotonic_ns();
     add(&count->ns, (end_ns - call->start_ns) * call->weight);
-    record_path(call, operation, file, bytes, end_ns);
+    if (operation != OP_MPI_IO) /* whose calls have paths of their own */
+        record_path(call, operation, file, bytes, end_ns);
     errno = kept;
 }
 

@@ -84,6 +84,15 @@ static uint32_t number_of(const char *name, size_t length)
     return FIRST_NAME + count - 1;
 }
 
+uint32_t descriptor_name(const char *name, size_t length)
+{
+    if (!take_lock())
+        return FILE_OTHER;
+    uint32_t number = number_of(name, length);
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    return number;
+}
+
 /* Return the number of a file's name as the kernel has it. */
 static uint32_t ask(int fd)
 {
@@ -92,11 +101,7 @@ static uint32_t ask(int fd)
     long length = sys_readlink(path, name, sizeof name);
     if (length <= 0)
         return length == -ENOENT ? FILE_NONE : FILE_OTHER;
-    if (!take_lock())
-        return FILE_OTHER;
-    uint32_t file = number_of(name, shortened(name, (size_t)length));
-    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-    return file;
+    return descriptor_name(name, shortened(name, (size_t)length));
 }
 
 /* Return the file's number if it was opened before by the path with this hash and has the name of that time, else 0.

@@ -33,7 +33,8 @@ enum operation {
     OP_DIRECTORY,
     OP_CHANGE, /* of names and sizes */
     OP_MAP,
-    OP_FLUSH, /* of a FILE */
+    OP_FLUSH,  /* of a FILE */
+    OP_MPI_IO, /* a call of MPI on a file; the calls below it are counted as well */
     OPERATIONS
 };
 
@@ -55,7 +56,9 @@ struct io_timing {
 
 struct io_thread {
     struct io_thread *next;
-    uint32_t is_used; /* atomic */
+    uint32_t is_used;   /* atomic */
+    uint32_t mpi_depth; /* of calls of MPI on files under way */
+    uint64_t mpi_bytes; /* moved by calls below the outermost of them */
     uint64_t random;
     struct io_timing timing[OPERATIONS];
     uint32_t filled;                     /* slots; atomic */

@@ -17,6 +17,9 @@ enum { FILE_NONE, FILE_OTHER, FIRST_NAME };
  * The first call for a descriptor asks the kernel. */
 uint32_t descriptor_file(int fd);
 
+/* Return the number of a name that is no file's, among those of files. */
+uint32_t descriptor_name(const char *name, size_t length);
+
 /* Forget the descriptor's former file: it was opened by this path; NULL: another way, or relative to a directory. */
 void descriptor_opened(int fd, const char *path);
 

@@ -15,6 +15,7 @@ from incprof.systems.io.read import (
     CANCELLED,
     FROM_STORAGE,
     METADATA,
+    MPI_IO,
     NO_FILE,
     OF_READING,
     OF_WRITING,
@@ -41,6 +42,7 @@ NOTHING = 0.01
 # The values of what is read, and of what is written.
 READING, WRITING = (READ, READS, FROM_STORAGE), (WRITTEN, WRITES, TO_STORAGE, CANCELLED)
 MOST_FILES = 5
+OTHER_FUNCTIONS = "other functions of MPI"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,23 @@ class FileIo:
 
 
 @dataclass(frozen=True)
+class MpiIo:
+    """What a phase does with files by a function of MPI.
+
+    Attributes:
+        name: of the function.
+        calls: number.
+        moved_b: bytes read and written by the calls below it on the same thread.
+        seconds: in it, with the communication for it.
+    """
+
+    name: str
+    calls: float
+    moved_b: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class PhaseCalls:
     """The calls of a phase that read and write, of all threads.
 
@@ -83,6 +102,7 @@ class PhaseCalls:
         files: with the largest shares of the time or of the bytes, at most MOST_FILES.
         file_count: number of files that data was moved from or to.
         sampled: indices of the events in this phase.
+        mpi: functions of MPI that work on files, with the most time first; their calls of the system are in all others.
     """
 
     seconds: float
@@ -96,6 +116,7 @@ class PhaseCalls:
     files: tuple[FileIo, ...]
     file_count: int
     sampled: IntArray
+    mpi: tuple[MpiIo, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -301,18 +322,21 @@ def _restricted(shares: FloatArray, calls: Calls, row_end_s: FloatArray, moved: 
     end_s, interval = np.unique(calls.end_s, return_inverse=True)
     at = np.minimum(np.searchsorted(end_s, row_end_s, side="left"), len(end_s) - 1)
     out = shares.copy()
-    for way, operations in zip(moved, (OF_READING, OF_WRITING), strict=True):
+    out[calls.operation == MPI_IO] = 0.0  # they move what the calls below them do
+    both = (*moved, moved.sum(axis=0))
+    for way, operations in zip(both, (OF_READING, OF_WRITING, (MPI_IO,)), strict=True):
         sums = np.zeros((len(end_s), len(way)))
         np.add.at(sums, at, way.T)
         of_count = sums[interval.ravel()]
         total = of_count.sum(axis=1, keepdims=True)
         use = np.isin(calls.operation, operations) & (total[:, 0] > 0)
         has_moved = (of_count >= NOTHING * total)[use][:, None, :]
-        left = shares[use] * has_moved
+        left = out[use] * has_moved
         part = of_count[use] / total[use]
         sum_left = left.sum(axis=2, keepdims=True)
         out[use] = np.where(sum_left > 0, left / np.where(sum_left > 0, sum_left, 1.0), part[:, None, :])
-    return out
+    lost = out.sum(axis=2, keepdims=True) <= 0  # calls of MPI in intervals without bytes
+    return np.where(lost, shares, out)
 
 
 def _summed(row: IntArray, column: IntArray, amount: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -333,6 +357,9 @@ def _phase_calls(
     names: dict[int, str], file: IntArray, operation: IntArray, sums: FloatArray, sampled: IntArray
 ) -> PhaseCalls:
     """Return the calls of a phase, from sums by file and operation."""
+    mpi = _mpi_io(names, file, sums, operation == MPI_IO)
+    is_call = operation != MPI_IO
+    file, operation, sums = file[is_call], operation[is_call], sums[is_call]
     transfer, moves = operation < METADATA, np.isin(operation, (*OF_READING, *OF_WRITING, RECEIVE, SEND))
     sync = operation == SYNC
     counted = np.bincount(operation, weights=sums[:, CALLS], minlength=len(OPERATIONS))
@@ -352,7 +379,18 @@ def _phase_calls(
         files=tuple(files[:MOST_FILES]),
         file_count=len(files),
         sampled=sampled,
+        mpi=mpi,
     )
+
+
+def _mpi_io(names: dict[int, str], file: IntArray, sums: FloatArray, use: BoolArray) -> tuple[MpiIo, ...]:
+    """Return the functions of MPI that a phase calls for files."""
+    found = [
+        MpiIo(names.get(int(number), OTHER_FUNCTIONS), float(each[CALLS]), float(each[BYTES]), float(each[SECONDS]))
+        for number, each in zip(file[use], sums[use], strict=True)
+        if each[CALLS] >= 0.5
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.seconds, one.name)))
 
 
 def _part(amount: float, total: float) -> float:

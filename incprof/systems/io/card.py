@@ -124,6 +124,10 @@ def _calls_value(calls: PhaseCalls) -> dict[str, object]:
             }
             for one in calls.files
         ],
+        "mpi_io": [
+            {"function": one.name, "calls": round(one.calls), "moved_b": round(one.moved_b), "seconds": one.seconds}
+            for one in calls.mpi
+        ],
     }
 
 
@@ -161,6 +165,13 @@ def of_calls(one: PhaseIo) -> str | None:
         parts = [("synchronising", calls.sync_s), ("without moving data", calls.metadata_s)]
         of_these = [f"{seconds(time_s)} {what}" for what, time_s in parts if time_s >= MUCH_TIME * one.seconds]
         sentences.append(f"{seconds(calls.seconds)} in calls that read and write" + _listed(of_these, ", of this "))
+    functions = [
+        f"{one.name} {count(round(one.calls), 'call')}, {decimal_size(round(one.moved_b))} in {seconds(one.seconds)}"
+        for one in calls.mpi[:MOST_NAMED]
+        if one.seconds >= MUCH_TIME * calls.mpi[0].seconds
+    ]
+    if functions:
+        sentences.append("by MPI-IO: " + "; ".join(functions))
     least_b = max(WORTH * (one.read_b + one.written_b), 0.5)
     named = [
         each for each in calls.files

@@ -23,9 +23,10 @@ COUNT, EVENT = 7, 7
 OPERATIONS = (
     "read", "write", "stream read", "stream write", "receive", "send",
     "open", "close", "seek", "sync", "stat", "directory", "change", "map", "flush",
+    "MPI-IO",
 )  # fmt: skip
 OF_READING, OF_WRITING = (0, 2), (1, 3)
-RECEIVE, SEND, SYNC = 4, 5, 9
+RECEIVE, SEND, SYNC, MPI_IO = 4, 5, 9, 15
 # From here on, calls move no data.
 METADATA = 6
 NO_FILE, OTHER_FILES, FIRST_NAME = range(3)
@@ -70,7 +71,7 @@ class Calls:
         names: of files, by number.
         start_s: (c,) of the interval of each count, seconds since the start of the run.
         end_s: (c,) likewise.
-        file: (c,) number of the file.
+        file: (c,) number of the file; of MPI-IO, of the function's name.
         operation: (c,) index of OPERATIONS.
         values: (c, 5) calls, bytes, estimated seconds, failed calls, transfers below 4 KiB.
         event_s: (e,) times of sampled calls, seconds since the start of the run.

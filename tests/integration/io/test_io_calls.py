@@ -34,8 +34,9 @@ from incprof.systems.io.read import (
     Recorded,
     read_io,
 )
-from tests.integration.collector import Recording, clean_environment
+from tests.integration.collector import Recording, clean_environment, run, variables
 from tests.integration.conftest import Build, Record
+from tests.integration.hosts import need
 
 BURN = "burn:60"
 
@@ -238,6 +239,37 @@ def test_a_forked_child_counts_its_own_calls(script: Path, record: Record, tmp_p
     assert summed(child.calls, BYTES, "write", file="parent") == 0
     assert child.totals.values[:, WRITTEN].sum() == 210
     assert min(child.calls.names) == FIRST_NAME
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_calls_of_mpi_on_files_have_their_bytes(build: Build, tmp_path: Path, mpi: str) -> None:
+    need(f"mpicc.{mpi}", f"mpirun.{mpi}")
+    program = build("mpi_files.c", flags="-O1", compiler=f"mpicc.{mpi}", pg=False)
+    flags = ["--oversubscribe", "--allow-run-as-root"] if mpi == "openmpi" else []
+    environment = variables(tmp_path / "run", preload=str(library())) | {"INCPROF_EXE": str(program)}
+    run([f"mpirun.{mpi}", *flags, "-np", "2", program, "1000", "30"], tmp_path, environment)
+    moved, calls_made, written = dict[str, float](), dict[str, float](), 0.0
+    for stream in sorted((tmp_path / "run").glob("rank-*.gmon")):
+        calls = read_io(str(stream)).calls
+        assert calls is not None
+        of_mpi = calls.operation == OPERATIONS.index("MPI-IO")
+        for number, values in zip(calls.file[of_mpi].tolist(), calls.values[of_mpi], strict=True):
+            name = calls.names[number]
+            calls_made[name] = calls_made.get(name, 0) + values[CALLS]
+            moved[name] = moved.get(name, 0) + values[BYTES]
+            assert values[FAILED] == 0
+        of_file = np.isin(calls.file, [number for number, name in calls.names.items() if Path(name).name == "field"])
+        written += calls.values[of_file & (calls.operation == OPERATIONS.index("write")), BYTES].sum()
+    size = (tmp_path / "field").stat().st_size
+    assert size == 2 * 30 * 8000
+    assert written == moved["MPI_File_write_at_all"] == size
+    assert moved["MPI_File_read_at"] == 2 * 8000
+    assert {name: calls_made[name] for name in ("MPI_File_open", "MPI_File_close")} == {
+        "MPI_File_open": 2,
+        "MPI_File_close": 2,
+    }
+    assert calls_made["MPI_File_write_at_all"] == 60
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incprof.model import FloatArray, Function, IntervalProfile
 from incprof.readers.stream.interval_images import IntervalImage
-from incprof.systems.io.analyse import PhaseIo, calls_by_phase, divided, explained, rates_over_time
+from incprof.systems.io.analyse import MpiIo, PhaseIo, calls_by_phase, divided, explained, rates_over_time
 from incprof.systems.io.card import notes, of_calls, of_sites, sentence, value
 from incprof.systems.io.read import (
     BUFFERED,
@@ -271,6 +271,27 @@ def test_a_phase_that_has_written_nothing_has_no_writes_of_files() -> None:
     found = calls_by_phase(calls, profile, np.array([0, 1, 0]), 2, (rows, moved))
     assert found[1].by_operation["write"] == 15, "both phases write: time decides"
     assert found[1].by_operation["read"] == 50
+
+
+def test_calls_of_mpi_stand_beside_those_below_them() -> None:
+    found = decoded(
+        images(
+            names("/data/out", "MPI_File_write_all")
+            + record(COUNTS, 2, 1, 8, 8_000_000, 10**8, 0, 0, 3, 15, 4, 8_000_000, 3 * 10**8, 0, 0)
+            + record(PROCESS, 0, 8_000_000, 0, 8, 0, 0, 0, 0)
+        )
+    )
+    assert found.totals is not None
+    assert found.calls is not None
+    (phase,) = calls_by_phase(found.calls, empty_profile([0.0], [1.0]), np.array([0]), 1).values()
+    assert phase.mpi == (MpiIo("MPI_File_write_all", 4.0, 8e6, pytest.approx(0.3)),)
+    assert (phase.transfers, phase.seconds, phase.metadata_s) == (8, 0.1, 0.0)
+    assert [one.name for one in phase.files] == ["/data/out"]
+    assert of_calls(PhaseIo(0, 1.0, 0, 8_000_000, 0, 8, 0, 0, 0.0, phase)) == (
+        "100 ms in calls that read and write; by MPI-IO: MPI_File_write_all 4 calls, 8 MB in 300 ms; "
+        "files: /data/out (8 MB written in 100 ms)"
+    )
+    assert explained(found.totals, found.calls) == 1.0
 
 
 def test_of_calls() -> None:
