@@ -18,7 +18,7 @@ from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli.main import main
 from incprof.cli.verbs.report import default_target
 from incprof.report.page.html import SCRIPTS, asset
-from incprof.report.page.page_data import _by_cell, _cells, _series, _tree, embedded
+from incprof.report.page.page_data import _by_cell, _series, _tree, embedded
 from incprof.report.page.page_text import why_site
 from incprof.report.words.display_names import SHORT
 from incprof.study.page import over_time
@@ -399,7 +399,8 @@ def test_a_page_stays_small_whatever_the_program():
     labels = np.arange(3000) // 500
     timed = over_time(profile, SimpleNamespace(labels=labels), libs="caller", whole=False)
     parts = SimpleNamespace(timed=timed, functions=profile.functions, metadata=profile.metadata, inlined=frozenset())
-    written = [_tree(parts, SHORT), _series(parts, SHORT), _cells(timed.cells, timed.ticks), timed.called.tolist()]
+    cells = [timed.cells.bin.tolist(), timed.cells.label.tolist(), _by_cell(timed.ticks, len(timed.cells.bin))]
+    written = [_tree(parts, SHORT), _series(parts, SHORT), cells, timed.called.tolist()]
     assert len(embedded([*written, _by_cell(timed.calls, len(timed.cells.bin))])) < 4_500_000
     assert timed.ticks.value.sum() == np.rint(own.data * 100).sum()
     assert timed.cells.step > 1
