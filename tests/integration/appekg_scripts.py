@@ -34,7 +34,7 @@ class Recorded:
         return sum(int(getattr(row, column)) for row in chosen)
 
     def counters(self) -> list[dict[str, int]]:
-        """What the model knows of each interval."""
+        """Return the model's values of each interval."""
         return [{name: interval[name] for name in COMPARED} for interval in self.intervals]
 
 

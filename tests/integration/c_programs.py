@@ -1,7 +1,7 @@
 """Random C programs that count for themselves how often each function and each loop's iteration starts.
 
-They have every way out of a function and a loop that C knows, in every position that C allows, and print the counts.
-Each loop says its number in a comment before its head, `for /* loop 7 */ (...)`; function f3 has number 3.
+They leave functions and loops in every way and at every position that C allows, and print the counts.
+Each loop has its number in a comment before its head, `for /* loop 7 */ (...)`; function f3 has number 3.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def judge(recording: Recording, legal: Sequence[str]) -> Verdict:
 
 
 def run(command: Sequence[str | Path], directory: Path, env: Mapping[str, str], timeout_s: float = 600) -> Outcome:
-    """Run a command in `directory` to its end; output goes through files, so that nobody waits for a pipe."""
+    """Run a command in `directory` to its end; output goes through files, so that no process waits for a pipe."""
     out, err = directory / "stdout", directory / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(

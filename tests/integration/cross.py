@@ -28,12 +28,12 @@ class Cross:
 
     @cached_property
     def collector(self) -> Path:
-        """The collector, built when it is asked for."""
+        """Return the collector, built on first use."""
         return self._made("incprof") / "preload/libincprof.so"
 
     @cached_property
     def heartbeats(self) -> Path:
-        """The folder of the heartbeat library, both kinds, built when it is asked for."""
+        """Return the folder of the heartbeat library, both kinds, built on first use."""
         return self._made("appekg", "appekg_static") / "appekg"
 
     def _made(self, *targets: str) -> Path:

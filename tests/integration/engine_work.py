@@ -37,14 +37,14 @@ def lost(item: Item) -> int:
 
 
 def read_or_die(job: RankJob) -> RankRead:
-    """Read a rank; nobody lives to read rank 2."""
+    """Read a rank; a worker that reads rank 2 dies."""
     if job.rank == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return read_rank(job)
 
 
 def events_or_die(path: str, places: Places) -> ProcessEvents:
-    """Read a trace; nobody lives to read that of rank 2."""
+    """Read a trace; a worker that reads that of rank 2 dies."""
     if path.endswith("rank-00002.mpi"):
         os.kill(os.getpid(), signal.SIGKILL)
     return process_events(path, places)

@@ -193,7 +193,7 @@ def wait_for_intervals(stream: Path, count: int) -> None:
 
 
 def ended_cleanly(path: Path) -> bool:
-    """Whether the last image of a stream says so."""
+    """Return whether the last image of a stream has the flag."""
     return raw_images(path.read_bytes())[-1].kind == 8
 
 

@@ -1,4 +1,4 @@
-"""Runs `incprof sample` as its users do, on a machine as it is or with counters that a script tells."""
+"""Runs `incprof sample` as its users do, on a machine as it is or with the counters of a script."""
 
 from __future__ import annotations
 

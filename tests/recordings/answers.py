@@ -1,4 +1,4 @@
-"""What every verb says of a folder of runs, for changes that are to change nothing.
+"""The answers of every verb for a folder of runs, to compare before and after a change.
 
     python tests/recordings/answers.py RUNS > before.json
     python tests/recordings/answers.py RUNS --against before.json

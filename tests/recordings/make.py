@@ -92,7 +92,7 @@ RECIPES = {
 
 
 def make(name: str, recipe: Recipe) -> None:
-    """Compile, record, pack. What is compiled lies in a directory that the program knows by another name."""
+    """Compile, record, pack. The source lies in a directory that the program's debug information names otherwise."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         build = [recipe.compiler, "-O2", "-g", *(["-pg"] if recipe.pg else []), *recipe.flags]

@@ -52,7 +52,7 @@ def write_rank(
 
 
 def summary_of(profile: IntervalProfile, rank: int = 0, **more: object) -> RankSummary:
-    """What a rank tells of itself."""
+    """Return the header of a rank."""
     return replace(summarised(profile, None, OPTIONS), rank=rank, **more)
 
 

@@ -1,4 +1,4 @@
-"""Writes streams as docs/reference/formats.md says, without the collector.
+"""Writes streams as in docs/reference/formats.md, without the collector.
 
     writer = StreamWriter(["main", "solve", "io"])
     writer.interval([Sample("main;solve", weight=90), Sample("main;io", LIBRARY, weight=10)],
@@ -7,7 +7,7 @@
     run = open_run(writer.save(tmp_path / "run"))
 
 Function i of the program (module 0) lies at 0x1000 + 0x100 * i and is 0x80 bytes long; a snapshot with these symbols
-is saved with the run. Samples last 1 tick unless their weight says otherwise and are spread evenly over the interval.
+is saved with the run. Samples last 1 tick unless they have a weight and are spread evenly over the interval.
 """
 
 from __future__ import annotations

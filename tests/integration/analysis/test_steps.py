@@ -120,7 +120,7 @@ def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, f
 
 @pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
-def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
+def test_a_requested_clock_stays(build: Build, tmp_path: Path) -> None:
     answer = record(tmp_path, 1000, build("timesteps.c"), ITERATIONS, "50", clock="cpu")
     assert answer.clock == "cpu"
     (line,) = answer.stderr.splitlines()

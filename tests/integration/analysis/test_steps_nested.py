@@ -13,7 +13,7 @@ STEPS = list[dict[str, Any]]
 
 
 def steps_of(answer: Answer) -> STEPS:
-    """The steps of all phases: of these programs, the number of phases is not what is asked."""
+    """Return the steps of all phases; the number of phases is not under test."""
     return [step for phase in answer.found["phases"] for step in phase["steps"]]
 
 

@@ -1,4 +1,4 @@
-"""What the library says that a heartbeat costs. How true that is, benchmarks say: here, that it harms nothing."""
+"""The library's estimate of the cost of a heartbeat, which must do no harm. Benchmarks measure its accuracy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_clock_that_a_question_needs_is_not_the_runs(ekg: EkgBuilder, tmp_pa
 
 
 @pytest.mark.slow
-def test_where_time_is_what_tests_say_there_is_no_cost(ekg: EkgBuilder, tmp_path: Path) -> None:
+def test_a_simulated_clock_has_no_cost(ekg: EkgBuilder, tmp_path: Path) -> None:
     program = ekg.program("cost.c", flags="-DEKG_FAKE_CLOCK", output="cost")
     pressed = press([program, "early"], tmp_path)
     assert said(pressed.outcome.stdout)["before"] == (-1, 0, 0)
@@ -78,7 +78,7 @@ def test_a_question_while_nothing_is_recorded(ekg: EkgBuilder, tmp_path: Path, v
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [THREAD, MEMORY], ids=["thread", "memory"])
 def test_under_sanitizers(ekg: EkgBuilder, tmp_path: Path, flags: str) -> None:
-    """Alone: ThreadSanitizer knows no threads in children of threaded processes."""
+    """Runs alone: ThreadSanitizer supports no threads in children of threaded processes."""
     supported(tmp_path, flags)
     program = ekg.program("cost.c", flags=flags, output="cost")
     pressed = storm(program, tmp_path, "early", "-", "alone", options="detect_leaks=0")

@@ -1,4 +1,4 @@
-"""Disks that are full or gone, processes at their limits: the program does not notice, and the file says so."""
+"""Full or lost disks, processes at their limits: the program is unaffected, and the file records the loss."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def limited(program: Path, place: Path, *actions: str, lines: int = 1, run: Path | None = None) -> Pressed:
-    """Run the program; whatever happens, it ends well, and the library says no more than one line."""
+    """Run the program: it always ends well, and the library prints at most one line."""
     env = {"EKG_DIR": str(run)} if run else {}
     pressed = press([program, *actions], place, env=env, interval=INTERVAL)
     if pressed.outcome.status == 77:
@@ -135,7 +135,7 @@ def test_a_read_only_file_system(program: Path, disk: Path, tmp_path: Path) -> N
 
 
 def test_a_directory_that_is_removed(program: Path, tmp_path: Path) -> None:
-    """The file is open, and nobody misses it; nothing is made in its place."""
+    """The open file still works, and no other is created in its place."""
     run = tmp_path / "run"
     limited(program, tmp_path, *first_interval(run), f"empty={run}", "sleep=50", lines=0)
     assert not (tmp_path / "run").exists()
@@ -148,7 +148,7 @@ def test_no_descriptor_is_left_for_the_start(program: Path, tmp_path: Path, numb
 
 
 def test_no_descriptor_is_left_later(program: Path, tmp_path: Path) -> None:
-    """The file is open already, what the operator says is not read any more."""
+    """The file is already open, so the control file is no longer read."""
     pressed = limited(program, tmp_path, *first_interval(tmp_path / "run"), "nofile=0", "sleep=50", lines=0)
     assert counts(pressed.read()) == tally(pressed.outcome)
 

@@ -69,7 +69,7 @@ def test_python(examples: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_their_first_lines_say_can_be_typed(examples: Path) -> None:
+def test_commands_of_their_first_lines_work(examples: Path) -> None:
     """The commands in each file, with only an argument added and the programs' places given."""
     for name, words in (("incprof", "-m incprof"), ("python", "")):
         (examples / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')

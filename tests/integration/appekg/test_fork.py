@@ -56,7 +56,7 @@ def test_beats_that_are_open_at_a_fork_are_the_parents(script: Path, tmp_path: P
     assert child.total("unmatched") == 2
 
 
-def test_a_child_knows_names_and_rates_and_has_threads_of_its_own(script: Path, tmp_path: Path) -> None:
+def test_a_child_inherits_names_and_rates_and_has_its_own_threads(script: Path, tmp_path: Path) -> None:
     lines = ["name 1 61", "rate 1 2", *TURN, "begin 2 1", "end 2 1", "fork", *TURN * 4, *["begin 2 1", "end 2 1"]]
     _, directory = run_script(script, [*lines, "joined"], tmp_path)
     _, (child,) = parent_and_children(directory)

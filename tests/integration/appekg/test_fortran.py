@@ -140,7 +140,7 @@ def test_init_needs_no_options(compiler: str, tmp_path: Path) -> None:
     assert totals(tmp_path / "runs") == {(0, None): (0, 1)}
 
 
-def test_compilers_have_nothing_to_say_of_the_module(compiler: str, tmp_path: Path) -> None:
+def test_compilers_do_not_warn_about_the_module(compiler: str, tmp_path: Path) -> None:
     # flang's -pedantic doubts optional arguments of C functions, which Fortran 2018 has.
     strict = ["-std=f2018", "-Wall", "-Wextra", "-pedantic", "-Werror"] if compiler == "gfortran" else []
     assert run(compiler, *strict, "-c", installation().fortran / "appekg.f90", cwd=tmp_path) == ""

@@ -14,7 +14,7 @@ from tests.integration.appekg_use import ROOT, run
 INCLUDE = ROOT / "appekg" / "include"
 STRICT = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef -Werror".split()
 
-# Each call on a line of its own: without these lines it is the program that nobody has instrumented.
+# Each call has a line of its own: without these lines the program is not instrumented.
 SOURCE = """
 #include <appekg.h>
 int work(int *values, int n, double *times);
@@ -76,7 +76,7 @@ def need(compiler: str) -> None:
         *((compiler, standard) for compiler in ("g++", "clang++") for standard in ("c++11", "c++17", "gnu++20")),
     ],
 )
-def test_compilers_have_nothing_to_say(compiler: str, standard: str, off: list[str], tmp_path: Path) -> None:
+def test_compilers_do_not_warn(compiler: str, standard: str, off: list[str], tmp_path: Path) -> None:
     need(compiler)
     name = "use.cpp" if "++" in compiler else "use.c"
     (tmp_path / name).write_text(SOURCE)
@@ -133,7 +133,7 @@ def test_what_python_declares_is_what_the_header_declares(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("off", [[], ["-DEKG_OFF"]], ids=["on", "off"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_c90_knows_no_inline(compiler: str, off: list[str], tmp_path: Path) -> None:
+def test_c90_has_no_inline(compiler: str, off: list[str], tmp_path: Path) -> None:
     need(compiler)
     (tmp_path / "use.c").write_text(
         "#include <appekg.h>\nint work(int n);\nint work(int n)\n{\n    ekg_begin(1);\n    {\n        EKG_SCOPE(2);\n"

@@ -151,7 +151,7 @@ def test_a_libldms_without_its_stream_library_is_not_used(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", [45, 43])
 @pytest.mark.parametrize("mode", ["no-transport", "refuse", "silence", "error-event", "reject", "hang-connect"])
-def test_no_connection_harms_nobody(patient: Path, tmp_path: Path, mode: str, generation: int) -> None:
+def test_a_missing_connection_does_no_harm(patient: Path, tmp_path: Path, mode: str, generation: int) -> None:
     program, env = host() if mode == "hang-connect" else patient, variables(tmp_path, generation, mode, 0.05)
     found = publish(tmp_path, 4, program=program, generation=generation, **env)
     assert (found.status, found.stdout) == (7, "begins\n")
@@ -200,7 +200,7 @@ def test_what_is_not_sent_is_counted(tmp_path: Path, mode: str) -> None:
     assert len(found.messages) + found.missing() == len(read.intervals)
 
 
-def test_the_oldest_intervals_are_given_up_and_later_messages_say_so(patient: Path, tmp_path: Path) -> None:
+def test_the_oldest_intervals_are_dropped_and_later_messages_report_it(patient: Path, tmp_path: Path) -> None:
     with running([patient, 1, "stay"], tmp_path, **variables(tmp_path, 45, "gate", 0.01)) as process:
         wait_until_it_stays(process)
         file = tmp_path / "run/rank-00000.ekg"

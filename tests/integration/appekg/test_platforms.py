@@ -82,7 +82,7 @@ def test_musl(musl: Path, tmp_path: Path, static: bool) -> None:
 @pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
 def test_aarch64(cross: Cross, tmp_path: Path, static: bool) -> None:
     program = compiled(f"{TRIPLET}-gcc", cross.heartbeats, tmp_path, static=static)
-    # A thread of qemu's own is left when the program's last one has ended: nobody can tell that it has.
+    # A thread of qemu's own remains after the program's last one: the end cannot be detected.
     rows, clocks = beats_of(["qemu-aarch64", "-L", LIBRARIES, program, "return"], tmp_path)
     assert sorted(rows) == EXPECTED
     assert clocks == {"counter"}

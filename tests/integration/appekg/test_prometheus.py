@@ -99,7 +99,7 @@ def test_the_last_interval_alone_is_in_the_gauges(tmp_path: Path) -> None:
     assert int(Decimal(found["appekg_open_seconds", "2"][0]) * 10**9) == chosen["open_ns"].max()
 
 
-def test_promtool_has_nothing_to_say(tmp_path: Path) -> None:
+def test_promtool_accepts_the_file(tmp_path: Path) -> None:
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not installed (Debian: prometheus)")
     with running(
@@ -110,7 +110,7 @@ def test_promtool_has_nothing_to_say(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_every_user_may_read_it_and_the_file_sinks_file_is_as_the_umask_says(tmp_path: Path) -> None:
+def test_every_user_may_read_it_and_the_umask_applies_to_the_file_sink(tmp_path: Path) -> None:
     place = tmp_path / "prom"
     place.mkdir()
     command = ["sh", "-c", f'umask 077; exec "{host()}" 1 stay']
@@ -167,7 +167,7 @@ def test_a_disk_that_is_full_for_a_while_keeps_the_old_file_and_is_counted(tmp_p
 
         poll(whole, "all beats")
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
-        # Nothing is said before a write has failed.
+        # No message before a write has failed.
         assert process.stderr is not None
         said = os.read(process.stderr.fileno(), 4096).decode()
         assert whole()

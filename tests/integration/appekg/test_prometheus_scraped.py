@@ -64,7 +64,7 @@ def test_rates_and_means_of_a_running_program(stack: Stack, tmp_path: Path) -> N
         assert no_errors(stack)
         process.kill()
         process.wait()
-    # After a kill the file stays: its time stands still, which is what an operator's alert asks for.
+    # After a kill the file stays and its time stands still, which triggers an operator's alert.
     changed = f'node_textfile_mtime_seconds{{file=~".*-{process.pid}.prom"}}'
     stack.wait_for(f"abs({changed} - on() appekg_last_write_timestamp_seconds{{{mine}}}) < 5")
     stack.wait_for(f"time() - appekg_last_write_timestamp_seconds{{{mine}}} > 0.5")

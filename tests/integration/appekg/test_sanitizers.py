@@ -58,7 +58,7 @@ def test_storm(ekg: EkgBuilder, tmp_path: Path, flags: str) -> None:
 
 @pytest.mark.slow
 def test_storm_with_forks(ekg: EkgBuilder, tmp_path: Path) -> None:
-    """ThreadSanitizer knows no threads in children of threaded processes: this is for the other one."""
+    """For AddressSanitizer: ThreadSanitizer supports no threads in children of threaded processes."""
     supported(tmp_path, MEMORY)
     program = ekg.program("robust_storm.c", flags=MEMORY, output="storm")
     pressed = storm(program, tmp_path, MILLISECONDS, "6", "fork", options="detect_leaks=0")

@@ -59,7 +59,7 @@ scripts = settings(max_examples=120, deadline=None, suppress_health_check=[Healt
 
 @scripts
 @given(lines=lines_of(4, [0, 1, SLOTS, 2**32 - 1], 4))
-def test_any_script_is_recorded_as_the_model_says(script: Path, lines: list[str]) -> None:
+def test_any_script_is_recorded_as_in_the_model(script: Path, lines: list[str]) -> None:
     compare(script, [*ALONE, *lines])
 
 

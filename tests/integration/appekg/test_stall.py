@@ -84,7 +84,7 @@ def test_a_stall_until_the_end(hold: Path, program: Path, tmp_path: Path) -> Non
     assert all(0 < found[number][0] < expected[number][0] for number in expected)
 
 
-def test_stderr_that_nobody_reads(program: Path, tmp_path: Path) -> None:
+def test_stderr_without_a_reader(program: Path, tmp_path: Path) -> None:
     """The line about a failure waits for room in a pipe; the program does not."""
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, F_SETPIPE_SZ, 4096)

@@ -1,4 +1,4 @@
-"""A thinned beat in which the program had to wait: it stands for more time than there was, which is said."""
+"""A thinned beat in which the program waited is scaled to more time than there was, which is reported."""
 
 from __future__ import annotations
 

@@ -65,5 +65,5 @@ def test_a_handler_that_forks_in_the_middle_of_a_beat(forks: Path, tmp_path: Pat
 
 
 def test_children_behind_libcs_back(forks: Path, tmp_path: Path) -> None:
-    """They find locks taken that nobody there can give back."""
+    """Children find locks taken by threads that do not exist there."""
     assert press([forks, "bare", "40"], tmp_path, interval="0.001").outcome.stdout == "failures 0\n"

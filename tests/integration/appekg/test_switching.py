@@ -167,7 +167,7 @@ def one_character(raw: bytes) -> str | None:
     return text if len(text) == 1 else None
 
 
-def test_a_name_that_changes_is_told_again(script: Path, tmp_path: Path) -> None:
+def test_a_changed_name_is_sent_again(script: Path, tmp_path: Path) -> None:
     def named(text: str) -> str:
         return f"name 1 {text.encode().hex()}"
 

@@ -18,7 +18,7 @@ SECOND_NS = 10**9
 
 @pytest.fixture(scope="module")
 def script(ekg: EkgBuilder) -> Path:
-    """The program that does what a script says."""
+    """A program that executes a script."""
     return ekg.program("script.c", flags="-DEKG_FAKE_CLOCK")
 
 
@@ -113,8 +113,8 @@ def test_a_bad_value_costs_one_line(script: Path, tmp_path: Path) -> None:
     assert outcome.stderr.count("EKG_OVERHEAD") == 1
 
 
-def test_the_real_clock_says_the_same(ekg: EkgBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """20 M beats of a few ns in two threads: all are accounted for, few are recorded, and the answer says so.
+def test_the_same_with_the_real_clock(ekg: EkgBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 M beats of a few ns in two threads: all are counted, few are recorded, and the answer reports it.
 
     Not those that each thread has skipped since the last one that was recorded: some thousands, by what a beat costs.
     """

@@ -5,7 +5,7 @@
  *   exec      a beat of id 1 and, when its interval is in the file, this program with `one` in the same process
  *   spawn     a beat of id 1 and a child by posix_spawn with `one`
  *   shell     system("true") and popen between beats of id 1
- *   behind    a child that libc's fork knows nothing of: both beat id 1, and exit
+ *   behind    a child made without libc's fork: both beat id 1, and exit
  *   handler   a child that is made in a signal handler, again and again, while the main program beats id 1: five beats
  * of id 2 each. Prints "beats" one       one beat of id 3 */
 #define _GNU_SOURCE

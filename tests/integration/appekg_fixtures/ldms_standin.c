@@ -1,5 +1,5 @@
-/* A stand-in for libldms and libldmsd_stream: their symbols and signatures, no network. What it is asked to do goes
- * into the file STANDIN_LOG, a line each; how it answers, STANDIN_MODE says. GENERATION is 45 (ldms_msg_publish), 44
+/* A stand-in for libldms and libldmsd_stream: their symbols and signatures, no network. Each call is written
+ * to the file STANDIN_LOG, one line each; STANDIN_MODE selects the answers. GENERATION is 45 (ldms_msg_publish), 44
  * (ldms_stream_publish) or 43 (ldmsd_stream_publish, a log function for every transport).
  *
  * As in LDMS, events come from a thread of the library's own, which lives until the process ends. */

@@ -1,4 +1,4 @@
-/* What a program must not notice: calls everything, and says what has changed. Prints nothing if nothing has. Ends with
+/* Calls every function and prints what has changed in the process, or nothing. Ends with
  * status 7 after "done" on stdout. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,7 +50,7 @@ static void *in_a_thread(void *unused)
 {
     CHECK(ekg_begin(1));
     CHECK(ekg_end(1));
-    CHECK(ekg_end(1)); /* nobody's */
+    CHECK(ekg_end(1)); /* never begun */
     CHECK(ekg_pulse(1 + EKG_SLOTS_));
     return unused;
 }

@@ -1,4 +1,4 @@
-/* Opens each shared object that its words name, has it work, and closes it again: as often as the first word says. */
+/* Opens, uses and closes each shared object named by the arguments, as often as the first argument. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -131,7 +131,7 @@ static void wait_for_line(void)
         sleep_ms(1);
 }
 
-/* Each thread has its ids in turn: one of them tells of all. */
+/* Each thread beats its ids in turn: checking one of them is enough. */
 static void wait_for_beats_of_all(unsigned long long count)
 {
     for (int thread = 0; thread < THREADS; thread++) {

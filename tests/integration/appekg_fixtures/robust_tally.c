@@ -1,4 +1,4 @@
-/* Beats of all kinds in many threads, each counted by the program as well: what the library says must be the same.
+/* Beats of all kinds in many threads, also counted by the program: the library's counts must be the same.
  *
  *     robust_tally MILLISECONDS WORKERS [barrier=always|never|early] [FILE INTERVALS]
  *
@@ -134,7 +134,7 @@ static void *work(void *argument)
             step(tally, &seed);
         atomic_fetch_add_explicit(&steps, 100, memory_order_relaxed);
     }
-    pthread_barrier_wait(&ready); /* nobody leaves while beats wait for their end */
+    pthread_barrier_wait(&ready); /* no thread leaves while beats are open */
     for (uint32_t kind = 0; kind < HANDED_IDS; kind++)
         while (atomic_load(&waiting[kind]) > 0)
             end_one(tally, kind);

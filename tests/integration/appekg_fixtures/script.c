@@ -5,7 +5,7 @@
  *   advance NS    back NS    interval    rate ID FACTOR    name ID HEX    disable    enable    init    finalize
  *   cost PAIR SKIPPED     what a beat costs, in ps; before the first one
  *   beat T ID NS TIMES    begins and ends with so much time between, each
- *   control TEXT          what the file says in $EKG_DIR
+ *   control TEXT          content of the control file in $EKG_DIR
  *   fork                  the child does the lines up to `joined`, then exits; its parent waits, and goes on after them
  *   leap                  _exit
  *

@@ -57,7 +57,7 @@ def shown(page: Path) -> list[str]:
 
 
 def typed(command: str) -> str:
-    """A command without what is said of it beside it."""
+    """Return a command without the comment behind it."""
     return re.split(r" {3,}| +# ", command)[0].rstrip()
 
 
@@ -139,7 +139,7 @@ ELSEWHERE = {
     "strace *": "strace may not be there",
     "incprof periods --follow ipc.csv*": "waits for more to come: incprof/cli/test_periods_follow.py",
     "incprof completion zsh*": "in a zsh: incprof/cli/test_completion.py",
-    "incprof diff gmon-a gmon-b --counters*": "asks for a sensor of power: analysis/test_energy.py",
+    "incprof diff gmon-a gmon-b --counters*": "needs a power sensor: analysis/test_energy.py",
     "incprof heartbeats ekg-base ekg-new --fail-on*": "times would decide: systems/heartbeats/test_gates.py",
     'incprof heartbeats "$EKG_DIR" --history*': "times would decide: systems/heartbeats/test_history_verb.py",
     "incprof heartbeats poor --history*": "times would decide: systems/heartbeats/test_history_verb.py",
@@ -158,7 +158,7 @@ ELSEWHERE = {
 
 
 def elsewhere(command: str) -> str | None:
-    """Which entry of the table says that a command is not for here."""
+    """Return the entry of the table that excludes a command."""
     found = next((form for form in ELSEWHERE if fnmatchcase(command, form)), None)
     return None if found == "gfortran *" and shutil.which("gfortran") else found
 
@@ -201,7 +201,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "solver.f90").write_text(code("use/appekg", "fortran") + "subroutine assemble()\nend subroutine\n")
     (place / "app.f90").write_text((place / "solver.f90").read_text())
     (place / "driver.py").write_text(code("learn/python-driver", "python"))
-    # A recording that is kept: what is asked of it has an answer, however busy this machine is.
+    # A kept recording has the same answers, however busy this machine is.
     kept("phases", tmp_path_factory.mktemp("kept")).run.rename(place / "gmon-phases")
     (place / ".config/fish/completions").mkdir(parents=True)
     (place / "calls.txt").write_text("open\nread\nread\nclose\n" * 100)
@@ -231,7 +231,7 @@ def test_what_is_shown_can_be_typed(page: Path, made: Path, tmp_path: Path) -> N
     bash(commands, place)
 
 
-def test_what_is_said_to_be_elsewhere_is_on_a_page() -> None:
+def test_entries_of_the_table_are_on_a_page() -> None:
     commands = [typed(command) for page in PAGES[1:] for command in shown(page)]
     for form, reason in ELSEWHERE.items():
         assert any(fnmatchcase(command, form) for command in commands), form

@@ -1,6 +1,6 @@
 """The harnesses of fuzz/ in short: every input that once found a fault, real libraries, and some thousand drawn ones.
 
-The same inputs every time on one machine; `make fuzz` draws others, for as long as it is told to.
+The same inputs every time on one machine; `make fuzz TIME=SECONDS` draws others.
 """
 
 from __future__ import annotations

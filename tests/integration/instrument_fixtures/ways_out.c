@@ -1,5 +1,5 @@
 /* Every way into and out of functions and loops in C. hit(n) is the first thing that the n-th place does: a heartbeat
- * there must have beaten as often as it says. Compiles as C89 with GNU extensions, and as C17. */
+ * there must have beaten as often as it prints. Compiles as C89 with GNU extensions, and as C17. */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A preload library that counts getpid calls, and says so at the end. */
+/* A preload library that counts getpid calls, and prints the count at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

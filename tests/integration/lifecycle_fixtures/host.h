@@ -28,7 +28,7 @@ __attribute__((no_instrument_function, unused)) static double cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Reads the clock seldom: beside other busy programs, the kernel ends the turn of who reads it there and then, so that it
+/* Reads the clock seldom: beside other busy programs, the kernel preempts a thread that reads it, so that it
  * would never run when the next timer tick comes, which is when expired timers are seen. A tenth of it, where nobody
  * records: what the program prints is the same. */
 __attribute__((noinline, unused)) void burn(int milliseconds)

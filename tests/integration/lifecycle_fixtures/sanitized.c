@@ -28,7 +28,7 @@ static void *run(void *unused)
     return unused;
 }
 
-/* Beats after those before it have ended, which it knows nothing of: with what they have left. */
+/* Beats after earlier beats of other threads have ended, with what they have left. */
 static void *pass(void *number)
 {
     usleep((useconds_t)(40000 * (long)number));

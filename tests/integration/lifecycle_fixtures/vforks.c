@@ -1,7 +1,7 @@
 /* A vfork child for each function that the library puts in front of libc's. It calls it, and ends; what the parent has
  * afterwards (actions, mask, signal stack, signals that it gets) is printed.
  *
- *     vforks NAME...      nothing: prints the names that it knows
+ *     vforks NAME...      nothing: prints the names that it accepts
  *     vforks -STATE NAME... as above, with SIGURG first `handled`, `ignored`, `blocked` or `left` alone */
 #define _GNU_SOURCE
 #include "host.h"

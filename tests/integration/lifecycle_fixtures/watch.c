@@ -1,4 +1,4 @@
-/* A tool that was preloaded too: it says what passes by. */
+/* Another preloaded tool: it prints the calls that pass through it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -31,7 +31,7 @@ TIMEOUT_S = 600
 # Every function runs for 0.15 s of CPU time: at 1 kHz that is 150 ticks, where a machine does not drop
 # any, and five intervals at least: one of two and a half may be taken for the time between two other phases.
 FAST = ("-r", "1000", "-i", "0.03")
-# What the kernel says to those who may not: of a program that asks by libc.
+# The kernel's errors without permission, in a program that calls through libc.
 REFUSING = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -184,7 +184,7 @@ def test_a_program_is_recorded_with_nothing_in_it(kind: str, plain: Path, tmp_pa
 
 
 def record_verb(place: Path, *arguments: str) -> dict[str, list[dict[str, list[dict[str, str]]]]]:
-    """What a verb says of the run, as JSON."""
+    """Return the answer of a verb as JSON."""
     done = incprof(*arguments, cwd=place)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]

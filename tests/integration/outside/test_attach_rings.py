@@ -1,4 +1,4 @@
-"""What the kernel's rings cost who reads them: memory that all processors write to."""
+"""The cost of reading the kernel's rings: memory that all processors write to."""
 
 import subprocess
 from pathlib import Path

@@ -89,7 +89,7 @@ def heavy(directory: Path, part: float) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["attached", pytest.param("started", marks=pytest.mark.slow)])
-def test_functions_of_python_are_those_that_are_seen_from_inside(how: str, driver: Recording, tmp_path: Path) -> None:
+def test_functions_of_python_equal_those_of_the_collector(how: str, driver: Recording, tmp_path: Path) -> None:
     arguments = [str(DRIVER), str(driver.directory.parent / "libkernel.so"), "0.4", "0.4"]
     if how == "started":
         done = record(tmp_path, *FAST, "--external", "--exe", PYTHON, "-o", "run", "--", PYTHON, *arguments)
@@ -158,7 +158,7 @@ busy()
 
 
 @pytest.mark.slow
-def test_the_main_thread_is_seen_among_very_many(tmp_path: Path) -> None:
+def test_the_main_thread_is_detected_among_very_many(tmp_path: Path) -> None:
     """Their states are listed with the newest first."""
     (tmp_path / "many.py").write_text(MANY_THREADS)
     done = record(tmp_path, "-r", "200", "--external", "--exe", PYTHON, "-o", "run", "--", PYTHON, "many.py")

@@ -81,7 +81,7 @@ def test_what_is_written_and_read_is_conserved(tmp_path: Path) -> None:
     assert len(done.stdout) == 500_000
 
 
-def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
+def test_rows_and_their_values(tmp_path: Path) -> None:
     begun, before = time.time(), time.monotonic()
     done = sample("-i", "20ms", "-o", "run.csv", "--", "sh", "-c", "sleep 0.3; exit 7", cwd=tmp_path)
     whole_s = time.monotonic() - before
@@ -206,7 +206,7 @@ def test_more_processes_than_files_may_be_open_are_reported(tmp_path: Path, chil
     assert ("incprof: not all of it was counted: " in done.stderr) == (children > 1)
 
 
-# Ends when there are enough rows, and tells how the sampler, its parent, is scheduled.
+# Ends when there are enough rows, and prints how the sampler, its parent, is scheduled.
 MANY_THREADS = """
 import os, pathlib, threading, time
 threading.stack_size(65536)
@@ -326,7 +326,7 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         ([], "nothing to sample"),
         (["-p", "1", "--", "true"], "two things to sample"),
@@ -340,10 +340,10 @@ def test_names_of_files(tmp_path: Path) -> None:
         (["-o", "-", "--", "true"], "would mix"),
     ],
 )
-def test_bad_arguments_are_one_line(tmp_path: Path, words: list[str], says: str) -> None:
+def test_bad_arguments_are_one_line(tmp_path: Path, words: list[str], message: str) -> None:
     done = sample(*words, cwd=tmp_path)
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 

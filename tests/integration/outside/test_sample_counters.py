@@ -1,4 +1,4 @@
-"""Hardware counters, on a machine that has those that a script tells: the numbers, and what the kernel is asked for."""
+"""Hardware counters, on a machine with those of a script: the values, and the requests to the kernel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_growth_in_each_interval_and_their_ratio(machine: Machine) -> None:
     assert "not available" not in done.stderr
 
 
-def test_what_the_kernel_is_asked_for(machine: Machine) -> None:
+def test_requests_to_the_kernel(machine: Machine) -> None:
     machine.sample([f"{INSTRUCTIONS} 0:0:0", f"{CYCLES} 0:0:0", "4 450 0:0:0"], "-e", "instructions,cycles,r1c2", *REST)
     opened = machine.opened
     assert [(each["type"], each["config"]) for each in opened] == [(0, 1), (0, 0), (4, 0x1C2)]

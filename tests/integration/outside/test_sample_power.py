@@ -129,7 +129,7 @@ def test_an_energy_counter_that_goes_round_twice_in_a_row(packages: Path, tmp_pa
     assert joules(tmp_path / "run.csv", "rapl-package-0-watts") == pytest.approx(220, rel=1e-3)
 
 
-# Sends from the interface that is listed last, and tells how much.
+# Sends from the interface that is listed last, and prints how much.
 SENDING = """
 import pathlib, socket
 last = pathlib.Path("/proc/net/dev").read_text().splitlines()[-1].split(":")[0].strip()
@@ -273,17 +273,17 @@ def test_a_sampler_that_is_killed_takes_its_commands_along(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("--power", "sun"), "'sun' is not a kind of power"),
         (("--power-command", "pdu"), "expected NAME=COMMAND"),
         (("-p", "1", "--", "true"), "two things to sample"),
     ],
 )
-def test_bad_arguments_are_one_line(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+def test_bad_arguments_are_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     done = sample(*(() if words[0] == "-p" else ("--system",)), *words, cwd=tmp_path)
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 

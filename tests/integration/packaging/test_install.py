@@ -28,7 +28,7 @@ def run(*words: object, **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that git knows of, so that nothing else can be what makes an installation work."""
+    """Return a copy of the files in git, so that an installation cannot depend on any other."""
     copy = tmp_path_factory.mktemp("source") / "incprof"
     names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
     for name in filter(None, names):

@@ -81,7 +81,7 @@ def libraries() -> list[Path]:
     return [*sorted(collector.glob("*.so")), *programs, *collector.parents[1].glob("appekg/_lib/*.so")]
 
 
-def test_nothing_is_asked_of_libc_that_the_oldest_one_lacks() -> None:
+def test_only_symbols_of_the_oldest_libc_are_used() -> None:
     """Whatever this machine's libc is: symbols that are newer than the oldest have been there under another version."""
     newer = {
         (library.name, name)

@@ -39,7 +39,7 @@ static void drain(void)
     interval_sort(&interval);
     for (size_t i = 0; i < interval.calls.count; i++) {
         const struct call *call = (const struct call *)(interval.calls.records + i * sizeof *call);
-        wrong += call->from != call->self + 1; /* in code that nobody has looked for */
+        wrong += call->from != call->self + 1; /* in code that has not been looked up */
         calls_taken += call->count;
     }
     for (size_t i = 1; i < interval.sample_count; i++)

@@ -1,4 +1,4 @@
-/* Random walks up and down a deep stack; at each stop the call path is asked for within a budget, with the memory of the
+/* Random walks up and down a deep stack; at each stop the call path is read within a budget, with the memory of the
  * walks before, and without either. Both must say the same wherever the first one came to the stack's end.
  * Arguments: seed, stops, depth. Prints how many of the paths were whole, and how many came from memory. */
 #define _GNU_SOURCE

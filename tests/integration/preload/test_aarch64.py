@@ -32,7 +32,7 @@ HANDLERS = Case(
 )
 
 
-def test_callers_are_told_apart(cross: Cross) -> None:
+def test_callers_are_distinguished(cross: Cross) -> None:
     recording = cross.record(cross.build("arcs.c", output="arcs"))
     arcs = recording.arcs()
     assert {caller: n for (caller, callee), n in arcs.items() if callee == "target"} == {"a": 3, "b": 5, "main": 2}
@@ -82,7 +82,7 @@ def test_paths(cross: Cross, case: Case, flags: str) -> None:
 
 
 def test_code_without_tables_is_walked_by_frame_pointers(cross: Cross) -> None:
-    """It says nothing of a caller before its frame is there: what is left of the path is right."""
+    """It skips a caller before its frame exists: the rest of the path is right."""
     flags = "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables"
     recording = cross.record(cross.build(LEAVES.source, flags=flags))
     verdict = judge(recording, (*LEAVES.legal, "main>(add|twice|thrice|compare)"))
@@ -107,7 +107,7 @@ def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixtur
 def test_its_machine_code_is_not_read_as_that_of_another_processor(
     cross: Cross, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is said of what follows from jumps and calls: tail calls, loops, who calls the hook."""
+    """Nothing is derived from jumps and calls: no tail calls, loops or callers of the hook."""
     program = cross.build("jumps.c", output="jumps")
     recording = cross.record(program)
     code, elf = MachineCode(ElfFile(str(program))), ElfFile(str(program))

@@ -7,7 +7,7 @@ import pytest
 from tests.integration.conftest import Build, Record
 
 
-def test_callers_are_told_apart(build: Build, record: Record) -> None:
+def test_callers_are_distinguished(build: Build, record: Record) -> None:
     arcs = record(build("arcs.c")).arcs()
     assert {caller: n for (caller, callee), n in arcs.items() if callee == "target"} == {"a": 3, "b": 5, "main": 2}
     assert arcs["main", "a"] == arcs["main", "b"] == 1

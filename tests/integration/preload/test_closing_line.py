@@ -26,7 +26,7 @@ def record(*words: str | Path) -> list[str | Path]:
 
 
 def lines(place: Path, *words: str | Path, status: int | None = 3, **env: str) -> list[str]:
-    """What the collector says while a command is recorded that the user has typed in `place`."""
+    """Return the collector's output while a command is recorded that the user has typed in `place`."""
     env.setdefault("PYTHONPATH", os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])))
     outcome = run(record(*words), place, env)
     assert status in (None, outcome.status), outcome
@@ -45,7 +45,7 @@ def intervals(directory: Path) -> int:
 @pytest.mark.parametrize(
     "name", ["run", *(pytest.param(name, marks=pytest.mark.slow) for name in ("my run", "a/b")), "it's"]
 )
-def test_the_second_run_says_that_it_is_not_the_first(host: BuildHost, tmp_path: Path, name: str) -> None:
+def test_the_second_run_reports_its_number(host: BuildHost, tmp_path: Path, name: str) -> None:
     for number in range(3):
         (line,) = lines(tmp_path, "-o", name, "--", host("simple.c"))
         made = name if number == 0 else f"{name}.{number}"
@@ -57,7 +57,7 @@ def test_the_second_run_says_that_it_is_not_the_first(host: BuildHost, tmp_path:
         assert shlex.split(line.partition("next: ")[2]) == ["incprof", "phases", made]
 
 
-def test_where_it_is_told(host: BuildHost, tmp_path: Path) -> None:
+def test_where_the_line_is_printed(host: BuildHost, tmp_path: Path) -> None:
     """From where the program was started; whole if it is elsewhere; alone where a line has no room for more."""
     program, work = host("simple.c"), tmp_path / "work"
     work.mkdir()
@@ -81,7 +81,7 @@ def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str
     assert lines(tmp_path, *words, "-o", "run", "--", host("simple.c")) == []
 
 
-def test_what_is_not_recorded_is_said_before(host: BuildHost, tmp_path: Path) -> None:
+def test_unrecordable_programs_are_reported_before_the_run(host: BuildHost, tmp_path: Path) -> None:
     (line,) = lines(tmp_path, "--exe", "another", "-o", "run", "--", host("simple.c"))
     assert line.endswith("simple: does not match --exe another: only programs of that name that it starts are recorded")
 
@@ -92,7 +92,7 @@ def test_a_program_that_closes_stderr_at_its_end(host: BuildHost, tmp_path: Path
         assert line.endswith(f"; next: incprof phases {name}")
 
 
-def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path: Path) -> None:
+def test_the_reader_of_a_closed_stderr_does_not_wait(host: BuildHost, tmp_path: Path) -> None:
     program = [host("stderr_closed.c"), "early"]
     command = [sys.executable, "-m", "incprof", "record", "-o", tmp_path / "run", "--", *program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -121,13 +121,13 @@ def test_a_program_that_a_signal_ends(host: BuildHost, tmp_path: Path, number: s
     assert line.endswith(f"; next: incprof phases {tmp_path / 'run'}")
 
 
-def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Path) -> None:
+def test_the_preloaded_library_alone_prints_nothing(host: BuildHost, tmp_path: Path) -> None:
     outcome = run([host("simple.c")], tmp_path, variables(tmp_path / "run"))
     assert (outcome.status, outcome.stderr, streams(tmp_path / "run")) == (3, "", ["rank-00000.gmon"])
 
 
 @pytest.mark.parametrize("mode", ["fork", "again", "vfork", "exec", "spawn", "system", "popen", "vfork-exit"])
-def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) -> None:
+def test_children_do_not_print_it(host: BuildHost, tmp_path: Path, mode: str) -> None:
     """Neither forked ones nor other programs: one line is for all of them."""
     (line,) = lines(tmp_path, "-o", "run", "--", host("forks.c"), mode, host("child.c"), status=4)
     assert line.endswith(" in run; next: incprof phases run")
@@ -142,7 +142,7 @@ def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) 
         assert int(named[1]) + int(named[2] or 0) == count
 
 
-def test_a_script_says_it_for_all_that_it_starts(host: BuildHost, tmp_path: Path) -> None:
+def test_a_script_prints_one_line_for_all_its_programs(host: BuildHost, tmp_path: Path) -> None:
     """One line, one directory, and two programs in it."""
     program = shlex.quote(str(host("simple.c")))
     (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
@@ -192,7 +192,7 @@ def test_one_recorded_process_is_not_all_of_a_job(host: BuildHost, build: Build,
     assert share(line) < 90
 
 
-def test_children_that_nobody_has_waited_for(build: Build, tmp_path: Path) -> None:
+def test_children_without_a_wait(build: Build, tmp_path: Path) -> None:
     """Those of a container's first process, and a pool's server, count as well."""
     read = "import os, subprocess, sys; subprocess.Popen(sys.argv[1:], stdout=-1).stdout.read(); os._exit(3)"
     (line,) = lines(tmp_path, "-o", "run", "--", sys.executable, "-c", read, static(build), "10")
@@ -244,7 +244,7 @@ def test_a_job_that_uses_next_to_nothing(build: Build, tmp_path: Path) -> None:
     assert re.fullmatch(rf"incprof: nothing recorded: {said}", collector_lines(outcome)[-1])
 
 
-def test_a_program_that_becomes_itself_says_it_at_its_end(host: BuildHost, tmp_path: Path) -> None:
+def test_a_program_that_becomes_itself_prints_one_line_at_its_end(host: BuildHost, tmp_path: Path) -> None:
     (line,) = lines(tmp_path, "-o", "run", "--", host("reexec.c"), "2", status=9, BRIEF="1")
     assert line.endswith(" in run; next: incprof phases run")
 

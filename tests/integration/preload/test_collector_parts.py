@@ -115,7 +115,7 @@ def test_a_path_from_memory_is_the_one_that_is_there(parts: Parts, seed: int, de
 
 @pytest.mark.parametrize(("inner", "outer"), [(5, 7), (200, 200), (5, 40_000), (40_000, 5), (40_000, 40_000)])
 def test_frames_of_python_are_given_after_a_bounded_search(parts: Parts, inner: int, outer: int) -> None:
-    """The frame at the end of a call says which frame of C runs it: of a deep one it lies too far out."""
+    """The frame at the end of a call identifies the C frame that runs it: of a deep one it lies too far out."""
     said = parts("python_calls.c", str(inner), str(outer)).split()
     found = {name: int(number) for name, number in zip(said[::2], said[1::2], strict=True)}
     assert found.pop("searched") <= 2 * 256  # once to find the thread, and once in it

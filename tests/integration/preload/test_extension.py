@@ -60,7 +60,7 @@ def test_the_samples_beside_them_stay_right(host: Path, beside: str, record: Rec
     assert right >= 0.9 * paths.total() > 0
 
 
-def test_a_full_ring_loses_events_and_says_so(host: Path, beside: str, record: Record) -> None:
+def test_a_full_ring_loses_events_and_reports_it(host: Path, beside: str, record: Record) -> None:
     recording = recorded(record, host, beside, "1", "fast", interval=1.0)
     told = recording.outcome.values()
     assert told["taken"] + told["lost"] == 200001

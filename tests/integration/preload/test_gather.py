@@ -116,7 +116,7 @@ def test_a_file_that_may_not_grow(host: BuildHost, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["fifo", "link", "symbolic"])
 def test_what_others_have_put_in_its_place_is_left_alone(host: BuildHost, tmp_path: Path, what: str) -> None:
-    """Nobody waits for it and nothing is written through it: the rank has a file of its own."""
+    """The rank neither waits for it nor writes through it: it has a file of its own."""
     directory, victim = tmp_path / "run", tmp_path / "victim"
     assert run([host("simple.c")], tmp_path, {**variables(directory), **NODE}).status == 3
     path = node_file(directory)

@@ -1,4 +1,4 @@
-"""Code that a program makes as it runs has its names, however and whenever the program tells them."""
+"""Code generated at run time has its names, however and whenever the program publishes them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_gprof_sums_files(phases: Path, runs: dict[str, tuple[Path, float]], tmp
     assert twice["burn"][0] == pytest.approx(2 * once["burn"][0], abs=0.05)
 
 
-def test_both_formats_say_the_same(runs: dict[str, tuple[Path, float]]) -> None:
+def test_both_formats_give_the_same(runs: dict[str, tuple[Path, float]]) -> None:
     for directory, cpu_s in runs.values():
         profile = read_profile(open_run(directory))
         assert {name: calls(profile)[name] for name in EXPECTED} == EXPECTED
@@ -123,7 +123,7 @@ def test_image_cut_out_of_a_stream(phases: Path, runs: dict[str, tuple[Path, flo
 
 @pytest.mark.parametrize("libs", ["separate", *(pytest.param(x, marks=pytest.mark.slow) for x in ("caller", "drop"))])
 def test_library_time(host: BuildHost, tmp_path: Path, libs: str) -> None:
-    """The clock is read in the vDSO and libc: that time is burn's by default, and nobody's otherwise."""
+    """The clock is read in the vDSO and libc: that time is burn's by default, and no function's otherwise."""
     program = host("phases.c")
     env = {**variables(tmp_path / "run", interval=0.1), "INCPROF_FORMAT": "gmon", "INCPROF_LIBS": libs}
     assert run([program], tmp_path, env).status == 0

@@ -1,6 +1,6 @@
 """The same gmon.out read by us and by stock gprof gives the same flat profile.
 
-gprof knows fewer functions: it leaves out most clones (`f.isra.0`), stubs and sizes, and charges what lies there to
+gprof has fewer functions: it leaves out most clones (`f.isra.0`), stubs and sizes, and charges what lies there to
 the function before. It counts no calls by a function of itself, nor from outside of the program. The comparison does
 the same to our side, and nothing else.
 """
@@ -51,7 +51,7 @@ class Gprof:
         for name, seconds, count in self._flat(exe, gmon, "-q"):
             self.seconds[by_name[name]] = seconds
             self.calls[by_name[name]] = count
-        # With -z it also lists functions that were never seen, and so all that it knows.
+        # With -z it also lists functions that were never seen, and so all that it has.
         self.names = {by_name[name]: name for name, _, _ in self._flat(exe, gmon, "-z")}
         self.addresses = sorted(self.names)
 
@@ -71,7 +71,7 @@ class Gprof:
 
 
 def fold_ours(gprof: Gprof, exe: Path, gmon: Path) -> tuple[dict[int, float], dict[int, int]]:
-    """Our flat profile by the functions that gprof knows."""
+    """Return our flat profile by gprof's functions."""
     directory = gmon.parent / "by itself"
     directory.mkdir(exist_ok=True)
     shutil.copy(gmon, directory / "gmon.out")

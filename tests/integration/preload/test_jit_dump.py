@@ -89,7 +89,7 @@ def test_what_is_not_whole_yet_is_waited_for(read: Read, cut: int) -> None:
 
 
 @pytest.mark.parametrize("dump", [b"ELF" * 40, head() + record(0, b"", size=3), head() + load(b"a") + bytes(40)])
-def test_damage_is_told_once(read: Read, dump: bytes) -> None:
+def test_damage_is_reported_once(read: Read, dump: bytes) -> None:
     assert [line for line in read(dump) if line.startswith("!")] == [
         "! this file is damaged, code generated from now on has no names: /jit-0.dump"
     ]

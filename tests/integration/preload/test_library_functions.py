@@ -38,7 +38,7 @@ def seconds(profile: IntervalProfile) -> dict[str, float]:
     return {f.name: s for f, s in zip(profile.functions, total, strict=True) if s}
 
 
-def test_who_was_called_has_the_time(build: Build, record: Record, flags: str) -> None:
+def test_a_called_function_has_its_time(build: Build, record: Record, flags: str) -> None:
     run = open_run(recorded(build, record, flags).directory)
     named, charged = read_profile(run, libs="named"), read_profile(run, libs="caller")
     after, before = seconds(named), seconds(charged)
@@ -79,7 +79,7 @@ def test_waiting_in_mpi_is_a_phase(answers: Path, capsys: pytest.CaptureFixture[
     assert {what for what, label in zip(found["mostly"], found["labels"], strict=True) if label == 1} == {"mpi"}
 
 
-def test_the_ribbon_tells_waiting_from_work(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ribbon_separates_waiting_from_work(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["phases", str(answers), "--details"]) == 0
     text = capsys.readouterr().out
     assert "most of an interval: m: in MPI" in text
@@ -98,7 +98,7 @@ def test_libs_changes_the_phases(answers: Path, capsys: pytest.CaptureFixture[st
     assert mains("caller") == ["relax", "settle", "multiply"]
     assert mains("separate") == ["relax", "[libcalls.so]", "[libcalls.so]"]
     assert mains("drop") == ["relax"]
-    # The paper's method knows no libraries.
+    # The paper's method has no libraries.
     assert not CALLED.keys() & set(mains("caller"))
     paper = phases(answers, capsys, "--method", "paper")
     assert not CALLED.keys() & {f["name"] for phase in paper["phases"] for f in phase["functions"]}

@@ -1,4 +1,4 @@
-"""Under a filter that knows no system call which is younger than Linux 4.18: what is recorded is the same."""
+"""A filter that refuses system calls newer than Linux 4.18 does not change what is recorded."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_the_sampler_sees_a_process_end(old_kernel: list[str | Path], tmp_path: 
     assert read(tmp_path / "run.csv").has_comment("# end: ")
 
 
-def test_who_records_from_outside_sees_a_process_end(old_kernel: list[str | Path], tmp_path: Path) -> None:
-    # It works for a while when it is being recorded: who records may take longer to start than any time given here.
+def test_an_outside_recorder_detects_the_end_of_a_process(old_kernel: list[str | Path], tmp_path: Path) -> None:
+    # It works for a while once it is recorded: the recorder may take longer to start than any time given here.
     file = tmp_path / "run" / "rank-00000.gmon"
     text = f"import os, time\nwhile not os.path.exists({str(file)!r}): time.sleep(0.01)\n"
     text += "end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"

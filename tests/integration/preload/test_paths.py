@@ -151,7 +151,7 @@ def test_assembly_without_rules(build: Build, record: Record, fast_clock: str, f
     assert all(verdict.each[path] for path in legal), verdict
 
 
-def test_library_time_says_which_library(build: Build, record: Record, fast_clock: str) -> None:
+def test_library_time_has_the_name_of_the_library(build: Build, record: Record, fast_clock: str) -> None:
     """sin is in libm, clock_gettime in the vDSO, the rest in libc."""
     recording = record(build("libraries.c"), clock=fast_clock, rate=RATE)
     samples, modules = recording.profile.samples, recording.profile.metadata.modules

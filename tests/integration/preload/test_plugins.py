@@ -57,7 +57,7 @@ def functions_of(name: str) -> set[str]:
 
 
 def test_two_copies_are_one_function(use: Use) -> None:
-    """The build-id says that they are the same code."""
+    """Equal build-ids mark them as the same code."""
     recording = use("open", "work.so", "call", "400", "open", "copy.so", "call", "300")
     assert calls_of(recording) == {"work_inner": 700, "work_outer": 700}
     assert not any("copy.so" in name for name in seconds_of(recording))
@@ -128,7 +128,7 @@ def test_libraries_by_the_dozen_take_no_descriptor_each(build: Build, record: Re
     assert len(list((recording.directory / "symbols").glob("*.elf"))) == 1 + len(paths)
 
 
-def test_where_maps_cannot_be_read_that_is_said_once_at_most(build: Build, record: Record) -> None:
+def test_unreadable_maps_are_reported_once_at_most(build: Build, record: Record) -> None:
     """On a busy machine, the thread that looks may come when there are descriptors again."""
     library = build("plugin.c", flags="-O2 -shared -fPIC", output="plugin.so")
     recording = record([build("dozens.c"), "limit", library, library], interval=LONG)
@@ -138,7 +138,7 @@ def test_where_maps_cannot_be_read_that_is_said_once_at_most(build: Build, recor
     assert recording.calls()["main"] == 1
 
 
-def test_where_maps_can_never_be_read_again_that_is_said_at_the_end(build: Build, record: Record) -> None:
+def test_maps_that_stay_unreadable_are_reported_at_the_end(build: Build, record: Record) -> None:
     """By a thread that has its stderr: the one that looks could not get it."""
     library = build("plugin.c", flags="-O2 -shared -fPIC", output="plugin.so")
     recording = record([build("dozens.c"), "end", library], interval=LONG)

@@ -72,7 +72,7 @@ def test_functions_of_c_are_below_those_of_python_that_call_them(driver: Recordi
     assert verdict.right(0.95), str(verdict)
 
 
-def test_a_function_says_where_it_is(driver: Recording) -> None:
+def test_a_function_has_its_place_in_the_source(driver: Recording) -> None:
     profile = driver.profile
     step = next(f for f in profile.functions if f.name == "python_driver.py:Solver.step")
     lines = DRIVER.read_text().splitlines()

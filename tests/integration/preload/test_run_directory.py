@@ -52,7 +52,7 @@ def test_impossible_names(host: BuildHost, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_names_in_another_encoding_than_utf_8(host: BuildHost, tmp_path: Path) -> None:
-    """Directory, program and argument in Latin-1: the recording says so, and can be read."""
+    """Directory, program and argument in Latin-1 are recorded and can be read."""
     place = tmp_path / os.fsdecode(b"caf\xe9")
     place.mkdir()
     program = shutil.copy(host("simple.c"), place / os.fsdecode(b"program\xe9"))

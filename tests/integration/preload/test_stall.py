@@ -27,7 +27,7 @@ def hold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def held(hold: Path, command: list[str | Path], place: Path, *, to_the_end: bool, **env: str) -> Outcome:
-    """The command with the thread held until the program says that it is enough, or to the end."""
+    """Return the command with the thread held until the program releases it, or to the end."""
     shell, milliseconds = "/bin/sh", 0 if to_the_end else 1
     variable = {**variables(place / "run", interval=0.01), "HOLD": "incprof-write", **env}
     variable["HOLD_FILES"] = str(place / "hold")
@@ -73,7 +73,7 @@ def test_more_than_memory_holds_is_dropped_and_counted(host: BuildHost, hold: Pa
 
 @pytest.mark.parametrize("gather", ["rank", "node"])
 def test_a_stall_until_the_end(host: BuildHost, hold: Path, tmp_path: Path, gather: str) -> None:
-    """The program waits for a moment and ends as it would; one line says what is missing."""
+    """The program waits for a moment and ends as it would; one line reports what is missing."""
     outcome = held(hold, [host("held.c"), str(SLEEPS)], tmp_path, to_the_end=True, INCPROF_GATHER=gather)
     assert outcome.status == 3
     (line,) = collector_lines(outcome)

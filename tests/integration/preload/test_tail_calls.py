@@ -36,7 +36,7 @@ PATHS = (
     "main>(sorted|honest)",
 )
 THUNK = "_ZThn8_N4Work4hereEl"
-# Who calls whom in a library from outside is not counted. Of the others, jumps cannot tell how often main called `even`
+# Calls within a library from outside are not counted. Of the others, jumps do not show how often main called `even`
 # and `odd` did, and whether `left` or `right` jumped to work_shared.
 UNKNOWN = {"even", "odd", "left", "right", "fork_in_the_way", THUNK}
 
@@ -103,7 +103,7 @@ def test_time_in_a_library_is_its_callers(build: Build, record: Record, fast_clo
 
 
 @pytest.mark.slow
-def test_lines_that_jump_are_known_to_call(build: Build, record: Record) -> None:
+def test_lines_that_jump_count_as_calls(build: Build, record: Record) -> None:
     program = build_with_library(build, f"-O2 {JUMPS}", "gcc")
     recording = record([program])
     run, profile = open_run(recording.directory), recording.profile

@@ -1,4 +1,4 @@
-"""Programs that were built without -pg, as they are: who is recorded, what its functions are called, nobody else."""
+"""Programs built without -pg: which processes are recorded, and the names of their functions."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_interpreter_of_python_is_recorded(tmp_path: Path) -> None:
 
 
 def test_program_with_pg_is_what_a_starter_without_starts(plain: Path, host: BuildHost, tmp_path: Path) -> None:
-    """A launcher that nobody knows: the program that is built for it is the one to be recorded."""
+    """With an unknown launcher, the program that is built for it is recorded."""
     (tmp_path / "starter.c").write_text(
         "#include <unistd.h>\nint main(int c, char **v) { return execv(v[1], v + 1); }\n"
     )

@@ -37,7 +37,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def phases(scratch: Path) -> Phases:
-    """What `incprof phases --json` says of levels 1 to 9."""
+    """Return the answers of `incprof phases --json` for levels 1 to 9."""
     incprof = shutil.which("incprof", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     assert incprof, "the incprof command is not installed beside this Python"
     env = {
@@ -75,7 +75,7 @@ def decompressing(functions: list[dict[str, Any]]) -> float:
     return float(sum(function["share"] for function in named if "decompress" in function["name"].lower()) / both)
 
 
-def test_compression_and_decompression_are_told_apart(phases: Phases) -> None:
+def test_compression_and_decompression_are_distinguished(phases: Phases) -> None:
     """They alternate at each level: two phases or more, or two steps of one where a busy machine left few samples."""
     if len(phases["phases"]) == 1:
         sites = {"decompress" in site["function"].lower() for site in phases["phases"][0]["sites"]}

@@ -1,4 +1,4 @@
-/* Preloaded into the sampler: a processor with counters that count what FAKE_COUNTERS says. A line of it is
+/* Preloaded into the sampler: a processor with the counters of FAKE_COUNTERS. A line of it is
  * `type config STEP...`; a STEP is value:enabled:running for one read, x for a counter that reads as nothing, and before
  * all steps errno=N refuses to open, user refuses what counts in the kernel. FAKE_LOG gets a line for each that is opened. */
 #define _GNU_SOURCE

@@ -105,7 +105,7 @@ def test_a_destructor_that_waits_for_regions(programs: Programs, tmp_path: Path)
     assert done.runs[0].parallel_regions == 2
 
 
-def test_the_loader_is_asked_once_for_each_library(programs: Programs, tmp_path: Path) -> None:
+def test_the_loader_is_called_once_for_each_library(programs: Programs, tmp_path: Path) -> None:
     tool = programs.compile("loader_tool.c", "-shared", "-fPIC", "-fno-openmp", name="loader_tool.so")
     counts = []
     for name, times in (("once", 1), ("often", 9)):

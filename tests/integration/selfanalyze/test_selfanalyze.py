@@ -220,9 +220,7 @@ def test_fewer_threads_for_some_iterations(programs: Programs, tmp_path: Path, c
 
 @pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie")])
 @both
-def test_loops_that_the_source_tells_of(
-    programs: Programs, tmp_path: Path, compiler: str, flags: tuple[str, ...]
-) -> None:
+def test_loops_marked_in_the_source(programs: Programs, tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
     program = programs.compile("explicit.c", *flags, compiler=compiler, name=f"explicit-{compiler}{len(flags)}")
     done = analyse([program, "40"], tmp_path)
     unnoticed(done)
@@ -234,7 +232,7 @@ def test_loops_that_the_source_tells_of(
     assert done.runs[0].main_loop() in (loop, given)
 
 
-def test_loops_that_fortran_tells_of(programs: Programs, tmp_path: Path) -> None:
+def test_loops_marked_in_fortran(programs: Programs, tmp_path: Path) -> None:
     module = ROOT / "selfanalyze" / "fortran" / "selfanalyze.f90"
     source = FIXTURES / "explicit.f90"
     program = programs.compile("", str(module), str(source), compiler="gfortran", name="explicit-fortran")

@@ -50,13 +50,13 @@ def test_json_is_pure(programs: Programs, tmp_path: Path) -> None:
     estimate = around["estimate"]
     assert (estimate["iterations"], estimate["expected"]) == (30, 60)
     assert estimate["low_s"] <= estimate["total_s"] <= estimate["high_s"]
-    # As many again after the last one: what the program did before and after the loop, a busy machine says.
+    # As many again after the last one: time before and after the loop depends on how busy the machine is.
     until_last = estimate["total_s"] - 30 * around["mean_s"]
     assert 0.99 * 29 * around["mean_s"] <= until_last <= 1.01 * told["run"]["seconds"]
     assert "outer 30" in done.stderr
 
 
-def test_iterations_are_those_of_the_loop_that_the_program_was_told(programs: Programs, tmp_path: Path) -> None:
+def test_iterations_are_those_of_the_requested_loop(programs: Programs, tmp_path: Path) -> None:
     """Of 100 time steps every tenth has a region of its own: 400 are time steps, not tens of them."""
     words = ["--json", "--iterations", "400"]
     done = incprof(*words, "-o", "run", "--", programs.compile("rebuild.c"), "100", cwd=tmp_path)
@@ -86,7 +86,7 @@ def test_an_earlier_run_is_the_baseline(programs: Programs, tmp_path: Path) -> N
     assert (around["estimate"]["iterations"], around["estimate"]["expected"]) == (20, 40)
 
 
-def test_a_baseline_is_measured_only_when_asked(programs: Programs, tmp_path: Path) -> None:
+def test_a_baseline_is_measured_only_on_request(programs: Programs, tmp_path: Path) -> None:
     program = programs.compile("nested.c")
     done = incprof("--json", "--measure-baseline", "1", "--", program, "60", "2", cwd=tmp_path)
     assert json.loads(done.stdout)["regions"][0]["speedup"]["baseline_threads"] == 1
@@ -101,7 +101,7 @@ def test_another_programs_run_is_no_baseline(programs: Programs, tmp_path: Path)
     assert "no loop of this run is in the baseline" in done.stderr
 
 
-def test_progress_is_told_while_the_program_runs(programs: Programs, tmp_path: Path) -> None:
+def test_progress_is_reported_while_the_program_runs(programs: Programs, tmp_path: Path) -> None:
     words = command("--live", "--iterations", "25", "--", programs.compile("ways.c"), "waits", "25")
     env = environment(OMP_NUM_THREADS="3")
     with subprocess.Popen(
@@ -139,7 +139,7 @@ def test_a_program_without_regions_leaves_no_directory(tmp_path: Path) -> None:
         (("nowhere",), 1, "nowhere"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...], status: int, said: str) -> None:
+def test_errors_are_one_line(tmp_path: Path, words: tuple[str, ...], status: int, said: str) -> None:
     done = incprof(*words, cwd=tmp_path)
     assert done.returncode == status
     assert said in done.stderr
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...],
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_headers_are_where_it_says(tmp_path: Path) -> None:
+def test_the_headers_are_in_the_printed_directory(tmp_path: Path) -> None:
     done = incprof("--include", cwd=tmp_path)
     assert done.returncode == 0
     assert {"selfanalyze.h", "selfanalyze.f90"} <= {path.name for path in Path(done.stdout.strip()).iterdir()}

@@ -1,4 +1,4 @@
-/* A program that says itself where its loop is. Two regions in an iteration, but for every third one. */
+/* A program that marks its loop itself. Two regions in an iteration, except in every third. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

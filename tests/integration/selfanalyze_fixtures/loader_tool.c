@@ -1,4 +1,4 @@
-/* Another tool that is preloaded: says at the end how often somebody has looked for a library that is loaded. */
+/* Another preloaded tool: prints at the end how often a loaded library was looked up. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Another tool that is preloaded: it counts regions, and says how many when the program leaves by _exit. */
+/* Another preloaded tool: it counts regions, and prints the count when the program leaves by _exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

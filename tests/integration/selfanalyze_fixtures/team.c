@@ -1,5 +1,5 @@
-/* A library whose regions are right only if one run-time makes the team and tells each thread which part is its own:
- * team_sum says 1000 for each iteration. */
+/* A library whose regions are right only if one run-time makes the team and gives each thread its own part:
+ * team_sum returns 1000 for each iteration. */
 static long elements[1000];
 
 long team_sum(int iterations)

@@ -9,9 +9,9 @@ from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 
-# What was found and mended: what soak.faults_try is told.
+# Arguments of soak.faults_try that once found a fault, since repaired.
 FOUND = [
-    # What sigaction says of the ticks' signals.
+    # The result of sigaction for the ticks' signals.
     "urg:3 masks:0 winch:3 masks:0",
     # Heartbeats that start on a coroutine's stack.
     "--build beats swap:8",
@@ -76,13 +76,13 @@ def test_what_was_found(words, programs):
 
 
 @pytest.mark.parametrize(("words", "wrong"), SEEN)
-def test_a_host_that_is_changed_is_seen(words, wrong, programs):
+def test_a_host_that_is_changed_is_detected(words, wrong, programs):
     done = python("soak.faults_try", "--programs", programs, *words.split())
     assert done.returncode == 1, done.stdout + done.stderr
     assert wrong in done.stdout
 
 
-def test_a_hang_is_seen(programs):
+def test_a_hang_is_detected(programs):
     program = "import sys, soak.faults_run as r; r.PATIENCE_S = 3.0; from soak.faults_try import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "--programs", programs, "work:1", "differs:9"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -27,7 +27,7 @@ def test_damaged_inputs(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_finding_is_told_and_drawn_again(tmp_path):
+def test_a_finding_is_reported_and_drawn_again(tmp_path):
     """An older reader that takes memory for all the rows that there may be stands for whatever will be found."""
     fault = "import numpy as np, incprof.systems.periods.read as s; s.PIECE = 1 << 40; "
     words = ["--only", "inputs/series-text", "--seed", "1", "--cases", "20", "--scratch", str(tmp_path)]

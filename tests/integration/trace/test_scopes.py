@@ -134,7 +134,7 @@ SONAMES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
 
 
 def test_an_mpi_that_is_looked_up(mpi: Mpi, tmp_path: Path) -> None:
-    """By dlopen and dlsym, as ctypes and MPI.jl do: nobody is linked with it."""
+    """By dlopen and dlsym, as ctypes and MPI.jl do: no object is linked with it."""
     words = [plain(mpi.built, "looked_up.c"), ctypes_path(SONAMES[mpi.name])]
     outcome = mpi.trace(2, *words, cwd=tmp_path)
     assert (outcome.returncode, outcome.stdout) == (0, "1 1 1 1\n" * 2), outcome
@@ -178,7 +178,7 @@ if how == "explicit":
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["plain", "global", "explicit"])
 def test_mpi4py(mpi: Mpi, tmp_path: Path, how: str) -> None:
-    """It asks by name whether there is an MPI, which one it is, and which functions it has."""
+    """It looks up by name whether there is an MPI, which one it is, and which functions it has."""
     pytest.importorskip("mpi4py")
     if mpi.name == "mpich":
         (tmp_path / "libmpi.so.12").symlink_to(ctypes_path("libmpich.so.12"))
@@ -206,7 +206,7 @@ def serial(tmp_path: Path, *words: str | Path) -> subprocess.CompletedProcess[st
 
 
 def test_a_serial_program_that_is_linked_with_mpi_weakly(built: Path, tmp_path: Path) -> None:
-    """It finds all of MPI, each call fails, and a line says why."""
+    """It finds all of MPI, each call fails, and a line gives the reason."""
     outcome = serial(tmp_path, plain(built, "weak.c"))
     assert (outcome.returncode, outcome.stdout) == (0, "1 0 0 of 1 1 0.0 no MPI is loaded\n")
     (line,) = outcome.stderr.splitlines()
@@ -214,7 +214,7 @@ def test_a_serial_program_that_is_linked_with_mpi_weakly(built: Path, tmp_path: 
 
 
 def test_a_library_that_is_linked_with_mpi_weakly(built: Path, tmp_path: Path) -> None:
-    """It finds all of MPI, each call fails, and a line says why."""
+    """It finds all of MPI, each call fails, and a line gives the reason."""
     library = tmp_path / "libweak.so"
     sources = [FIXTURES / "weak.c", "-shared", "-fPIC", "-Dmain=run", "-o", library]
     subprocess.run(["gcc", "-O2", *sources], check=True)
@@ -227,7 +227,7 @@ def test_a_library_that_is_linked_with_mpi_weakly(built: Path, tmp_path: Path) -
     assert line.startswith("incprof trace: MPI_Init fails, as no MPI is loaded: ")
 
 
-def test_a_serial_program_that_asks_the_loader_for_mpi(tmp_path: Path) -> None:
+def test_a_serial_program_that_looks_up_mpi_in_the_loader(tmp_path: Path) -> None:
     """It finds nothing, also after it has loaded libraries."""
     code = """
 import ctypes, resource
@@ -256,7 +256,7 @@ def test_every_function_of_mpi_is_defined(mpi: Mpi) -> None:
 
 @pytest.mark.slow
 def test_what_a_program_spawns(built: Path, tmp_path: Path) -> None:
-    """The launcher starts it, and knows nothing of a tracer behind it."""
+    """The launcher starts it, unaware of a tracer behind it."""
     mpi = mpis(built)[0]  # MPICH's launcher of Debian spawns nothing
     program = mpi.build("spawns.c")
     outcome = mpi.trace(1, program, cwd=tmp_path)

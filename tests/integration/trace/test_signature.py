@@ -105,7 +105,7 @@ def test_the_beginning_of_a_run_is_enough(mpi: Mpi, traced: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_program_run_to_its_end_says_what_it_took(mpi: Mpi, traced: Path, tmp_path: Path) -> None:
+def test_a_program_run_to_its_end_reports_its_time(mpi: Mpi, traced: Path, tmp_path: Path) -> None:
     file = tmp_path / "app.signature"
     said(traced, "signature", "run", "-o", file)
     line = mpi.launch(3, *INCPROF, "predict", file, "-o", tmp_path / "here", "--full", "--json", "--")
@@ -116,7 +116,7 @@ def test_a_program_run_to_its_end_says_what_it_took(mpi: Mpi, traced: Path, tmp_
 
 
 @pytest.mark.slow
-def test_another_course_is_told(mpi: Mpi, traced: Path, tmp_path: Path) -> None:
+def test_another_course_is_reported(mpi: Mpi, traced: Path, tmp_path: Path) -> None:
     file = tmp_path / "app.signature"
     said(traced, "signature", "run", "-o", file)
     words = ("--json", "--accept", "arguments", "--", mpi.build("solver.c"), str(STEPS), "other")

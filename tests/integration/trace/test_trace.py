@@ -96,7 +96,7 @@ def test_persistent_requests_are_matched_with_their_starts(mpi: Mpi, tmp_path: P
     ]
 
 
-def test_any_and_some_say_which_request_has_ended(mpi: Mpi, tmp_path: Path) -> None:
+def test_any_and_some_return_the_request_that_ended(mpi: Mpi, tmp_path: Path) -> None:
     calls = sequence(traced(mpi, 2, "any", tmp_path)[0])
     assert calls[:9] == [
         *[f"Irecv +1 t{tag} 8" for tag in (30, 31, 32)],
@@ -232,7 +232,7 @@ def test_a_python_program_that_loads_its_mpi_late(mpi: Mpi, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_an_mpi_without_wrappers_is_said_and_the_program_runs(mpi: Mpi, tmp_path: Path) -> None:
+def test_an_mpi_without_wrappers_is_reported_and_the_program_runs(mpi: Mpi, tmp_path: Path) -> None:
     outcome = mpi.trace(1, mpi.build("calls.c"), "weights", cwd=tmp_path, INCPROF_TRACE_MPI="libother.so.1=/nowhere.so")
     assert (outcome.returncode, outcome.stdout) == (0, "done\n")
     assert outcome.stderr.count("this program's MPI is not supported, nothing is traced") == 1

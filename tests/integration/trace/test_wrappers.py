@@ -99,7 +99,7 @@ def test_requests_that_end_in_a_call_that_fails(mpi: Mpi, tmp_path: Path) -> Non
         ]  # fmt: skip
 
 
-def test_without_memory_for_a_status_nothing_is_known_of_what_came(mpi: Mpi, tmp_path: Path) -> None:
+def test_without_memory_for_a_status_the_received_message_is_unknown(mpi: Mpi, tmp_path: Path) -> None:
     both = "Sendrecv +0 t1 4 | +0 t1 4"
     assert sequence(edge(mpi, 1, "poor", tmp_path)[0]) == [f"{both} < +0 t1 4", both]
 
@@ -115,7 +115,7 @@ def test_another_tool_behind_counts_the_same_calls(mpi: Mpi, tmp_path: Path) -> 
     assert re.findall(r"tool: (.*)", outcome.stdout) == ["solver 0.5", "1234567"] * 3
 
 
-def test_sessions_are_said_not_to_be_traced(mpi: Mpi, tmp_path: Path) -> None:
+def test_sessions_are_reported_as_untraced(mpi: Mpi, tmp_path: Path) -> None:
     outcome = mpi.trace(2, mpi.build("session.c"), cwd=tmp_path)
     if outcome.returncode == 77:
         pytest.skip("this MPI has no sessions")
@@ -125,7 +125,7 @@ def test_sessions_are_said_not_to_be_traced(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_beside_a_trace_knows_whose_code_the_wrappers_are(mpi: Mpi, tmp_path: Path) -> None:
+def test_a_recording_beside_a_trace_attributes_the_wrappers_to_mpi(mpi: Mpi, tmp_path: Path) -> None:
     words = mpi.launch(
         1, *INCPROF, "record", "-i", "0.1", "-o", "run", "--", *INCPROF, "trace", "--", mpi.build("spins.c")
     )

@@ -174,7 +174,7 @@ static void control(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 1 ends in the middle, as its name says, when some of its calls have been written; the others wait for it. */
+/* Rank 1 ends in the middle, when some of its calls have been written; the others wait for it. */
 static void ends(const char *how)
 {
     struct stat file = {0};

@@ -67,7 +67,7 @@ static void call_all(struct side of, int is_inter)
 #endif
 }
 
-/* Root 0 of one group; who has the same number in the other one is none. */
+/* Root 0 of one group; the process with the same number in the other group is not a root. */
 static void between(MPI_Comm inter, int is_here, int rank)
 {
     struct side of = {.comm = inter};

@@ -33,7 +33,7 @@
         PERSISTENT(name, __VA_ARGS__)                                                                                  \
     } while (0)
 
-/* An array that ends where a page ends: nobody can read more of it. */
+/* An array that ends where a page ends: reading beyond it fails. */
 static COUNT *C(counts)(int n, int each)
 {
     COUNT *array = (COUNT *)at_end((size_t)n * sizeof *array);

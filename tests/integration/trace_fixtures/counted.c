@@ -1,5 +1,5 @@
-/* Touches a known number of new pages before each MPI call: that many page faults. The first argument says what else it
- * does. */
+/* Touches a known number of new pages before each MPI call: that many page faults. The first argument selects what else
+ * it does. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Communicators that a library keeps as attributes of the program's, and frees when those are. MPI gives their handles
- * to smaller ones: says how many of them came again. */
+ * to smaller ones: prints how many of them came again. */
 #include <mpi.h>
 #include <stdio.h>
 

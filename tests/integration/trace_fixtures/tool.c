@@ -1,4 +1,4 @@
-/* Another tool, which is loaded behind: counts calls, and says at the end how many there were. Of MPI_Pcontrol it takes
+/* Another tool, loaded behind: counts calls, and prints the count at the end. Of MPI_Pcontrol it takes
  * more than a level: a word, a number, and where the level is 3 so many whole numbers that two are on the stack. */
 #include <mpi.h>
 #include <stdarg.h>

@@ -152,7 +152,7 @@ def test_the_truths_of_real_programs_are_whole():
     page = (REAL / "expected.md").read_text()
     for path in REAL.glob("*.toml"):
         if path.with_suffix(".sh").exists():
-            continue  # says itself, under `why`, where that is to be read
+            continue  # its key `why` names the place to read
         for phase in tomllib.loads(path.read_text())["phase"]:
             for site in phase["sites"]:
                 name = site["function"]

@@ -63,7 +63,7 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
 
 
 def build(source: Path, folder: Path, compiler: str, flags: list[str], libs: list[str]) -> Path:
-    """Compile the way that the suite's README says, but without debug information, which takes time."""
+    """Compile as in the suite's README, but without debug information, which takes time."""
     words = [compiler, "-pg", *flags, *WARNINGS[source.suffix], "-I", str(PROGRAMS), str(source)]
     if source.suffix == ".f90":
         log = PROGRAMS / "truth_log.f90"
@@ -95,7 +95,7 @@ def places(program: Program) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("program", all_programs(), ids=lambda program: program.name)
-def test_a_program_is_what_its_truth_says(program: Program, tmp_path: Path) -> None:
+def test_a_program_matches_its_truth(program: Program, tmp_path: Path) -> None:
     compiler, *flags = program.words("build")
     binary = build(program.source, tmp_path, compiler, flags, program.words("libs"))
     symbols = run(["nm", "-C", str(binary)], tmp_path)
@@ -155,7 +155,7 @@ def test_a_log_of_any_length(tmp_path: Path, suffix: str, text: str) -> None:
 
 @pytest.mark.parametrize("flags", ["-O0", "-O2"])
 def test_the_log_is_not_in_the_profile(tmp_path: Path, flags: str) -> None:
-    """Of all functions, main alone tells the profiler that it was called."""
+    """Of all functions, only main calls the profiler's hook."""
     (tmp_path / "counting.c").write_text(COUNTING)
     run(["gcc", "-pg", flags, "-I", str(PROGRAMS), "-S", "counting.c", "-o", "counting.s"], tmp_path)
     assert len(re.findall(r"call\s+\*?mcount", (tmp_path / "counting.s").read_text())) == 1

@@ -83,7 +83,7 @@ def test_a_phase_of_which_little_was_measured_has_no_energy(run, tmp_path, capsy
     assert by_power == {SOLVE_W: 1500.0, WRITE_W: None}
 
 
-def test_simulated_power_says_so_wherever_it_is_shown(run, tmp_path, capsys):
+def test_simulated_power_reports_it_wherever_it_is_shown(run, tmp_path, capsys):
     head = ("# simulated: 40 + 30 * cpu W",)
     path = power_file(tmp_path / "node.csv", head=head)
     assert counters(capsys, run, "--counters", path)["power"]["simulated"] == "40 + 30 * cpu W"
@@ -257,7 +257,7 @@ def test_several_runs_of_a_side_have_a_file_each(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3])
-def test_a_meter_with_the_times_of_a_clock_lies_where_it_says(run, tmp_path, capsys, unit):
+def test_a_meter_with_clock_times_is_placed_by_them(run, tmp_path, capsys, unit):
     """A row each 2 s, in seconds or milliseconds since 1970, from 4 s before the run on."""
     path = tmp_path / "pdu.csv"
     rows = [f"{(START_S + s) * unit:.0f},{SOLVE_W if s <= 10 else WRITE_W}" for s in range(-2, 22, 2)]

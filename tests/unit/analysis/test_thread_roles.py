@@ -28,7 +28,7 @@ def recorded(root):
     return writer.save(root)
 
 
-def test_who_does_what_and_who_has_more(tmp_path, capsys):
+def test_roles_and_shares_of_threads(tmp_path, capsys):
     directory = recorded(tmp_path / "run")
     assert cli.main(["phases", str(directory), "--threads", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -69,7 +69,7 @@ def test_text_has_a_row_for_each_role(tmp_path, capsys, monkeypatch):
     assert lines[-1].startswith("imbalance in phase 1 38 % over threads 0, 2-4: thread 4 +38 %")
 
 
-def test_the_key_is_there_only_if_it_was_asked_for(tmp_path, capsys):
+def test_the_key_is_there_only_on_request(tmp_path, capsys):
     assert cli.main(["phases", str(recorded(tmp_path / "run")), "--json"]) == 0
     assert "threads" not in json.loads(capsys.readouterr().out)
 

@@ -127,7 +127,7 @@ def test_no_heartbeat_file(tmp_path, head):
 
 
 @pytest.mark.parametrize("columns", [("thread", "id"), ("interval", "thread", "id", "id"), ("a",), (*"interval",)])
-def test_columns_that_say_too_little(tmp_path, columns):
+def test_incomplete_columns(tmp_path, columns):
     with pytest.raises(AppekgError, match="second line"):
         read(EkgFile(columns=columns).save(tmp_path / "rank-00000.ekg"))
 

@@ -1,4 +1,4 @@
-"""The simulator of many ranks: what it says is true can be read in what it writes."""
+"""The simulator of many ranks: its stated truth can be read from its output."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_mpi_is_named_and_phases_are_their_functions(simulated: tuple[Path, Trut
     assert not own[labels == 3, column["spmv"]].any()
 
 
-def test_clocks_and_starts_are_those_told(simulated: tuple[Path, Truth]) -> None:
+def test_clocks_and_starts_are_those_requested(simulated: tuple[Path, Truth]) -> None:
     directory, truth = simulated
     (late,) = truth.raw["late"]
     clocks = truth.raw["clocks"]

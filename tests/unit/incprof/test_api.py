@@ -122,7 +122,7 @@ def test_types_of_columns_are_documented(run, table):
                 assert kind == ("float64" if FLOATS.search(name) else "int64"), name
 
 
-def test_types_do_not_depend_on_what_is_known(run):
+def test_types_do_not_depend_on_the_data(run):
     result = run.phases()
     bare = [replace(p, confidence=None, sites=(), steps=()) for p in result.phases]
     result = replace(result, phases=tuple(bare))

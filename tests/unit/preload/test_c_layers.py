@@ -84,7 +84,7 @@ def test_the_folders_of_the_collector_lie_in_layers_too() -> None:
     assert order[-1] == "hooks"
 
 
-def test_a_circle_by_way_of_another_file_is_seen() -> None:
+def test_a_circle_by_way_of_another_file_is_detected() -> None:
     texts = {
         "a.h": "void a(void);", "b.h": "void b(void);", "c.h": '#include "a.h"\n',
         "a.c": '#include "b.h"\nvoid a(void)\n{\n    b();\n}\n',

@@ -94,7 +94,7 @@ def subject(name, reader, monkeypatch):
         (well, None),
     ],
 )
-def test_what_a_reader_does_is_seen(reader, wrong, monkeypatch, tmp_path):
+def test_what_a_reader_does_is_detected(reader, wrong, monkeypatch, tmp_path):
     worker = Worker([subject("kind", reader, monkeypatch)], 1, tmp_path)
     try:
         results = worker.run("kind", 3, 4)
@@ -175,7 +175,7 @@ def test_a_budget_of_seconds():
     assert Budget(0).more(5) == 0
 
 
-def test_readers_tell_errors_as_commands_do(tmp_path, capfd):
+def test_readers_report_errors_as_commands_do(tmp_path, capfd):
     assert answer.carry_out(["read-series", str(tmp_path / "none.csv")]) == 4
     assert answer.carry_out(["read-gmon", str(tmp_path / "none")]) == 4
     assert capfd.readouterr().err.count("incprof: ") == 2

@@ -19,7 +19,7 @@ def column(case, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", list(FAMILIES))
-def test_a_case_holds_what_it_says(family):
+def test_a_case_matches_its_description(family):
     case = make_case(family, 0)
     profile, truth = case.profile, case.truth
     assert len(case.labels) == profile.n_intervals
@@ -39,7 +39,7 @@ def test_a_case_holds_what_it_says(family):
             time = inclusive[:, names.index(site.function)]
             called = profile.calls[:, [names.index(site.function)]].toarray().ravel() > 0
             assert time[own].sum() > 0.02 * total[own].sum()
-            # The site tells its phase from the others: it has next to nothing in their intervals.
+            # The site identifies its phase: it has next to nothing in the intervals of others.
             others = (case.labels >= 0) & ~own
             assert time[others].sum() <= 0.02 * max(total[others].sum(), 1)
             if not site.function.endswith("_rare"):

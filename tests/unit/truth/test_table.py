@@ -57,7 +57,7 @@ def test_a_perfect_answer_scores_one(monkeypatch):
     assert set(got.sites.hops) == {0}
 
 
-def test_of_noise_only_the_number_of_phases_is_asked():
+def test_of_noise_only_the_number_of_phases_is_scored():
     got = outcome("robust", "noise")
     assert got.labels is None
     assert got.sites.functions == got.steps == Matches(0, 0, 0, 0)
@@ -109,7 +109,7 @@ def test_intervals_are_labelled_by_the_log():
         label(profile, "50.0 51.0 other\n", ["solve"])
 
 
-def test_truth_files_say_what_is_right():
+def test_truth_files_hold_the_right_answer():
     phase = phase_from(
         {
             "name": "solve",

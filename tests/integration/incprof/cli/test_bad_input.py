@@ -53,7 +53,7 @@ def answers(status: int, *words: str | Path) -> str:
 
 
 def phases(status: int, directory: Path) -> str:
-    """`phases` says what can be used; so does `export` in every other test, by the same code."""
+    """`phases` reports what can be used; `export`, in every other test, runs the same code."""
     return answers(status, "phases", directory, "--json")
 
 
@@ -125,7 +125,7 @@ def without_kinds(data: bytes, *kinds: int) -> bytes:
 
 
 def test_zero_samples(good: Path, copy: Path) -> None:
-    """Intervals without any sample, call or path: there are no phases to find, and that is said."""
+    """Intervals without any sample, call or path: a message states that there are no phases to find."""
     data = (good / STREAM).read_bytes()
     (copy / STREAM).write_bytes(without_kinds(data, 3, 4, 6, 7))
     done = incprof("phases", copy, "--json")
@@ -199,7 +199,7 @@ def test_neither_program_nor_symbols(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_stripped_program(program: Path, tmp_path: Path) -> None:
-    """Recorded stripped: no names are known, which is said; given the unstripped program, all is."""
+    """A stripped program has no names, which is reported; the unstripped program supplies them."""
     need("strip")
     bare = tmp_path / "bare"
     subprocess.run(["strip", "-o", bare, program], check=True)

@@ -1,6 +1,6 @@
 """Real programs, recorded and compared: one that was made slower fails, the same one passes.
 
-By CPU time: who else uses the machine while tests run, nobody knows. The slowdown is large for the same reason.
+By CPU time, because other programs may use the machine. The slowdown is large for the same reason.
 """
 
 import json
@@ -61,7 +61,7 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     assert "phase solve" in failed[0]
     assert summary.read_text() == again.stdout + slower.stdout
     assert "phase solve" in page.read_text()
-    # One run of each tells as much here.
+    # One run of each is enough here.
     other = tmp_path / "other"
     subprocess.run(
         [sys.executable, "-m", "incprof", "record", "-i", "0.05", "-r", "250", "-o", other, "--", slow], check=True
@@ -78,14 +78,14 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     assert 2 < functions["solve"]["b"]["seconds"] / functions["solve"]["a"]["seconds"] < 8
 
 
-def test_the_script_says_what_it_wants():
+def test_usage_of_the_script():
     found = subprocess.run([SCRIPT], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr == "usage: diff-ci.sh BASELINE PROGRAM [ARGS...]\n"
 
 
 def test_a_program_that_fails_is_no_gate_that_fails(tmp_path):
-    """3 says that a gate has failed, so it is not what a program that ends with 3 makes of the script."""
+    """3 means that a gate has failed, so a program that ends with 3 gives the script another status."""
     found = subprocess.run(
         [SCRIPT, "baseline", "sh", "-c", "exit 3"], cwd=tmp_path, env=environment(), capture_output=True, text=True,
         check=False,

@@ -23,7 +23,7 @@ def metadata(directory: Path, name: str = "rank-00000.gmon") -> dict[str, Any]:
     return found
 
 
-def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
+def test_metadata_of_a_run(host: BuildHost, tmp_path: Path) -> None:
     env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.02", "INCPROF_RATE": "200", "INTERVALS": "2"}
     assert record_only([host("simple.c"), "60"], tmp_path, **env).status == 3
     found = metadata(tmp_path / "run")
@@ -141,7 +141,7 @@ def test_disabled(host: BuildHost, tmp_path: Path, value: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_quiet_says_nothing_and_debug_more(host: BuildHost, tmp_path: Path) -> None:
+def test_quiet_prints_nothing_and_debug_more(host: BuildHost, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for level, most in (("quiet", 0), ("warn", 1)):
         outcome = record_only([host("simple.c")], tmp_path, INCPROF_DIR="file", INCPROF_LOG=level)
@@ -184,8 +184,8 @@ def test_only_the_first_ranks_of_each_node(
     assert streams(tmp_path / "run") == (["rank-00007.gmon"] if wanted else [])
 
 
-def test_a_launcher_that_does_not_say_who_shares_a_node(host: BuildHost, tmp_path: Path) -> None:
-    """Rank 0 says so for all."""
+def test_a_launcher_without_ranks_of_nodes(host: BuildHost, tmp_path: Path) -> None:
+    """Rank 0 prints the line for all ranks."""
     env = {"INCPROF_DIR": "run", "PMI_RANK": "0", "INCPROF_RANKS": "per-node:2"}
     assert "does not show which ranks share a node" in record_only([host("simple.c"), "20"], tmp_path, **env).stderr
 

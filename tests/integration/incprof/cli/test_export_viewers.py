@@ -159,7 +159,7 @@ def test_hatchet_reads_the_tree(run):
 
 @pytest.mark.slow
 def test_slices_nest(run):
-    """What the format asks for: slices of a track do not overlap unless one holds the other."""
+    """Check that slices of a track do not overlap unless one contains the other, as the format requires."""
     events = json.loads(export(run, "trace").read_text())["traceEvents"]
     slices = [e for e in events if e["ph"] == "X" and e["cat"] == "samples"]
     open_until = [float("inf")]

@@ -58,7 +58,7 @@ def test_a_patch_leaves_calls_of_c_out(
     assert after.outcome.stdout == before.outcome.stdout
 
 
-def test_a_patch_of_cpp_tells_what_takes_no_attribute(
+def test_a_patch_of_cpp_lists_functions_that_take_no_attribute(
     build: Build, record: Record, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, patch, rest = source / "hot.cpp", tmp_path / "hot.patch", tmp_path / "rest.cmake"

@@ -92,7 +92,7 @@ int main(void) {
     return 0;
 }
 """
-# Calls by number, not until the CPU clock says so: a process that reads that clock gives up a busy processor there, and
+# A fixed number of calls, not a fixed CPU time: a process that reads that clock gives up a busy processor there, and
 # waits for it in main, where a sampler that looks at all times finds it.
 PYTHON = """
 import time
@@ -166,7 +166,7 @@ def answered(place: Path, *words: str | Path) -> str:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Answer:
-    """What phases says of what was imported."""
+    """Return the answer of `phases` for what was imported."""
 
     def imported(*words: str | Path, status: Sequence[int] = (0,)) -> Phases:
         answered(tmp_path, "import", *words, "-o", "run")
@@ -205,14 +205,14 @@ def test_perf(tmp_path: Path, answer: Answer) -> None:
     found = answer("perf.data", "-i", "250ms")
     check_turns(found, ["assemble", "dot"])
     assert found["run"]["rate_hz"] == pytest.approx(200)
-    # All that is said of a recording is said of it.
+    # Every verb for recordings works on it.
     for verb in (["report", "run"], ["top", "run", "--once"], ["diff", "run", "run"], ["sites", "run"],
                  ["export", "run", "--format", "folded"]):  # fmt: skip
         answered(tmp_path, *verb)
     (tmp_path / "perf.data.gz").write_bytes(gzip.compress((tmp_path / "perf.data").read_bytes()))
     shutil.rmtree(tmp_path / "run")
     assert answer("perf.data.gz", "-i", "250ms")["labels"] == found["labels"]
-    # What perf script prints says the same, and where in the source.
+    # The output of perf script gives the same, and places in the source.
     fields = "comm,pid,tid,time,period,event,ip,sym,dso,srcline"
     (tmp_path / "script.txt").write_text(ran(["perf", "script", "-i", "perf.data", "-F", fields], tmp_path))
     shutil.rmtree(tmp_path / "run")
@@ -254,9 +254,9 @@ def test_java(tmp_path: Path, answer: Answer) -> None:
     check_turns(answer("r.jfr", "-i", "500ms"), ["Work::assemble", "Work::dot"])
     # Without, whose time it is hangs on what the compiler has inlined.
     ran(["java", recording.format("less.jfr"), "Work"], tmp_path)
-    for file, told in (("r.jfr", False), ("less.jfr", True)):
+    for file, reported in (("r.jfr", False), ("less.jfr", True)):
         done = incprof("import", file, "-o", f"{file}.run", cwd=tmp_path, check=True)
-        assert (KEPT in done.stderr) is told
+        assert (KEPT in done.stderr) is reported
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_ranks_that_are_missing_are_named(tmp_path: Path, capsys: pytest.Capture
 def test_what_does_not_belong_together_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = part(tmp_path / "a", 0, 1), part(tmp_path / "b", 1, 2)
     other, nodes = part(tmp_path / "other", 3, launch="job 8.0"), part(tmp_path / "n", 3, launch="parent 7@9")
-    for words, says in (
+    for words, message in (
         ((tmp_path / "a", b), "exists: give the name of a new directory"),
         ((tmp_path / "out", a, a), "is given twice"),
         ((tmp_path / "out", a, b), "rank 1 is in .*/a and in .*/b: --renumber"),
@@ -92,12 +92,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path, capsys: pytest
     ):
         status, out, err = merged(capsys, *words)
         assert (status, out, err.count("\n")) == (2, "", 1)
-        assert re.search(says, err), err
+        assert re.search(message, err), err
         assert not (tmp_path / "out").exists()
     (tmp_path / "empty").mkdir()
     assert merged(capsys, tmp_path / "out", a, tmp_path / "empty")[0] == 4
     assert merged(capsys, tmp_path / "no/such/out", a, b, "--renumber")[0] == 1
-    # What a node knows a launch by is not the same on the next one.
+    # The nodes of a launch have different names for it.
     assert merged(capsys, tmp_path / "out", a, nodes)[0] == 0
 
 
@@ -158,8 +158,8 @@ def test_across_file_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("style", ["stream", "gmon"])
 def test_recordings(host: BuildHost, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str) -> None:
     for rank in (0, 5):
-        who = {"PMIX_NAMESPACE": "one", "PMIX_RANK": str(rank), "INCPROF_FORMAT": style}
-        assert run([host("simple.c")], tmp_path, {**variables(tmp_path / f"node{rank}"), **who}).status == 3
+        launch = {"PMIX_NAMESPACE": "one", "PMIX_RANK": str(rank), "INCPROF_FORMAT": style}
+        assert run([host("simple.c")], tmp_path, {**variables(tmp_path / f"node{rank}"), **launch}).status == 3
     for words, ranks in (([], (0, 5)), (["--renumber"], (0, 1))):
         out = tmp_path / f"out{len(words)}"
         assert merged(capsys, out, tmp_path / "node0", tmp_path / "node5", *words)[0] == 0

@@ -50,7 +50,7 @@ class Program:
         return out.decode().splitlines(), self.process.returncode
 
 
-def test_each_change_is_told_before_more_is_written(tmp_path):
+def test_each_change_is_printed_before_more_is_written(tmp_path):
     with following("-", "--events", cwd=tmp_path) as program:
         program.write("start", *["sweep", "halo"] * 2)
         assert program.line() == "        4  begins   loop 1, period 2, from 1: sweep, halo"

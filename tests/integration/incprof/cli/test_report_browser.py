@@ -227,7 +227,7 @@ def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
                     .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 90))"""
             )
             assert outside == []
-            # Names keep room beside what is said of them.
+            # Names keep room beside their figures.
             names = seen.page.locator(".phases .pair span:first-child")
             assert min(names.nth(i).bounding_box()["width"] for i in range(names.count())) > 25
             shares = seen.page.locator("#hottest td.share").evaluate_all(

@@ -1,4 +1,4 @@
-"""Examples with known phases, with heartbeats put in by hand: the heartbeats tell what the recording tells."""
+"""Examples with known phases, with heartbeats put in by hand: heartbeats and recording give the same answer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def validated(capsys: pytest.CaptureFixture[str], run: Path, beats: Path) -> dic
 
 
 @pytest.mark.parametrize("name", BEATING)
-def test_heartbeats_tell_what_the_recording_tells(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_heartbeats_agree_with_the_recording(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Recorded while it beat: one clock, also with intervals of another length. And of a run in production."""
     unpack(name, tmp_path)
     found = validated(capsys, tmp_path, tmp_path / "ekg")

@@ -1,4 +1,4 @@
-"""Containers whose filters refuse system calls: what is left is recorded, and one line says what is not."""
+"""Containers whose filters refuse system calls: the rest is recorded, and one line names what is missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_clocks_that_are_refused(
     assert names >= {"work", "rest"} if said != NO_SAMPLES else not names
 
 
-def test_a_job_without_counters_says_it_once(build: Build, tmp_path: Path) -> None:
+def test_a_job_without_counters_reports_it_once(build: Build, tmp_path: Path) -> None:
     program = build("turns.c", pg=False)
     job = ["sh", "-c", f"{program} 1; {program} 1 & wait; exec {program} 1"]
     record = [sys.executable, "-m", "incprof", "record", "--counters", "-o", "run", "--", *job]
@@ -67,7 +67,7 @@ def test_a_job_without_counters_says_it_once(build: Build, tmp_path: Path) -> No
 
 
 def test_threads_that_are_refused(build: Build, record: Record) -> None:
-    """Without a thread of its own the library records nothing, and says so."""
+    """Without a thread of its own the library records nothing and prints one line."""
     recording = record(without(build, ["clone"], build("arcs.c")))
     assert recording.outcome.stderr == "incprof: cannot start the interval thread, not recording\n"
 
@@ -79,7 +79,7 @@ def test_threads_that_are_refused(build: Build, record: Record) -> None:
         (["timer_create", "perf_event_open"], "timers are refused (Operation not permitted): calls are counted"),
     ],
 )
-def test_doctor_says_what_is_refused(build: Build, refused: list[str], expected: str) -> None:
+def test_doctor_lists_refused_calls(build: Build, refused: list[str], expected: str) -> None:
     words = without(build, refused, sys.executable, "-m", "incprof", "doctor")
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, env=os.environ, check=False)
     assert expected in done.stdout, done

@@ -146,7 +146,7 @@ def test_two_launches_in_one_script_share_a_directory(ocean: Path, tmp_path: Pat
     assert len(run.processes) == 2
 
 
-def test_only_the_commands_own_program_where_that_is_asked_for(ocean: Path, tmp_path: Path) -> None:
+def test_only_the_commands_own_program_on_request(ocean: Path, tmp_path: Path) -> None:
     record(tmp_path, ocean, WORK, env={"INCPROF_FOLLOW": "0"})
     assert open_run(tmp_path / "run").app == "ocean"
     record(tmp_path, "setarch", "-R", ocean, WORK, env={"INCPROF_FOLLOW": "0"})

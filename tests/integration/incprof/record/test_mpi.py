@@ -112,13 +112,13 @@ def test_default_directory(host: BuildHost, tmp_path: Path, mpi: Implementation)
 def test_chosen_ranks(
     host: BuildHost, tmp_path: Path, mpi: Implementation, chosen: str, recorded: tuple[int, ...]
 ) -> None:
-    """By what the launcher tells each rank; the line at the end is said once, by the lowest that is recorded."""
+    """Ranks come from the launcher's variables; only the lowest recorded one prints the line at the end."""
     environment = {**variables(tmp_path / "run", interval=0.1), **QUIET, "INCPROF_CLOSING_LINE": "0" * 10}
     outcome = run(mpi.launch(build(host, mpi), 4), tmp_path, {**environment, "INCPROF_RANKS": chosen})
     assert outcome.status == 0
     found = open_run(tmp_path / "run")
     assert found.ranks == recorded
-    # So that nobody takes the others for lost.
+    # So that the others do not appear lost.
     assert read_profile(found, rank=recorded[-1]).metadata.raw["selected"] is True
     (line,) = collector_lines(outcome)
     assert f"of rank {recorded[0]} in" in line

@@ -85,7 +85,7 @@ def surroundings(place: Path) -> dict[str, str]:
         **{name: value for name, value in clean_environment().items() if name in same},
         **{name: str(place) for name in ("HOME", "TMPDIR")},
         **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "PYTHONDONTWRITEBYTECODE"), "1"),
-        **{f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in git.items()},
+        **{f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in git.items()},
         **{"GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", "TZ": "UTC", "COLUMNS": "80", "TERM": "dumb"},  # noqa: PIE800
         "NOBODY": "setpriv --reuid=65534 --regid=65534 --clear-groups",
     }
@@ -172,7 +172,7 @@ def test_in_every_way(tmp_path: Path, commands: Commands) -> None:
     same_in(commands, tmp_path, list(ways(tmp_path)))
 
 
-def test_what_is_recorded_is_seen(tmp_path: Path) -> None:
+def test_what_is_recorded_is_detected(tmp_path: Path) -> None:
     """The comparison itself: a program that is recorded leaves a directory."""
     exported, variables = ways(tmp_path)["exported"]
     left = carry_out("seq 3", tmp_path / "place", exported, {**variables, "INCPROF_EXE": "seq"})

@@ -37,7 +37,7 @@ def solve():
 assemble()
 solve()
 """
-# Named as a library that all programs share; its thread works at nobody's call.
+# Named as a library that all programs share; no caller is on the stack of its thread.
 POOL = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -143,7 +143,7 @@ int main(void) { compress(1); compress(0); return 0; }
 
 
 @pytest.mark.parametrize("flag", [pytest.param("-pg", marks=pytest.mark.slow), "-g"])
-def test_libraries_are_seen_with_and_without_pg(tmp_path: Path, flag: str) -> None:
+def test_libraries_are_found_with_and_without_pg(tmp_path: Path, flag: str) -> None:
     (tmp_path / "pack.c").write_text(PACKED)
     (tmp_path / "packer.c").write_text(PACKER)
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "pack.c", "-o", "libpack.so"], cwd=tmp_path, check=True)

@@ -71,7 +71,7 @@ def test_what_compiles_is_fine_and_nothing_is_written(tree: Path) -> None:
     assert listing(tree) == before
 
 
-def test_an_error_is_told_with_its_line(tree: Path) -> None:
+def test_an_error_is_reported_with_its_line(tree: Path) -> None:
     found = syntax_check(tree, new("src/a.c", "int h(void) { return }\n"), [compiled(tree, "src/a.c", "-I../include")])
     ((path, message),) = found.errors
     assert path == "src/a.c"
@@ -89,7 +89,7 @@ def test_a_header_is_read_through_its_sources(tree: Path, header: str) -> None:
     assert message.startswith(f"{header}:{FILES[header].count(chr(10)) + 1}: ")
 
 
-def test_what_nothing_compiles_is_said(tree: Path) -> None:
+def test_files_that_are_never_compiled_are_reported(tree: Path) -> None:
     found = syntax_check(tree, new("src/alone.h", "wrong here;\n"), [compiled(tree, "src/a.c", "-I../include")])
     assert found.errors == ()
     assert found.unchecked == (("src/alone.h", "no compile command reads it"),)

@@ -257,7 +257,7 @@ def spoil_place(recorded: Recorded) -> None:
     ],
 )
 def test_refused(fresh: Recorded, spoil: Callable[[Recorded], None], status: int, said: str) -> None:
-    """One line says why, and no file is another one afterwards."""
+    """One line gives the reason, and no file has changed."""
     spoil(fresh)
     before = {path: path.read_bytes() for path in fresh.tree.rglob("*") if path.is_file()}
     done = fresh.instrument("--write", status=status, named=())

@@ -99,6 +99,6 @@ def test_every_way_out_ends_its_beats(
 
 
 def outcome(program: Path, place: Path, **variables: object) -> tuple[int, str]:
-    """Exit status, and all that it says."""
+    """Return the exit status and all output."""
     said = run("sh", "-c", f"{program}; echo status $?", cwd=place, env=environment(**variables))
     return int(said.rsplit("status ", 1)[1]), said

@@ -65,7 +65,7 @@ class Program:
         return 1 + next(i for i in range(start, len(lines)) if text in lines[i])
 
     def ask(self, capsys, *args, source=None, status=0):
-        """What `incprof sites --json` says."""
+        """Return the answer of `incprof sites --json`."""
         words = ["sites", str(self.run), "--json", "--source", str(source or self.tree), *args]
         assert main(words) == status, capsys.readouterr()
         return json.loads(capsys.readouterr().out)
@@ -220,7 +220,7 @@ def test_the_tree_moved_after_the_build(stages, tmp_path, capsys):
         assert "changed since the recording" in refused["reason"]
         allowed = moved.site(capsys, "main:loop", source=new, args=["--allow-changed"])
         assert allowed["line"] == 1 + text[: text.index("for (int i")].count("\n") + 1
-        # Two copies: nobody knows which.
+        # Two copies: either may be meant.
         shutil.copytree(new, new.parent / "other")
         assert "several files could be" in moved.site(capsys, "cloned_stage", source=new.parent)["reason"]
     finally:
@@ -334,7 +334,7 @@ def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path,
 
 
 @pytest.mark.parametrize("kind", ["body", "loop"])
-def test_a_loop_that_nobody_has_counted_gives_way_to_what_is_around_its_region(tmp_path, capsys, kind):
+def test_an_uncounted_loop_gives_way_to_the_code_around_its_region(tmp_path, capsys, kind):
     """The loop in the region goes once a row, and the one around it takes no beat: there is the function."""
     program = Program.kept("rows", tmp_path)
     recorded = open_run(str(program.run))

@@ -122,7 +122,7 @@ def test_mpi(directory: Path, expected: tuple[int, bytes, list[str]]) -> None:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, bytes, list[str]]]:
-    """Where traces of three ranks lie in `traced`, one of them no trace; and what one process says of them."""
+    """Return a directory with traces of three ranks, one of them invalid, and the answer of one process."""
     cwd = tmp_path_factory.mktemp("signature")
     write_run(cwd / "traced", 3)
     (cwd / "traced" / "rank-00001.mpi").write_bytes(b"none")
@@ -158,7 +158,7 @@ def test_traces_by_mpi(traced: tuple[Path, tuple[int, bytes, list[str]]]) -> Non
     assert signature(cwd, launch=MPIRUN) == expected
 
 
-def test_a_trace_that_nobody_lives_to_read(
+def test_a_trace_whose_reader_dies(
     traced: tuple[Path, tuple[int, bytes, list[str]]],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -181,7 +181,7 @@ def test_what_kills_each_process_is_lost_and_the_rest_is_done() -> None:
     assert found == [0, -1, 4, 9, -4, 25]
 
 
-def test_a_rank_that_nobody_lives_to_read(
+def test_a_rank_whose_reader_dies(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("incprof.study.shared_phases.read_rank", read_or_die)
@@ -235,10 +235,10 @@ def test_no_garbage_is_collected_while_a_client_starts(monkeypatch: pytest.Monke
 
     def asked(*_words: object, **_more: object) -> None:
         collecting.append(gc.isenabled())
-        raise OSError("nobody is there")
+        raise OSError("no answer")
 
     monkeypatch.setattr(distributed, "Client", asked)
-    with pytest.raises(IncprofError, match="nobody is there"):
+    with pytest.raises(IncprofError, match="no answer"):
         results([(2, "", "")], StudyOptions(dask="tcp://127.0.0.1:1"))
     assert (collecting, gc.isenabled()) == ([False], True)
 
@@ -254,7 +254,7 @@ def test_an_event_loop_of_dask_that_does_not_start(monkeypatch: pytest.MonkeyPat
         results([(2, "", "")], StudyOptions(dask="tcp://127.0.0.1:1"))
 
 
-def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_one_line_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(IncprofError, match=r"pip install 'incprof\[dask\]'"):
         results([(2, "", "")], StudyOptions(dask="tcp://127.0.0.1:1"))

@@ -62,9 +62,7 @@ def test_a_stack_that_overflows_ends_as_alone(host: BuildHost, fast_clock: str, 
     assert trial.recorded.status == -signal.SIGSEGV
 
 
-def test_a_rate_that_costs_too_much_is_lowered_and_that_is_said(
-    host: BuildHost, fast_clock: str, tmp_path: Path
-) -> None:
+def test_a_rate_that_costs_too_much_is_lowered_and_reported(host: BuildHost, fast_clock: str, tmp_path: Path) -> None:
     if fast_clock != "perf":
         pytest.skip("perf events are not permitted here")
     env = {"INCPROF_CLOCK": "perf", "INCPROF_RATE": "10000", "INCPROF_OVERHEAD": "0.1"}

@@ -104,7 +104,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_kill_9_in_the_middle_of_an_interval(host: BuildHost, tmp_path: Path) -> None:
-    """All complete intervals are readable; the command line says that the run did not end, and succeeds."""
+    """All complete intervals are readable; the command line reports that the run did not end, and succeeds."""
     process = start([host("endless.c")], tmp_path, 0.05)
     stream = tmp_path / "run/rank-00000.gmon"
     wait_for_intervals(stream, 6)

@@ -89,8 +89,8 @@ def test_started_without_standard_descriptors(host: BuildHost, tmp_path: Path, c
     assert calls(trial.profile())["tick"] == 20
 
 
-def test_nobody_reads_stderr(host: BuildHost, tmp_path: Path) -> None:
-    """A warning into a closed pipe kills nobody."""
+def test_stderr_without_a_reader(host: BuildHost, tmp_path: Path) -> None:
+    """A warning into a closed pipe does not kill the program."""
     need("bash")
     command = f"{{ sleep 0.2; {host('files.c')} chdir; echo $? >status; }} 2>&1 >out | true; cat status out"
     env = {"INCPROF_RATE": "nonsense", "INCPROF_LOG": "debug", **glibc_writes_to(tmp_path)}
@@ -121,7 +121,7 @@ def test_changes_its_root(host: BuildHost, tmp_path: Path, style: str) -> None:
 @pytest.mark.parametrize("style", ["stream", "gmon"])
 @pytest.mark.parametrize("how", ["hard", "symbolic"])
 def test_links_under_names_that_can_be_guessed(host: BuildHost, tmp_path: Path, style: str, how: str) -> None:
-    """In a directory that others can write to: nobody's file is written through them, and ours are there."""
+    """In a directory that others can write to, no file is overwritten through a link, and ours are there."""
     directory, victim = tmp_path / "run", tmp_path / "victim"
     victim.write_text("mine")
     (directory / "symbols").mkdir(parents=True)

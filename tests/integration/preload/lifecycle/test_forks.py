@@ -32,7 +32,7 @@ def test_forked_child_has_a_file_of_its_own(host: BuildHost, tmp_path: Path) -> 
     assert 5 <= ticks(read_profile(open_all(trial.directory), process=process)) <= 30
 
 
-def test_child_stays_off_when_asked(host: BuildHost, tmp_path: Path) -> None:
+def test_child_stays_off_on_request(host: BuildHost, tmp_path: Path) -> None:
     trial = try_both([host("forks.c"), "fork"], tmp_path, env={"INCPROF_FOLLOW": "0"})
     assert trial.files() == ["rank-00000.gmon"]
     assert calls(trial.profile())["tick"] == 1010

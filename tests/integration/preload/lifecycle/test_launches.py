@@ -17,7 +17,7 @@ RANKS = 12
 
 
 def rank_of(launch: str, rank: int) -> dict[str, str]:
-    """What a launcher says."""
+    """Return the output of a launcher."""
     return {"PMIX_NAMESPACE": launch, "PMIX_RANK": str(rank)}
 
 

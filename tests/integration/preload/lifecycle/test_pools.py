@@ -15,7 +15,7 @@ POOL = """
 import multiprocessing, sys, time
 
 def work(milliseconds):
-    # The clock is read seldom: a busy machine ends the turn of who reads it, before the next tick can come.
+    # The clock is read seldom: a busy machine preempts a thread that reads it, before the next tick can come.
     end = time.thread_time() + milliseconds / 1000
     while time.thread_time() < end:
         sum(range(50_000))

@@ -79,7 +79,7 @@ def test_library_loaded_later(host: BuildHost, tmp_path: Path) -> None:
 
 
 def test_a_library_is_noticed_by_a_function_that_calls_nothing(host: BuildHost, tmp_path: Path) -> None:
-    """Its caller is found on the stack, though nobody knows yet what code it is."""
+    """Its caller is found on the stack, even before its code has been looked up."""
     library = host("latelib.c", flags="-shared -fPIC -DLEAF", pg=False, output="libleaf.so")
     trial = try_both([host("late.c"), library, "400"], tmp_path, interval=0.05)
     profile = trial.profile()

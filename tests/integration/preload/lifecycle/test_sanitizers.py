@@ -1,4 +1,4 @@
-"""Programs that a sanitizer watches run as they do without us: it knows nothing of our thread, and need not."""
+"""Programs built with a sanitizer run as they do without the collector, whose thread the sanitizer does not see."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_a_program_that_wants_both_signals_is_counted_on(host: BuildHost, tmp_pa
 
 
 def test_signals_that_are_blocked_at_the_start(host: BuildHost, tmp_path: Path, either_clock: str) -> None:
-    """A mask is inherited; nobody meant the ticks by it."""
+    """An inherited mask does not block the ticks."""
     trial = try_with_plain(host, "urgent.c", ["inherits"], tmp_path, either_clock, lines=None)
     (last,) = [int(name.split(".")[1]) for name in trial.files() if name.count(".") > 1]
     assert ticks(trial.profile(last)) >= 30

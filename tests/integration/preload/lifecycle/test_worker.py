@@ -52,7 +52,7 @@ def test_a_program_that_becomes_others_takes_the_interval_thread_with_it(
 
 @pytest.mark.parametrize("threads", [pytest.param("many", marks=pytest.mark.slow), "one"])
 def test_heartbeats_of_a_program_that_becomes_others(ekg: EkgBuilder, tmp_path: Path, threads: str) -> None:
-    """Within a moment: nothing tells the library."""
+    """Within a moment, though the library gets no notice."""
     need_root()
     program = ekg.program(HOSTS / "credentials.c", own_flags=BEATS, output="credentials")
     command = [program, "wait", threads]

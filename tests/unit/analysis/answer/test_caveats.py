@@ -1,4 +1,4 @@
-"""What an answer says against itself: no names, sites that hold little."""
+"""Caveats of an answer: no names, sites with a small share."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_code_that_a_run_time_makes_gets_names_otherwise():
     assert "strip" not in line
 
 
-def test_sites_that_hold_little_of_their_phase_are_said_not_to_stand_for_it():
+def test_sites_with_a_small_share_of_their_phase_are_reported():
     _, _, result = answered(two_functions())
     phase = result.phases[0]
     site = replace(phase.sites[0], phase_pct=15.0)

@@ -33,7 +33,7 @@ def test_more_samples_make_it_surer():
     assert few.k_again < many.k_again == 1.0
 
 
-def test_the_number_of_clusters_comes_again_unless_it_was_asked_for():
+def test_the_number_of_clusters_recurs_unless_it_was_given():
     profile = noisy([A, B], [40, 40])
     assert sure(profile).k_again == 1.0
     assert sure(profile, k=2).k_again is None
@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_bits():
     assert [p.confidence for p in first.phases] != [p.confidence for p in other.phases]
 
 
-def test_one_steady_phase_and_none_at_all_are_told_apart():
+def test_one_steady_phase_differs_from_none():
     rng = np.random.default_rng(3)
     steady = find_phases(noisy([{"a": 0.5, "b": 0.3, "c": 0.2}], [150]))
     shares = rng.dirichlet(np.full(20, 0.4), size=150)

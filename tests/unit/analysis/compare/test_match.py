@@ -12,7 +12,7 @@ def test_same_id_and_name():
     assert [(pair.id, pair.name, pair.notes) for pair in found] == [(1, "a", ()), (2, None, ())]
 
 
-def test_a_name_that_moved_is_followed_and_said():
+def test_a_name_that_moved_is_followed_and_reported():
     found = pair_beats([beat(1, "a"), beat(2, "b")], [beat(2, "a"), beat(1, "b")])
     assert [(pair.a.id, pair.b.id) for pair in found] == [(1, 2), (2, 1)]
     assert found[0].notes == ("id 1 in A, 2 in B",)

@@ -18,7 +18,7 @@ def series(rng, n, correlation, noise=0.1):
 
 
 @pytest.mark.parametrize(("n", "correlation"), [(10, 0.0), (40, 0.0), (20, 0.6), (100, 0.6), (400, 0.8)])
-def test_intervals_hold_the_truth_as_often_as_they_say(n, correlation):
+def test_intervals_contain_the_truth_as_often_as_stated(n, correlation):
     rng = np.random.default_rng(n)
     held = 0
     for _ in range(400):
@@ -39,7 +39,7 @@ def test_neighbours_that_are_alike_make_the_interval_wider_than_independence_wou
     assert 2.3 < np.mean(wider) < 3.3
 
 
-def test_a_change_beyond_noise_is_seen():
+def test_a_change_beyond_noise_is_detected():
     rng = np.random.default_rng(4)
     (counts, sums), b = series(rng, 60, 0.3), series(rng, 60, 0.3)
     found = change(series_mean(counts, 1.2 * sums), series_mean(*b))
@@ -80,7 +80,7 @@ def test_any_series_has_a_sensible_interval(rows):
 
 
 @given(st.lists(st.floats(0, 1), max_size=30))
-def test_adjusted_is_what_scipy_says(p_values):
+def test_adjusted_values_equal_those_of_scipy(p_values):
     oracle = stats.false_discovery_control(p_values).tolist() if p_values else []
     assert adjusted(p_values) == pytest.approx(oracle)
 

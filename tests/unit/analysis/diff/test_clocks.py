@@ -35,7 +35,7 @@ def test_equal_runs_of_which_one_shared_its_cpu_fail_no_gate():
     assert (found.run.verdict, found.run.cpu.verdict, found.run.disagrees) == ("slower", "same", True)
     assert gates(found) == ([], ["fill", "solve", "write_out", "whole run"])
     assert gates(compare([b], [a], clock="both")) == ([], [])
-    # Who asks for one of them gets it.
+    # An explicit request for one of them is granted.
     assert gates(compare([a], [b], clock="wall"))[0] == ["fill", "solve", "write_out", "whole run"]
     assert gates(compare([a], [b], clock="cpu"))[0] == []
 
@@ -48,7 +48,7 @@ def test_what_really_became_slower_fails_beside_others_too(factor):
     assert held == (["fill", "write_out"] if factor > 1 else [])
 
 
-def test_wall_time_that_scatters_says_nothing_against_cpu_time():
+def test_scattered_wall_time_does_not_contradict_cpu_time():
     loads, cpu = (1.0, 1.7, 1.3, 1.1), (0.99, 1.01, 1.0, 1.02)
 
     def runs(program, seed, loads):
@@ -71,7 +71,7 @@ def test_a_run_that_got_less_of_its_cpu_is_less_sure():
     assert compare([recorded(a)], [recorded(beside_others(b, 2.0))], run_noise=0.0).run_noise == 0.0
 
 
-def test_a_phase_that_is_gone_fails_and_one_that_is_none_on_the_other_side_does_not():
+def test_a_phase_that_is_gone_fails_and_one_without_a_counterpart_does_not():
     a = recorded(simulate(PROGRAM, seed=1))
     without = compare([a], [recorded(simulate([FILL, SOLVE], seed=2))], clock="both")
     assert [(p.name, p.verdict, p.elsewhere) for p in without.phases if p.verdict == "gone"] == [
@@ -87,7 +87,7 @@ def test_a_phase_that_is_gone_fails_and_one_that_is_none_on_the_other_side_does_
         assert gates(found)[0] == []
 
 
-def test_nobody_misses_waiting():
+def test_less_waiting_is_no_regression():
     pause = [FILL, Work(1, 12.0, {"solve": 0.0}, called=False), SOLVE]
     found = compare([recorded(simulate(pause, seed=3))], [recorded(simulate([FILL, SOLVE], seed=1))], clock="both")
     assert [(p.name, p.verdict) for p in found.phases if p.verdict == "gone"] == [("waiting", "gone")]
@@ -105,7 +105,7 @@ def waiting(profile, function, each_s):
 
 
 def test_a_gate_of_its_own_fails_by_time_off_the_cpu():
-    """Waiting and having to wait for the CPU look alike: who knows that it is the first may say so."""
+    """Waiting and having to wait for the CPU look alike: the user may state that it is the first."""
     a, b = simulate(PROGRAM, seed=1), waiting(simulate(PROGRAM, seed=2), "solve", 0.4)
     found = compare([recorded(a)], [recorded(b)], clock="both")
     solve = next(row for row in found.phases if row.name == "solve")
@@ -144,7 +144,7 @@ def idle(profile, at, seconds):
     )  # fmt: skip
 
 
-def test_who_has_no_cpu_for_long_was_not_kept_from_it():
+def test_a_thread_off_the_cpu_for_long_was_not_waiting_for_it():
     a, b = simulate(PROGRAM, seed=1), idle(simulate(PROGRAM, seed=2), 20, 8.0)
     found = compare([recorded(a)], [recorded(b)], clock="both")
     assert "whole run" in gates(found)[0]
@@ -158,7 +158,7 @@ def test_who_has_no_cpu_for_long_was_not_kept_from_it():
     ("low", "high", "said", "known"),
     [(0.95, 1.08, "same", "same"), (0.95, 1.3, "inconclusive", "unsure"), (0.008, 117.0, "inconclusive", "unsure")],
 )
-def test_same_is_said_only_where_the_interval_holds_no_change_that_matters(low, high, said, known):
+def test_unchanged_requires_an_interval_without_relevant_changes(low, high, said, known):
     run = compare([recorded(simulate(PROGRAM, seed=1))], [recorded(simulate(PROGRAM, seed=2))], clock="wall").run
     row = replace(run, ci=replace(run.ci, low=low, high=high), verdict="same")
     assert (verdict(row), sure(row)) == (said, known)

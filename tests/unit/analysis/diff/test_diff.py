@@ -245,7 +245,7 @@ def covered(program, seeds, **options):
     return held / asked, false / asked
 
 
-# Without calls nobody knows how much work was done: then only sampling may vary.
+# Without calls the amount of work is unknown: then only sampling may vary.
 UNCALLED = [replace(work, iterations=1, each_s=work.iterations * work.each_s, called=False) for work in PROGRAM]
 
 

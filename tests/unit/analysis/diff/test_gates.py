@@ -47,7 +47,7 @@ GONE = a_row("phase", "old", 3.0, 0.0, "gone")
         ("Mesh::solve:phase>10%", ["ns::Mesh::solve(int)"]),
         ("ns::*:phase>10%", ["ns::Mesh::solve(int)"]),
         ("fill:phase>10%", []),
-        ("old:phase>10%", ["old"]),  # who names it wants to know
+        ("old:phase>10%", ["old"]),  # named explicitly
         ("extra:phase>10%", []),
     ],
 )
@@ -88,7 +88,7 @@ def test_share_counts_beyond_noise_only():
         "phase=10%", "phase>1e999%", "share>5s", "calls>5ms", "phase>nan%", "\x1b[31m>1%",
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_said_in_one_line(text):
+def test_invalid_gates_are_one_line(text):
     with pytest.raises(UsageError) as error:
         parse(text)
     assert "\n" not in str(error.value)

@@ -26,7 +26,7 @@ def run_of(*functions, own=("/old/app",)):
     return SimpleNamespace(functions=tuple(Function(m, n, n, a, f) for m, n, f, a in functions), metadata=metadata)
 
 
-def test_functions_of_one_name_are_told_apart_by_file_and_module():
+def test_functions_of_one_name_are_distinguished_by_file_and_module():
     a = run_of(("app", "work", "/old/one.c", 1), ("app", "work", "/old/two.c", 2), ("lib.so.1", "work", None, 1))
     # In the other build they lie the other way round, and in another directory.
     b = run_of(("lib.so.2", "work", None, 9), ("app", "work", "/new/two.c", 3), ("app", "work", "/new/one.c", 4))
@@ -44,11 +44,11 @@ def test_one_side_may_have_one_more_of_a_name():
     assert [behind for _, behind in names] == [" (a/util.c)", " (b/util.c)"]
 
 
-def test_without_files_the_order_tells_where_there_are_as_many():
+def test_without_files_equal_numbers_are_matched_in_order():
     a = run_of(("app", "work", None, 10), ("app", "work", None, 20))
     b = run_of(("app", "work", None, 25), ("app", "work", None, 15))
     assert [place.tolist() for place in same_functions([a, b])[1]] == [[0, 1], [1, 0]]
-    # Nobody knows which of them is the one.
+    # Either of them may be the one.
     c = run_of(("app", "work", None, 10))
     assert [place.tolist() for place in same_functions([a, c])[1]] == [[0, 0], [0]]
 
@@ -88,7 +88,7 @@ def test_no_two_phases_have_one_name():
         (PROJECT, "", "ns::project"),
     ],
 )
-def test_what_tells_phases_apart_stays_behind_short_names(name, behind, short):
+def test_suffixes_that_distinguish_phases_follow_short_names(name, behind, short):
     nothing = Figure(0.0, 0.0, None, ())
     row = Row("phase", name + behind, 0, nothing, nothing, behind=behind)
     assert named(row) == short

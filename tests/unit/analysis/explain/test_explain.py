@@ -42,7 +42,7 @@ def told(profile, **options):
     return out.getvalue()
 
 
-def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
+def test_sites_explain_the_rejection_of_callers_and_callees(run):
     text = told(read_profile(open_run(run)))
     build, solve = text.split("Why phase 1")
     assert "Site build (body)" in build
@@ -60,7 +60,7 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
     assert "loop: one call, 12 s a call, longer than 240 ms" in solve
 
 
-def test_the_run_says_why_this_k_and_what_others_would_leave(run):
+def test_the_explanation_gives_the_choice_of_k_and_its_alternatives(run):
     text = told(read_profile(open_run(run)))
     assert text.startswith(
         "\nWhy 2 phases (method robust)\n  k = 2 groups, of samples in time: between every two of them, the share of"
@@ -101,7 +101,7 @@ def test_without_call_paths_self_time_and_calls_explain(method):
 
 
 @pytest.mark.parametrize("method", ["robust", "paper"])
-def test_lines_fit_and_json_says_the_same(run, capsys, method):
+def test_lines_fit_and_json_is_the_same(run, capsys, method):
     assert main(["phases", str(run), "--explain", "--method", method]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 100

@@ -19,7 +19,7 @@ MS = 1_000_000
 
 
 def table(*rows):
-    """Rows as summarise takes them: (process, interval, row of `beats`); all time is busy unless the row says so."""
+    """Rows as summarise takes them: (process, interval, row of `beats`); all time is busy by default."""
     found = np.zeros(len(rows), dtype=ROW)
     for at, (process, interval, row) in enumerate(rows):
         full = {"process": process, "interval": interval, "busy_ns": row["sum_ns"], "executions": 0} | row
@@ -56,7 +56,7 @@ def test_a_heartbeat_is_the_sum_of_its_beats(intervals):
 
 
 def test_the_deviation_of_nearly_equal_beats_is_not_rounding():
-    """Squares of 1e10 ns have 20 digits, a double has 16: what is left of them says nothing."""
+    """Squares of 1e10 ns have 20 digits, a double has 16: the remainder is noise."""
     base = 10**10
     rows = table(*((0, at, beats(0, 1, [base + at] * 1000)) for at in range(3)))
     assert deviation(rows) == pytest.approx(statistics.pstdev([0, 1, 2]) / 1e9)
@@ -166,7 +166,7 @@ def test_intervals_of_a_process_have_neighbouring_cells(processes, step_s):
     assert grid.wall_s == pytest.approx(sum(each.end_s[-1] for each in spans))
 
 
-def test_a_time_that_nobody_saw_has_no_cells():
+def test_an_unobserved_time_has_no_cells():
     """A machine that slept, or numbers made up to fill the memory."""
     spans = [span(0, 2), Span(1, 0.0, np.array([0.0, 9e9]), np.array([1.0, 9e9 + 1]))]
     grid = Grid(spans, 1.0)

@@ -32,7 +32,7 @@ def test_a_long_beat_leaves_no_gap():
     assert not np.isnan(shown).any()
 
 
-def test_a_beat_that_does_not_end_is_as_long_as_it_was_seen():
+def test_a_beat_without_an_end_lasts_to_its_last_observation():
     found = trace(replace(beat(1, "s", [1, 0, 0, 0], [0.5] * 4, opens=[1] * 4), open_s=3.2), 1.0)
     same(found.duration_s.progress, [NONE, 3.2, 3.2, 3.2])
     dropped = trace(beat(1, "s", [1, 0, 0, 0, 0, 1], [0.5] * 6, opens=[1, 1, 1, 0, 0, 0]), 1.0)

@@ -31,7 +31,7 @@ def everything(profile, method):
 
 @METHODS
 @pytest.mark.parametrize("shape", [(0, 3), (5, 3), (4, 0), (0, 0)])
-def test_nothing_recorded_is_said_in_one_line(method, shape):
+def test_an_empty_recording_is_one_line(method, shape):
     with pytest.raises(NoDataError) as error:
         find_phases(make_profile(np.zeros(shape)), method=method)
     assert "\n" not in str(error.value)
@@ -49,7 +49,7 @@ def test_what_is_no_number_is_refused_with_its_interval(method, value, where):
 
 
 @METHODS
-def test_times_that_are_none_or_too_large_are_refused(method):
+def test_invalid_or_too_large_times_are_refused(method):
     profile = make_profile(np.ones((9, 2)))
     with pytest.raises(NoDataError, match="start or an end"):
         find_phases(replace(profile, end_s=np.where(np.arange(9) == 4, np.nan, profile.end_s)), method=method)

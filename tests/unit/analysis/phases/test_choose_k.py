@@ -115,7 +115,7 @@ def test_what_counting_leaves_of_each_number_of_groups():
     assert votes_of(scores) == {"elbow": None, "silhouette": 4, "calinski_harabasz": 4}
 
 
-def test_asked_k_wins_up_to_the_number_of_fits():
+def test_a_given_k_wins_up_to_the_number_of_fits():
     x = blobs(CORNERS[:2])
     fits = fit_range(x, max_k=3)
     assert judge(x, fits, 3, 2).k == 3

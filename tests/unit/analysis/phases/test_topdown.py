@@ -127,7 +127,7 @@ def test_segments_that_do_the_same_are_one_group():
     assert [len(group.segments) for group in groups] == [2, 1, 1]
 
 
-def test_scatter_beyond_counting_is_seen_and_alternation_is_none():
+def test_scatter_beyond_counting_is_detected_and_alternation_is_not_scatter():
     rng = np.random.default_rng(0)
     steady, turns = drawn([A] * 4000), drawn(([A] * 24 + [B] * 24) * 80)
     loose = np.concatenate([drawn([rng.dirichlet(np.array(A) * 6)] * 24, n) for n in range(160)])
@@ -208,7 +208,7 @@ def test_a_thread_waits_in_what_the_samples_around_share(tmp_path):
     below = [[name.get(frame, frame) for frame in sequence.at_depth(sequence.path, depth)] for depth in range(4)]
     assert set(below[0]) <= {"main", WAITING}
     waits = [(row[at], below[1][at]) for at in range(len(sequence)) if below[3][at] == WAITING]
-    # From the 18th second on, the next sample is in the solver; behind the last one, nobody knows.
+    # From the 18th second on, the next sample is in the solver; after the last one, nothing is known.
     assert {place for second, place in waits if second < 18} == {"read"}
     assert {place for second, place in waits if 18 < second < 20} == {WAITING}
     assert {place for second, place in waits if 20 < second < 58} == {"solve"}
@@ -316,7 +316,7 @@ def test_a_short_set_up_is_a_phase_and_the_resolution_can_be_chosen(tmp_path):
     assert parts_of(sequence_of(longer), options).is_phase == (True, True)
 
 
-def test_more_phases_can_be_asked_for_than_are_beyond_doubt(tmp_path):
+def test_more_phases_can_be_requested_than_are_significant(tmp_path):
     near = "main;a main;a main;b main;b", "main;a main;a main;a main;b main;b"
     run = a_run(tmp_path, [(near[0], 10), (near[1], 10)])
     assert len(parts_of(sequence_of(run)).nodes) == 1

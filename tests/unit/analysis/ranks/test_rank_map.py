@@ -31,7 +31,7 @@ def test_another_rank_is_in_the_phase_that_it_looks_like():
     assert agreement(own, own) == 1.0
 
 
-def test_what_is_like_no_phase_has_none_and_a_shorter_rank_ends():
+def test_intervals_unlike_all_phases_have_none_and_a_shorter_rank_ends():
     own, other = rows_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10), rows(*["new=90"] * 5, *["b=90"] * 5))
     assert other.label.tolist() == [-1] * 5 + [1] * 5 + [-2] * 10
     assert agreement(other, own) == 0.0
@@ -103,7 +103,7 @@ def test_quality_of_gmon_files_has_no_paths():
     assert (found.samples, found.reach_main, found.complete, found.paths) == (160, None, None, 0)
 
 
-def test_phases_that_differ_in_who_calls_are_told_apart_in_every_rank(tmp_path):
+def test_phases_that_differ_in_callers_are_distinguished_in_every_rank(tmp_path):
     """All self time is one function's."""
     for rank, first in ((0, 12), (1, 28)):
         writer = StreamWriter(["main", "assemble", "relax", "kernel"], rank=rank)

@@ -101,7 +101,7 @@ def test_one_rank_by_itself(run, tmp_path, capsys):
     assert phases(capsys, run, "--ranks", "5", "--json")[1] == out
 
 
-def test_json_says_what_each_rank_is(run, capsys):
+def test_json_has_the_kind_of_each_rank(run, capsys):
     status, out, _ = phases(capsys, run, "--json", "--rank", 3)
     found = json.loads(out)
     assert (status, found["rank"]) == (0, 3)
@@ -257,7 +257,7 @@ def balanced(work, k=1):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_stragglers_are_those_and_nobody_else(seed):
+def test_exactly_the_stragglers_are_found(seed):
     rng = np.random.default_rng(seed)
     work = 200.0 * (1.0 + 0.03 * rng.standard_normal(512))
     assert balanced(work) == []

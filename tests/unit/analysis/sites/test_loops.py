@@ -64,7 +64,7 @@ def test_a_loop_around_several_phases_gives_way_to_the_one_of_this_phase():
     assert choose_loop({15: 10}, nest).loop == 0
     assert choose_loop({15: 10}, nest, {25: 10}).loop == 1
     assert choose_loop({25: 10}, nest, {15: 10}).loop == 2
-    # All phases in the same lines: nothing tells them apart.
+    # All phases in the same lines: they cannot be separated.
     assert choose_loop({15: 10}, nest, {15: 10, 25: 10}).loop == 0
 
 

@@ -20,12 +20,12 @@ def text_of(capsys, directory):
     return capsys.readouterr().out
 
 
-def test_what_changes_is_said_where_sites_are_the_same(tmp_path, capsys):
+def test_changes_are_reported_where_sites_are_the_same(tmp_path, capsys):
     text = text_of(capsys, run_of(tmp_path, ["bases", "codons"]))
     assert "2 phases" in text
     lines = [line for line in text.splitlines() if line.startswith("same sites: ")]
     assert lines == ["same sites: phase 0 to 1 at 20 s: codons from 0 % to 100 %"]
 
 
-def test_nothing_is_said_of_one_phase(tmp_path, capsys):
+def test_nothing_is_reported_of_one_phase(tmp_path, capsys):
     assert "same sites" not in text_of(capsys, run_of(tmp_path, ["bases", "bases"]))

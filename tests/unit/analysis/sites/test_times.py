@@ -84,14 +84,14 @@ def test_short_calls_stand_for_a_phase_that_has_nothing_else_unless_they_are_tin
     assert chosen(recorded(tmp_path, ["main", "place", "write"], place, other, other), 3)[0] == sites
 
 
-def test_phases_below_one_dispatcher_get_what_tells_them_apart(tmp_path):
+def test_phases_below_one_dispatcher_get_distinguishing_sites(tmp_path):
     # Each job is short enough to watch; what it does differs.
     pack = ({"main;job;stage;pack": 90, "main;job;stage": 10}, {("main", "job"): 10, ("stage", "pack"): 50})
     unpack = ({"main;job;stage;unpack": 90, "main;job;stage": 10}, {("main", "job"): 10, ("stage", "unpack"): 50})
     names = ["main", "job", "stage", "pack", "unpack"]
     profile = recorded(tmp_path, names, pack, unpack)
     assert chosen(profile, 2) == [[("pack", "body")], [("unpack", "body")]]
-    # The same functions in other shares: nobody has any of them to itself.
+    # The same functions in other shares: no phase has any of them to itself.
     alike = ({"main;job;stage;pack": 60, "main;job;stage": 40}, {("main", "job"): 10, ("stage", "pack"): 50})
     assert chosen(recorded(tmp_path / "alike", names, pack, alike), 2) == [[("job", "body")], [("job", "body")]]
 
@@ -155,7 +155,7 @@ def test_waiting_makes_calls_longer_but_not_their_work(tmp_path):
     assert times.cpu_s[at["main;write"]] == pytest.approx(0.005)
 
 
-def test_who_was_never_counted_may_be_called_as_often_as_one_likes(tmp_path):
+def test_calls_of_an_uncounted_function_have_no_upper_bound(tmp_path):
     # Samples alternate between two functions that were built without calls to mcount, and stay long in a third.
     writer = StreamWriter(["main", "even", "odd", "stays"])
     for i in range(40):

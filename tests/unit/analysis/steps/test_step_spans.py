@@ -26,7 +26,7 @@ def counted(times, intervals, width):
     start=st.floats(0.0, 20.0),
     seed=st.integers(0, 10_000),
 )
-def test_a_period_is_as_right_as_it_says(period, scatter, start, seed):
+def test_a_period_is_as_accurate_as_stated(period, scatter, start, seed):
     rng = np.random.default_rng(seed)
     gaps = period * np.exp(scatter * rng.standard_normal(int(120 / period)))
     times = start + np.cumsum(gaps)

@@ -147,7 +147,7 @@ def test_two_drivers_one_after_another_have_a_loop_each(same):
 
 
 def test_a_body_through_two_callers():
-    """Calls of what the body calls are those of both: only what is certain of them is said."""
+    """Calls of what the body calls are those of both: only certain ones are reported."""
     m = Machine()
 
     def body(seconds: float) -> None:
@@ -247,7 +247,7 @@ def test_three_levels_are_enough():
     assert depth(steps) == 3
 
 
-def test_nothing_is_counted_but_the_same_words_are_said_of_the_same_run():
+def test_nothing_is_counted_but_the_same_words_are_reported_of_the_same_run():
     m = Machine()
 
     def evolve() -> None:

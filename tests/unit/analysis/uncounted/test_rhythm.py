@@ -87,11 +87,11 @@ def test_a_function_that_is_called_right_after_itself() -> None:
     assert step.times[:7].tolist() == pytest.approx([100 / 7] * 7, abs=1)
 
 
-def test_of_functions_that_one_address_calls_in_turn_nothing_is_said() -> None:
+def test_of_functions_that_one_address_calls_in_turn_nothing_is_reported() -> None:
     assert calls_in(played([(ONE, 4), (OTHER, 3), (("main@1", "report@3"), 2)] * 100)) == {}
 
 
-def test_steps_of_a_second_are_seen_each_by_each() -> None:
+def test_steps_of_a_second_are_found_each_by_each() -> None:
     step = calls_in(played([(ONE, 60), (OTHER, 40)] * 12))["step"]
     assert step.estimate.calls == 12
     assert step.estimate.low >= 11
@@ -102,5 +102,5 @@ def test_steps_of_a_second_are_seen_each_by_each() -> None:
     assert calls_in(played(uneven)) == {}
 
 
-def test_a_loop_that_is_the_whole_iteration_says_nothing() -> None:
+def test_a_loop_that_is_the_whole_iteration_gives_no_rate() -> None:
     assert calls_in(played([(ONE, 700)])) == {}

@@ -1,4 +1,4 @@
-"""What machine code says of calls that nobody counted, of a made-up program."""
+"""Estimates from machine code of calls that were not counted, for a made-up program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def named(profile: IntervalProfile, values: np.ndarray) -> dict[str, object]:
     return {profile.functions[f].name: v for f, v in zip(function, values.tolist(), strict=True) if f >= 0}
 
 
-def test_loops_tell_who_is_called_again_and_who_is_brief(profile: IntervalProfile) -> None:
+def test_loops_distinguish_repeated_calls_from_brief_functions(profile: IntervalProfile) -> None:
     told = properties_of_code(profile, profile.own_tree.without_recursion()[0])
     assert {name for name, is_so in named(profile, told.in_loop).items() if is_so} == {"step", "tiny", "once"}
     assert {name for name, is_so in named(profile, told.once).items() if is_so} == {"driver"}
@@ -58,14 +58,14 @@ def test_sites_see_a_call_in_a_loop_as_one_of_many(profile: IntervalProfile) -> 
     assert not named(profile, times.unsure)["step"]
 
 
-def test_nothing_is_told_without_code(profile: IntervalProfile) -> None:
+def test_nothing_is_reported_without_code(profile: IntervalProfile) -> None:
     nothing = np.full(len(profile.paths.parent), UNKNOWN_CODE)
     for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64), nothing > 0)):
         told = properties_of_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
         assert not np.any([told.in_loop, told.once, told.brief])
 
 
-def test_who_calls_something_once_is_called_as_often(profile: IntervalProfile) -> None:
+def test_the_caller_of_one_call_is_called_as_often(profile: IntervalProfile) -> None:
     chains = profile.own_tree.without_recursion()[0]
     told = properties_of_code(profile, chains)
     function = [profile.functions[f].name if f >= 0 else "" for f in chains.function.tolist()]

@@ -55,7 +55,7 @@ def seen(profile: IntervalProfile) -> tuple[CallsInLoops, dict[str, int]]:
     return calls_in_loops(profile, chains), at
 
 
-def test_a_loop_that_is_begun_anew_says_nothing_of_its_calls() -> None:
+def test_a_restarted_loop_gives_no_count_of_its_calls() -> None:
     # Three times over, a loop that calls `a`, then one that calls `b`.
     profile = played([(("main@2", "a@3"), 20), (("main@3", "b@3"), 20)] * 3)
     found, at = seen(profile)
@@ -66,7 +66,7 @@ def test_a_loop_that_is_begun_anew_says_nothing_of_its_calls() -> None:
     assert not calls_are_bounded(profile, times.chains)[at["a"]]
 
 
-def test_calls_are_seen_while_a_loop_goes_on() -> None:
+def test_calls_are_found_while_a_loop_goes_on() -> None:
     profile = played([(("main@1", "a"), 20), (("main@2", "b"), 20), (("main@1",), 1)] * 5)
     found, at = seen(profile)
     assert found.repeats[at["a"]] == 5 - 1  # the first one may have been before the loop
@@ -76,7 +76,7 @@ def test_calls_are_seen_while_a_loop_goes_on() -> None:
     assert calls_are_bounded(profile, chains)[[at["main"], at["a"], at["b"]]].tolist() == [True, True, False]
 
 
-def test_calls_have_no_upper_bound_where_nobody_could_look_at_the_code() -> None:
+def test_calls_from_unreadable_code_have_no_upper_bound() -> None:
     profile = played([(("main", "a"), 20), (("main",), 20)] * 2)
     begun = [f.name for f in profile.functions].index("a")
     everything = np.arange(profile.n_intervals)
@@ -108,7 +108,7 @@ def test_each_thread_is_a_call_of_what_it_begins_with() -> None:
     assert [bool(times.unsure[at[name]]) for name in ("start", "work")] == [False, True]
 
 
-def test_looks_say_how_often_at_least() -> None:
+def test_dense_windows_give_a_lower_bound() -> None:
     # Steps of 4 ms, called in a loop, of two that are called there; in every second there are 24 looks.
     profile = with_looks(0.004)
     times = chain_times(profile)
@@ -149,7 +149,7 @@ def with_looks(step_s: float) -> IntervalProfile:
     return replace(profile, samples=Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1))
 
 
-def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
+def test_dense_windows_show_steps_shorter_than_a_tick() -> None:
     profile = with_looks(0.004)
     samples = profile.samples
     members = np.arange(profile.n_intervals)
@@ -224,7 +224,7 @@ def test_code_that_is_run_each_time_lies_on_all_ways() -> None:
     blocks = Blocks.of(flow, (0, 60))
     loops = with_code(flow, blocks, ((39, 10), (34, 30)))
     assert always_run(flow, blocks, loops) == [(0, 19), (25, 49)]
-    # Through a table, nobody knows.
+    # A call through a table is unknown.
     assert always_run([control(12, ANYWHERE), control(19, 10)], blocks, []) == []
 
 
@@ -246,7 +246,7 @@ def test_a_loop_lies_in_itself_and_what_is_around() -> None:
     assert loops.lies_in(inner, outer).tolist() == [True, False, True, False, False, False]
 
 
-def test_the_driver_of_steps_is_named_where_nobody_saw_it_called() -> None:
+def test_the_driver_of_steps_is_named_without_an_observed_call() -> None:
     profile = played([(("main", "run", "a"), 12), (("main", "run", "b"), 9), (("main", "run", "c"), 15)] * 20)
     (steps,) = find_steps(profile, np.zeros(profile.n_intervals, dtype=np.int64))
     assert [(step.function.name, step.driver and step.driver.name) for step in steps] == [

@@ -25,7 +25,7 @@ FUNCTIONS = 9
 
 @st.composite
 def graphs(draw):
-    """Ticks of functions, and calls between them: cycles, recursion, several callers, functions nobody calls."""
+    """Ticks of functions, and calls between them: cycles, recursion, several callers, functions without a caller."""
     ticks = draw(st.lists(st.integers(0, 400), min_size=FUNCTIONS, max_size=FUNCTIONS))
     pair = st.tuples(st.integers(0, FUNCTIONS - 1), st.integers(0, FUNCTIONS - 1))
     arcs = draw(st.dictionaries(pair, st.integers(1, 50), max_size=20))

@@ -1,4 +1,4 @@
-"""What `check` says about programs of every build, and about files that are none."""
+"""`check` on programs of every build, and on files that are not programs."""
 
 import json
 import os
@@ -117,7 +117,7 @@ def test_linked_but_not_compiled_with_pg(tmp_path: Path, capsys: pytest.CaptureF
     assert "calls are not counted" in str(said["verdict"])
 
 
-def test_a_partly_profiled_program_says_which_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_profiled_part_of_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compile_program(tmp_path, "plain.o", "-c", source="int a(void) { return 1; } int b(void) { return 2; }")
     compile_program(tmp_path, "app.o", "-pg", "-c", source="int a(void), b(void); int main(void) { return a() - b(); }")
     subprocess.run(["gcc", "-pg", "app.o", "plain.o", "-o", "app"], check=True, cwd=tmp_path)
@@ -161,7 +161,7 @@ def test_files_that_are_no_programs(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
 
 
-def test_another_machines_program_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_machines_program_is_distinguished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(Path(compile_program(tmp_path, "app", "-pg")).read_bytes())
     data[18:20] = (183).to_bytes(2, "little")
     (tmp_path / "arm").write_bytes(data)

@@ -141,7 +141,7 @@ def test_usage_errors_take_one_line_and_exit_with_2(words: list[str], capsys: py
     assert captured.err.count("\n") == 1
 
 
-def test_a_long_argument_is_not_told_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_argument_is_shortened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["phases", str(tmp_path / ("a" * 9000))]) in (1, 4)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("incprof: ")
@@ -209,7 +209,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
         pytest.param("export {0} --format csv", marks=pytest.mark.slow),
     ],
 )
-def test_whoever_reads_may_leave(words, tmp_path):
+def test_the_reader_may_close_the_pipe(words, tmp_path):
     """As a program ends that the signal ends, and without a word."""
     run = two_phase_run(tmp_path / "run")
     ours, theirs = os.pipe()

@@ -125,7 +125,7 @@ def test_numbers_of_a_recording_are_no_switches(project, capsys):
     assert "record.interval: 'true' is wrong, expected a time such as" in capsys.readouterr().err
 
 
-def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
+def test_show_prints_the_source_of_each_value(project, monkeypatch, capsys):
     project("[record]\ninterval = 0.5\n[phases]\nk = 3\n", "[record]\ninterval = 2\nlog = 'quiet'\n")
     monkeypatch.setenv("INCPROF_RATE", "200")
     assert main(["config", "show", "--json"]) == 0
@@ -141,7 +141,7 @@ def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"env", "config", "completion", "help"}))
-def test_show_knows_the_options_of_every_verb(project, verb, capsys):
+def test_show_has_the_options_of_every_verb(project, verb, capsys):
     project()
     assert main(["config", "show", verb]) == 0
     shown = capsys.readouterr().out

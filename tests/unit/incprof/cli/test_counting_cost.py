@@ -1,4 +1,4 @@
-"""What counting calls has cost, and who is told of it."""
+"""The cost of counting calls, and when it is reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_overhead_is_calls_times_what_one_costs(tmp_path, capsys):
     assert "`incprof check --hot DIR`" in " ".join(text.split())
 
 
-def test_few_calls_are_worth_no_line_and_samples_count_where_they_say_more(tmp_path, capsys):
+def test_few_calls_are_not_reported_and_larger_estimates_from_samples_win(tmp_path, capsys):
     run = saved(tmp_path, 1000, call_ps=2000)
     found, text = told(capsys, run)
     assert found["counting"]["pct"] < 0.001

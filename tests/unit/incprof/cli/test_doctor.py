@@ -87,7 +87,7 @@ def python_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return next(line for line in capsys.readouterr().out.splitlines() if line[6:].startswith("python "))
 
 
-def test_which_functions_of_python_are_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_functions_of_python_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here = os.path.realpath(sys.executable)
     line = python_line(capsys, here)
     assert line.startswith("ok ")

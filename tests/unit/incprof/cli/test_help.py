@@ -1,4 +1,4 @@
-"""What the command line says to somebody who does not know it yet."""
+"""Help for a first user of the command line."""
 
 import argparse
 import re
@@ -139,7 +139,7 @@ def test_the_pages_that_help_texts_name_are_there(capsys: pytest.CaptureFixture[
         for text in texts:
             named = re.findall(r"incprof help ([a-z-]+)", text)
             assert set(named) <= names | {"pages"}, text
-            assert "docs/" not in text, "who has installed the package has no such directory"
+            assert "docs/" not in text, "an installed package has no such directory"
 
 
 def test_help_imports_little() -> None:

@@ -132,7 +132,7 @@ def test_pages_hold_nothing_to_be_escaped() -> None:
 
 
 def test_colours_get_through_and_names_do_not(place: Path) -> None:
-    """On a terminal: what the tool says in colours, and what a name would do there."""
+    """On a terminal: the tool's colours, and escape sequences in names."""
     words = [sys.executable, "-m", "incprof", "phases", str(place / "run")]
     terminal, far = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color"}
@@ -151,7 +151,7 @@ def test_colours_get_through_and_names_do_not(place: Path) -> None:
 
 
 def test_a_patch_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As bytes elsewhere, for those who apply it."""
+    """As bytes elsewhere, so that it can be applied."""
     patch = b"-caf\xe9 \x1b[31m\n"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     write_bytes("-", lambda out: out.write(patch))

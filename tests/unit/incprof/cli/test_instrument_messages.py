@@ -1,4 +1,4 @@
-"""What `instrument` says of sites that cannot be had."""
+"""Messages of `instrument` for sites that cannot be instrumented."""
 
 import pytest
 

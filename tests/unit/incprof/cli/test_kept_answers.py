@@ -120,7 +120,7 @@ def another_width(run: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [changed_recording, other_symbols, another_rank, another_width])
-def test_what_has_changed_is_seen(run: Path, ask: Asked, monkeypatch: pytest.MonkeyPatch, change) -> None:
+def test_what_has_changed_is_detected(run: Path, ask: Asked, monkeypatch: pytest.MonkeyPatch, change) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     ask(run)
     change(run)
@@ -151,7 +151,7 @@ def test_only_the_last_ones_are_kept(run: Path, ask: Asked) -> None:
 
 
 def forged(stored: dict) -> bytes:
-    """The answer of somebody who guessed the question, but cannot know any file's state."""
+    """An answer planted by a user who guessed the question, but not the state of any file."""
     (one,) = stored["answers"]
     one["said"], one["files"] = [["out", "forged\n"]], [["/nowhere", None]]
     return json.dumps(stored).encode()

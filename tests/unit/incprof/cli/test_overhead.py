@@ -49,7 +49,7 @@ def output_of(capsys, *words):
     return capsys.readouterr().out
 
 
-def test_every_answer_says_that_it_is_not_known(run, tmp_path, capsys):
+def test_every_answer_reports_an_unknown_overhead(run, tmp_path, capsys):
     directory, exe = run
     for method in ("robust", "paper"):
         found = json.loads(output_of(capsys, "phases", directory, *exe, "--method", method, "--json"))
@@ -67,7 +67,7 @@ def test_tables_miss_what_is_not_known(run):
     assert intervals_table(study.profile)["profiler_s"].isna().all()
 
 
-def test_top_says_so_too(tmp_path, capsys):
+def test_top_reports_it_too(tmp_path, capsys):
     directory, _ = imported(tmp_path)
     capsys.readouterr()
     found = json.loads(output_of(capsys, "top", directory, "--json"))
@@ -79,7 +79,7 @@ def test_top_says_so_too(tmp_path, capsys):
     ("handler_s", "pct", "text"),
     [(0.9, 900.0, "900 %"), (1.0, None, "more than the program"), (1.2, None, "more than the program")],
 )
-def test_what_leaves_nothing_to_the_program_is_said(tmp_path, capsys, handler_s, pct, text):
+def test_what_leaves_nothing_to_the_program_is_reported(tmp_path, capsys, handler_s, pct, text):
     """The handler's time and the process's, which are read at different moments, may leave less than nothing."""
     writer = StreamWriter(("main", "work"))
     for _ in range(12):

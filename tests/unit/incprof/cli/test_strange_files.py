@@ -183,7 +183,7 @@ def test_a_stream_that_grew_into_a_hole_keeps_its_intervals(run: Path, capsys: p
         assert source.find(b"gmon", 1 << 30, 1 << 40) == -1
 
 
-def test_loops_before_a_hole_are_told(tmp_path: Path) -> None:
+def test_loops_before_a_hole_are_reported(tmp_path: Path) -> None:
     (tmp_path / "rank-00000.sa").write_bytes(TEXT)
     os.truncate(tmp_path / "rank-00000.sa", 1 << 40)
     reader = LoopReader(tmp_path / "rank-00000.sa")
@@ -192,7 +192,7 @@ def test_loops_before_a_hole_are_told(tmp_path: Path) -> None:
     assert len(reader.run().loops) == 1
 
 
-def test_heartbeats_before_a_hole_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_heartbeats_before_a_hole_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = EkgFile().interval(beats(0, 1, [5])).save(tmp_path / "rank-00000.ekg")
     os.truncate(path, 1 << 40)
     status, out, err = told(capsys, "heartbeats", tmp_path, "--json")

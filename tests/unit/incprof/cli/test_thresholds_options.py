@@ -82,7 +82,7 @@ def test_what_cannot_be_meant_is_refused(run, setting, said, capsys):
     assert said in err
 
 
-def test_a_setting_decides_and_is_told(run, capsys):
+def test_a_setting_decides_and_is_reported(run, capsys):
     assert Study(run).phases(confidence=False).k > 1
     far = Study(run, options=StudyOptions(settings=("phases.penalty=1000",)))
     assert far.phases(confidence=False).k == 1

@@ -59,7 +59,7 @@ def test_the_collector_gets_plain_hertz(tmp_path: Path, monkeypatch: pytest.Monk
         resolve({"rate": "20kHz"}, environ)
 
 
-def test_rows_of_counters_come_as_often_as_they_are_asked_for() -> None:
+def test_rows_of_counters_come_as_often_as_they_are_requested() -> None:
     parser = argparse.ArgumentParser()
     sample.add_arguments(parser)
     assert parser.parse_args(["--rate", "1kHz", "-p", "1"]).interval == pytest.approx(0.001)

@@ -16,7 +16,7 @@ def series(**changed: object) -> NodeSeries:
     return NodeSeries(**{**fields, **changed})  # type: ignore[arg-type]
 
 
-def test_power_and_counters_are_told_apart():
+def test_power_and_counters_are_distinguished():
     node = series()
     assert node.counters == ("instructions",)
     np.testing.assert_array_equal(node.watts, [200.0, np.nan, 240.0])

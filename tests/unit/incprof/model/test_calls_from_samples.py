@@ -1,4 +1,4 @@
-"""Calls that nobody counted, from samples: what is seen, and how far that may be from what there was."""
+"""Calls that were not counted, estimated from samples, and the error of the estimate."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def sampled(lengths_in: np.ndarray, lengths_out: np.ndarray, distance: float) ->
 
 
 @pytest.mark.parametrize(("length", "pause"), [(5.0, 5.0), (3.5, 8.0), (20.0, 3.5)])
-def test_calls_that_last_for_several_samples_are_all_seen(length: float, pause: float) -> None:
+def test_calls_that_last_for_several_samples_are_all_detected(length: float, pause: float) -> None:
     calls = 400
     found = estimate_calls(*sampled(np.full(calls, length), np.full(calls, pause), 1.0))
     assert found.is_known

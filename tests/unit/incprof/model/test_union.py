@@ -101,7 +101,7 @@ def test_the_same_run_twice_has_its_paths_once(profiles):
     assert twice.functions == profiles[0].functions
 
 
-def test_modules_of_one_number_are_told_apart(profiles):
+def test_modules_of_one_number_are_distinguished(profiles):
     other = replace(
         profiles[0],
         metadata=replace(

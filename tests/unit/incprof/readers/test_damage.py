@@ -80,7 +80,7 @@ def test_nothing_complete(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         (b"", "empty file"),
         (b"\x7fELF" + bytes(100), "not an incprof stream"),
@@ -95,8 +95,8 @@ def test_nothing_complete(tmp_path):
         (image(1, b"{}"), "no complete interval"),
     ],
 )
-def test_unusable_files(data, says, tmp_path):
-    with pytest.raises(NoDataError, match=says) as caught:
+def test_unusable_files(data, message, tmp_path):
+    with pytest.raises(NoDataError, match=message) as caught:
         read(data, tmp_path)
     assert "rank-00000.gmon" in one_line(caught.value)
 
@@ -137,7 +137,7 @@ def summed(data):
     return out
 
 
-def test_a_flipped_bit_is_seen_where_images_are_summed_up(tmp_path):
+def test_a_flipped_bit_is_detected_where_images_are_summed_up(tmp_path):
     writer, edges = small_stream()
     data = summed(writer.data)
     whole = read(data, tmp_path)
@@ -158,7 +158,7 @@ def test_a_flipped_bit_is_seen_where_images_are_summed_up(tmp_path):
     assert unseen <= 0.02 * len(bits)
 
 
-def test_metadata_with_another_sum_are_taken_and_that_is_said(tmp_path):
+def test_metadata_with_another_sum_are_used_and_reported(tmp_path):
     data = summed(small_stream()[0].data)
     profile = read(data.replace(b'"node1"', b'"node2"', 1), tmp_path)
     assert profile.damaged

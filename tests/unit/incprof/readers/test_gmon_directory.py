@@ -75,7 +75,7 @@ def test_time_outside_of_all_functions(tmp_path, exe):
     assert table(profile) == {"[unknown in app]": ([0.1], [0])}
 
 
-def test_decreasing_calls_are_said(tmp_path, exe):
+def test_decreasing_calls_are_reported(tmp_path, exe):
     (tmp_path / "gmon-0").write_bytes(dense({}, {"solve": 9}))
     (tmp_path / "gmon-1").write_bytes(dense({}, {"solve": 2, "io": 1}))
     profile = read_profile(open_run(tmp_path, exe=exe), exe=exe)
@@ -119,14 +119,14 @@ def test_a_damaged_file_is_dropped(tmp_path):
     assert "gmon-1.4: damaged" in profile.warnings[0]
 
 
-def test_program_is_asked_for(tmp_path):
+def test_the_program_is_requested(tmp_path):
     (tmp_path / "gmon-0").write_bytes(dense({"solve": 1}))
     with pytest.raises(UsageError, match="do not name their program: give it with --exe"):
         open_run(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "empty file"),
         (b"gmon\0\0\0\x01" + bytes(12), "big-endian"),
@@ -136,9 +136,9 @@ def test_program_is_asked_for(tmp_path):
         (HEAD + histogram(0, [1] * 4)[:-1], "4 bins does not fit"),
     ],
 )
-def test_files_that_cannot_be_used(content, says, tmp_path, exe):
+def test_files_that_cannot_be_used(content, message, tmp_path, exe):
     (tmp_path / "gmon-0").write_bytes(content)
-    with pytest.raises(NoDataError, match=says) as caught:
+    with pytest.raises(NoDataError, match=message) as caught:
         read_profile(open_run(tmp_path, exe=exe), exe=exe)
     assert "\n" not in str(caught.value)
     assert "gmon-0" in str(caught.value)

@@ -50,7 +50,7 @@ def test_a_worker_is_below_the_call_of_its_region(tmp_path, region):
     assert profile.self_s.sum() == pytest.approx(0.13)
 
 
-def test_the_nearest_master_in_time_says_which_way_the_region_was_reached(tmp_path):
+def test_the_nearest_master_in_time_gives_the_path_to_the_region(tmp_path):
     functions = ["main", "build", "query", "solve", GNU]
     first = [(0, f"main;build;solve;{GNU}", 10), (1, GNU, 10)]
     second = [(1, GNU, 20), (0, f"main;query;solve;{GNU}", 20)]
@@ -75,7 +75,7 @@ def test_a_master_that_waits_in_the_starter_is_enough(tmp_path):
     assert paths(profile)[1, f"main;solve;{GNU}"] == 6
 
 
-def test_threads_that_nobody_was_seen_to_start_stay(tmp_path):
+def test_threads_without_an_observed_start_stay(tmp_path):
     functions = ["main", "start", LLVM, GNU]
     profile = recorded(tmp_path, functions, [(0, "main", 4), (1, "start;main", 6), (2, LLVM, 3), (3, GNU, 2)])
     assert paths(profile) == {(0, "main"): 4, (1, "start;main"): 6, (2, LLVM): 3, (3, GNU): 2}

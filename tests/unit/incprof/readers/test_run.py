@@ -39,7 +39,7 @@ def test_processes_in_order(ranks):
     assert ranks.app == "app"
 
 
-def test_lowest_rank_unless_asked(ranks):
+def test_lowest_rank_by_default(ranks):
     """And of its processes the busiest."""
     assert ticks(read_profile(ranks)) == 5
     assert ticks(read_profile(ranks, rank=10)) == 10
@@ -52,15 +52,15 @@ def test_one_process(ranks):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"rank": 0}, "no rank 0, only 3, 10"),
         ({"process": 5}, "no process 5, only 100, 200, 4711"),
         ({"libs": "all"}, "use named, caller, separate or drop"),
     ],
 )
-def test_what_is_not_there(ranks, options, says):
-    with pytest.raises(UsageError, match=says):
+def test_unavailable_options(ranks, options, message):
+    with pytest.raises(UsageError, match=message):
         read_profile(ranks, **options)
 
 

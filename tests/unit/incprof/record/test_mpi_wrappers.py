@@ -1,4 +1,4 @@
-"""Wrappers for an MPI are compiled once, kept in the user's cache, and what stands in the way is said."""
+"""Wrappers for an MPI are compiled once and kept in the user's cache; failures are reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_compiled_once_and_again_when_something_has_changed(tmp_path: Path, sour
     assert not [path for path in Path(first.path).parent.iterdir() if path.suffix not in (".so", ".lock")]
 
 
-def test_what_stands_in_the_way_is_said(tmp_path: Path, sources: Path) -> None:
+def test_failures_are_reported(tmp_path: Path, sources: Path) -> None:
     environ = mpi(tmp_path / "broken", header="#error no such MPI\n")
     assert "no such MPI" in own(wrappers_for_all(sources, environ), tmp_path).problem
     environ = mpi(tmp_path / "static", name="usempi")
@@ -73,7 +73,7 @@ def test_what_stands_in_the_way_is_said(tmp_path: Path, sources: Path) -> None:
     assert (found.path, "set XDG_CACHE_HOME" in found.problem) == ("", True)
 
 
-def test_a_plain_compiler_is_none_of_an_mpi(tmp_path: Path, sources: Path) -> None:
+def test_a_plain_compiler_is_not_one_of_an_mpi(tmp_path: Path, sources: Path) -> None:
     environ = mpi(tmp_path / "one")
     plain = tmp_path / "one" / "cc"
     plain.write_text("#!/bin/sh\necho gcc -O2\n")

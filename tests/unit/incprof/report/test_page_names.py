@@ -57,7 +57,7 @@ def test_names_of_heartbeats(name, room, wanted):
     assert shorten_beat(name, room) == wanted
 
 
-def test_functions_with_one_short_name_are_told_apart():
+def test_functions_with_one_short_name_are_distinguished():
     wanted = {
         "double ns::project<L1, Mesh<Quadratic> >(Mesh<Quadratic> const&)": "ns::project<L1, Mesh<Quadratic>>",
         "double ns::project<L2, Mesh<Quadratic> >(Mesh<Quadratic> const&)": "ns::project<L2, Mesh<Quadratic>>",
@@ -82,7 +82,7 @@ def function(name, module="app", address=0, file=None):
     return Function(module, name, name, address, file)
 
 
-def test_functions_of_one_name_are_told_apart_by_where_they_are():
+def test_functions_of_one_name_are_distinguished_by_where_they_are():
     files = [function("relax", address=1, file="/a/one.c"), function("relax", address=2, file="/a/two.c")]
     names = Names([*files, "relax"])
     assert [names(f) for f in files] == ["relax (one.c)", "relax (two.c)"]
@@ -139,21 +139,21 @@ def named_phase(site, kind, *functions, also=()):
     return SimpleNamespace(off_cpu=False, mostly="work", sites=tuple(sites), functions=called)
 
 
-def test_phases_with_one_site_are_told_apart():
+def test_phases_with_one_site_are_distinguished():
     same = [named_phase("f", "body", "[no application frame]", "f", "g"), named_phase("f", "body", "f")]
     assert phase_names(same) == ["f with g", "f"]
     kinds = [named_phase("f", "body", "f", "g"), named_phase("f", "loop", "f", "g"), named_phase("h", "body", "f")]
     assert phase_names(kinds) == ["f (body)", "f (loop)", "h"]
 
 
-def test_a_further_site_tells_more_than_a_function():
+def test_a_second_site_names_a_phase_better_than_a_function():
     melt = named_phase("run", "loop", "force", "build", "move")
     measure = named_phase("run", "loop", "force", "rdf", "build", also=["output"])
     assert phase_names([melt, measure]) == ["run", "run with output"]
     assert phase_names([melt, measure, named_phase("run", "loop", "force", "build")]) == [
         "run with move", "run with output", "run",
     ]  # fmt: skip
-    # Nothing tells these.
+    # These cannot be told apart.
     assert phase_names([named_phase("f", "body", "f", "g")] * 2) == ["f", "f"]
 
 

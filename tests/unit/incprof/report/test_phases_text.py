@@ -60,14 +60,14 @@ def test_plain_text_has_no_escape_and_fits_the_width():
         assert "push_back" in out
 
 
-def test_colour_only_where_asked_for():
+def test_colour_only_on_request():
     profile = noisy([{"f": 1.0}, {"g": 1.0}], [30, 30])
     coloured = text(profile, width=80, colour=True)
     assert "\x1b[" in coloured
     assert "0" * 40 in coloured
 
 
-def test_waiting_is_said():
+def test_waiting_is_reported():
     out = text(rows(*(["a=100"] * 10 + ["a=0"] * 5)))
     assert "(off the CPU)" in out
 

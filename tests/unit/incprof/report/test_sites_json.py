@@ -1,4 +1,4 @@
-"""What `incprof sites --json` says of how often a site beats: null where it is not known."""
+"""How often a site beats in `incprof sites --json`: null where it is unknown."""
 
 from __future__ import annotations
 

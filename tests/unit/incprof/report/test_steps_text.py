@@ -38,7 +38,7 @@ def test_steps_stand_below_their_phase_in_order():
     assert steps[-1].endswith("output, in one of 6")
 
 
-def test_an_order_that_is_not_known_is_said():
+def test_an_unknown_order_is_reported():
     calls = [step for i in range(200) for step in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0))[i * i * 7 % 4]]
     first, *steps = lines_of(Loop((("a", 0.004), ("b", 0.006), ("c", 0.005)), 1, first=calls))
     assert first.endswith("order unknown") or "known where" in first
@@ -66,7 +66,7 @@ def test_the_name_of_the_driver_stands_whole_where_the_line_can_be_folded():
     assert all(len(line) <= 60 for line in lines[first : first + 2])
 
 
-def test_json_has_what_is_known_and_null_for_the_rest():
+def test_json_has_null_for_unknown_values():
     (phase,) = as_dict(*answered(Loop(STEPS[:4], 200, inlined=[1], rate_hz=1000)))["phases"]
     steps = {step["function"]: step for step in phase["steps"]}
     assert [steps[name]["order"] for name, _ in STEPS[:4]] == [1, 2, 3, 4]
@@ -137,7 +137,7 @@ def test_json_has_steps_below_steps():
 
 
 @pytest.mark.parametrize(("part", "said"), [(1.0, False), (0.5, True)])
-def test_a_loop_that_is_not_always_on_the_cpu_says_so(part, said):
+def test_the_share_of_a_loop_off_the_cpu_is_reported(part, said):
     profile = nested()
     weight = profile.samples.weight
     use = np.arange(len(weight)) % 2 < 2 * part
@@ -157,7 +157,7 @@ def test_how_often_in_words(times, words):
     assert how_often(Step(0, function, "body", 0.5, 100, 0.01, per_call=times)) == words
 
 
-def test_the_rate_that_was_reached_is_said_where_it_is_another():
+def test_the_actual_rate_is_reported_where_it_differs():
     profile = run(Loop(STEPS[:4], 200))
     out = io.StringIO()
     counters = dataclasses.replace(profile.counters, cpu_s=profile.counters.cpu_s * 2)

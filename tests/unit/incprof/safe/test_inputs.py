@@ -82,7 +82,7 @@ def test_reading_ends_where_a_large_hole_begins(opener: Opener, tmp_path: Path) 
     os.truncate(path, 1 << 40)
     with opener(path) as file:
         if next_data(file.fileno(), 1 << 30) == 1 << 30:
-            pytest.skip("this file system knows no holes")
+            pytest.skip("this file system has no holes")
         file.seek(0)
         assert file.read(500_000) == b"text\n" * 100_000
         file.seek(1 << 20)
@@ -104,7 +104,7 @@ def test_no_more_is_read_than_may_be(tmp_path: Path) -> None:
         read_input(path, 64 << 20)
 
 
-def test_what_says_nothing_of_its_size_is_read(tmp_path: Path) -> None:
+def test_a_file_without_a_size_is_read(tmp_path: Path) -> None:
     assert read_input("/proc/self/stat", 1 << 20).startswith(str(os.getpid()).encode())
     with pytest.raises(OSError, match="larger than 4 bytes"):
         read_input("/proc/self/stat", 4)

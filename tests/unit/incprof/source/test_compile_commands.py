@@ -34,7 +34,7 @@ def kept(*words: str) -> list[str]:
     return syntax_words(command(*words), found[1], lambda path: "/new" + path)
 
 
-def test_both_ways_to_say_a_command(tmp_path: Path) -> None:
+def test_both_forms_of_a_command(tmp_path: Path) -> None:
     whole = {"directory": str(tmp_path / "build"), "file": str(tmp_path / "a.c"), "arguments": ["gcc", "-c", "a b.c"]}
     first, second = read_commands(written(tmp_path, [GOOD, whole]))
     place = os.path.realpath(tmp_path)

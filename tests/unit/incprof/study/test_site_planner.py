@@ -62,7 +62,7 @@ def test_a_call_that_ends_within_its_phase_lasts_on_through_no_other(tmp_path: P
 
 
 @pytest.mark.parametrize("refusal", [None, "it also runs in other phases"])
-def test_no_loop_of_python_is_taken_that_nobody_has_counted(tmp_path: Path, refusal: str | None) -> None:
+def test_uncounted_loops_of_python_are_not_sites(tmp_path: Path, refusal: str | None) -> None:
     study = Study(str(two_phase_run(tmp_path / "run")))
     planner: Any = SitePlanner(None, study.chooser, study.phases(confidence=False), None)  # type: ignore[arg-type]
     code = Code("clean", 1, 0x30B, b"")

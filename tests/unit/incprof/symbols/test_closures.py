@@ -90,13 +90,13 @@ def test_all_else_stays_as_it_is(program: Path) -> None:
         assert [frame[1:] for frame in old] == [frame[1:] for frame in new]
 
 
-def test_an_address_may_be_asked_for_twice(program: Path) -> None:
+def test_an_address_may_be_looked_up_twice(program: Path) -> None:
     addresses, before = looked_up(program)
     after = with_lambdas(str(program), addresses, before)
     assert with_lambdas(str(program), addresses * 2, before * 2) == after * 2
 
 
-def test_a_file_that_says_nothing_changes_nothing(program: Path, tmp_path: Path) -> None:
+def test_a_file_without_debug_information_changes_nothing(program: Path, tmp_path: Path) -> None:
     addresses, before = looked_up(program)
     whole = program.read_bytes()
     for name, content in (("none", b""), ("half", whole[: len(whole) // 2]), ("text", b"#!/bin/sh\n")):

@@ -32,7 +32,7 @@ SCRIPT = "/home/me/app/run.js"
         ("", Compiled("")),
     ],
 )
-def test_what_a_name_says(symbol: str, said: Compiled) -> None:
+def test_parts_of_a_name(symbol: str, said: Compiled) -> None:
     assert compiled(symbol) == said
     assert compiled(however_compiled(symbol)) == said
 
@@ -53,7 +53,7 @@ def test_code_that_is_made_again_is_of_one_function() -> None:
     assert table.find(at).tolist() == [0, -1, 1, 1, 0, 0, -1]
 
 
-def test_a_map_that_says_nothing() -> None:
+def test_an_empty_map() -> None:
     table = parse_map(b"nonsense\n")
     assert len(table) == 0
     assert table.find(np.array([0x1000], dtype=np.uint64)).tolist() == [-1]

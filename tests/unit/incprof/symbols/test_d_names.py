@@ -119,7 +119,7 @@ def test_text_that_looks_like_brackets_is_left_out() -> None:
         "_D1a1fF" + "P" * 100_000 + "iZv", "_DTi16_D1a1fFZv", "_D1a1fFZv.ä b",
     ],
 )  # fmt: skip
-def test_what_is_none_stays_as_it_is(name: str) -> None:
+def test_other_names_stay_as_they_are(name: str) -> None:
     assert display_names([name]) == [name]
 
 

@@ -67,7 +67,7 @@ def test_linked_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build_i
     assert found.table.exported_only is (where == "other")
 
 
-def test_servers_are_asked_where_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_are_used_where_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = compiled(tmp_path / "bin", "-Wl,--build-id=sha1")
     build_id = open_elf(str(app)).build_id
     debug = tmp_path / "served" / "buildid" / str(build_id) / "debuginfo"
@@ -105,7 +105,7 @@ def test_servers_are_asked_where_they_are_named(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("kind", ["none", "zlib", "zlib-gnu", "zstd"])
 @pytest.mark.parametrize("tool", ["llvm", "binutils", "both"])
 def test_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, tool: str) -> None:
-    """The tool that can answers; where none can, a line says why there are no lines."""
+    """The first working tool answers; without one, a line gives the reason for missing lines."""
     app = compiled(tmp_path)
     addresses, packed = inside(app), tmp_path / "packed"
     if subprocess.run(["objcopy", f"--compress-debug-sections={kind}", app, packed], check=False).returncode != 0:

@@ -85,13 +85,13 @@ def test_without_another_process_simple_names_are_had(monkeypatch: pytest.Monkey
         assert display_names(["_Z1gi", doubled(3)]) == ["g(int)", doubled(3)]
 
 
-def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = display_names([doubled(3)])
     monkeypatch.setattr(demangle, "demangle_in_process", lambda names, *_: [b"again"] * len(names))
     assert display_names([doubled(3), doubled(3)]) == [name, name]
 
 
-def test_both_ways_say_the_same() -> None:
+def test_both_ways_give_the_same() -> None:
     library = next(Path("/usr/lib").rglob("libstdc++.so.6"), None)
     if library is None or ctypes.util.find_library("stdc++") is None:
         pytest.skip("no C++ runtime to take names from")

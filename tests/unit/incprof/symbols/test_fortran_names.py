@@ -78,7 +78,7 @@ def test_names_of_c_stay(name: str) -> None:
     assert parse(name).written == name
 
 
-def test_separators_of_intel_are_none_of_gfortran() -> None:
+def test_separators_of_intel_differ_from_those_of_gfortran() -> None:
     assert display_names(["do_mp_run_"], fortran=True) == ["do_mp_run"]
 
 

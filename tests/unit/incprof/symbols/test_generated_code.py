@@ -48,7 +48,7 @@ def test_a_function_that_was_moved() -> None:
     assert table.sources == {"step": ("run.x", 7)}
 
 
-def test_frames_of_python_are_seen_anyway() -> None:
+def test_frames_of_python_are_found_anyway() -> None:
     assert len(parse_map(b"1000 10 py::run:/home/me/run.py\n")) == 0
 
 

@@ -50,7 +50,7 @@ def test_names_and_lines(place: Path, version: int, section: str) -> None:
     assert go_places(elf, [0, TEXT - 1, TEXT, TEXT + 0x1080, 2**64 - 1]) == [None] * 5
 
 
-def test_code_begins_where_the_loader_says(place: Path) -> None:
+def test_code_begins_where_the_loader_puts_it(place: Path) -> None:
     """A table that is moved with its program, and is not filled in."""
     elf = program(place, go_table_bytes(FUNCTIONS, text=0))
     assert read_symbols(elf).address.tolist() == [TEXT, TEXT + 32, TEXT + 128]

@@ -85,7 +85,7 @@ def test_commands_of_programs(command: str, name: str) -> None:
     assert command_name(command.replace("PYTHON", python).split(), os.path.realpath(python)) == name
 
 
-def test_runs_are_called_as_the_collector_says(tmp_path: Path) -> None:
+def test_runs_have_the_collectors_name(tmp_path: Path) -> None:
     assert open_run(two_phase_run(tmp_path, app="job.sh", exe="/usr/bin/bash")).app == "job.sh"
 
 
@@ -94,7 +94,7 @@ def test_runs_are_called_as_the_collector_says(tmp_path: Path) -> None:
     [
         ("/usr/bin/redis-check-rdb", ["redis-server *:6379"], "redis-server", "redis-server"),
         ("/usr/bin/python3.11", ["python3", "app.py"], "app.py", "python3.11"),
-        ("/opt/x/solve", ["other"], "solve", "solve"),  # Recorded by somebody who calls it by its file.
+        ("/opt/x/solve", ["other"], "solve", "solve"),  # Recorded by the name of its file.
     ],
 )
 def test_the_file_of_a_program_is_called_as_it_was_started(

@@ -52,7 +52,7 @@ def codes(text: str) -> list[CodeType]:
     return found
 
 
-def test_lines_are_those_that_python_says() -> None:
+def test_lines_equal_those_of_python() -> None:
     for code in codes(SOURCE) + codes(Path(__file__).read_text()):
         known = Code(code.co_qualname, code.co_firstlineno, VERSION, code.co_linetable)
         for start, _, line in code.co_lines():

@@ -107,7 +107,7 @@ def test_short_names(name: str, shown: str) -> None:
         "_RINvC1a1b" + "R" * 100_000 + "hE", "_RINvC1a1b" + "TBa_" * 40 + "E",
     ],
 )  # fmt: skip
-def test_what_is_none_stays_as_it_is(name: str) -> None:
+def test_other_names_stay_as_they_are(name: str) -> None:
     assert display_names([name]) == [name]
 
 

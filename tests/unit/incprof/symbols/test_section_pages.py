@@ -1,4 +1,4 @@
-"""Of the code of a large library, only what is asked for is read."""
+"""Of the code of a large library, only the requested pages are read."""
 
 import numpy as np
 import pytest

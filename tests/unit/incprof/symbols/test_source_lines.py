@@ -1,4 +1,4 @@
-"""Source lines: looked up once, kept in the run directory, absent where nobody knows."""
+"""Source lines: looked up once, kept in the run directory, absent where unknown."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ def test_answers_travel_with_the_run(run, program, monkeypatch):
         '{"version": 3, "chains": {"1": [["f", "g"]]}}',
     ],
 )
-def test_damaged_answers_are_asked_for_again(run, program, damage, tmp_path):
+def test_damaged_answers_are_computed_again(run, program, damage, tmp_path):
     profile = read_profile(run)
     first = locate(run, profile, profile.functions)
     (store,) = (tmp_path / "run" / "symbols").glob("*.json")
@@ -101,7 +101,7 @@ def test_seconds_by_line(run, program):
     assert [line for _, line, _ in line_weights(run, profile, solve, intervals=first)] == [5, 4]
 
 
-def test_nobody_knows(tmp_path):
+def test_unknown_lines(tmp_path):
     writer = StreamWriter(["main"])
     writer.interval([Sample("main")])
     run = open_run(writer.save(tmp_path))

@@ -59,7 +59,7 @@ def test_ranges_are_those_of_the_symbols(program: Path) -> None:
     assert {functions(program)[name][0] for name in ("main", "shown", "hidden")} <= found.keys()
 
 
-def test_damaged_tables_are_refused_or_say_nothing(program: Path, tmp_path: Path) -> None:
+def test_damaged_tables_are_refused_or_empty(program: Path, tmp_path: Path) -> None:
     elf = open_elf(str(program / "bare"))
     for name in (".eh_frame_hdr", ".eh_frame"):
         section = elf.section(name)

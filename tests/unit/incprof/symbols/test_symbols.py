@@ -36,7 +36,7 @@ def test_static_functions_and_clones_are_themselves(tmp_path):
     assert names_at(table, *(0x1000 + 0x40 * i + 0x3F for i in range(6))) == names
 
 
-def test_addresses_in_gaps_belong_to_nobody(tmp_path):
+def test_addresses_in_gaps_belong_to_no_function(tmp_path):
     table = table_of([Symbol("a", 0x1010, 0x10), Symbol("b", 0x1030, 0x10)], tmp_path)
     assert names_at(table, 0, 0x100F, 0x1010, 0x101F, 0x1020, 0x1030, 0x1040, 2**64 - 1) == [
         None, None, "a", "a", None, "b", None, None,
@@ -158,9 +158,9 @@ def test_files_that_are_no_programs(content, tmp_path):
 
 def test_32_bit_and_big_endian_are_refused(tmp_path):
     path = tmp_path / "app"
-    for ident, says in ((b"\x7fELF\x01\x01\x01", "32-bit"), (b"\x7fELF\x02\x02\x01", "big-endian")):
+    for ident, message in ((b"\x7fELF\x01\x01\x01", "32-bit"), (b"\x7fELF\x02\x02\x01", "big-endian")):
         path.write_bytes(ident + bytes(300))
-        with pytest.raises(NoDataError, match=says):
+        with pytest.raises(NoDataError, match=message):
             open_elf(str(path))
 
 
@@ -218,7 +218,7 @@ def test_names_for_people():
     ]  # fmt: skip
 
 
-def test_fortran_is_known_by_its_marks(tmp_path):
+def test_fortran_is_recognised_by_its_marks(tmp_path):
     assert not table_of([Symbol("solve_", 0x1000)], tmp_path).fortran
     assert table_of([Symbol("solve_", 0x1000)], tmp_path, extra_strings=b"_gfortran_set_args\0").fortran
     assert table_of([Symbol("MAIN__", 0x1000)], tmp_path).fortran

@@ -172,7 +172,7 @@ def test_what_is_missing_lies_on_every_way(ways: dict[int, Sequence[int]], named
         assert any(missing == [function for function in way if function in missing] for way in every)
 
 
-def test_calls_are_told_from_what_looks_like_one() -> None:
+def test_calls_are_distinguished_from_similar_bytes() -> None:
     code = bytearray(64)
     code[4:9] = b"\xe8\x10\x00\x00\x00"  # call rel32
     code[16:21] = b"\xe8\xf0\xff\xff\xff"

@@ -1,4 +1,4 @@
-"""Functions that are called by hashes: under the name of the one that called them, and short where nobody did."""
+"""Functions named by hashes: under their caller's name, and short where there is no caller."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def test_time_is_that_of_the_exported_caller(tmp_path):
         }  # fmt: skip
 
 
-def test_hashes_lose_their_middle_unless_they_are_told_apart_by_it():
+def test_hashes_lose_their_middle_unless_it_distinguishes_them():
     assert short(ONE) == "libcudart_static_3f7a…3f7a"
     assert short("deadbeef_step") == "deadbeef_step"
     assert short("a" * 50) == "a" * 50

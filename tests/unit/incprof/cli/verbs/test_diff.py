@@ -243,7 +243,7 @@ def test_what_cannot_be_read(runs, tmp_path, capsys):
             assert str(other) in err
 
 
-def test_damage_is_said_and_gates_come_first(runs, capsys):
+def test_damage_is_reported_and_gates_come_first(runs, capsys):
     stream = runs[1] / "rank-00000.gmon"
     stream.write_bytes(stream.read_bytes()[:-150])
     status, out, err = answer(capsys, *runs)
@@ -326,7 +326,7 @@ def test_what_differs_in_the_runs_as_such(tmp_path, capsys):
     assert "more than once" in answer(capsys, a, "--against", b, b)[1]
 
 
-def test_phases_that_change_alike_are_said_to(tmp_path, capsys):
+def test_phases_that_change_alike_are_reported_to(tmp_path, capsys):
     a = record(tmp_path / "a", solve=20, write=20)
     said = "all phases of both changed alike, by +100 %"
     assert said in answer(capsys, a, record(tmp_path / "b", solve=40, write=40))[1]

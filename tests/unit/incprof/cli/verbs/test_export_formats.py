@@ -298,7 +298,7 @@ def test_directories_of_gmon_files(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "trace", "hatchet", "speedscope"])
-def test_damaged_runs_are_exported_and_say_so(tmp_path, capsys, form):
+def test_damaged_runs_are_exported_and_reported(tmp_path, capsys, form):
     run = two_phase_run(tmp_path / "run")
     stream = run / "rank-00000.gmon"
     stream.write_bytes(stream.read_bytes()[:-60])

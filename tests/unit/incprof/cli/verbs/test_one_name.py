@@ -1,4 +1,4 @@
-"""A function goes by one name in all that is said of a run, also where it is inlined or holds parallel regions."""
+"""A function has one name in all answers of a run, also where it is inlined or holds parallel regions."""
 
 import json
 import re

@@ -26,7 +26,7 @@ Phases = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory: pytest.TempPathFactory) -> Phases:
-    """What `incprof phases --json` says of it."""
+    """Return the answer of `incprof phases --json`."""
     run = tmp_path_factory.mktemp("zstd")
     unpack("zstd", run)
     answer = run / "answer.json"

@@ -162,7 +162,7 @@ def test_what_the_scripts_read(run, capsys):
     assert total == pytest.approx([(100 + i % 3) / 100 for i in range(20)])
 
 
-def test_the_page_says_why(run, capsys):
+def test_the_page_gives_reasons(run, capsys):
     page = report(capsys, run, "-o", "-")[1].replace("\u00a0", " ")
     assert main(["phases", str(run), "--explain"]) == 0
     told = re.sub(r"\n +", " ", capsys.readouterr().out)
@@ -196,7 +196,7 @@ def test_parts_of_the_run_are_a_tree_down_to_the_phases(tmp_path, capsys):
     assert tree.count("<details open>") == 2
 
 
-def test_a_site_of_several_phases_says_why_in_each():
+def test_a_site_of_several_phases_gives_a_reason_in_each():
     site = SiteEvidence(
         1, "solve", "body", "self time", 0.9, None, 0.9, 5, 5, 5, 5.0, True, 0.1, None, None, None, None
     )
@@ -274,7 +274,7 @@ def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
     assert data_of(report(capsys, run, "-o", "-", "--one-rank")[1])["ranks"] is None
 
 
-def test_imbalance_and_who_straggles_in_what(tmp_path, capsys):
+def test_imbalance_and_stragglers(tmp_path, capsys):
     slow, usual = ({**MIXES, "solve": {"main;solve": ticks, "main": 5}} for ticks in (90, 60))
     for rank in range(8):
         write_rank(tmp_path / "run", rank, mixes=slow if rank == 5 else usual)
@@ -348,7 +348,7 @@ def test_time_without_an_application_frame_has_one_name(tmp_path, capsys):
     assert ">No application frame</th><td>40.0 %" in page
 
 
-def test_a_damaged_recording_is_shown_and_said_to_be(run, tmp_path, capsys):
+def test_a_damaged_recording_is_shown_and_marked(run, tmp_path, capsys):
     stream = run / "rank-00000.gmon"
     stream.write_bytes(stream.read_bytes()[:-300])
     status, page, err = report(capsys, run, "-o", "-")
@@ -413,7 +413,7 @@ def test_what_stands_in_a_script_cannot_end_it():
     assert json.loads(text) == nasty
 
 
-def test_vendored_library_is_what_its_page_says():
+def test_vendored_library_matches_its_page():
     said = dict(re.findall(r"\| `(.*?)` \| ([0-9a-f]{64}) \|", asset("uplot/README.md")))
     assert len(said) == 3
     for name, digest in said.items():

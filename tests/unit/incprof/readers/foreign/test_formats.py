@@ -218,11 +218,11 @@ def test_speedscope(tmp_path):
     assert profile.end_s[-1] == pytest.approx(0.04)
 
 
-@pytest.mark.parametrize(("second", "said"), [(0, True), (3, False)])
-def test_speedscope_of_threads_of_which_nobody_says_when_they_began(second, said, tmp_path, capsys):
+@pytest.mark.parametrize(("second", "reported"), [(0, True), (3, False)])
+def test_speedscope_of_threads_without_a_common_start(second, reported, tmp_path, capsys):
     threads = [{**SCOPE["profiles"][0], "startValue": start} for start in (0, second)]
     bring(tmp_path, put(tmp_path / "a.json", {**SCOPE, "profiles": threads}))
-    assert ("assuming that they began together" in capsys.readouterr().err) is said
+    assert ("assuming that they began together" in capsys.readouterr().err) is reported
 
 
 def test_speedscope_without_times(tmp_path):
@@ -240,7 +240,7 @@ def test_cpuprofile(tmp_path):
 
 
 def test_cpuprofile_waits_before_its_first_sample(tmp_path):
-    """Nobody knows what ran there."""
+    """The code that ran there is unknown."""
     profile = bring(tmp_path, put(tmp_path / "w.cpuprofile", {**V8, "timeDeltas": [3_000_000, *V8["timeDeltas"][1:]]}))
     assert sum(paths(profile).values()) == pytest.approx(0.05)
     assert profile.end_s[-1] == pytest.approx(0.55)
@@ -283,15 +283,15 @@ def test_folded_intervals(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"main;solve 60\n", "one interval has no phases: give a file for each"),
         (PERF.encode(), "one interval has no phases: give a shorter one with -i"),
     ],
 )
-def test_one_interval_has_no_phases(content, said, tmp_path, capsys):
+def test_one_interval_has_no_phases(content, message, tmp_path, capsys):
     bring(tmp_path, put(tmp_path / "a", content))
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_folded_samples_of_threads_without_frames(tmp_path):
@@ -383,15 +383,15 @@ def test_kept_recordings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"), [([], False), (["UseG1GC"], True), (["UseG1GC", "DebugNonSafepoints"], False)]
+    ("flags", "reported"), [([], False), (["UseG1GC"], True), (["UseG1GC", "DebugNonSafepoints"], False)]
 )
-def test_a_jvm_that_knew_the_places_of_safepoints_only(flags, said, tmp_path, capsys):
+def test_a_jvm_that_samples_at_safepoints_only(flags, reported, tmp_path, capsys):
     found = json.loads(gzip.decompress((RECORDED / "jfr.json.gz").read_bytes()))
     found["recording"]["events"] += [
         {"type": "jdk.BooleanFlag", "values": {"name": flag, "value": True}} for flag in flags
     ]
     bring(tmp_path, put(tmp_path / "r.json", found))
-    assert ("-XX:+DebugNonSafepoints" in capsys.readouterr().err) is said
+    assert ("-XX:+DebugNonSafepoints" in capsys.readouterr().err) is reported
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_a_jvm_that_knew_the_places_of_safepoints_only(flags, said, tmp_path, ca
         (legacy(), "pprof-series"), (b"main;solve 12\n", "folded-intervals"),
     ],
 )  # fmt: skip
-def test_what_the_content_says(content, kind, tmp_path):
+def test_kind_by_content(content, kind, tmp_path):
     assert detect_format([str(put(tmp_path / "input", content))]) == kind
     assert NAMED == FORMATS
 

@@ -161,7 +161,7 @@ def test_kernels_of_autograds_threads_belong_to_the_step(tmp_path, capsys):
     bring(tmp_path, put(tmp_path / "t.json", {"traceEvents": events}), "-i", "0.5s")
     paths_of = launching_paths(tmp_path / "run", capsys)
     assert paths_of == {("gemm_grad", ("[ProfilerStep]", "train"))}
-    # Without the arrows, nobody knows whose gradients they are.
+    # Without the arrows, the gradients have no known owner.
     events = [event for number in range(20) for event in backward_of(number, 100 * number, end="s")]
     bring(tmp_path, put(tmp_path / "u.json", {"traceEvents": events}), "-i", "0.5s", name="apart")
     assert launching_paths(tmp_path / "apart", capsys) == {("gemm_grad", ())}

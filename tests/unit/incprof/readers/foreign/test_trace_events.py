@@ -124,7 +124,7 @@ def test_samples_with_stacks_of_their_own(tmp_path):
     assert paths(found) == {"main;solve": 0.05, "main;solve;dot": 0.05}
 
 
-def test_events_that_say_nothing(tmp_path, capsys):
+def test_events_without_content(tmp_path, capsys):
     trace = [*NESTED, None, {}, 7, {"ph": "X", "name": "none"}, {"ph": "P", "name": "ProfileChunk", "id": "0x9"}]
     assert main(["import", str(put(tmp_path / "t.json", trace)), "-o", str(tmp_path / "run")]) == 5
     assert "4 events are damaged and were left out" in capsys.readouterr().err

@@ -32,7 +32,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("names", SPELLINGS.values(), ids=SPELLINGS)
-def test_the_counters_of_table_1_are_known_by_every_spelling(names):
+def test_the_counters_of_table_1_in_every_spelling(names):
     assert tuple(canonical_names(names)) == TABLE1
 
 

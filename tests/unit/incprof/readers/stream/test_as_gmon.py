@@ -1,4 +1,4 @@
-"""A stream written as one gmon.out says the same again when it is read."""
+"""A stream written as one gmon.out gives the same profile when it is read."""
 
 import io
 

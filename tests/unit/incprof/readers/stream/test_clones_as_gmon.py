@@ -32,7 +32,7 @@ def moved(names: tuple[str, ...], bins: dict[int, int], arcs: dict[tuple[int, in
 
 
 @pytest.mark.parametrize("part", ["relax._omp_fn.0", "relax.omp_outlined", "relax.cold", "relax.constprop.0._omp_fn.3"])
-def test_a_part_is_its_function_and_nobody_calls_it(part):
+def test_a_part_is_its_function_and_has_no_caller(part):
     names = ("start", part, "relax", "leaf")
     time, calls = moved(names, {0x1110: 5, 0x1210: 2}, {(0, 0x1108): 7, (0x1120, 0x1308): 9, (0x1010, 0x1208): 1})
     assert time == {0x1204: 5, 0x1210: 2}

@@ -230,7 +230,7 @@ def test_a_hole_costs_what_it_costs_a_reader_of_the_whole(tmp_path):
     assert content(found.window()) == content(whole)
 
 
-def test_what_is_no_stream_is_told(tmp_path):
+def test_an_invalid_stream_is_reported(tmp_path):
     directory = tmp_path / "run"
     directory.mkdir()
     run = RunFollower(str(directory))

@@ -84,7 +84,7 @@ def test_children_and_programs_that_a_rank_becomes(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_rank_killed_in_the_middle_of_a_write_costs_nobody_else_anything(tmp_path):
+def test_a_rank_killed_in_the_middle_of_a_write_leaves_the_others_intact(tmp_path):
     """What is left of the write is at the end of the file, or before what others append."""
     torn, others = chunks_of(stream(0, end=False).data, rank=0), chunks_of(stream(1).data, rank=1)
     for length in (*range(1, len(torn[-1]), 7), len(torn[-1]) - 1):
@@ -96,7 +96,7 @@ def test_a_rank_killed_in_the_middle_of_a_write_costs_nobody_else_anything(tmp_p
             assert (whole.warnings, whole.damaged) == ((), False)
             mine = read_profile(run, rank=0)
             assert mine.n_intervals == 4
-            assert mine.damaged == (length >= 48)  # else nothing tells whose it was
+            assert mine.damaged == (length >= 48)  # a shorter one has no complete header
             assert len(mine.warnings) == 1
 
 

@@ -195,7 +195,7 @@ def frames(text):
         ("", "main:9", None),
     ],
 )
-def test_whose_loop_it_is(source, target, owner):
+def test_the_function_of_a_loop(source, target, owner):
     assert loop_owner(frames(source), frames(target)) == ((owner, "a.c") if owner else None)
 
 

@@ -60,7 +60,7 @@ def raise_number(data, edge):
 
 
 def cut_nodes(data, edge):
-    """A write that was torn: the header says less than there was."""
+    """A torn write: the header counts less than there is."""
     end = data.index(MAGIC, edge + 1)
     return data[: edge + 10] + data[end:]
 

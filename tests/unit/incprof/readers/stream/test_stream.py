@@ -1,4 +1,4 @@
-"""What a stream says ends up in the profile."""
+"""The records of a stream end up in the profile."""
 
 import numpy as np
 import pytest

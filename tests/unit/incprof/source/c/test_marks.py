@@ -122,7 +122,7 @@ def test_braces_that_were_laid_out_anew() -> None:
     "make", [lambda text: line(text, b"", b"\n"), lambda text: before(text), lambda text: after(text)]
 )
 @pytest.mark.parametrize("text", [b"x();", b"EKG_SCOPE(3)", b"ekg_end(f(1));", b'ekg_name(1, "a\n");'])
-def test_texts_that_would_not_be_known_again_are_not_made(make: object, text: bytes) -> None:
+def test_unrecognisable_texts_are_not_made(make: object, text: bytes) -> None:
     with pytest.raises(ValueError, match="of ours"):
         make(text)  # type: ignore[operator]
 

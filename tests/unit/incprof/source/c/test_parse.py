@@ -212,7 +212,7 @@ def test_characters_and_numbers_with_apostrophes() -> None:
     assert refusals(cpp(text)) == {"f": None, "g": None}
 
 
-def test_what_loops_say_of_themselves() -> None:
+def test_attributes_of_loops() -> None:
     loop = "    for (int i = 0; i < n; i++) {\n        while (n)\n            n--;\n    }\n"
     text = f"int f(int n)\n{{\n{loop}    do g(); while (n);\n}}\n"
     loops = c(text).functions[0].loops

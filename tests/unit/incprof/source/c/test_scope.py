@@ -228,7 +228,7 @@ def test_names_are_quoted(name: str, quoted: bytes) -> None:
     assert announcement_calls([Announcement(7, name)]) == [b"ekg_init(NULL);", b"ekg_name(7, %b);" % quoted]
 
 
-def test_what_cannot_be_done_is_said_in_one_line() -> None:
+def test_impossible_places_are_one_line() -> None:
     split = parse_c("x.c", b"#if A\nint f(int a)\n#else\nint f()\n#endif\n{ }\n", cpp=False)
     with pytest.raises(IncprofError, match=r"x\.c:2: f: no beat can go here: #if splits"):
         scope_insertions(split, [Beat(1, 0)])

@@ -120,7 +120,7 @@ end
 """
 
 
-def test_names_say_what_encloses() -> None:
+def test_names_include_the_enclosing_scope() -> None:
     names = [function.name for function in free(NAMES).functions]
     assert names == [
         "heat::step",

@@ -23,7 +23,7 @@ from incprof.source.python.lines import strip_python
 
 
 class Heartbeats:
-    """Stands for the module appekg: says which beats began and ended, and which names they have."""
+    """A stand-in for the module appekg: records which beats began and ended, and their names."""
 
     def __init__(self) -> None:
         self.open: list[int] = []
@@ -176,7 +176,7 @@ print(one(1), Solver.step(3)(), list(pieces()))
 '''
 
 
-def test_a_program_says_the_same_and_beats() -> None:
+def test_a_program_prints_the_same_and_beats() -> None:
     new = check(PROGRAM)
     (before, _), (after, beats) = ran(PROGRAM), ran(new)
     assert after == before
@@ -243,7 +243,7 @@ def test_what_is_refused(text: str, why: str) -> None:
     assert why in function.refusal
 
 
-def test_who_only_waits_or_calls_itself_compiled_is_not_refused() -> None:
+def test_waiting_or_compiled_functions_are_not_refused() -> None:
     text = b"import appekg\nasync def f():\n    await g()\n@np.vectorize\ndef h(a):\n    return a\n"
     assert [x.refusal for x in parse_python("x.py", text).functions[1:]] == [None, None]
 
@@ -255,7 +255,7 @@ def test_a_loop_too_short_for_a_beat() -> None:
     assert [loop.busy for loop in parse_python("x.py", text).functions[0].loops] == [False, True, True, True, False]
 
 
-def test_what_this_python_cannot_read_is_said_in_a_line() -> None:
+def test_code_that_this_python_cannot_read_is_one_line() -> None:
     with pytest.raises(NoDataError, match=r"^x\.py: Python 3\.\d+\.\d+ cannot read it, line 1: "):
         parse_python("x.py", b"print 'hello'\n")
     assert strip_python(b"print 'hello'\n") == b"print 'hello'\n"
@@ -285,7 +285,7 @@ def test_texts_like_ours_in_strings_stay() -> None:
     assert strip_python(new) == own
 
 
-def test_a_change_of_what_is_said_is_noticed() -> None:
+def test_a_change_of_docstrings_is_noticed() -> None:
     old = b'def f():\n    return """\na"""\n'
     wrong = b'def f():\n    with appekg.beat(1):  # incprof\n        return """\n    a"""\n'
     assert difference_in_meaning(old, wrong)
@@ -323,7 +323,7 @@ UNIT = st.sampled_from(["    ", "\t", "  ", " "])
 
 @st.composite
 def block(draw: st.DrawFn, depth: int, inside: bool) -> list[str]:
-    """Lines of statements, their indentation left to who holds them; lines of a string or in brackets have none."""
+    """Lines of statements, indented by their parent; lines of a string or in brackets have none."""
     found: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Advice: what is run, how frequencies are put back, and what is said of effects that are known."""
+"""Advice: the commands, how frequencies are put back, and the text for known effects."""
 
 import json
 
@@ -104,13 +104,13 @@ def test_without_certainty_nothing_is_advised():
         assert not effect.advised
 
 
-def test_a_frequency_saves_nothing_that_is_known_without_power():
+def test_without_power_a_frequency_has_no_known_saving():
     one, other = (recorded(simulate(PROGRAM, seed=seed)) for seed in (1, 2))
     effects = effects_of(Setting(2), Setting(2, 800_000), compare([one], [other]), 0.05)
     assert [(effect.saving, effect.advised) for effect in effects] == [(None, False)] * 3
 
 
-def test_rules_on_a_recording_say_that_nothing_was_measured(tmp_path, capsys):
+def test_rules_on_a_recording_report_that_nothing_was_measured(tmp_path, capsys):
     run, path = run_with_counters(tmp_path)
     assert main(["advise", "--of", str(run), "--counters", str(path)]) == 0
     out = capsys.readouterr().out
@@ -122,7 +122,7 @@ def test_rules_on_a_recording_say_that_nothing_was_measured(tmp_path, capsys):
     assert [(rule["what"], rule["why"], rule["measured"]) for rule in found["rules"]] == [
         ("frequency", "memory", False)
     ]
-    # Without counters nothing says what bounds it.
+    # Without counters the bound is unknown.
     assert main(["advise", "--of", str(run)]) == 0
     assert "no advice" in capsys.readouterr().out
 

@@ -64,7 +64,7 @@ def test_the_clock_lays_a_sampler_that_began_early(tmp_path, capsys):
     assert (solve["seconds"], write["seconds"]) == (10.0, 7.0)
 
 
-def test_without_a_clock_both_begin_together_and_it_is_said(tmp_path, capsys):
+def test_without_a_clock_both_begin_together_and_it_is_reported(tmp_path, capsys):
     run, path = run_with_counters(tmp_path, head=False)
     status, answer, err = phases(capsys, run, "--counters", path)
     assert (status, err, answer["counters"]["aligned"]) == (0, "", "start")
@@ -100,7 +100,7 @@ def test_files_that_are_none(tmp_path, capsys, text, status, said):
     assert said in err
 
 
-def test_software_events_alone_say_no_bound(tmp_path, capsys):
+def test_software_events_alone_give_no_bound(tmp_path, capsys):
     run, path = run_with_counters(tmp_path, rows=["time_s,context-switches,odd", *(f"{i},7,1" for i in range(1, 21))])
     found = phases(capsys, run, "--counters", path)[1]["counters"]
     assert [phase["bound_by"] for phase in found["phases"]] == [None, None]
@@ -170,7 +170,7 @@ def test_a_processor_that_spins_is_not_bound_by_its_instructions():
     assert bound_by(Phase(0, 10, 1.0, 10.0, (), (), off_cpu=True, mostly="waiting"), {"ipc": 3.0}, 10.0).by == "waiting"
 
 
-def test_text_and_page_say_it_too(tmp_path, capsys):
+def test_text_and_page_have_it_too(tmp_path, capsys):
     run, path = run_with_counters(tmp_path)
     assert main(["phases", str(run), "--counters", str(path)]) == 0
     out = capsys.readouterr().out

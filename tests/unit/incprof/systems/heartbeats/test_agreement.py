@@ -201,7 +201,7 @@ def test_intervals_that_no_clock_has_made(story, seed, align):
     assert np.isfinite([found.balanced, found.compared_s, found.alignment.stretch]).all()
 
 
-def test_nothing_to_compare_is_said():
+def test_nothing_to_compare_is_reported():
     with pytest.raises(NoDataError, match=r"the sites are f0:body, .*; the heartbeats are g:body$"):
         agree(*recorded(STORY, SITES), beaten(STORY, [("g:body", [0])]), align="clock")
     profile, result = recorded(STORY, SITES)

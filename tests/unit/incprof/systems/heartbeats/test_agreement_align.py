@@ -92,7 +92,7 @@ def test_an_even_stretch_needs_no_warp():
         assert found.alignment.warp_max == pytest.approx(0, abs=1e-9)
 
 
-def test_the_gain_of_a_warp_is_told():
+def test_the_gain_of_a_warp_is_reported():
     other = [(0, 10.0), (1, 40.0), (2, 15.0), (3, 35.0)]
     warped = agree(*recorded(STORY, SITES), beaten(other, HEARTBEATS), align="warp")
     scaled = agree(*recorded(STORY, SITES), beaten(other, HEARTBEATS), align="scale")

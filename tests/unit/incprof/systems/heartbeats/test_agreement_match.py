@@ -36,7 +36,7 @@ def test_the_other_kind_stands_for_a_site_that_has_no_heartbeat_of_its_own():
     assert found.missing == ((), ())
 
 
-def test_without_a_name_the_id_tells():
+def test_without_a_name_the_id_decides():
     found = match([phase(0, (1, 0, "f", "body")), phase(1, (2, 1, "g", "body"))], [1, 2, 3], [None, "h:body", None])
     assert found.of_phase == ((0,), ())
     assert found.missing == ((), ("g:body",))

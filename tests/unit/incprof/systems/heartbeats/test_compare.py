@@ -82,7 +82,7 @@ def test_many_heartbeats_that_did_not_change_are_not_called_slower():
     assert alarms <= 4
 
 
-def test_what_differs_between_runs_is_said():
+def test_what_differs_between_runs_is_reported():
     other = BeatRun("app2", 2, 2, 4, 40, 0.5, 0.0, 20.0, True, {})
     assert differences(RUN, RUN) == []
     assert [line.split(",")[0] for line in differences(RUN, other)] == [

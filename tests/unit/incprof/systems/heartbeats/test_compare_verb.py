@@ -141,7 +141,7 @@ def test_nothing_there_is_4(base, tmp_path, capsys):
     assert answer(capsys, tmp_path / "nowhere", base)[0] == 4
 
 
-def test_of_many_heartbeats_those_with_something_to_say_are_shown(tmp_path, capsys):
+def test_of_many_heartbeats_the_relevant_ones_are_shown(tmp_path, capsys):
     for name, scale in (("A", 1.0), ("B", 1.5)):
         file = EkgFile(0)
         draw = random.Random(name)
@@ -161,7 +161,7 @@ def test_of_many_heartbeats_those_with_something_to_say_are_shown(tmp_path, caps
     assert len(answer(capsys, tmp_path / "A", tmp_path / "B", "--all")[1].splitlines()) == 4 + 99
 
 
-def test_other_shapes_of_runs_are_said(tmp_path, capsys):
+def test_other_shapes_of_runs_are_reported(tmp_path, capsys):
     a, b = simple_run(tmp_path / "A"), simple_run(tmp_path / "B", ranks=2)
     _, out, _ = answer(capsys, a, b)
     assert "A has 1 ranks, B has 2" in out

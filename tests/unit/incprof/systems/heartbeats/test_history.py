@@ -134,5 +134,5 @@ def test_missing_is_what_every_past_run_has():
     assert "missing" not in verdicts(now, past[:3])
 
 
-def test_a_heartbeat_is_known_by_its_name_else_by_its_id():
+def test_a_heartbeat_is_identified_by_its_name_or_its_id():
     assert beat_keys([(1, "a"), (2, None), (3, "a"), (4, "b")]) == [("a", 0), (None, 2), ("a", 1), ("b", 0)]

@@ -89,7 +89,7 @@ def test_several_processes_lose_nothing(tmp_path):
     assert count(file) == (20, 20)
 
 
-def test_a_lock_that_is_held_is_waited_for_and_then_said(tmp_path):
+def test_a_held_lock_is_waited_for_and_then_reported(tmp_path):
     file = str(tmp_path / "h")
     put(file, RUN)
     with opened(file), pytest.raises(IncprofError, match="another process holds it"), opened(file, patience_s=0.05):

@@ -84,7 +84,7 @@ def test_json(store, tmp_path, capsys):
     assert solve["p_adjusted"] < 0.01
 
 
-def test_too_few_runs_are_said(tmp_path, capsys):
+def test_too_few_runs_are_reported(tmp_path, capsys):
     for number in range(3):
         status, out, _ = answer(
             capsys, run(tmp_path / f"r{number}", number, 1 + number), "--history", tmp_path / "h", "--fail-on", "poor"
@@ -120,7 +120,7 @@ def test_other_numbers_of_threads_are_another_past(store, tmp_path, capsys):
     assert "12 past runs with other numbers of threads left out" in out
 
 
-def test_other_arguments_are_said(store, tmp_path, capsys):
+def test_other_arguments_are_reported(store, tmp_path, capsys):
     _, out, _ = answer(capsys, run(tmp_path / "n", 20, argv=["app", "larger"]), "--history", store)
     assert "12 of them had other arguments" in out
 

@@ -45,7 +45,7 @@ def test_time_runs_from_left_to_right(tmp_path, capsys):
     assert any(line.split()[:4] == ["2", "ping", "6", "pulses"] for line in lines)
 
 
-def test_counters_and_rate_factors_are_told(tmp_path, capsys):
+def test_counters_and_rate_factors_are_reported(tmp_path, capsys):
     file = EkgFile().beat(1, "often", 100).interval(beats(0, 1, [5]), dropped=3, abandoned=1).interval(lost_intervals=0)
     out = text(capsys, file.end().save(tmp_path / "rank-00000.ekg"))
     assert "3 beats dropped (tables full), 1 beats open when their thread ended\n" in out
@@ -115,7 +115,7 @@ def test_sparkline_keeps_small_and_short_things_visible():
     assert words.sparkline(np.array([1.0, 2.0, 3.0]), 2, blocks=False) == ("=@", 2.5)
 
 
-def test_thinned_and_bounded_beats_are_told(tmp_path, capsys):
+def test_thinned_and_bounded_beats_are_reported(tmp_path, capsys):
     """A recorded beat of 10 ms stands for 500: 5 s of a second. Skipping as many costs 2.5 % of it."""
     prices = {"pair_ns": 100.0, "skipped_ns": 5.0}
     file = EkgFile(columns=(*COLUMNS, "executions"), metadata=prices).beat(1, "row").beat(2, "solve")

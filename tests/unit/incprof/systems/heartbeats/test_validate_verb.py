@@ -1,4 +1,4 @@
-"""`incprof validate`: its answer, its gate, and what it says of input that makes no sense."""
+"""`incprof validate`: its answer, its gate, and its messages for invalid input."""
 
 import json
 

@@ -29,7 +29,7 @@ def ids(answer):
 
 
 def test_a_later_launch_beside_it_is_named(tmp_path, capsys):
-    """The library goes to the next free name, and says nothing in somebody's program."""
+    """The library takes the next free name, and prints nothing in the user's program."""
     runs = [simple_run(tmp_path / name) for name in ("ekg-app", "ekg-app.1", "ekg-app.10", "ekg-app.old", "ekg-app2")]
     for age, run in enumerate(runs):
         for file in run.glob("*.ekg"):
@@ -125,7 +125,7 @@ def test_a_newer_version(tmp_path, capsys):
     assert "version 2 is newer" in err
 
 
-def test_damage_is_told_and_changes_the_status(tmp_path, capsys):
+def test_damage_is_reported_and_changes_the_status(tmp_path, capsys):
     file = EkgFile().interval(beats(0, 1, [5])).interval(beats(0, 1, [6])).end()
     file.data[file.spans[1][0]] ^= 1
     status, out, err = answer(capsys, file.save(tmp_path / "rank-00000.ekg"), "--json")

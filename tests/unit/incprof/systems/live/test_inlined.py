@@ -1,4 +1,4 @@
-"""`incprof top` knows inlined functions as those do that read the run when it is over."""
+"""`incprof top` finds the same inlined functions as the verbs that read a finished run."""
 
 import shutil
 import subprocess
@@ -94,7 +94,7 @@ def mixed(places, share, shift=0):
 STORY = [{"smooth": 100}] * 12 + [{"reduce": 100}] * 12 + [{"smooth": 50, "norm": 50}] * 12
 
 
-def test_on_a_run_that_is_over_it_says_what_the_others_say(job, tmp_path):
+def test_a_finished_run_has_the_answers_of_the_other_verbs(job, tmp_path):
     begun, places = job
     writer = begun()
     for number, share in enumerate(STORY):
@@ -149,10 +149,10 @@ class Growing:
 
 
 @pytest.mark.parametrize("ranks", [(0,), (0, 1)])
-def test_beside_a_job_code_is_looked_up_once_it_is_seen(job, tmp_path, monkeypatch, ranks):
+def test_beside_a_job_code_is_looked_up_when_it_is_sampled(job, tmp_path, monkeypatch, ranks):
     run = Growing(job, tmp_path, monkeypatch, ranks)
     run.goes_on(STORY[:4])
-    assert set(run.functions()) == {"main"}  # nobody has asked yet
+    assert set(run.functions()) == {"main"}  # no answer has been requested yet
     run.goes_on(STORY[4:12])
     assert run.functions() == pytest.approx({"smooth": 1.0})  # also what came before
     run.goes_on([{"reduce": 100}] * 12)
@@ -162,7 +162,7 @@ def test_beside_a_job_code_is_looked_up_once_it_is_seen(job, tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_what_is_known_is_not_asked_for_again(job, tmp_path, monkeypatch):
+def test_results_are_not_computed_again(job, tmp_path, monkeypatch):
     run = Growing(job, tmp_path, monkeypatch)
     run.goes_on(STORY)
     asked = []

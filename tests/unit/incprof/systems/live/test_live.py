@@ -208,7 +208,7 @@ def test_other_ranks_are_laid_beside_the_phases_of_the_lead(tmp_path):
     assert view.front.rank == 0
 
 
-def test_time_in_the_profiler_is_nobodys(tmp_path):
+def test_time_in_the_profiler_belongs_to_no_function(tmp_path):
     job = Job(tmp_path)
     with job.path.open("ab") as raw:
         raw.write(job.writer.interval([Sample("main;read", weight=50), Sample("main;solve", PROFILER, weight=50)]))

@@ -59,7 +59,7 @@ def test_every_part_has_a_place(views, width, height):
 
 
 @pytest.mark.parametrize("height", [6, 9, 12])
-def test_a_small_frame_says_the_most_important(views, height):
+def test_a_small_frame_has_the_most_important_lines(views, height):
     text = [line.plain.rstrip() for line in frame(views(1), BEATS[:2], width=40, height=height, note="ended")]
     assert text[:2] == ["app, rank 0, 24 s, ended", "24 intervals of 1 s, 0.00 CPUs"]
     assert text[4] == "now  1  io (loop), for 12 s"  # no room for the step
@@ -82,7 +82,7 @@ def test_without_a_height_everything_is_there(views):
     text = "\n".join(line.plain for line in frame(views(70), BEATS, width=100, height=None))
     assert "more" not in text
     assert all(f"name_of_function_{i}\n" in text + "\n" for i in range(1, 27))
-    assert "name_of_function_0\n" not in text  # 0.04 %: nobody wants to read 0.0 %
+    assert "name_of_function_0\n" not in text  # 0.04 % would read 0.0 %
     assert text.count(" CPUs") == 2
 
 
@@ -104,7 +104,7 @@ def test_a_line_for_a_log_has_no_endless_names(tmp_path):
     assert 80 < len(log_line(watch.view(), [])) < 400
 
 
-def test_a_run_without_samples_says_so(tmp_path):
+def test_a_run_without_samples_is_reported(tmp_path):
     writer = StreamWriter()
     for _ in range(3):
         writer.interval([])

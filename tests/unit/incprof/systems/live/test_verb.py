@@ -111,14 +111,14 @@ def test_files_are_opened_for_reading_only(tmp_path, capsys, monkeypatch):
         (["--rank", "-1"], 2, "--rank -1"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(tmp_path, capsys, words, status, message):
+def test_impossible_requests_are_one_line(tmp_path, capsys, words, status, message):
     assert cli.main(["top", str(tmp_path / "none"), *words]) == status
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
     assert "Traceback" not in err
 
 
-def test_what_there_is_nothing_of_is_said(tmp_path, capsys):
+def test_missing_data_is_reported(tmp_path, capsys):
     assert cli.main(["top", str(tmp_path), "--once"]) == 4
     assert "no complete interval" in capsys.readouterr().err
     assert cli.main(["top", str(two_phase_run(tmp_path / "run")), "--once", "--rank", "3"]) == 4
@@ -143,7 +143,7 @@ def test_what_the_terminal_has_no_character_for_is_escaped(tmp_path, encoding, s
 
 
 @pytest.mark.parametrize("form", ["--once", "--plain", "--json"])
-def test_heartbeats_that_were_asked_for_and_are_not_there(tmp_path, capsys, form):
+def test_requested_heartbeats_that_are_missing(tmp_path, capsys, form):
     directory = two_phase_run(tmp_path / "run")
     assert cli.main(["top", str(directory), form, "--heartbeats", str(tmp_path / "ekg")]) == 0
     assert capsys.readouterr().err.count("ekg: no heartbeats") == 1
@@ -151,7 +151,7 @@ def test_heartbeats_that_were_asked_for_and_are_not_there(tmp_path, capsys, form
     assert "no heartbeats" not in capsys.readouterr().err
 
 
-def test_damage_is_said_once(tmp_path, capsys):
+def test_damage_is_reported_once(tmp_path, capsys):
     stream = two_phase_run(tmp_path / "run") / "rank-00000.gmon"
     data = bytearray(stream.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 200] = b"x" * 200
@@ -240,7 +240,7 @@ def _killed(tmp_path, capsys, gone):
     assert "was killed: incprof phases" in shown.err
 
 
-def test_what_was_killed_long_ago_is_said_to_be_at_once(tmp_path, capsys):
+def test_a_run_killed_long_ago_is_reported_at_once(tmp_path, capsys):
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
     writer = StreamWriter(host=os.uname().nodename, pid=gone.pid)

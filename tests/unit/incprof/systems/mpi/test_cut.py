@@ -160,8 +160,8 @@ def test_without_a_cut_the_neighbours_of_a_stopped_process_would_wait() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 50])
-def test_a_pipeline_is_cut_where_it_is_asked_for(steps: int) -> None:
-    """A wavefront: rank 0 may be far ahead, and nobody has to follow beyond what it has received from."""
+def test_a_pipeline_is_cut_where_requested(steps: int) -> None:
+    """A wavefront: rank 0 may be far ahead, and no rank has to follow beyond what it has received from."""
     ranks = [Process(rank) for rank in range(3)]
     for _ in range(steps):
         for process in ranks:

@@ -82,7 +82,7 @@ def test_any_amounts_have_groups_numbered_by_first_appearance(rows: list[list[fl
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.3])
-def test_a_ratio_that_is_asked_for_is_taken_literally(noise: float) -> None:
+def test_a_given_ratio_is_taken_literally(noise: float) -> None:
     """And shatters: this is what the paper's rule makes of a time."""
     work = drawn(0, np.zeros(2000, dtype=np.int64), noise, 1.0).ravel()
     kinds = np.tile([0, 1, 2], 2000)

@@ -76,7 +76,7 @@ def test_one_occurrence_varies_as_those_of_the_whole_run() -> None:
         assert guess.high_s - guess.pet_s == pytest.approx(guess.pet_s - guess.low_s)
 
 
-def test_what_was_not_seen_is_as_much_slower_as_the_rest() -> None:
+def test_unobserved_calls_are_as_much_slower_as_the_rest() -> None:
     known = [KnownPhase(0, True, 100, 100.0, np.ones(100)), KnownPhase(1, True, 10, 20.0, np.full(10, 2.0))]
     guess = extrapolate(known, [np.full(10, 3.0), np.zeros(0)], 5.0, 30.0, 1)
     assert guess.pet_s == pytest.approx(30 + 90 * 3 + 20 * 3 + 5 * 3)

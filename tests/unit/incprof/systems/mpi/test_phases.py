@@ -158,7 +158,7 @@ def test_a_small_phase_that_comes_late_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("occurrences", "warm_up"), [(1, 0), (5, 2)])
-def test_just_as_many_occurrences_are_measured_as_asked_for(occurrences: int, warm_up: int) -> None:
+def test_exactly_the_requested_occurrences_are_measured(occurrences: int, warm_up: int) -> None:
     found, tick_s = two_halves(50.0)
     options = SignatureOptions(occurrences=occurrences, warm_up=warm_up, least=0.0, precise=float("inf"), most=0.1)
     guess = predicted(found, tick_s, options)

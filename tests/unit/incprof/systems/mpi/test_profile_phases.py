@@ -11,7 +11,7 @@ from tests.unit.manyranks import STORY, write_rank
 
 
 def process(rank, start_ns, seconds, phases):
-    """As much of a signature as is asked for: its phases, one after the other, as long as each other."""
+    """Return the requested part of a signature: its phases in order, of equal length."""
     return SimpleNamespace(
         rank=rank,
         start_mono_ns=start_ns,

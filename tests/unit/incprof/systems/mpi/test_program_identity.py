@@ -36,7 +36,7 @@ def test_arguments_are_the_same_or_they_differ(some: list[str], others: list[str
     assert found == ([] if some == others else ["arguments"])
 
 
-def test_a_file_is_known_by_what_it_holds_and_not_by_its_path(tmp_path: Path) -> None:
+def test_a_file_is_identified_by_its_content_and_not_by_its_path(tmp_path: Path) -> None:
     for folder, text in (("a", "same"), ("b", "same"), ("c", "other")):
         (tmp_path / folder).mkdir()
         written(tmp_path / folder / "in", text, START_NS - 1)

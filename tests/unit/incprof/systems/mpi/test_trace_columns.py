@@ -1,4 +1,4 @@
-"""Events as columns, decoded in C: what the reader in Python says of the same bytes, whatever they are."""
+"""Events as columns, decoded in C: equal to the result of the reader in Python for any bytes."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_hostile_counts_change_no_event(tmp_path: Path, seed: int) -> None:
     assert main(["trace", "--show", str(tmp_path)]) == 0
 
 
-def test_what_show_and_signature_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_show_and_signature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
     run.mkdir()
     blocks = KNOWN + Coder().events(steady(20))

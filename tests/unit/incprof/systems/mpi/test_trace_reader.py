@@ -1,4 +1,4 @@
-"""Traces of MPI calls: what is written is read, cut anywhere, damaged, hostile; and what is said of it."""
+"""Traces of MPI calls are read as written, cut anywhere, damaged or hostile; and the messages for them."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_any_bytes_at_all(data: bytes, tmp_path_factory: pytest.TempPathFactory)
         (b"MPI\n\2" + bytes(20), "format version 2 is newer"),
     ],
 )
-def test_what_is_no_trace_is_said_in_a_line(data: bytes, message: str, tmp_path: Path) -> None:
+def test_an_invalid_trace_is_one_line(data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(IncprofError, match=message):
         read(tmp_path, data)
 

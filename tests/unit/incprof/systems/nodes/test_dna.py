@@ -187,7 +187,7 @@ def test_alignment_with_the_beginning_of_itself():
     assert align(np.array([]), seconds, np.empty((0, 4))).similarity == 0.0
 
 
-def test_alignment_says_how_much_is_not_there():
+def test_alignment_reports_how_much_is_missing():
     # 10 of the run's 30 s are of another kind, beside nothing: 10 of 50 s in all do not agree.
     unlike = np.array([[0.0, 1], [1, 1], [1, 0]])
     found = align(np.array([10.0, 10, 10]), np.array([10.0, 10]), unlike)
@@ -226,7 +226,7 @@ def test_energy_needs_power():
         estimate(replace(series, power=None), alphabet)
 
 
-def test_live_says_what_the_whole_series_says_but_at_changes():
+def test_live_agrees_with_the_whole_series_except_at_changes():
     played = node_case("plain", 0)
     alphabet = learn([played.series], ["a"])
     live = Live(alphabet)
@@ -271,7 +271,7 @@ def test_power_and_states_under_phases():
     assert sum(share for _, share in first.states) == pytest.approx(1)
 
 
-def test_states_of_one_name_are_told_apart():
+def test_states_of_one_name_are_distinguished():
     rates = np.array([[1e9, 50.0], [1e9, 7e6], [5.0, 50.0]])
     named = unique_names(["compute", "compute", "idle"], ["cycles", "page-faults"], rates, np.array([1e7, 1e3]))
     assert named == ["compute, page-faults 50", "compute, page-faults 7 M", "idle"]
@@ -316,7 +316,7 @@ def beside_other_work(held, *, counted=False, run_queue=1.0):
 STEPS = np.repeat([2e7, 5e8, 2e7, 5e8], 30) * (1 + 0.01 * np.random.default_rng(1).normal(size=120))
 
 
-def test_memory_tells_programs_apart_where_the_processor_counts_nothing():
+def test_memory_distinguishes_programs_without_processor_counters():
     series = beside_other_work(STEPS)
     assert "rss-bytes" in common_counters([series])
     alphabet = learn([series], ["a"])

@@ -43,13 +43,13 @@ def test_states_of_a_script_are_its_activities_beside_other_work():
     assert {"idle": 33} in rows.values()
 
 
-def test_of_the_machine_only_disk_and_network_are_told_apart():
+def test_of_the_machine_only_disk_and_network_are_distinguished():
     agreement, rows = made_of("machine")
     assert agreement == pytest.approx(0.46, abs=0.05)
     assert {"loopback": 33} in rows.values()
 
 
-def test_a_line_says_that_other_work_hides_what_a_machine_does(capsys):
+def test_a_line_reports_that_other_work_hides_the_machines_state(capsys):
     assert main(["dna", "states", str(DAY / "machine.csv")]) == 0
     assert "sample the job by itself: incprof sample -i 1s -e all -- COMMAND" in capsys.readouterr().out
     assert main(["dna", "states", str(DAY / "machine.csv"), "--json"]) == 0

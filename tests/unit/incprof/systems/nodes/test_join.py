@@ -124,7 +124,7 @@ def test_rows_of_other_rates_keep_their_energy(tmp_path):
     np.testing.assert_allclose(found.watts, power, atol=1e-5)
 
 
-def test_means_of_rows_over_others_conserve_what_is_known():
+def test_means_of_rows_over_others_conserve_known_values():
     rng = np.random.default_rng(5)
     times = np.cumsum(rng.uniform(0.2, 2, 200))
     values = rng.random((200, 2))
@@ -170,14 +170,14 @@ def test_a_meter_without_a_clock_begins_with_the_counters(tmp_path):
     np.testing.assert_allclose(found.watts, power, rtol=0.05)
 
 
-def test_a_meter_of_nobody_knows_which_node(tmp_path):
+def test_a_meter_of_an_unknown_node(tmp_path):
     counters, _ = drawn(7, 30)
     paths = [counters_csv(tmp_path, node, counters) for node in ("a", "b")]
     with pytest.raises(UsageError, match="add a column node"):
         read_nodes([*paths, meter_csv(tmp_path, [f"{START},5", f"{START + 1},6"])])
 
 
-def test_columns_of_the_same_name_are_told_apart(tmp_path):
+def test_columns_of_the_same_name_are_distinguished(tmp_path):
     for name in ("one", "two"):
         rows = "".join(f"{START + s},n1,{s % 3},{s % 2}\n" for s in range(10))
         (tmp_path / f"{name}.csv").write_text(f"time,node,instructions,{name}\n{rows}")

@@ -151,7 +151,7 @@ letter = st.sampled_from([None, A, B, C])
 
 
 def literal(learnt, test):
-    """The paper's predictor as it is told: a matrix of probabilities, and its greatest entry in a row."""
+    """The paper's predictor as described: a matrix of probabilities, and its greatest entry in a row."""
     letters = sorted({x for each in learnt for x in each} | {None}, key=lambda x: -1 if x is None else x)
     matrix = np.zeros((len(letters), len(letters)))
     for each in learnt:
@@ -311,7 +311,7 @@ def test_the_scatter_of_figure_2(files, tmp_path, capsys):
     assert text.count("<use ") >= 2 * 180
 
 
-def test_a_recording_of_an_idle_node_says_what_is_idle(files, tmp_path, capsys):
+def test_a_recording_of_an_idle_node_names_its_idle_counters(files, tmp_path, capsys):
     rates, watts = paper_rows([], np.random.default_rng(0), idle=40)
     idle = write_paper_file(tmp_path / "idle.csv", rates, watts)
     assert main(["dna", "letters", idle]) == 4

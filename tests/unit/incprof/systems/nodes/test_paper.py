@@ -91,7 +91,7 @@ def test_correlation_has_no_sign_and_ties_go_by_number():
     assert by_correlation(x, y, 4) == (1, 2, 3, 4)
 
 
-def test_regression_keeps_what_is_significant_and_fails_on_what_says_the_same():
+def test_regression_keeps_significant_columns_and_fails_on_redundant_ones():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(200, 6))
     y = 3 * x[:, 2] + 0.5 * x[:, 4] + rng.normal(size=200)

@@ -311,7 +311,7 @@ def test_simulated_power_is_marked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "kind", "says"),
+    ("name", "text", "kind", "message"),
     [
         ("a.csv", "", NoDataError, "empty"),
         ("a.csv", "# nothing\n", NoDataError, "empty"),
@@ -330,9 +330,9 @@ def test_simulated_power_is_marked(tmp_path):
         ("a.parquet", "PAR1", NoDataError, "not a Parquet file"),
     ],
 )
-def test_what_is_none_is_one_line(tmp_path, name, text, kind, says):
+def test_invalid_input_is_one_line(tmp_path, name, text, kind, message):
     (tmp_path / name).write_text(text)
-    with pytest.raises(kind, match=says) as error:
+    with pytest.raises(kind, match=message) as error:
         read_nodes([tmp_path / name])
     assert "\n" not in str(error.value)
 

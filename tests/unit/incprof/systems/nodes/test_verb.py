@@ -71,7 +71,7 @@ def test_an_alphabet_survives_its_file(files, tmp_path):
     assert again.read_bytes() == Path(files[3]).read_bytes()
 
 
-def test_text_says_that_power_is_simulated(files, capsys):
+def test_text_reports_that_power_is_simulated(files, capsys):
     _, runs, _, alphabet, _ = files
     assert main(["dna", "states", runs[0], "--alphabet", alphabet]) == 0
     out = capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_match_and_energy_of_a_beginning(files, capsys):
     assert energy["energy_j"] == pytest.approx(known.run.energy_j[run].sum(), rel=0.1)
 
 
-def test_follow_says_the_state_of_each_row_and_what_comes_next(files, capsys):
+def test_follow_prints_the_state_of_each_row_and_the_next_one(files, capsys):
     _, runs, _, alphabet, known = files
     capsys.readouterr()
     assert main(["dna", "follow", runs[0], "--alphabet", alphabet, "--idle", "0", "--json"]) == 0

@@ -53,7 +53,7 @@ def test_a_baseline_of_two_threads_is_normalised() -> None:
     assert found.speedup == pytest.approx(2.5)
 
 
-def test_the_same_number_of_threads_says_nothing_about_one() -> None:
+def test_the_same_number_of_threads_gives_no_time_of_one() -> None:
     found = speedup(Times(9, 0.4), 4, Times(9, 0.5), 4)
     assert found is not None
     assert (found.relative, found.speedup, found.one_thread_s) == (pytest.approx(1.25), None, None)
@@ -64,7 +64,7 @@ def test_no_speedup_from_nothing(now: int, base: int, base_threads: int) -> None
     assert speedup(Times(now, 1.0 * (now > 0)), 2, Times(base, 1.0 * (base > 0)), base_threads) is None
 
 
-def test_the_interval_holds_the_run_time_as_often_as_it_says() -> None:
+def test_the_interval_contains_the_run_time_as_often_as_stated() -> None:
     random = np.random.default_rng(3)
     inside = 0
     for _ in range(400):

@@ -155,7 +155,7 @@ def test_types(kind: type) -> None:
     assert trace.periods() == [4]
 
 
-def test_addresses_are_told_apart_in_all_bits() -> None:
+def test_addresses_are_distinguished_in_all_bits() -> None:
     stream = [0, 1 << 63, 1 << 32, 1 << 16, (1 << 64) - 1]
     assert detect(np.asarray(stream * 3, dtype=np.uint64), 8).periods() == [5]
 

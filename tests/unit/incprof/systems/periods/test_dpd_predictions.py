@@ -81,7 +81,7 @@ def test_a_larger_window_predicts_no_worse(name: str) -> None:
     assert rates[2] >= rates[1] - 0.01
 
 
-def test_a_visit_that_ended_earlier_says_nothing_of_this_one() -> None:
+def test_an_earlier_shorter_episode_does_not_predict_the_end() -> None:
     """Visits of random lengths: the loop is right until each ends, however many shorter ones the window has."""
     lengths = np.random.default_rng(5).integers(20, 200, 100).tolist()
     x = [event for length in lengths for event in [*[1] * length, 2, 3]]
@@ -99,7 +99,7 @@ def test_loops_are_predicted_nearly_always() -> None:
 
 
 def test_a_memory_beyond_the_window() -> None:
-    """Blocks that come back after more samples than the window holds: the window alone knows nothing of them."""
+    """Blocks that come back after more samples than the window holds: the window alone cannot predict them."""
     rng = np.random.default_rng(2)
     blocks = rng.integers(0, 2**62, (20, 50))
     x = np.concatenate([blocks[i] for i in rng.integers(0, 20, 400)])

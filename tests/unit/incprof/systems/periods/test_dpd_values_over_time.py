@@ -54,7 +54,7 @@ def test_begins_changes_and_ends():
     assert (found.samples, found.low, found.high) == (1200, values.min(), values.max())
 
 
-def test_an_exact_period_is_told_as_such():
+def test_an_exact_period_is_reported_as_exact():
     changes, found = streamed(pieces(1, 12))
     assert changes[0].now.confidence == np.inf
     assert found.periods[0].confidence == np.inf

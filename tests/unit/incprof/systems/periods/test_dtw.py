@@ -146,7 +146,7 @@ def test_wgss_never_rises(seed):
     assert history[-1] == pytest.approx(wgss(packed, result.values), rel=1e-12)
 
 
-def test_averaging_stops_as_the_paper_says():
+def test_averaging_stops_as_in_the_paper():
     packed = dtw.pack(some(5, 30, 40))
     start = packed[medoid(packed, PatternOptions())]
     history = average(packed, start, PatternOptions()).history

@@ -70,7 +70,7 @@ def test_noise_drift_and_samples_put_in_and_left_out(trouble):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_what_is_flat_between_short_instances_is_none_of_them(seed):
+def test_flat_parts_between_short_instances_are_not_instances(seed):
     truth = profile(30_000, (Part(12, 0.7, 40),), seed)
     covered, false = measured(truth, find_patterns(truth.values))
     assert covered >= 0.95

@@ -11,7 +11,7 @@ from tests.unit.dtw_reference import by_definition
 from tests.unit.made_series import SHAPES, instance, profile, shape
 
 
-def test_a_stream_comes_to_what_the_whole_series_says():
+def test_a_stream_ends_with_the_answer_of_the_whole_series():
     truth = profile(12_000, SHAPES["NEMO"], seed=1)
     stream = PatternStream()
     counts = []

@@ -17,7 +17,7 @@ from tests.unit.incprof.systems.periods.test_dpd_events import TABLE_1
 
 
 def streamed(events, window=1024, *, tolerance=False, cuts=()):
-    """What is told of a stream that comes in pieces, and what there was in the end."""
+    """Return the reported changes of a stream that comes in pieces, and the final answer."""
     stream = LoopStream(window, tolerance=tolerance)
     names = [str(event) for event in events]
     edges = [0, *sorted(cut % (len(names) + 1) for cut in cuts), len(names)]
@@ -176,7 +176,7 @@ def test_a_loop_goes_on_over_an_odd_event():
 
 
 def test_no_more_loops_are_kept_than_there_is_room_for():
-    """Of loops that nobody will ask for there are ever more; one that most of the events are in stays."""
+    """Ever more loops go out of use; one that holds most of the events stays."""
     main = list("xyz")
     stream = main * 4000
     for number in range(3 * MOST_LOOPS):
@@ -201,7 +201,7 @@ def test_what_is_remembered_does_not_grow_with_the_stream():
     assert (found.kinds, found.covered, found.loops) == (None, 0, ())
 
 
-def test_long_names_are_told_apart_and_cut_off():
+def test_long_names_are_distinguished_and_cut_off():
     long = "f" * 5000
     changes, found = streamed([long + "a", long + "b"] * 3)
     assert found.kinds == 2

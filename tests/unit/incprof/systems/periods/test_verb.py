@@ -172,7 +172,7 @@ def known(series, tmp_path, capsys):
     return path
 
 
-def test_an_excerpt_is_found_in_known_patterns(known, truth, tmp_path, capsys):
+def test_an_excerpt_is_found_in_given_patterns(known, truth, tmp_path, capsys):
     pattern = json.loads(known.read_text())["patterns"][0]
     start = pattern["instances"][2][0]
     np.save(tmp_path / "ex.npy", truth.values[start + 40 : start + 140])
@@ -199,7 +199,7 @@ def test_an_excerpt_is_found_in_known_patterns(known, truth, tmp_path, capsys):
         '{"schema": "incprof.periods/1", "patterns": [3]}', "[" * 100_000,
     ],
 )  # fmt: skip
-def test_what_holds_no_known_patterns(series, tmp_path, capsys, text):
+def test_files_without_patterns(series, tmp_path, capsys, text):
     path = tmp_path / "known.json"
     path.write_text(text)
     status, out, err = answer(capsys, series, "--match", path)

@@ -127,7 +127,7 @@ def test_an_odd_event(tmp_path, capsys):
     assert [found(capsys, path, "--events", *more)[0]["loops"][0]["visits"] for more in ([], ["--tolerance"])] == [2, 1]
 
 
-def test_following_tells_changes_and_then_the_answer(table_1, capsys):
+def test_following_prints_changes_and_then_the_answer(table_1, capsys):
     *changes, last = found(capsys, table_1, "--events", "--follow", "--idle", 0)
     now = {"id": 1, "period": 4, "first": 4, "last": 11, "iterations": 2.0, "content": ["5", "6", "7", "8"]}
     assert changes == [
