@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError
-from incprof.readers.foreign import encoding
 from incprof.readers.run import open_run, read_profile
+from incprof.readers.stream import coded_records
 from incprof.readers.stream.stream_files import HEADER, MAGIC
 from soak.mutate import damaged, mutate_binary
 from soak.mutate_stream import mutate_stream
@@ -132,7 +132,7 @@ def summed(data):
         magic, kind, _, module, length, interval = HEADER.unpack_from(data, at)
         payload = data[at + HEADER.size : at + HEADER.size + length]
         assert magic == MAGIC
-        out += encoding.image(kind, payload, module=module, interval=interval)
+        out += coded_records.image(kind, payload, module=module, interval=interval)
         at += HEADER.size + length
     return out
 
