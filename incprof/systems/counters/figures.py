@@ -128,14 +128,29 @@ def total(*formulas: Formula) -> Formula:
     return Formula(_events(formulas), of)
 
 
-def share(part: str, other: str) -> Formula:
-    """Return the part that one level has of its sum with another."""
+def combined(one: Formula, other: Formula, how: Callable[[float, float], float | None]) -> Formula:
+    """Return what two formulas make together; None where one of them has no value."""
 
     def of(events: Events) -> float | None:
-        one, two = events.mean(part), events.mean(other)
-        return None if one is None or two is None or one + two <= 0 else one / (one + two)
+        a, b = one.of(events), other.of(events)
+        return None if a is None or b is None else how(a, b)
 
-    return Formula((part, other), of)
+    return Formula((*one.events, *other.events), of)
+
+
+def share(part: str, other: str) -> Formula:
+    """Return the part that one level has of its sum with another."""
+    return combined(mean(part), mean(other), lambda a, b: a / (a + b) if a + b > 0 else None)
+
+
+def quotient(above: Formula, below: Formula) -> Formula:
+    """Return the quotient of two formulas; None where the second is 0."""
+    return combined(above, below, lambda a, b: a / b if b else None)
+
+
+def less(one: Formula, other: Formula) -> Formula:
+    """Return what one formula has more than another, at least 0."""
+    return combined(one, other, lambda a, b: max(a - b, 0.0))
 
 
 def _times(factor: float, value: float | None) -> float | None:
@@ -208,36 +223,6 @@ def flops(events: Iterable[str], factor: float = 1.0) -> Formula:
     return total(*(per_second(event, factor * FLOPS[event]) for event in events))
 
 
-def quotient(above: Formula, below: Formula) -> Formula:
-    """Return the quotient of two formulas; None where one has no value, or the second is 0."""
-
-    def of(events: Events) -> float | None:
-        one, other = above.of(events), below.of(events)
-        return None if one is None or not other else one / other
-
-    return Formula((*above.events, *below.events), of)
-
-
-def product(one: Formula, other: Formula) -> Formula:
-    """Return the product of two formulas; None where one has no value."""
-
-    def of(events: Events) -> float | None:
-        a, b = one.of(events), other.of(events)
-        return None if a is None or b is None else a * b
-
-    return Formula((*one.events, *other.events), of)
-
-
-def less(one: Formula, other: Formula) -> Formula:
-    """Return what one formula has more than another, at least 0; None where one has no value."""
-
-    def of(events: Events) -> float | None:
-        a, b = one.of(events), other.of(events)
-        return None if a is None or b is None else max(a - b, 0.0)
-
-    return Formula((*one.events, *other.events), of)
-
-
 def of_width(bits: str) -> tuple[str, ...]:
     """Return the events of floating-point instructions of a width: scalar, 128b, 256b, 512b."""
     return tuple(event for event in FLOPS if f".{bits}" in event)
@@ -289,7 +274,8 @@ FRONTEND = slots("fe-bound", "de-no-dispatch-per-slot.no-ops-from-frontend", arm
 BACKEND = slots("be-bound", "de-no-dispatch-per-slot.backend-stalls", arm=lambda front, back, retired: back)
 # Level 2: Intel's (Linux, tools/perf/Documentation/topdown.txt), else AMD's (its amdzen4/pipeline.json).
 MEMORY_BOUND = first(
-    slots("mem-bound"), product(BACKEND, ratio("ex-no-retire.load-not-complete", "ex-no-retire.not-complete"))
+    slots("mem-bound"),
+    combined(BACKEND, ratio("ex-no-retire.load-not-complete", "ex-no-retire.not-complete"), lambda a, b: a * b),
 )
 MISPREDICTED = slots("br-mispredict")
 HEAVY, FETCH_LATENCY = slots("heavy-ops"), slots("fetch-lat")
