@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 
 MPIS = {"openmpi": ("Open MPI", "libmpi.so.40"), "mpich": ("MPICH", "libmpich.so.12")}
 FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}
@@ -78,7 +78,7 @@ def whole_run(bed: Bed, mpi: str) -> list[Result]:
     ratio = compare(traced, alone, bed.pairs)
     events = size = 0
     for path in find_traces(str(bed.scratch / "traced")):
-        with open_trace(path) as trace:
+        with Trace(path) as trace:
             events += sum(1 for _ in trace.events())
         size += os.path.getsize(path)
     each = size / events

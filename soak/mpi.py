@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 from soak.budget import Budget
 from soak.finding import Keeper
 from soak.places import empty
@@ -97,7 +97,7 @@ def _counts(folder: Path, ranks: int) -> list[dict[str, int]]:
 def _traced(folder: Path) -> Iterator[tuple[int, dict[str, int], int]]:
     """Return the calls of each function in each trace, by rank, and how many were lost."""
     for path in find_traces(str(folder / "run")):
-        with open_trace(path) as trace:
+        with Trace(path) as trace:
             calls = collections.Counter(event.call.function for event in trace.events())
             yield trace.metadata.rank, dict(calls), trace.end.lost
 

@@ -25,7 +25,7 @@ from incprof.symbols.elf.file import open_elf
 from incprof.symbols.elf.preflight import warning_for
 from incprof.symbols.elf.program_file import read_traits
 from incprof.symbols.elf_symbols import read_symbols
-from incprof.systems.mpi.trace_file import open_trace
+from incprof.systems.mpi.trace_file import Trace
 from incprof.systems.openmp.read import read_loops
 from incprof.systems.periods.read import read_series
 
@@ -82,7 +82,7 @@ def read_omp(directory: str) -> None:
 
 def read_calls(path: str) -> None:
     """Read a trace of MPI calls."""
-    with open_trace(path) as opened:
+    with Trace(path) as opened:
         for _ in opened.events():
             pass
 

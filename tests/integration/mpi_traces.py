@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 from incprof.systems.mpi.trace_types import Message, MpiEvent, TraceEnd
 from tests.integration.command_line import incprof
 
@@ -75,7 +75,7 @@ def traces_of(directory: Path) -> dict[int, tuple[list[MpiEvent], TraceEnd]]:
     """All events of each rank, and how its trace ends."""
     found = {}
     for path in find_traces(str(directory)):
-        with open_trace(path) as trace:
+        with Trace(path) as trace:
             assert trace.metadata.rank not in found
             found[trace.metadata.rank] = (list(trace.events()), trace.end)
     return found

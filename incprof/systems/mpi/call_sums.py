@@ -11,7 +11,7 @@ from incprof.model import Module
 from incprof.symbols.addr2line import chains
 from incprof.symbols.source_lines import DEBUG_LINES
 from incprof.symbols.symbol_files import binaries
-from incprof.systems.mpi.trace_file import Trace, find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 from incprof.systems.mpi.trace_types import NO_PROCESS, Call, CallSum, Message, MpiObject, Site, TraceSummary
 
 SENDING = frozenset({"send", "isend", "sendrecv", "isendrecv", "rma"})
@@ -41,7 +41,7 @@ def summarise(directory: str, rank: int | None = None) -> list[TraceSummary]:
     problems: list[NoDataError] = []
     for path in find_traces(directory):
         try:
-            with open_trace(path) as trace:
+            with Trace(path) as trace:
                 if rank is None or trace.metadata.rank == rank:
                     summaries.append(_summary(trace))
         except NoDataError as error:

@@ -13,7 +13,7 @@ from incprof.model import BoolArray, FloatArray
 from incprof.systems.mpi.analyse.communication import Endpoint, ProcessMessages
 from incprof.systems.mpi.analyse.mpi_events import RECEIVE, SEND, Channel
 from incprof.systems.mpi.process_events import counts, is_of_all, message_channel
-from incprof.systems.mpi.trace_file import open_trace
+from incprof.systems.mpi.trace_file import Trace
 from incprof.systems.mpi.trace_types import ANY_SOURCE, Call, Completion, Message, MpiEvent, MpiObject, RankRange, Site
 
 # Calls whose number is the same in every run with the same input, whichever message arrives first.
@@ -228,7 +228,7 @@ def beginning(path: str, until_s: float, ranks: int) -> Beginning:
     """
     until_ns, is_whole = until_s * 1e9, True
     taken: list[MpiEvent] = []
-    with open_trace(path) as trace:
+    with Trace(path) as trace:
         metadata = trace.metadata
         for event in trace.events():
             if event.start_ns > until_ns:

@@ -21,7 +21,7 @@ from incprof.systems.mpi.analyse.extrapolation import (
 from incprof.systems.mpi.analyse.mpi_events import EventKind, ProcessEvents, by_function, kind_bytes
 from incprof.systems.mpi.call_sums import places_of
 from incprof.systems.mpi.process_events import differences, other_ranks, process_events, sites_of
-from incprof.systems.mpi.trace_file import open_trace
+from incprof.systems.mpi.trace_file import Trace
 from incprof.systems.mpi.trace_types import SignatureFile
 
 # With a larger relative difference from the signature's number of events, something else was run.
@@ -192,11 +192,11 @@ def trace_of(output: str, signature: SignatureFile, pid: int | None, since_ns: i
             own_traces += [(changed, str(entry)) for changed, entry in fresh if entry.match(f"rank-{rank:05}*.mpi")]
             others += [entry for _, entry in fresh]
     for _, path in sorted(own_traces, reverse=True):
-        with open_trace(path) as trace:
+        with Trace(path) as trace:
             if pid is None or trace.metadata.pid == pid:
                 return str(Path(path).parent), path
     if others and not own_traces:
-        with open_trace(str(others[0])) as trace:
+        with Trace(str(others[0])) as trace:
             lines = [*other_ranks(signature.ranks, trace.metadata.ranks), f"rank {rank} was not traced"]
         raise GateError(f"the program does not follow the signature: {lines[0]}")
     raise NoDataError(f"{output}: no trace of rank {rank}: the program made no MPI call, or could not be traced")

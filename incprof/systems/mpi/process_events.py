@@ -26,7 +26,7 @@ from incprof.systems.mpi.analyse.mpi_events import (
     Work,
     work_of,
 )
-from incprof.systems.mpi.trace_file import Trace, open_trace
+from incprof.systems.mpi.trace_file import Trace
 from incprof.systems.mpi.trace_types import Call, Message, MpiObject, Program, Site, TraceMetadata
 
 # Calls that poll, any number of times. One without a result is part of the next event.
@@ -93,7 +93,7 @@ def process_events(path: str, places: Places) -> ProcessEvents:
         NoDataError: it cannot be read, or is not a trace.
         IncprofError: it is of a later version.
     """
-    with open_trace(path, keep_counts=True) as trace:
+    with Trace(path, keep_counts=True) as trace:
         calls = _CallTable(trace, places)
         columns_read, pieces = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
         for one in trace.columns(calls.number_of):
@@ -159,7 +159,7 @@ def sites_of(path: str) -> set[Site]:
             sites.add(call.site)
         return 0
 
-    with open_trace(path) as trace:
+    with Trace(path) as trace:
         for _ in trace.columns(noted):
             pass
     return sites

@@ -30,7 +30,7 @@ from incprof.systems.mpi.analyse.signature import (
 from incprof.systems.mpi.call_sums import places_of
 from incprof.systems.mpi.message_order import Beginning, beginning
 from incprof.systems.mpi.process_events import Places, process_events, sites_of
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 
 Outcome = TypeVar("Outcome")
 
@@ -294,7 +294,7 @@ def _start_offsets(paths: Sequence[str], rank: int) -> list[float]:
     """Return how many seconds each process started before the one of `rank`; 0 if they share no clock."""
     starts = list[tuple[str, object]]()
     for path in paths:
-        with open_trace(path) as trace:
+        with Trace(path) as trace:
             starts.append((trace.metadata.host, trace.metadata.raw.get("start_mono_ns")))
     host, own_start = starts[rank]
     return [

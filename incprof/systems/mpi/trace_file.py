@@ -129,14 +129,6 @@ class Trace:
         self.end.end_ns = max(self.end.end_ns, lane.latest_ns)
 
 
-def open_trace(path: str, *, keep_counts: bool = False) -> Trace:
-    """Open the trace of a process. keep_counts: keep the counts before each event.
-
-    Raises: NoDataError, IncprofError.
-    """
-    return Trace(path, keep_counts=keep_counts)
-
-
 def _note_end(end: TraceEnd, payload: bytes) -> None:
     try:
         values = parse_json(payload)

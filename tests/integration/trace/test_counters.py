@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incprof.model import FloatArray
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, mpis, run
 from tests.paths import ROOT
 
@@ -28,7 +28,7 @@ def traced(mpi: Mpi, cwd: Path, how: str, asked: str = "page-faults,task-clock")
     assert done.returncode == 0, done
     assert done.stdout.endswith("done\n"), done
     (path,) = find_traces(str(cwd / "run"))
-    with open_trace(path, keep_counts=True) as trace:
+    with Trace(path, keep_counts=True) as trace:
         events = list(trace.events())
         lanes = sorted({event.lane for event in events})
         mine = [[event for event in events if event.lane == lane] for lane in lanes]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from incprof.systems.mpi import trace_file
-from incprof.systems.mpi.trace_file import open_trace
+from incprof.systems.mpi.trace_file import Trace
 from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd
 from soak.mutate import mutate_binary
 from tests.unit.mpi_lane_reference import ReferenceLane
@@ -35,7 +35,7 @@ def both(folder: Path, data: bytes) -> tuple[tuple[Rows, TraceEnd], tuple[Rows, 
     """What each of them reads."""
     path = folder / "rank-00000.mpi"
     path.write_bytes(data)
-    with open_trace(str(path)) as opened:
+    with Trace(str(path)) as opened:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(trace_file, "Lane", ReferenceLane)
             expected, whole = list(opened.events()), opened.end

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from incprof.cli.main import main
 from incprof.systems.mpi.analyse.mpi_events import work_of
 from incprof.systems.mpi.process_events import process_events
-from incprof.systems.mpi.trace_file import counts_of, open_trace
+from incprof.systems.mpi.trace_file import Trace, counts_of
 from tests.unit.tracefile import (
     BARRIER,
     KNOWN,
@@ -91,7 +91,7 @@ def test_readers_that_know_no_counts_leave_them_out(tmp_path: Path) -> None:
     data = (
         metadata() + block(9, 0, b"later") + block(2, 0, KNOWN + Coder().events(steady(5))) + block(9, 0, b"") + end()
     )
-    with open_trace(written(tmp_path, data)) as trace:
+    with Trace(written(tmp_path, data)) as trace:
         assert (len(list(trace.events())), trace.end.damaged) == (10, 0)
 
 

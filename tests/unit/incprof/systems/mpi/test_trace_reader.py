@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incprof.cli.main import main
 from incprof.errors import IncprofError, NoDataError
-from incprof.systems.mpi.trace_file import find_traces, open_trace
+from incprof.systems.mpi.trace_file import Trace, find_traces
 from incprof.systems.mpi.trace_types import MpiEvent, TraceEnd
 from tests.unit.tracefile import (
     BARRIER,
@@ -37,7 +37,7 @@ from tests.unit.tracefile import (
 def read(folder: Path, data: bytes) -> tuple[list[MpiEvent], TraceEnd]:
     path = folder / "rank-00000.mpi"
     path.write_bytes(data)
-    with open_trace(str(path)) as opened:
+    with Trace(str(path)) as opened:
         return list(opened.events()), opened.end
 
 
