@@ -20,17 +20,13 @@
 #include "record.h"
 
 #define NVTX_VERSION 3
-enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3 };
-enum { MODULE_CORE = 1, MODULES = 7 };
 enum { CORE_MARK = 2, CORE_RANGE_START = 5, CORE_RANGE_END = 7 };
 #define MOST_FUNCTIONS 16
 
-typedef void function(void);
 typedef uint64_t range_start(const char *message);
 typedef void range_end(uint64_t range);
 typedef void mark(const char *message);
-typedef const void *export_table(uint32_t number);
-typedef int initialize_injection(export_table *tables);
+typedef int initialize_injection(nvtx_export_table *tables);
 
 #define MOST_RANGES 4096
 
@@ -46,15 +42,15 @@ static struct lock lock;
 static bool is_on;
 
 /* The tool puts its functions into these. */
-static function *functions[MODULES][MOST_FUNCTIONS];
-static function **tables[MODULES][MOST_FUNCTIONS + 1];
+static nvtx_function *functions[NVTX_MODULES][MOST_FUNCTIONS];
+static nvtx_function **tables[NVTX_MODULES][MOST_FUNCTIONS + 1];
 
 /* Functions of each module, with an invalid one at 0. */
-static const unsigned sizes[MODULES] = {0, 16, 9, 15, 7, 16, 7};
+static const unsigned sizes[NVTX_MODULES] = {0, 16, 9, 15, 7, 16, 7};
 
-static int module_table(int module, function ****table, unsigned *size)
+static int module_table(int module, nvtx_function ****table, unsigned *size)
 {
-    if (module <= 0 || module >= MODULES)
+    if (module <= 0 || module >= NVTX_MODULES)
         return 0;
     *size = sizes[module];
     *table = tables[module];
@@ -66,31 +62,28 @@ static void set_tool_version(uint32_t version)
     (void)version;
 }
 
-static const void *table_of(uint32_t number)
+const void *nvtx_ranges_table(uint32_t number)
 {
-    static const struct {
-        size_t size;
-        int (*module_table)(int, function ****, unsigned *);
-    } callbacks = {sizeof callbacks, module_table};
+    static const struct nvtx_callbacks callbacks = {sizeof callbacks, module_table};
     static const struct {
         size_t size;
         uint32_t version, reserved;
         void (*set_tool_version)(uint32_t);
     } version = {sizeof version, NVTX_VERSION, 0, set_tool_version};
-    return number == TABLE_CALLBACKS ? (const void *)&callbacks : number == TABLE_VERSION ? &version : NULL;
+    return number == NVTX_TABLE_CALLBACKS ? (const void *)&callbacks : number == NVTX_TABLE_VERSION ? &version : NULL;
 }
 
 static void load_tool(void)
 {
     const char *path = environment_text("NVTX_INJECTION64_PATH");
-    for (int module = 1; module < MODULES; module++)
+    for (int module = 1; module < NVTX_MODULES; module++)
         for (unsigned i = 1; i < sizes[module]; i++)
             tables[module][i] = &functions[module][i];
     void *tool = path != NULL ? dlopen(path, RTLD_LAZY) : NULL;
     initialize_injection *initialize = NULL;
     if (tool != NULL)
         *(void **)&initialize = dlsym(tool, "InitializeInjectionNvtx2");
-    if (initialize != NULL && initialize(table_of) != 0)
+    if (initialize != NULL && initialize(nvtx_ranges_table) != 0)
         return;
     log_warn("EKG_NVTX: the tool refuses, or cannot be loaded: no ranges", path);
     nvtx_ranges_stop();
@@ -115,11 +108,11 @@ void nvtx_ranges_stop(void)
 }
 
 /* Return a function of the tool; NULL: there is none. */
-static function *tool_function(int number)
+static nvtx_function *tool_function(int number)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_tool);
-    return nvtx_ranges_are_on() ? functions[MODULE_CORE][number] : NULL;
+    return nvtx_ranges_are_on() ? functions[NVTX_MODULE_CORE][number] : NULL;
 }
 
 static void get_name(uint32_t id, char name[LONGEST_BEAT_NAME])
@@ -170,7 +163,7 @@ static void end_forgotten(uint32_t generation, range_end *end)
 {
     static uint32_t newest;
     uint32_t before = __atomic_load_n(&newest, __ATOMIC_RELAXED);
-    uint64_t number;
+    uint64_t number = 0;
     if (generation - before - 1 < UINT32_MAX / 2 &&
         __atomic_compare_exchange_n(&newest, &before, generation, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         while (take_forgotten(generation, &number))

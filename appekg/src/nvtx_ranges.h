@@ -4,7 +4,21 @@
 #define EKG_NVTX_RANGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* The part of NVTX's binary interface that is used, of version 3. */
+enum { NVTX_TABLE_CALLBACKS = 1, NVTX_TABLE_VERSION = 3 };
+enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_DOMAINS = 5, NVTX_MODULES = 7 };
+typedef void nvtx_function(void);
+typedef const void *nvtx_export_table(uint32_t number);
+struct nvtx_callbacks {
+    size_t size;
+    int (*module_table)(int module, nvtx_function ****table, unsigned *size);
+};
+
+/* What this library gives to a tool. */
+nvtx_export_table nvtx_ranges_table;
 
 /* Before the first beat: whether beats are to be ranges. One line if there is no tool. */
 void nvtx_ranges_choose(bool wanted);

@@ -153,20 +153,88 @@ def test_threads_at_once(ekg: EkgBuilder, tool: Path, tmp_path: Path, flags: str
     assert {*over} <= {*started}
 
 
-@pytest.mark.slow
-def test_the_interface_is_that_of_nvidias_header(script: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path / "wheel"), WHEEL]
+def client(place: Path, *flags: str) -> Path:
+    program = place / "client"
+    words = ["gcc", "-O1", "-pthread", *flags, str(EKG_FIXTURES / "nvtx_client.c"), "-ldl", "-o", str(program)]
+    subprocess.run(words, check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Flags for NVIDIA's header."""
+    place = tmp_path_factory.mktemp("wheel")
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(place), WHEEL]
     if subprocess.run(words, capture_output=True, check=False).returncode != 0:
         pytest.skip("the wheel with NVIDIA's header cannot be fetched here")
-    include = f"-I{tmp_path}/wheel/nvidia/nvtx/include"
-    tool = built(tmp_path, "-DPUBLISHED", include)
-    client = tmp_path / "client"
-    source = EKG_FIXTURES / "nvtx_client.c"
-    subprocess.run(["gcc", "-O1", include, str(source), "-ldl", "-o", str(client)], check=True)
+    return ("-DPUBLISHED", f"-I{place}/nvidia/nvtx/include")
+
+
+@pytest.mark.slow
+def test_a_tool_sees_beats_as_it_sees_the_ranges_of_nvidias_header(
+    script: Path, tmp_path: Path, published: tuple[str, ...]
+) -> None:
+    tool = built(tmp_path, *published)
     logs = [tmp_path / name for name in ("of_client", "of_beats")]
     env = {**clean_environment(), "NVTX_INJECTION64_PATH": str(tool)}
-    subprocess.run([str(client)], env={**env, "NVTX_LOG": str(logs[0])}, check=True)
+    subprocess.run([str(client(tmp_path, *published)), "some"], env={**env, "NVTX_LOG": str(logs[0])}, check=True)
     lines = [NAMED, "begin 0 1", "advance 5", "begin 0 2", "pulse 0 3", "advance 5", "end 0 1", "advance 1", "end 0 2"]
     run_script(script, lines, tmp_path, {**env, "NVTX_LOG": str(logs[1]), "EKG_NVTX": "1"})
     of_client, of_beats = (log.read_text() for log in logs)
     assert of_client == of_beats
+
+
+def beats_of(program: Path, library: Path, place: Path, *words: str) -> dict[str | None, tuple[int, int]]:
+    """Return counts and pulses by name of a client whose tool is the library."""
+    outcome = run_program([program, *words], place, {"NVTX_INJECTION64_PATH": str(library)})
+    assert (outcome.status, outcome.stdout, outcome.stderr) == (0, "", "")
+    found = only_file(place / "run")
+    names = {beat["id"]: beat["name"] for beat in found.beats}
+    ids = sorted({row.id for row in found.rows})
+    assert len({names.get(key) for key in ids}) == len(ids)
+    assert found.total("dropped") == found.total("unmatched") == 0
+    return {names.get(key): (found.total("count", id=key), found.total("pulses", id=key)) for key in ids}
+
+
+def check_client(ekg: EkgBuilder, place: Path, *flags: str) -> None:
+    program, library = client(place, *flags), ekg.library()
+    assert beats_of(program, library, place / "some", "some") == {
+        "solve": (1, 0), "heartbeat 2": (1, 0), "heartbeat 3": (0, 1)
+    }  # fmt: skip
+    assert beats_of(program, library, place / "all", "all") == {
+        "step": (10, 0), "aten::add": (10, 0), "library: reduce": (10, 10), "with attributes": (20, 10),
+        "range": (10, 0), "library: with attributes": (10, 0), "deep": (280, 0),
+    }  # fmt: skip
+    assert beats_of(program, library, place / "threads", "threads") == {"common": (1, 0)}
+
+
+def test_ranges_of_a_program_become_heartbeats(ekg: EkgBuilder, tmp_path: Path) -> None:
+    check_client(ekg, tmp_path)
+
+
+@pytest.mark.slow
+def test_ranges_of_a_program_with_nvidias_header_do(
+    ekg: EkgBuilder, tmp_path: Path, published: tuple[str, ...]
+) -> None:
+    check_client(ekg, tmp_path, *published)
+
+
+def test_ids_are_those_of_the_names_and_too_many_names_share_one(ekg: EkgBuilder, tmp_path: Path) -> None:
+    program, library = client(tmp_path), ekg.library()
+    many = beats_of(program, library, tmp_path / "many", "many")
+    assert len(many) == 4097
+    assert many[None] == (5000 - 4096, 0)
+    ids = list[dict[str, int]]()
+    for words in ("some", "all"):
+        beats_of(program, library, tmp_path / words, words)
+        ids.append({beat["name"]: beat["id"] for beat in only_file(tmp_path / words / "run").beats})
+    beats_of(program, library, tmp_path / "again", "some")
+    assert ids[0] == {beat["name"]: beat["id"] for beat in only_file(tmp_path / "again" / "run").beats}
+
+
+def test_beats_as_ranges_do_not_become_beats(ekg: EkgBuilder, tmp_path: Path) -> None:
+    program = ekg.program("host.c", shared=True, output="host")
+    env = {"EKG_NVTX": "1", "NVTX_INJECTION64_PATH": str(ekg.library())}
+    outcome = run_program([program, "one"], tmp_path, env)
+    assert "the tool refuses" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
