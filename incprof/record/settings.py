@@ -22,6 +22,75 @@ from incprof.safe.inputs import read_input
 MOST_BYTES = 1 << 20
 
 
+# Times and rates in human notation: 250ms, 2m, 0.5; 250, 1kHz.
+
+
+# A plain number is seconds.
+SECONDS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE][+-]?[0-9]{1,2}"
+FORMS = "a time such as 0.5, 250ms or 2m"
+HERTZ = {"": 1.0, "Hz": 1.0, "hz": 1.0, "kHz": 1000.0, "khz": 1000.0}
+RATES = "a rate such as 250, 250Hz or 1kHz"
+LONGEST_RUN_S = 1e9
+
+
+def seconds(text: str) -> float:
+    """Return a time in seconds, 0 or more.
+
+    Raises:
+        ValueError: it is not a time; the message describes the expected form.
+    """
+    return _number(text, SECONDS, FORMS)
+
+
+def hertz(text: str) -> float:
+    """Return a rate per second, 0 or more.
+
+    Raises:
+        ValueError: it is not a rate; the message describes the expected form.
+    """
+    return _number(text, HERTZ, RATES)
+
+
+def _number(text: str, units: Mapping[str, float], form: str) -> float:
+    """Return a number with a unit."""
+    match = re.fullmatch(rf"({NUMBER}) ?([A-Za-z]*)", text)
+    if match is None or match[2] not in units:
+        raise ValueError(form)
+    return float(match[1]) * units[match[2]]
+
+
+def _option(read: Callable[[str], float]) -> Callable[[str], float]:
+    """Return the type of an option, whose errors are argparse's."""
+
+    def parse(text: str) -> float:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
+
+    return parse
+
+
+# The value of an option in seconds, and per second.
+time, rate = _option(seconds), _option(hertz)
+
+
+def duration(text: str) -> float:
+    """Return the seconds for which an option lets something run.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a time, or zero.
+    """
+    value = time(text)
+    if not 0 < value <= LONGEST_RUN_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
+    return value
+
+
+# The settings.
+
+
 class Setting(NamedTuple):
     """One setting.
 
@@ -67,26 +136,22 @@ def number(low: float, high: float, unit: str) -> Callable[[str], str]:
 
 def period(low: float, high: float) -> Callable[[str], str]:
     """Return a parser of a time in [low, high] seconds, such as 0.5, 250ms or 2m. The collector reads plain seconds."""
-    plain = number(low, high, "seconds")
-
-    def parse(text: str) -> str:
-        try:
-            return plain(repr(seconds(text)))
-        except ValueError:
-            raise ValueError(f"{FORMS}, from {low:g} to {high:g} seconds") from None
-
-    return parse
+    return _within(seconds, FORMS, low, high, "seconds")
 
 
 def rate_in(low: float, high: float) -> Callable[[str], str]:
     """Return a parser of a rate in [low, high], such as 250 or 1kHz. The collector reads a plain number."""
-    plain = number(low, high, "hertz")
+    return _within(hertz, RATES, low, high, "hertz")
+
+
+def _within(read: Callable[[str], float], form: str, low: float, high: float, unit: str) -> Callable[[str], str]:
+    plain = number(low, high, unit)
 
     def parse(text: str) -> str:
         try:
-            return plain(repr(hertz(text)))
+            return plain(repr(read(text)))
         except ValueError:
-            raise ValueError(f"{RATES}, from {low:g} to {high:g} hertz") from None
+            raise ValueError(f"{form}, from {low:g} to {high:g} {unit}") from None
 
     return parse
 
@@ -256,78 +321,4 @@ def checked(setting: Setting, source: str, text: str) -> str:
     # A program that changes its directory before it starts another one must not split the run.
     if setting.name == "dir" and source != setting.variable:
         return os.path.abspath(value)
-    return value
-
-
-# Times and rates in human notation: 250ms, 2m, 0.5; 250, 1kHz.
-
-
-# A plain number is seconds.
-SECONDS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE][+-]?[0-9]{1,2}"
-FORMS = "a time such as 0.5, 250ms or 2m"
-HERTZ = {"": 1.0, "Hz": 1.0, "hz": 1.0, "kHz": 1000.0, "khz": 1000.0}
-RATES = "a rate such as 250, 250Hz or 1kHz"
-LONGEST_RUN_S = 1e9
-
-
-def seconds(text: str) -> float:
-    """Return a time in seconds, 0 or more.
-
-    Raises:
-        ValueError: it is not a time; the message describes the expected form.
-    """
-    return _number(text, SECONDS, FORMS)
-
-
-def hertz(text: str) -> float:
-    """Return a rate per second, 0 or more.
-
-    Raises:
-        ValueError: it is not a rate; the message describes the expected form.
-    """
-    return _number(text, HERTZ, RATES)
-
-
-def _number(text: str, units: Mapping[str, float], form: str) -> float:
-    """Return a number with a unit."""
-    match = re.fullmatch(rf"({NUMBER}) ?([A-Za-z]*)", text)
-    if match is None or match[2] not in units:
-        raise ValueError(form)
-    return float(match[1]) * units[match[2]]
-
-
-def rate(text: str) -> float:
-    """Return the value per second of an option that is a rate.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not a rate.
-    """
-    try:
-        return hertz(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
-
-
-def time(text: str) -> float:
-    """Return the value in seconds of an option that is a time.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not a time.
-    """
-    try:
-        return seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
-
-
-def duration(text: str) -> float:
-    """Return the seconds for which an option lets something run.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not a time, or zero.
-    """
-    value = time(text)
-    if not 0 < value <= LONGEST_RUN_S:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
     return value
