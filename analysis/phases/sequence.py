@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, outermost
 from incprof.model.names import is_entry
 from incprof.model.profile import BROKEN
 from incprof.model.time_use import tree_ticks, working
@@ -147,12 +147,7 @@ def _completed(profile: IntervalProfile, node: IntArray, use: IntArray) -> IntAr
 
 def _outermost(profile: IntervalProfile) -> IntArray:
     """Return the function of the outermost frame of each path node, (p,): BROKEN where it is unknown."""
-    out = profile.paths.function.astype(np.int64)
-    parent = profile.paths.parent.tolist()
-    for at, above in enumerate(parent):
-        if above:
-            out[at] = out[above]
-    return out
+    return profile.paths.function.astype(np.int64)[outermost(profile.paths.parent)]
 
 
 def _counted(many: IntArray) -> IntArray:

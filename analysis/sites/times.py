@@ -24,7 +24,7 @@ from incprof.analysis.uncounted.sampled_calls import (
 )
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile, PathTree
 from incprof.model.arrays import distinct
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, outermost
 from incprof.model.time_use import SELDOM, entries, tree_ticks
 
 
@@ -125,7 +125,7 @@ def _thread_lifetimes(profile: IntervalProfile, chains: CallTree) -> FloatArray:
 
     A thread that waits while others work has few samples, but exists all the same.
     """
-    samples, top = profile.samples, chains.tops()
+    samples, top = profile.samples, outermost(chains.parent)
     thread, place = np.unique(samples.thread, return_inverse=True)
     first, last = np.full(len(thread), np.inf), np.zeros(len(thread))
     np.minimum.at(first, place, samples.time_s)

@@ -18,7 +18,7 @@ from incprof.analysis.uncounted.call_estimates import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
 from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, at_or_below
 from incprof.model.time_use import CallEstimate, estimate_calls, kind_of_time
 
 # The samples of a phase on the call tree. n intervals, q nodes of the tree, s samples; time is in ticks.
@@ -276,11 +276,8 @@ class PhaseCalls(PhaseSamples):
 
     def _below(self, nodes: Sequence[int]) -> BoolArray:
         """Return which nodes of the tree are some given nodes or below them, (q,)."""
-        inside = [False] * len(self.tree.parent)
-        roots = set(nodes)
-        for node, parent in enumerate(self.tree.parent.tolist()):
-            inside[node] = node in roots or (node > 0 and inside[parent])
-        return np.array(inside, dtype=np.bool_)
+        marked = np.isin(np.arange(len(self.tree.parent)), list(nodes))
+        return at_or_below(self.tree.parent, marked)
 
     def _samples_in(self, nodes: Sequence[int]) -> int:
         return int(np.count_nonzero(self.inside(nodes)))

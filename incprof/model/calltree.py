@@ -33,6 +33,23 @@ def inclusive(parent: IntArray, own: FloatArray | IntArray) -> FloatArray:
     return total
 
 
+def at_or_below(parent: IntArray, marked: BoolArray) -> BoolArray:
+    """Return which nodes are marked, or below a marked one, (q,); a parent before its children."""
+    inside = marked.tolist()
+    for node, above in enumerate(parent.tolist()):
+        inside[node] = inside[node] or inside[above]
+    return np.array(inside, dtype=np.bool_)
+
+
+def outermost(parent: IntArray) -> IntArray:
+    """Return the outermost node above each node, (q,): the node itself if only the root is above it, 0 for the root."""
+    top = list(range(len(parent)))
+    for node, above in enumerate(parent.tolist()):
+        if above:
+            top[node] = top[above]
+    return np.array(top, dtype=np.int64)
+
+
 class _Growing:
     """Nodes by parent and function, numbered in order of insertion. Node 0 is the root."""
 
@@ -80,14 +97,6 @@ class CallTree:
             else:
                 above.append(above[parent])
         return np.array(first, dtype=np.int64)
-
-    def tops(self) -> IntArray:
-        """Return the outermost node above each node, (q,): the node itself if nothing is above it, 0 for the root."""
-        top = list(range(len(self.parent)))
-        for node, parent in enumerate(self.parent.tolist()):
-            if parent:
-                top[node] = top[parent]
-        return np.array(top, dtype=np.int64)
 
     def ancestors(self) -> csr_array:
         """Sparse (q, q): row i has a 1 for i and for each ancestor of i."""

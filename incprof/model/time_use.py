@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray
-from incprof.model.calltree import CallTree
+from incprof.model.calltree import CallTree, at_or_below
 from incprof.model.names import region_of
 from incprof.model.profile import LIBRARY, PROFILER, UNKNOWN, IntervalProfile
 
@@ -97,12 +97,8 @@ def _in_regions(profile: IntervalProfile) -> BoolArray:
 
 def _below(profile: IntervalProfile, marked: list[bool]) -> BoolArray:
     """Mark the path nodes in or below some functions, (p,)."""
-    inside = [False]
-    if not any(marked):
-        return np.zeros(len(profile.paths.parent), dtype=np.bool_)
-    for parent, function in zip(profile.paths.parent.tolist()[1:], profile.paths.function.tolist()[1:], strict=True):
-        inside.append(inside[parent] or (function >= 0 and marked[function]))
-    return np.array(inside, dtype=np.bool_)
+    function = profile.paths.function
+    return at_or_below(profile.paths.parent, (function >= 0) & np.array([*marked, False])[np.maximum(function, -1)])
 
 
 def cpu_seconds_by_kind(profile: IntervalProfile) -> FloatArray:

@@ -20,6 +20,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
+from incprof.model.calltree import outermost
 from incprof.readers.foreign.frames import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 from incprof.symbols.function_table import compiled, however_compiled
@@ -299,11 +300,8 @@ def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) 
 def _program(process: _Process, timeline: Timeline, node: IntArray) -> str:
     """Return the module in which most samples begin: the executable."""
     paths = timeline.paths
-    outermost = np.zeros(len(paths.parent), dtype=np.int64)
-    parent = np.frombuffer(paths.parent, dtype=np.int64)
-    for number, above in enumerate(parent.tolist()):
-        outermost[number] = outermost[above] or number
-    count = np.bincount(outermost[node], minlength=len(parent))
+    top = outermost(np.frombuffer(paths.parent, dtype=np.int64))
+    count = np.bincount(top[node], minlength=len(top))
     weights: dict[str, int] = {}
     for number in np.flatnonzero(count[1:]).tolist():
         module = paths.frames[paths.frame[number + 1]].module

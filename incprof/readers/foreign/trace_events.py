@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.model.calltree import outermost
 from incprof.readers.foreign.foreign_files import HOSTILE, JsonStream, document, understood, unpacked
 from incprof.readers.foreign.frames import frame_of, qualified
 from incprof.readers.foreign.kineto import (
@@ -351,10 +352,6 @@ def _frame(called: dict[str, Any]) -> Frame | None:
 
 def script_of(paths: Paths) -> str:
     """Return the file in which most paths begin."""
-    count: dict[str, int] = {}
-    outermost = [0] * len(paths.parent)
-    for node, parent in enumerate(paths.parent):
-        outermost[node] = outermost[parent] or node
-        if node and (file := paths.frames[paths.frame[outermost[node]]].file):
-            count[file] = count.get(file, 0) + 1
+    top = outermost(np.frombuffer(paths.parent, dtype=np.int64))[1:]
+    count = Counter(file for node in top.tolist() if (file := paths.frames[paths.frame[node]].file))
     return PurePosixPath(max(sorted(count), key=lambda file: count[file])).name if count else "app"

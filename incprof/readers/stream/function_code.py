@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import LIBRARY, OWN, FloatArray, Function, IntArray, IntervalProfile, Process, Run, distinct
+from incprof.model.calltree import inclusive
 from incprof.readers.stream.collect import Collected, collect
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.stream_files import Source
@@ -54,7 +55,7 @@ class CodeReader:
         self._run, self._profile, self._exe = run, profile, exe
         self._phases = int(labels.max(initial=-1)) + 1
         self.own_s = self._seconds_of_nodes(labels)
-        self._whole_s = _with_below(profile.paths.parent, self.own_s)
+        self._whole_s = inclusive(profile.paths.parent, self.own_s.T).T
         self._sites: CallSites = read_call_sites(run, process, labels, exe=exe)
 
     def look_up(self, functions: Sequence[int]) -> dict[int, FunctionCode]:
@@ -133,18 +134,6 @@ class CodeReader:
         cell = self._profile.own_node[samples.node[use]] * self._phases + label[use]
         ticks = np.bincount(cell, weights=samples.weight[use], minlength=p * self._phases)
         return ticks.reshape(p, self._phases) / self._profile.metadata.rate_hz
-
-
-def _with_below(parent: IntArray, own: FloatArray) -> FloatArray:
-    """Return inclusive values of each path node, shape (p, k) like `own`."""
-    total = own.copy()
-    node = np.flatnonzero(own.any(axis=1))
-    amount = own[node]
-    while len(node):
-        up = node > 0
-        node, amount = parent[node[up]], amount[up]
-        np.add.at(total, node, amount)
-    return total
 
 
 # Calls by call instruction, from a stream: executions of each calling line, by phase.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, BoolArray, IntArray, Samples, distinct, numbered
+from incprof.model.calltree import at_or_below
 from incprof.readers.profile_builder import LongTable, SelfTime
 from incprof.readers.stream.coded_records import BROKEN_MODULE, ELIDED_MODULE, Nodes, RawSamples, decode_samples
 from incprof.readers.stream.collect import Collected
@@ -201,7 +202,7 @@ class GeneratedPaths:
         self._touched: BoolArray = np.zeros(len(nodes.parent), dtype=bool)
         if self._uses:
             self._touched[list(self._uses)] = True
-            self._touched = _or_above(self._touched, nodes.parent)
+            self._touched = at_or_below(nodes.parent, self._touched)
 
     def _split(self, node: IntArray, time: IntArray) -> IntArray:
         """Return the nodes that replace these at these times, same shape."""
@@ -284,10 +285,3 @@ def _samples(collected: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
         read = collected.source.array_at
         raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
         yield raw, places["interval"][raw.payload]
-
-
-def _or_above(mark: BoolArray, parent: IntArray) -> BoolArray:
-    """Return which nodes are marked, or are descendants of a marked one."""
-    while not np.array_equal(more := mark | mark[parent], mark):
-        mark = more
-    return mark

@@ -9,6 +9,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import LIBRARY, OWN, IntArray, IntervalProfile, PathTree, distinct
+from incprof.model.calltree import outermost
 from incprof.model.names import region_of, without_marks
 from incprof.readers.profile_builder import build_profile
 from incprof.readers.stream.collect import collect
@@ -106,7 +107,7 @@ class _Joiner:
     def __init__(self, profile: IntervalProfile, starter: dict[int, str]):
         self._profile, self._starter = profile, starter
         self._tree, self._node = profile.paths, profile.samples.node.astype(np.int64)
-        first = _outermost(self._tree.parent)
+        first = outermost(self._tree.parent)
         self._begins = self._tree.function[first].astype(np.int64)
 
     def joined(self) -> IntervalProfile:
@@ -221,11 +222,3 @@ class _Growing:
             )
         ]
         return PathTree(*columns)
-
-
-def _outermost(parent: IntArray) -> IntArray:
-    """Return the node below the root on the way to each node, shape (p,); the root's own is the root."""
-    up = np.where(parent > 0, parent, np.arange(len(parent)))
-    while not np.array_equal(further := up[up], up):
-        up = further
-    return up

@@ -12,9 +12,9 @@ from incprof.analysis.views.calltree import (
     ROOT_FRAME,
     UNKNOWN_FRAME,
     drawn_tree,
-    inclusive,
 )
 from incprof.analysis.views.tracks import calls_by_cell, cut, entries, self_series, time_bins
+from incprof.model.calltree import inclusive
 from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import LIBM_ID, LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
