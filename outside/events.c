@@ -57,32 +57,14 @@ static const struct event events[] = {
 
 /* The counters of a node: those of Table 1 in Tsafack Chetsa et al. (2012), in its order, and then the kernel's counts,
  * the only ones without access to the processor's counters. */
+/* clang-format off */
 static const char *const of_node[] = {
-    "cycles",
-    "instructions",
-    "cache-references",
-    "stalled-cycles-frontend",
-    "cache-misses",
-    "bus-cycles",
-    "branches",
-    "branch-misses",
-    "net-tx-bytes",
-    "net-tx-packets",
-    "net-rx-bytes",
-    "net-rx-packets",
-    "disk-write-bytes",
-    "disk-read-bytes",
-    "cpu",
-    "system",
-    "iowait",
-    "run-queue",
-    "context-switches",
-    "page-faults",
-    "major-faults",
-    "interrupts",
-    "net-lo-bytes",
-    "memory-bytes",
+    "cycles", "instructions", "cache-references", "stalled-cycles-frontend", "cache-misses", "bus-cycles",
+    "branches", "branch-misses", "net-tx-bytes", "net-tx-packets", "net-rx-bytes", "net-rx-packets",
+    "disk-write-bytes", "disk-read-bytes", "cpu", "system", "iowait", "run-queue", "context-switches",
+    "page-faults", "major-faults", "interrupts", "net-lo-bytes", "memory-bytes",
 };
+/* clang-format on */
 
 #define EVENTS (sizeof events / sizeof *events)
 

@@ -46,7 +46,7 @@ static bool read_network(double *values)
 }
 
 /* Read "user nice system idle iowait irq softirq steal": all except idle, iowait and steal is work. */
-static void read_processors(double *values)
+static bool read_processors(double *values)
 {
     double ns_per_tick = 1e9 / (double)sysconf(_SC_CLK_TCK);
     values[ACTIVE_CPUS] = 0;
@@ -71,25 +71,29 @@ static void read_processors(double *values)
         if (strchr(line, '\n') == NULL)
             break;
     }
+    return true;
 }
 
 /* Read "0.50 0.30 0.20 2/345 6789". One of the running processes is the sampler, which some containers do not count. */
-static void read_queue(double *values)
+static bool read_queue(double *values)
 {
     uint64_t running = text_number(text_word(text, 3));
     values[RUN_QUEUE] = running > 0 ? (double)(running - 1) : 0;
+    return true;
 }
 
-static void read_memory(double *values)
+static bool read_memory(double *values)
 {
     uint64_t all = text_value(text, "MemTotal"), left = text_value(text, "MemAvailable");
     values[MEMORY_BYTES] = all > left ? (double)(all - left) * 1024 : 0;
+    return true;
 }
 
-static void read_faults(double *values)
+static bool read_faults(double *values)
 {
     values[FAULTS] = (double)text_value(text, "pgfault");
     values[MAJOR_FAULTS] = (double)text_value(text, "pgmajfault");
+    return true;
 }
 
 /* Return whether the device is a disk. Partitions, and devices composed of disks or memory, are excluded: they are
@@ -131,70 +135,26 @@ static bool read_disks(double *values)
     return has_disk;
 }
 
-static bool read_stat(double *values)
-{
-    read_processors(values);
-    return true;
-}
-
-static bool read_loadavg(double *values)
-{
-    read_queue(values);
-    return true;
-}
-
-static bool read_meminfo(double *values)
-{
-    read_memory(values);
-    return true;
-}
-
-static bool read_vmstat(double *values)
-{
-    read_faults(values);
-    return true;
-}
-
 /* Parsers of the files' texts into their fields. False: there is no such device. */
 static struct file {
     const char *path;
     bool (*read)(double *);
     int fd;
 } files[] = {
-    {"/proc/stat", read_stat, -1},       {"/proc/loadavg", read_loadavg, -1}, {"/proc/net/dev", read_network, -1},
-    {"/proc/diskstats", read_disks, -1}, {"/proc/vmstat", read_vmstat, -1},   {"/proc/meminfo", read_meminfo, -1},
+    {"/proc/stat", read_processors, -1}, {"/proc/loadavg", read_queue, -1}, {"/proc/net/dev", read_network, -1},
+    {"/proc/diskstats", read_disks, -1}, {"/proc/vmstat", read_faults, -1}, {"/proc/meminfo", read_memory, -1},
 };
 
 static struct file *file_of(enum field field)
 {
-    switch (field) {
-    case CPU_NS:
-    case USER_NS:
-    case SYSTEM_NS:
-    case ACTIVE_CPUS:
-    case WAITING_FOR_IO_NS:
-    case INTERRUPTS:
-    case SWITCHES:
-        return &files[0];
-    case RUN_QUEUE:
-        return &files[1];
-    case RECEIVED_BYTES:
-    case RECEIVED_PACKETS:
-    case SENT_BYTES:
-    case SENT_PACKETS:
-    case LOOPBACK_BYTES:
-        return &files[2];
-    case DISK_READ_BYTES:
-    case DISK_WRITTEN_BYTES:
-        return &files[3];
-    case FAULTS:
-    case MAJOR_FAULTS:
-        return &files[4];
-    case MEMORY_BYTES:
-        return &files[5];
-    default:
-        return NULL;
-    }
+    /* 1 + the index of the file that has the field; 0: none has. */
+    static const unsigned char numbers[FIELDS] = {
+        [CPU_NS] = 1,     [USER_NS] = 1,      [SYSTEM_NS] = 1,      [ACTIVE_CPUS] = 1,     [WAITING_FOR_IO_NS] = 1,
+        [INTERRUPTS] = 1, [SWITCHES] = 1,     [RUN_QUEUE] = 2,      [RECEIVED_BYTES] = 3,  [RECEIVED_PACKETS] = 3,
+        [SENT_BYTES] = 3, [SENT_PACKETS] = 3, [LOOPBACK_BYTES] = 3, [DISK_READ_BYTES] = 4, [DISK_WRITTEN_BYTES] = 4,
+        [FAULTS] = 5,     [MAJOR_FAULTS] = 5, [MEMORY_BYTES] = 6,
+    };
+    return field < FIELDS && numbers[field] > 0 ? &files[numbers[field] - 1] : NULL;
 }
 
 const char *machine_file(enum field field)

@@ -76,21 +76,6 @@ __attribute__((format(printf, 2, 3))) static bool set_path(char path[256], const
     return length < 256 && access(path, F_OK) == 0;
 }
 
-/* Call `visit_entry` for each entry, in the order of their numbers. */
-static void each_entry(const char *directory, void (*visit_entry)(const char *, const char *, sensor_maker *),
-                       sensor_maker *make)
-{
-    struct dirent **entries;
-    int count = scandir(directory, &entries, NULL, versionsort);
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.')
-            visit_entry(directory, entries[i]->d_name, make);
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-}
-
 /* intel-rapl:0 is a package or the whole system (psys), intel-rapl:0:1 a part of package 0; intel-rapl-mmio:0 is the
  * same package, read through another interface. */
 static void add_zone(const char *directory, const char *entry, sensor_maker *make)
@@ -116,13 +101,6 @@ static void add_zone(const char *directory, const char *entry, sensor_maker *mak
         strcpy(sensor->note, "the whole system, as its manufacturer wired the sensor");
     else if (part != NULL && strcmp(own, "dram") != 0)
         snprintf(sensor->note, sizeof sensor->note, "a part of %s", parent);
-}
-
-void find_rapl(const char *sysfs, sensor_maker *make)
-{
-    char directory[200];
-    snprintf(directory, sizeof directory, "%s/class/powercap", sysfs);
-    each_entry(directory, add_zone, make);
 }
 
 static void add_channel(const char *directory, const char *entry, const char *chip, int channel, sensor_maker *make)
@@ -159,13 +137,6 @@ static void add_chip(const char *directory, const char *entry, sensor_maker *mak
         add_channel(directory, entry, chip, channel, make);
 }
 
-void find_hwmon(const char *sysfs, sensor_maker *make)
-{
-    char directory[200];
-    snprintf(directory, sizeof directory, "%s/class/hwmon", sysfs);
-    each_entry(directory, add_chip, make);
-}
-
 /* Some supplies report watts, others volts and amperes. */
 static void add_supply(const char *directory, const char *entry, sensor_maker *make)
 {
@@ -191,13 +162,6 @@ static void add_supply(const char *directory, const char *entry, sensor_maker *m
     strcpy(sensor->note, "the whole machine while it runs on battery, else nothing");
 }
 
-void find_battery(const char *sysfs, sensor_maker *make)
-{
-    char directory[200];
-    snprintf(directory, sizeof directory, "%s/class/power_supply", sysfs);
-    each_entry(directory, add_supply, make);
-}
-
 /* "power" is the node, "cpu_power", "memory_power", "accel0_power" are parts: "212 W 1700000000000000 us". */
 static void add_counter(const char *directory, const char *entry, sensor_maker *make)
 {
@@ -218,9 +182,24 @@ static void add_counter(const char *directory, const char *entry, sensor_maker *
         strcpy(sensor->note, "the whole node");
 }
 
-void find_cray(const char *sysfs, sensor_maker *make)
+const struct sensor_directory sensor_directories[SENSOR_DIRECTORIES] = {
+    {"rapl", "class/powercap", add_zone},
+    {"hwmon", "class/hwmon", add_chip},
+    {"battery", "class/power_supply", add_supply},
+    {"cray", "cray/pm_counters", add_counter},
+};
+
+void sensor_files_find(const struct sensor_directory *kind, const char *sysfs, sensor_maker *make)
 {
     char directory[200];
-    snprintf(directory, sizeof directory, "%s/cray/pm_counters", sysfs);
-    each_entry(directory, add_counter, make);
+    snprintf(directory, sizeof directory, "%s/%s", sysfs, kind->path);
+    struct dirent **entries;
+    int count = scandir(directory, &entries, NULL, versionsort);
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            kind->visit_entry(directory, entries[i]->d_name, make);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
 }

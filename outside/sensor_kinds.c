@@ -65,27 +65,21 @@ static void find_ipmi(bool is_named)
         find_none("ipmi");
 }
 
-static const struct {
-    const char *name;
-    void (*find)(const char *sysfs, sensor_maker *make);
-} kinds[] = {{"rapl", find_rapl}, {"hwmon", find_hwmon}, {"battery", find_battery}, {"cray", find_cray}};
-
-#define KINDS (sizeof kinds / sizeof *kinds)
-
-static void find_files(size_t kind, const char *sysfs)
+static void find_files(const struct sensor_directory *kind, const char *sysfs)
 {
     size_t before = sensor_count;
-    kinds[kind].find(sysfs, new_sensor);
+    sensor_files_find(kind, sysfs, new_sensor);
     if (sensor_count == before)
-        find_none(kinds[kind].name);
+        find_none(kind->name);
 }
 
 /* Find the sensors of a kind. False if there is no such kind. */
 static bool find_kind(const char *name, size_t length, const char *sysfs)
 {
     bool is_auto = length == 4 && strncmp(name, "auto", 4) == 0, is_known = is_auto;
-    for (size_t kind = 0; kind < KINDS; kind++)
-        if (is_auto || (strlen(kinds[kind].name) == length && strncmp(name, kinds[kind].name, length) == 0)) {
+    for (const struct sensor_directory *kind = sensor_directories; kind < sensor_directories + SENSOR_DIRECTORIES;
+         kind++)
+        if (is_auto || (strlen(kind->name) == length && strncmp(name, kind->name, length) == 0)) {
             find_files(kind, sysfs);
             is_known = true;
         }

@@ -61,10 +61,15 @@ struct sensor {
 /* Create a sensor of this form and name, or NULL if there are too many. */
 typedef struct sensor *sensor_maker(enum form form, const char *name);
 
-void find_rapl(const char *sysfs, sensor_maker *make);
-void find_hwmon(const char *sysfs, sensor_maker *make);
-void find_battery(const char *sysfs, sensor_maker *make);
-void find_cray(const char *sysfs, sensor_maker *make);
+/* The kinds: the directory below /sys, and what makes sensors of an entry. */
+#define SENSOR_DIRECTORIES 4
+extern const struct sensor_directory {
+    const char *name, *path;
+    void (*visit_entry)(const char *directory, const char *entry, sensor_maker *make);
+} sensor_directories[SENSOR_DIRECTORIES];
+
+/* Make the sensors of a kind, in the order of the entries' numbers. */
+void sensor_files_find(const struct sensor_directory *kind, const char *sysfs, sensor_maker *make);
 
 /* Set the name of sensors[at] to `name` with "-watts", restricted to characters valid in a table, and made unique.
  * Thread-safe. */
