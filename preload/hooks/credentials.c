@@ -8,70 +8,23 @@
 #include "next.h"
 #include "worker.h"
 
-DECLARE_NEXT(setuid);
-DECLARE_NEXT(seteuid);
-DECLARE_NEXT(setreuid);
-DECLARE_NEXT(setresuid);
-DECLARE_NEXT(setgid);
-DECLARE_NEXT(setegid);
-DECLARE_NEXT(setregid);
-DECLARE_NEXT(setresgid);
-DECLARE_NEXT(setgroups);
-DECLARE_NEXT(initgroups);
+#define FOLLOWED(name, parameters, arguments)                                                                          \
+    DECLARE_NEXT(name);                                                                                                \
+    EXPORT int name parameters                                                                                         \
+    {                                                                                                                  \
+        int result = NEXT(name) arguments;                                                                             \
+        if (result == 0)                                                                                               \
+            worker_follow(LONGEST_WAIT_NS);                                                                            \
+        return result;                                                                                                 \
+    }
 
-static int followed(int result)
-{
-    if (result == 0)
-        worker_follow(LONGEST_WAIT_NS);
-    return result;
-}
-
-EXPORT int setuid(uid_t user)
-{
-    return followed(NEXT(setuid)(user));
-}
-
-EXPORT int seteuid(uid_t user)
-{
-    return followed(NEXT(seteuid)(user));
-}
-
-EXPORT int setreuid(uid_t real, uid_t effective)
-{
-    return followed(NEXT(setreuid)(real, effective));
-}
-
-EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
-{
-    return followed(NEXT(setresuid)(real, effective, saved));
-}
-
-EXPORT int setgid(gid_t group)
-{
-    return followed(NEXT(setgid)(group));
-}
-
-EXPORT int setegid(gid_t group)
-{
-    return followed(NEXT(setegid)(group));
-}
-
-EXPORT int setregid(gid_t real, gid_t effective)
-{
-    return followed(NEXT(setregid)(real, effective));
-}
-
-EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved)
-{
-    return followed(NEXT(setresgid)(real, effective, saved));
-}
-
-EXPORT int setgroups(size_t count, const gid_t *groups)
-{
-    return followed(NEXT(setgroups)(count, groups));
-}
-
-EXPORT int initgroups(const char *user, gid_t group)
-{
-    return followed(NEXT(initgroups)(user, group));
-}
+FOLLOWED(setuid, (uid_t user), (user))
+FOLLOWED(seteuid, (uid_t user), (user))
+FOLLOWED(setreuid, (uid_t real, uid_t effective), (real, effective))
+FOLLOWED(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+FOLLOWED(setgid, (gid_t group), (group))
+FOLLOWED(setegid, (gid_t group), (group))
+FOLLOWED(setregid, (gid_t real, gid_t effective), (real, effective))
+FOLLOWED(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+FOLLOWED(setgroups, (size_t count, const gid_t *groups), (count, groups))
+FOLLOWED(initgroups, (const char *user, gid_t group), (user, group))
