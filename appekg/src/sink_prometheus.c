@@ -27,8 +27,10 @@ static bool has_failed;
 /* Write the name, appekg-<app>-<pid>, without characters special to shells and collectors. */
 static void put_name(char *name, const char *app, uint64_t pid)
 {
-    strcpy(name, "appekg-");
-    strncat(name, app, LONGEST_APP);
+    char *end = stpcpy(name, "appekg-");
+    size_t length = strnlen(app, LONGEST_APP);
+    memcpy(end, app, length);
+    end[length] = '\0';
     for (char *at = name; *at != '\0'; at++)
         if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-", *at) == NULL)
             *at = '_';

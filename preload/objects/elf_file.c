@@ -189,67 +189,45 @@ uint64_t elf_value(const struct elf_file *elf, const char *name)
     return value != 0 ? value : value_in(elf, ".symtab", ".strtab", name);
 }
 
-/* Visit the dynamic symbols with one of the names; false as soon as `use` returns false. */
-struct symbol_use {
-    bool (*use)(struct symbol_use *self, const Elf64_Sym *symbol, size_t which);
-    Elf64_Sym *exports;
-    bool is_imported;
-};
-
-static void look_up(const struct elf_file *elf, const char *const *wanted, size_t count, struct symbol_use *user)
+/* Look up dynamic symbols by name: those that the object defines, into `exports` unless that is NULL. Return whether
+ * any is undefined. */
+static bool look_up(const struct elf_file *elf, const char *const *wanted, size_t count, Elf64_Sym *exports)
 {
     const Elf64_Shdr *table = elf_section(elf, ".dynsym");
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
     if (table == NULL || strings == NULL || place_of_any(elf, strings, wanted, count) == UINT64_MAX)
-        return;
-    bool more = true;
+        return false;
+    bool is_imported = false;
     char *names = elf_load(elf, strings->sh_offset, strings->sh_size);
     Elf64_Sym *symbols = names != NULL ? elf_load(elf, table->sh_offset, table->sh_size) : NULL;
-    for (size_t i = 0; symbols != NULL && more && i < table->sh_size / sizeof *symbols; i++)
-        for (size_t which = 0; more && symbols[i].st_name < strings->sh_size && which < count; which++)
-            if (strcmp(names + symbols[i].st_name, wanted[which]) == 0)
-                more = user->use(user, &symbols[i], which);
+    for (size_t i = 0; symbols != NULL && i < table->sh_size / sizeof *symbols; i++)
+        for (size_t which = 0; symbols[i].st_name < strings->sh_size && which < count; which++) {
+            if (strcmp(names + symbols[i].st_name, wanted[which]) != 0)
+                continue;
+            if (symbols[i].st_shndx == SHN_UNDEF)
+                is_imported = true;
+            else if (exports != NULL)
+                exports[which] = symbols[i];
+        }
     if (symbols != NULL)
         sys_free(symbols, table->sh_size + 1);
     if (names != NULL)
         sys_free(names, strings->sh_size + 1);
-}
-
-static bool note_import(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)
-{
-    (void)which;
-    self->is_imported = symbol->st_shndx == SHN_UNDEF;
-    return !self->is_imported;
-}
-
-/* Return whether any of the names is an undefined dynamic symbol. */
-static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
-{
-    struct symbol_use user = {.use = note_import};
-    look_up(elf, wanted, count, &user);
-    return user.is_imported;
-}
-
-static bool note_export(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)
-{
-    if (symbol->st_shndx != SHN_UNDEF)
-        self->exports[which] = *symbol;
-    return true;
+    return is_imported;
 }
 
 void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols)
 {
-    struct symbol_use user = {.use = note_export, .exports = symbols};
-    look_up(elf, names, count, &user);
+    look_up(elf, names, count, symbols);
 }
 
 bool elf_imports(const struct elf_file *elf, const char *name)
 {
-    return imports_any(elf, &name, 1);
+    return look_up(elf, &name, 1, NULL);
 }
 
 bool elf_calls_mcount(const struct elf_file *elf)
 {
     static const char *const hooks[] = {"mcount", "_mcount", "__fentry__"};
-    return imports_any(elf, hooks, sizeof hooks / sizeof *hooks);
+    return look_up(elf, hooks, sizeof hooks / sizeof *hooks, NULL);
 }
