@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import recorded_paths
@@ -13,6 +15,7 @@ from incprof.report.words.formatting import count, decimal_size, percent, second
 from incprof.safe.printable import printable
 from incprof.study.study import Study
 from incprof.systems.io.analyse import FileIo, PhaseCalls, PhaseIo, explained, io_by_phase, rates_over_time
+from incprof.systems.io.darshan import DarshanLog, by_module, logs_beside
 from incprof.systems.io.read import READ, READS, WRITES, WRITTEN, Calls, Totals, read_io
 from incprof.systems.io.sites import Site, sites_of
 
@@ -52,6 +55,8 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         Column("Calls", lambda phase: of_sites(sites.get(phase, [])), sentence=True),
     )
     lanes = () if bins is None or not phases else _lanes(totals, bins)
+    logs, unread = logs_beside(study.run.directory)
+    traced = _traced(study, logs)
     amounts = (
         Amount("read", "bytes read", "B", {each.id: each.read_b for each in by_phase}),
         Amount("written", "bytes written", "B", {each.id: each.written_b for each in by_phase}),
@@ -60,7 +65,73 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
         ),
     )
     values = {each.id: value(each, sites.get(each.id)) for each in by_phase}
-    return CardPart("io", values, columns, lanes, tuple(notes(totals, calls)), amounts)
+    for phase, moved in _darshan_by_phase(study, traced).items():
+        if phase in values:
+            values[phase] |= {"darshan": moved}
+    if bins is not None:
+        lanes += _darshan_lanes(study, traced, bins)
+    of_logs = [of_log(log, is_placed=log in traced) for log in logs]
+    return CardPart("io", values, columns, lanes, (*notes(totals, calls), *of_logs, *unread), amounts)
+
+
+def _start_s(study: Study) -> float:
+    """Return when the run began, seconds since 1970; 0 if that is unknown."""
+    start = study.profile.metadata.raw.get("start_unix_ns")
+    return start * 1e-9 if isinstance(start, int) and start > 0 else 0.0
+
+
+def _traced(study: Study, logs: Sequence[DarshanLog]) -> list[DarshanLog]:
+    """Return the logs with transfers of this rank during the run."""
+    if not logs or not len(study.profile.end_s) or _start_s(study) == 0:
+        return []
+    edges = np.array([0.0, study.profile.end_s[-1]])
+    return [log for log in logs if log.moved(edges, study.process.rank, _start_s(study)).sum() > 0]
+
+
+def _darshan_by_phase(study: Study, logs: Sequence[DarshanLog]) -> dict[int, dict[str, int]]:
+    """Return the bytes that logs have of each phase: `read_b` and `written_b`."""
+    if not logs:
+        return {}
+    profile, labels = study.profile, study.phases().labels
+    pairs = np.stack([profile.start_s, profile.end_s], axis=1).ravel()
+    moved = sum(log.moved(pairs, study.process.rank, _start_s(study))[:, ::2] for log in logs)
+    sums = np.stack([np.bincount(labels[labels >= 0], weights=each[labels >= 0]) for each in np.asarray(moved)])
+    return {
+        phase: {"read_b": round(read), "written_b": round(written)}
+        for phase, (read, written) in enumerate(sums.T.tolist())
+    }
+
+
+def _darshan_lanes(study: Study, logs: Sequence[DarshanLog], bins: TimeBins) -> tuple[Lane, ...]:
+    """Return the transfers of logs over the bins of a page, bytes per second."""
+    lanes, pairs = list[Lane](), np.stack([bins.start_s, bins.end_s], axis=1).ravel()
+    for log in logs:
+        moved = log.moved(pairs, study.process.rank, _start_s(study))[:, ::2]
+        for name, values in zip(("read", "written"), moved / np.maximum(bins.end_s - bins.start_s, 1e-9), strict=True):
+            if values.any():
+                edges, drawn = edges_of(bins.start_s, bins.end_s, values)
+                title = f"bytes {name} by {log.traced}, from {printable(log.name)}"
+                lanes.append(Lane(f"{name} (Darshan)", "kB/s", edges, drawn, title, f"darshan_{name}"))
+    return tuple(lanes)
+
+
+def of_log(log: DarshanLog, *, is_placed: bool) -> str:
+    """Return what a log of Darshan has counted, over all ranks."""
+    parts = [
+        f"{module} read {decimal_size(one.read_b)} and wrote {decimal_size(one.written_b)} "
+        f"in {count(one.reads + one.writes, 'call')} on {count(int(one.name), 'file')}, {seconds(one.seconds)}"
+        for module, one in by_module(log.files).items()
+    ]
+    most = [
+        f"{printable(one.name)} ({one.module} {decimal_size(one.read_b + one.written_b)})"
+        for one in log.files[:MOST_NAMED]
+        if one.read_b + one.written_b > 0
+    ]
+    text = f"Darshan, {printable(log.name)}, {count(log.processes, 'rank')}: " + ("; ".join(parts) or "no transfers")
+    text += f"; most: {', '.join(most)}" if most else ""
+    return (
+        text if is_placed else f"{text}; it has no times of this rank's transfers during the run (DXT_ENABLE_IO_TRACE)"
+    )
 
 
 def _sites(study: Study, calls: Calls | None, phases: list[PhaseIo]) -> dict[int, list[Site]]:
