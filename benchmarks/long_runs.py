@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Result, run
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from tests.unit.synthetic import make_profile
 
 HERE = Path(__file__).resolve().parent

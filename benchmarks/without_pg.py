@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from incprof.analysis.uncounted.call_estimates import SampledCalls
+from incprof.analysis.uncounted import SampledCalls
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.evaluate import evaluate

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
+from incprof.analysis.answer import find_phases, site_chooser, within_budget
 from incprof.analysis.phase_result import Phase, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost
 from incprof.analysis.thresholds import OPTIONS, Options

@@ -19,8 +19,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
+from incprof.analysis.answer import METHODS, find_phases, site_chooser  # noqa: E402
 from incprof.analysis.answer.confidence import with_confidence  # noqa: E402
-from incprof.analysis.answer.find import METHODS, find_phases, site_chooser  # noqa: E402
 from incprof.errors import IncprofError  # noqa: E402
 from incprof.model import IntArray, IntervalProfile  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402

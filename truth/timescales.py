@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.phases.levels import in_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile, pooled

@@ -13,7 +13,7 @@ from incprof.analysis.phase_result import Counted, Counting, FunctionShare, Phas
 from incprof.analysis.sites.site_cover import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.analysis.thresholds import STEPS, StepOptions
-from incprof.analysis.uncounted.call_estimates import SampledCalls, sampled_calls
+from incprof.analysis.uncounted import SampledCalls, calls_from_samples
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 from incprof.model.time_use import SPENT, WAITING, WORK, CallEstimate, cpu_seconds_by_kind
 
@@ -79,7 +79,7 @@ def describe_phases(
     seconds_by_kind = cpu_seconds_by_kind(profile)
     off = off_cpu_s(profile, seconds_by_kind)
     steps = find_steps(profile, labels, options)
-    estimates = sampled_calls(profile)
+    estimates = calls_from_samples(profile)
     phases = []
     for phase, choices in enumerate(sites):
         members = np.flatnonzero(labels == phase)

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from incprof.analysis.compare.gate import TIMES, Condition, exceeds, selected, selects
-from incprof.analysis.compare.gate import parse as parse_with
+from incprof.analysis.compare import TIMES, Condition, exceeds, selected, selects
+from incprof.analysis.compare import parse as parse_with
 from incprof.analysis.diff.compared_rows import ComparedRows
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, PhaseRow, Row, Side, alike, notes
 from incprof.analysis.diff.match import Group, align
@@ -117,7 +117,7 @@ def _build(profile: IntervalProfile) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-# Conditions on how a run may differ from its baseline: the grammar of compare/gate, for phases, steps and functions.
+# Conditions on how a run may differ from its baseline: grammar of analysis/compare, for phases, steps and functions.
 #
 #     condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
 #

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from incprof.analysis.answer import warnings_of
 from incprof.analysis.answer.describe import mostly, off_cpu_s, percent_of_run, top_functions
-from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.call_paths import with_estimated_paths
 from incprof.analysis.features import build_features
 from incprof.analysis.phase_result import Phase, PhaseResult, Site, Step
@@ -19,7 +19,7 @@ from incprof.analysis.ranks.ranks_result import Modes, RankLabels
 from incprof.analysis.segment_sums import Sums
 from incprof.analysis.sites.site_cover import activity
 from incprof.analysis.thresholds import Options
-from incprof.analysis.uncounted.call_estimates import sampled_calls
+from incprof.analysis.uncounted import calls_from_samples
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.time_use import SPENT, CallEstimate, cpu_seconds_by_kind, tree_ticks
 
@@ -42,7 +42,7 @@ def relabelled_result(
     cluster = np.append(modes.cluster, -1)[own.mode]
     wall, seconds_by_kind = profile.end_s - profile.start_s, cpu_seconds_by_kind(profile)
     times = np.column_stack([seconds_by_kind, off_cpu_s(profile, seconds_by_kind)])
-    estimates = sampled_calls(profile)
+    estimates = calls_from_samples(profile)
     no_calls = None if profile.counted else CallEstimate(0, 0.0)
 
     shares = SiteShares(profile, literal=result.method == "paper")

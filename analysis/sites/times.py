@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.thresholds import SITES
-from incprof.analysis.uncounted.call_estimates import DenseWindows, pairs_of_dense_samples
+from incprof.analysis.uncounted import DenseWindows, pairs_of_dense_samples
 from incprof.analysis.uncounted.loop_run import LoopPeriods
 from incprof.analysis.uncounted.sampled_calls import (
     FEWEST_OBSERVED,

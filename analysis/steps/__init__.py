@@ -17,7 +17,7 @@ from incprof.analysis.steps.levels import MAX_STEPS, Branch, Lanes, Loop, lanes_
 from incprof.analysis.steps.step_order import Recurrence, find_recurrence, places_of
 from incprof.analysis.steps.step_samples import spans_of
 from incprof.analysis.thresholds import STEPS, StepOptions
-from incprof.analysis.uncounted.call_estimates import DenseWindows
+from incprof.analysis.uncounted import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods
 from incprof.analysis.uncounted.sampled_calls import uncounted_calls
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile

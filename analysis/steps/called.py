@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.steps.step_samples import driving_threads, spans_of
 from incprof.analysis.thresholds import StepOptions
-from incprof.analysis.uncounted.call_estimates import DenseWindows
+from incprof.analysis.uncounted import DenseWindows
 from incprof.analysis.uncounted.loop_run import LoopPeriods, Repeated, calls_of
 from incprof.analysis.uncounted.sampled_calls import Uncounted
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.compare.match import several_of_a_name
 from incprof.analysis.diff import AMOUNT, ON_TIME, Clock, Recorded, broken, compare, not_by_one_run, parse, unsure
 from incprof.analysis.diff.diff_result import Comparison, Row

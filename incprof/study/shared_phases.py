@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incprof.analysis.answer.find import find_phases, site_chooser
+from incprof.analysis.answer import find_phases, site_chooser
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.ranks.all_ranks import compare_ranks
 from incprof.analysis.ranks.assign import assigned

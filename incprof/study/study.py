@@ -193,7 +193,7 @@ class Study:
     @cached_property
     def chooser(self) -> SiteChooser:
         """The input of the phase search, which also chooses sites."""
-        from incprof.analysis.answer.find import site_chooser
+        from incprof.analysis.answer import site_chooser
 
         if self.shared is not None:
             return self.shared.chooser
@@ -213,7 +213,7 @@ class Study:
     @cached_property
     def _model(self) -> PhaseResult:
         """The phases of `found_in`, with affordable sites and their places."""
-        from incprof.analysis.answer.find import find_phases, within_budget
+        from incprof.analysis.answer import find_phases, within_budget
         from incprof.study.ranks_read import kmeans_runs
         from incprof.study.sites.store import TYPICAL, located
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.describe import summarise
-from incprof.analysis.answer.find import find_phases
 from incprof.analysis.diff import Recorded
 from incprof.model import IntervalProfile
 from tests.unit.synthetic import make_profile

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.features import build_features
 from incprof.analysis.ranks.all_ranks import compare_ranks
 from incprof.analysis.ranks.assign import assigned

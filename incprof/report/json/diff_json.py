@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TextIO
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.compare.noise import LEVEL
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.analysis.diff.reasons import main_reason

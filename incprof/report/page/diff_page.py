@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import runs, stretched
 from incprof.report.page.html import asset, html_table, style_policy

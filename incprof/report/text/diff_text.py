@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.diff.diff_result import Comparison, Row, Side
 from incprof.analysis.views.tracks import badge, runs, sign, stretched
 from incprof.model.section import Column, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.diff.diff_result import AmountRow, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.analysis.diff.reasons import main_reason
 from incprof.analysis.views.tracks import badge

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.answer.find import choose_again
+from incprof.analysis.answer import choose_again
 from incprof.analysis.phase_result import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time

@@ -124,11 +124,11 @@ def run(args: argparse.Namespace) -> int:
             listener=STDERR,
         )  # fmt: skip
     if args.json:
-        from incprof.systems.counters.advice_answer import write_json
+        from incprof.systems.counters.advice import write_json
 
         write_json(advice, sys.stdout)
     else:
-        from incprof.systems.counters.advice_answer import write_text
+        from incprof.systems.counters.advice import write_text
 
         write_text(advice, sys.stdout, width=text_width())
     return 0

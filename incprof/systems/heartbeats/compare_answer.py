@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.compare.gate import Condition
+from incprof.analysis.compare import Condition
 from incprof.analysis.compare.noise import LEVEL, Change
 from incprof.analysis.heartbeats.summaries import BeatRun, BeatSummary
 from incprof.model.section import Column, Table

@@ -324,7 +324,7 @@ class Fitting(threading.Thread):
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.native_id or 0, self._nice)
         try:
-            from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
+            from incprof.analysis.answer import find_phases, site_chooser, within_budget
             from incprof.model import pooled
             from incprof.readers.stream.inlined import inlined_by_address
             from incprof.study.sites.store import TYPICAL

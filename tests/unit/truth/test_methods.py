@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.thresholds import OPTIONS
 from tests.variants import mostly_slow
 from truth.cases import make_case

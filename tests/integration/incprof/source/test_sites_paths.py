@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.model.names import parse
 from incprof.readers.run import open_run, read_profile
 from tests.integration.collector import FIXTURES

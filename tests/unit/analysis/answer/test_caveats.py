@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from incprof.analysis.answer import find_phases, site_chooser
 from incprof.analysis.answer.confidence import with_confidence
 from incprof.analysis.answer.describe import summarise
-from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import verdict
 from incprof.report.text.phases_text import write_text
 from incprof.report.words.phase_words import caveat_lines

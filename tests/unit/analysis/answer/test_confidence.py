@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from incprof.analysis.answer import find_phases, site_chooser
 from incprof.analysis.answer.confidence import with_confidence
-from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phase_result import verdict
 from tests.unit.profiles import noisy, rows
 from tests.unit.synthetic import make_profile

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.confidence import recovery_rates, resampled_labels, same_k_rate
-from incprof.analysis.answer.find import find_phases
 from incprof.errors import UsageError
 from incprof.readers.run import open_run, read_profile
 from tests.unit.profiles import noisy

@@ -1,6 +1,6 @@
 import pytest
 
-from incprof.analysis.compare.gate import Condition, exceeds, parse, selected, selects
+from incprof.analysis.compare import Condition, exceeds, parse, selected, selects
 from incprof.errors import UsageError
 
 UNITS = {"time": {"s": 1.0, "ms": 1e-3}, "calls": {"": 1.0}}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.diff.measure import measure
 from tests.unit.profiles import noisy
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases, site_chooser
+from incprof.analysis.answer import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.cli.main import main
 from incprof.readers.run import open_run, read_profile

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
+from incprof.analysis.answer import find_phases, site_chooser, within_budget
 from incprof.analysis.answer.confidence import with_confidence
-from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
 from incprof.analysis.explain import explain
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import NoDataError

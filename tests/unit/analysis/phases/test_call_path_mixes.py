@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.features import build_features, profiles_by_call_path
 from incprof.model import LIBRARY
 from incprof.readers.run import open_run, read_profile

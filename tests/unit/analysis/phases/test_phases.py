@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import noisy, rows
 from tests.unit.synthetic import make_profile

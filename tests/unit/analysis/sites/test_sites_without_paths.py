@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases, site_chooser, within_budget
+from incprof.analysis.answer import find_phases, site_chooser, within_budget
 from incprof.analysis.sites.rates import BeatCost, calls_by_phase
 from incprof.model import Inlined
 from tests.unit.profiles import rows

@@ -10,7 +10,7 @@ import pytest
 
 from incprof.analysis.sites.times import chain_times
 from incprof.analysis.steps import find_steps
-from incprof.analysis.uncounted.call_estimates import SampledCalls
+from incprof.analysis.uncounted import SampledCalls
 from incprof.analysis.uncounted.sampled_calls import CallsInLoops, calls_are_bounded, calls_in_loops
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.calltree import innermost, nested

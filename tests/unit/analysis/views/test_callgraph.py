@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.call_paths import CallGraph, components_of, with_estimated_paths
 from incprof.model import Arcs
 from incprof.readers.profile_builder import NO_PATHS

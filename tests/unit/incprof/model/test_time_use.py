@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from incprof.analysis.answer import refuse
 from incprof.analysis.answer.describe import mostly
-from incprof.analysis.answer.find import refuse
 from incprof.analysis.phase_result import FunctionShare, Phase
 from incprof.cli.main import main
 from incprof.errors import NoDataError

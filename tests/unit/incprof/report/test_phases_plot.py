@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.describe import summarise
-from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.tracks import self_series, time_bins
 from incprof.cli.main import main
 from incprof.report.plots import compact, figure

@@ -3,8 +3,8 @@ import io
 import numpy as np
 import pytest
 
+from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.describe import summarise
-from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.tracks import badge, cells, runs, sign, stretched
 from incprof.report.text.phases_text import write_text
 from incprof.report.words.display_names import shorten

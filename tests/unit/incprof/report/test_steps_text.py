@@ -4,8 +4,8 @@ import io
 import numpy as np
 import pytest
 
+from incprof.analysis.answer import find_phases
 from incprof.analysis.answer.describe import summarise
-from incprof.analysis.answer.find import find_phases
 from incprof.analysis.phase_result import Step
 from incprof.model import Function, Samples
 from incprof.report.json.phases_json import as_dict

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.analysis.sites.rates import Rate
 from incprof.study.sites import store as stored_sites
 from incprof.study.sites.store import FOUND, STORE, PlacedSite, digest, merged

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer import find_phases
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow import RunFollower
 from incprof.systems.live.job_state import BETWEEN, NEW
