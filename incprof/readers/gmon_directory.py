@@ -57,7 +57,7 @@ def read_gmon_files(
     module = next((m for m in metadata.modules if m.id == 0), None) or Module(0, program, None, 0, 0, True)
     symbols = SymbolLoader(directory, exe)
     space = FunctionSpace([module], symbols.load)
-    series = _Series(space, TailCalls(space, [module], symbols.code), metadata.rate_hz)
+    series = _Series(space, TailCalls(space, [module], symbols.machine_code), metadata.rate_hz)
     for done, file in enumerate(files):
         series.add(file)
         if progress:

@@ -28,7 +28,6 @@ import numpy.typing as npt
 
 from incprof.model import IntArray, Module, distinct
 from incprof.symbols.control_flow import ANYWHERE
-from incprof.symbols.elf.file import ElfFile
 from incprof.symbols.elf_symbols import PLT_NAME
 from incprof.symbols.function_space import FunctionSpace, NumberArray
 from incprof.symbols.function_table import NOWHERE
@@ -71,13 +70,12 @@ class _Exits:
 class TailCalls:
     """Finds functions missing between calls and the functions found above them.
 
-    modules: of the run. code: returns the binary of a module, or None; functions of the others are never restored.
+    modules: of the run. code: returns the machine code of a module, or None; functions of others are never restored.
     """
 
-    def __init__(self, space: FunctionSpace, modules: Iterable[Module], code: Callable[[Module], ElfFile | None]):
+    def __init__(self, space: FunctionSpace, modules: Iterable[Module], code: Callable[[Module], MachineCode | None]):
         self._space, self._open = space, code
         self._modules = {module.id: module for module in modules if module.app}
-        self._code: dict[int, MachineCode | None] = {}
         self._exits: dict[int, _Exits] = {}
         self._chains: dict[tuple[int, int, int], Chain] = {}
         self._definers: dict[str, int] = {}
@@ -250,11 +248,8 @@ class TailCalls:
         return self._space.table(module).name(symbol)
 
     def _code_of(self, module: int) -> MachineCode | None:
-        if module not in self._code:
-            described = self._modules.get(module)
-            elf = self._open(described) if described else None
-            self._code[module] = MachineCode(elf) if elf else None
-        return self._code[module]
+        described = self._modules.get(module)
+        return self._open(described) if described else None
 
 
 def _path_to(before: dict[int, int | None], last: int) -> list[int]:

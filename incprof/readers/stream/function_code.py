@@ -243,7 +243,7 @@ def _at_jumps(rows: IntArray, collected: Collected, symbols: SymbolLoader) -> No
     """Move calls made by jumps to these jumps: as recorded, they come from the caller of the jumping function."""
     modules = tuple(collected.modules.values())
     space = FunctionSpace(modules, symbols.load)
-    tail_calls = TailCalls(space, modules, symbols.code)
+    tail_calls = TailCalls(space, modules, symbols.machine_code)
     callee = space.resolve(rows[:, 0], rows[:, 3].view(np.uint64))
     chains, which = tail_calls.lost(rows[:, 0], rows[:, 2].view(np.uint64), callee)
     last = [chain[-1] for chain in chains[1:]]

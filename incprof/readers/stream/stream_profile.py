@@ -66,7 +66,7 @@ def read_stream(
         collected.metadata = replace(collected.metadata, modules=modules)
         symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
-        tail_calls = TailCalls(space, modules, symbols.code)
+        tail_calls = TailCalls(space, modules, symbols.machine_code)
         parts = StreamDecoder(collected, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
     parts.warnings += symbols.warnings
     return with_unreadable_grouped(with_regions_joined(build_profile(parts, space)))

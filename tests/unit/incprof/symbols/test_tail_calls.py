@@ -61,8 +61,8 @@ def asked(ways: dict[int, Sequence[int]], named: int, found: int, names: Sequenc
     """The functions that are missing when `named` is called and `found` is above; they are numbered from 0."""
     space = FunctionSpace([MODULE], lambda _: table(names))
     first = int(space.of_addresses(0, np.array([SIZE], dtype=np.uint64))[0])
-    calls = TailCalls(space, [MODULE], lambda _: None)
-    calls._code[0] = Code(ways, SIZE * (named + 1))  # type: ignore[assignment]
+    code = Code(ways, SIZE * (named + 1))
+    calls = TailCalls(space, [MODULE], lambda _: code)  # type: ignore[arg-type,return-value]
     above = np.array([found if found == OUTSIDE else found + first], dtype=np.int32)
     chains, which = calls.lost(np.zeros(1, dtype=np.int64), np.array([SITE], dtype=np.uint64), above)
     for frame in chains[which[0]]:
@@ -109,8 +109,7 @@ def test_thunks_and_cold_parts_are_passed() -> None:
 
 def test_inside_a_function_is_no_call_of_it() -> None:
     space = FunctionSpace([MODULE], lambda _: table("ab"))
-    calls = TailCalls(space, [MODULE], lambda _: None)
-    calls._code[0] = Code({0: [1]}, SIZE + 8)  # type: ignore[assignment]
+    calls = TailCalls(space, [MODULE], lambda _: Code({0: [1]}, SIZE + 8))  # type: ignore[arg-type,return-value]
     above = space.of_addresses(0, np.array([2 * SIZE], dtype=np.uint64))
     chains, which = calls.lost(np.zeros(1, dtype=np.int64), np.array([SITE], dtype=np.uint64), above)
     assert chains[which[0]] == ()
@@ -128,10 +127,9 @@ def test_inside_a_function_is_no_call_of_it() -> None:
 def test_linkage_stubs(exports: list[dict[str, int]], missing: bool) -> None:
     other = Module(1, "/library.so", None, 0, 2**32, True)
     space = FunctionSpace([MODULE, other], lambda m: table(["f", "g", "[plt]"]) if m.id == 0 else table("fg"))
-    calls = TailCalls(space, [MODULE, other], lambda _: None)
     stub = 3 * SIZE + 16
-    calls._code[0] = Code({0: [1]}, stub, {stub: "f"}, exports[0])  # type: ignore[assignment]
-    calls._code[1] = Code({}, 0, {}, exports[1])  # type: ignore[assignment]
+    codes = [Code({0: [1]}, stub, {stub: "f"}, exports[0]), Code({}, 0, {}, exports[1])]
+    calls = TailCalls(space, [MODULE, other], lambda module: codes[module.id])  # type: ignore[arg-type,return-value]
     above = space.of_addresses(0, np.array([2 * SIZE], dtype=np.uint64))
     chains, which = calls.lost(np.zeros(1, dtype=np.int64), np.array([SITE], dtype=np.uint64), above)
     assert bool(chains[which[0]]) == missing
@@ -139,9 +137,9 @@ def test_linkage_stubs(exports: list[dict[str, int]], missing: bool) -> None:
 
 def test_a_jump_to_anywhere_is_not_enough_behind_a_stub() -> None:
     space = FunctionSpace([MODULE], lambda _: table(["f", "g", "[plt]"]))
-    calls = TailCalls(space, [MODULE], lambda _: None)
     stub = 3 * SIZE + 16
-    calls._code[0] = Code({0: [ANYWHERE]}, stub, {stub: "f"}, {"f": SIZE})  # type: ignore[assignment]
+    code = Code({0: [ANYWHERE]}, stub, {stub: "f"}, {"f": SIZE})
+    calls = TailCalls(space, [MODULE], lambda _: code)  # type: ignore[arg-type,return-value]
     above = space.of_addresses(0, np.array([2 * SIZE], dtype=np.uint64))
     chains, which = calls.lost(np.zeros(1, dtype=np.int64), np.array([SITE], dtype=np.uint64), above)
     assert chains[which[0]] == ()
