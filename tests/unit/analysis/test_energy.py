@@ -16,6 +16,7 @@ from incprof.readers.series.counter_series import read_counters
 from tests.unit.analysis.diff.test_gates import a_row, comparison
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.verbs import verb
 
 START_S = 1_700_000_000
 SOLVE_W, WRITE_W = 150.0, 60.0
@@ -159,10 +160,7 @@ def sides(tmp_path, *, solve=SOLVE_W, row_s=0.5, head=(), seed=1):
     return [str(a), str(b), "--counters", str(a_csv), "--counters-b", str(b_csv)]
 
 
-def diff(capsys, *args):
-    status = main(["diff", *args])
-    out, err = capsys.readouterr()
-    return status, out, err
+diff = verb("diff")
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -18,13 +18,10 @@ from incprof.study.ranks_read import STORE, Kept, decoded, encoded
 from tests.unit.manyranks import FUNCTIONS, MIXES, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.verbs import verb
 from tests.variants import mostly_slow
 
-
-def phases(capsys, *args):
-    status = main(["phases", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+phases = verb("phases")
 
 
 def answer_of(study):

@@ -7,17 +7,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-from incprof.cli.main import main
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.verbs import verb
 
 NASTY = "<script>alert(1)</script>|`x`"
 
 
-def answer(capsys, *args):
-    status = main(["diff", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+answer = verb("diff")
 
 
 def record(directory, *, solve=20, write=12, names=("main", "solve", "write_out"), cpus=1.0, **more):

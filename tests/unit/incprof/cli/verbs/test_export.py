@@ -12,12 +12,9 @@ from incprof.cli.main import main
 from incprof.cli.verbs.export import FORMATS
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
+from tests.unit.verbs import verb
 
-
-def export(capsys, *args):
-    status = main(["export", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+export = verb("export")
 
 
 @pytest.fixture

@@ -4,15 +4,11 @@ import json
 
 import pytest
 
-from incprof.cli.main import main
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.verbs import verb
 
-
-def answer(capsys, *args):
-    status = main(["phases", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+answer = verb("phases")
 
 
 def test_json_has_the_promised_keys(tmp_path, capsys):
@@ -197,9 +193,12 @@ def test_torn_run_is_answered_with_exit_code_5(tmp_path, capsys):
 
 def test_no_data_is_one_line_and_exit_code_4(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
-    for run in (tmp_path / "empty", tmp_path / "missing"):
-        status, out, err = answer(capsys, run)
-        assert (status, out, err.count("\n")) == (4, "", 1)
+    (tmp_path / "file").write_text("hello")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/rank-00000.gmon").write_text("hello\n" * 100)
+    for name in ("empty", "missing", "file", "other"):
+        status, out, err = answer(capsys, tmp_path / name)
+        assert (status, out, err.count("\n"), str(tmp_path / name) in err) == (4, "", 1, True)
 
 
 def test_zero_samples(tmp_path, capsys):

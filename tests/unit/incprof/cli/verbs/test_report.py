@@ -28,12 +28,9 @@ from tests.unit.manyranks import MIXES, write_rank
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import BASE, STEP, UNKNOWN, Sample, StreamWriter, arc, histogram
 from tests.unit.synthetic import make_profile
+from tests.unit.verbs import verb
 
-
-def report(capsys, *args):
-    status = main(["report", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+report = verb("report")
 
 
 class Outline(HTMLParser):

@@ -15,6 +15,7 @@ from incprof.systems.nodes.analyse.paper import TABLE1
 from incprof.systems.nodes.read import read_nodes
 from incprof.systems.periods.read import read_series
 from tests.unit.paper_header import AS_PRINTED, paper_rows, write_paper_file
+from tests.unit.verbs import json_of
 
 OF_PERF = (
     "cpu-cycles", "instructions", "cache-references", "idle-cycles-frontend", "cache-misses", "bus-cycles",
@@ -87,10 +88,7 @@ def paper_file(tmp_path, names=AS_PRINTED):
     return write_paper_file(tmp_path / "node.csv", rates, watts, names)
 
 
-def answer(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["dna", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+answer = json_of("dna", is_silent=False)
 
 
 @pytest.mark.parametrize("names", SPELLINGS.values(), ids=SPELLINGS)

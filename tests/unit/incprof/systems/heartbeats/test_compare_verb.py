@@ -3,14 +3,10 @@ import random
 
 import pytest
 
-from incprof.cli.main import main
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
+from tests.unit.verbs import verb
 
-
-def answer(capsys, *args):
-    status = main(["heartbeats", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+answer = verb("heartbeats")
 
 
 def run(directory, scale=1.0, *, seed=1, names=((1, "assemble:body"), (2, "solve:loop")), intervals=30, cut=0):

@@ -6,14 +6,12 @@ import pytest
 
 from incprof.cli.main import main
 from tests.unit.ekgfiles import EkgFile, beats
+from tests.unit.verbs import verb
 
 DAY = 86400 * 10**9
 
 
-def answer(capsys, *args):
-    status = main(["heartbeats", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+answer = verb("heartbeats")
 
 
 def run(directory, number, scale=1.0, *, slow=(), threads=2, ids=(1, 2), end=True, intervals=20, **metadata):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from incprof.cli.main import main
 from tests.unit.ekgfiles import SECOND, EkgFile, beats
 from tests.unit.profiles import two_phase_run
+from tests.unit.verbs import verb
 
 MS = 10**6
 PAIR = {"pair_ns": 100.0, "skipped_ns": 10.0}
@@ -29,9 +29,7 @@ def runs(tmp_path):
     return two_phase_run(tmp_path / "gmon"), heartbeats(tmp_path / "ekg")
 
 
-def answer(capsys, *args):
-    status = main(["validate", *map(str, args)])
-    return status, *capsys.readouterr()
+answer = verb("validate")
 
 
 def test_json(runs, capsys):

@@ -6,22 +6,14 @@ import sqlite3
 
 import pytest
 
-from incprof.cli.main import main
 from tests.unit.ekgfiles import SECOND, EkgFile, beats, simple_run
+from tests.unit.verbs import json_of, verb
 
 MOST = 2**63 - 1
 
 
-def answer(capsys, *args):
-    status = main(["heartbeats", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
-def found(capsys, *args):
-    status, out, err = answer(capsys, *args, "--json")
-    assert (status, err) == (0, "")
-    return json.loads(out)
+answer = verb("heartbeats")
+found = json_of("heartbeats")
 
 
 def ids(answer):

@@ -1,6 +1,5 @@
 """The paper's letters of fixed length: against a day that is worked out by hand, and a literal twin."""
 
-import json
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -14,6 +13,7 @@ from incprof.systems.nodes.analyse.paper import Phase, as_set, predicted, transi
 from incprof.systems.nodes.analyse.paper_letters import energies, folds, next_letters
 from incprof.systems.nodes.analyse.spelling import NodeRows, Spelling, as_sets, spell, windows
 from tests.unit.paper_header import paper_rows, write_paper_file
+from tests.unit.verbs import json_of
 
 A, B, C = 17692, 293, 348
 
@@ -221,10 +221,7 @@ def files(tmp_path_factory):
     return made
 
 
-def answer(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["dna", "letters", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+answer = json_of("dna", "letters", is_silent=False)
 
 
 def test_runs_of_nodes_become_letters_matrices_and_predictions(files, capsys):

@@ -10,6 +10,7 @@ import pytest
 from incprof.cli.main import main
 from incprof.systems.nodes.node_answers import Source, read_alphabet, write_alphabet
 from tests.unit.profiles import two_phase_run
+from tests.unit.verbs import json_of
 from truth.nodes.cases import known_program, node_case
 
 
@@ -37,10 +38,7 @@ def files(tmp_path_factory):
     return folder, runs, beginning, alphabet, known
 
 
-def answer(capsys, *arguments):
-    capsys.readouterr()
-    assert main(["dna", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+answer = json_of("dna", is_silent=False)
 
 
 def test_states_are_labels_of_rows_and_a_table(files, capsys):

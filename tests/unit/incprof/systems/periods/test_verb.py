@@ -16,18 +16,10 @@ from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.made_series import SHAPES, profile
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.verbs import json_of, verb
 
-
-def answer(capsys, *args):
-    status = main(["periods", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
-def found(capsys, *args):
-    status, out, err = answer(capsys, *args, "--json")
-    assert (status, err) == (0, "")
-    return json.loads(out)
+answer = verb("periods")
+found = json_of("periods")
 
 
 def table(path, values, interval=0.005):

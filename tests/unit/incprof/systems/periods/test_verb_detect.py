@@ -11,12 +11,9 @@ from incprof.systems.periods.dpd_events import detect
 from tests.unit.dpd_streams import TABLE_5
 from tests.unit.incprof.systems.periods.test_dpd_events import TABLE_1
 from tests.unit.profiles import two_phase_run
+from tests.unit.verbs import verb
 
-
-def answer(capsys, *args):
-    status = main(["periods", *map(str, args)])
-    out, err = capsys.readouterr()
-    return status, out, err
+answer = verb("periods")
 
 
 def found(capsys, *args):
