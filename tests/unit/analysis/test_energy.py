@@ -84,7 +84,7 @@ def test_a_phase_of_which_little_was_measured_has_no_energy(run, tmp_path, capsy
     assert by_power == {SOLVE_W: 1500.0, WRITE_W: None}
 
 
-def test_simulated_power_reports_it_wherever_it_is_shown(run, tmp_path, capsys):
+def test_simulated_power_is_marked_wherever_it_is_shown(run, tmp_path, capsys):
     head = ("# simulated: 40 + 30 * cpu W",)
     path = power_file(tmp_path / "node.csv", head=head)
     assert counters(capsys, run, "--counters", path)["power"]["simulated"] == "40 + 30 * cpu W"

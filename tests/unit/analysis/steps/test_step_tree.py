@@ -247,7 +247,7 @@ def test_three_levels_are_enough():
     assert depth(steps) == 3
 
 
-def test_nothing_is_counted_but_the_same_words_are_reported_of_the_same_run():
+def test_without_counts_the_same_run_has_the_same_text():
     m = Machine()
 
     def evolve() -> None:

@@ -38,7 +38,7 @@ def test_as_few_are_named_as_leave_one_percent(tmp_path, capsys, call_ps, named)
     assert found["left_pct"] <= 1
 
 
-def test_people_are_reported_the_same(tmp_path, capsys):
+def test_text_has_the_same_numbers(tmp_path, capsys):
     run = saved(tmp_path, call_ps=1000)
     assert main(["check", "--hot", run]) == 0
     text = capsys.readouterr().out

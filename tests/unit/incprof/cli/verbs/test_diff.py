@@ -323,7 +323,7 @@ def test_what_differs_in_the_runs_as_such(tmp_path, capsys):
     assert "more than once" in answer(capsys, a, "--against", b, b)[1]
 
 
-def test_phases_that_change_alike_are_reported_to(tmp_path, capsys):
+def test_phases_that_change_alike_are_reported(tmp_path, capsys):
     a = record(tmp_path / "a", solve=20, write=20)
     said = "all phases of both changed alike, by +100 %"
     assert said in answer(capsys, a, record(tmp_path / "b", solve=40, write=40))[1]
