@@ -2,16 +2,14 @@
 
 import json
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 from incprof.readers.run import open_run, read_profile
 from incprof.symbols import addr2line
-from incprof.symbols.elf.file import open_elf
-from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.source_lines import line_weights, lines_of, locate
+from tests.unit.built import built
 from tests.unit.streamwriter import LIBRARY, Sample, StreamWriter, module
 
 SOURCE = """\
@@ -28,18 +26,12 @@ int main(void)
 }
 """
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
-
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """A program with line numbers; its functions' addresses and its build-id."""
-    root = tmp_path_factory.mktemp("program")
-    (root / "app.c").write_text(SOURCE)
-    subprocess.run(["gcc", "-g", "-O0", "-Wl,--build-id", "app.c", "-o", "app"], cwd=root, check=True)
-    elf = open_elf(str(root / "app"))
-    table = read_symbols(elf)
-    return root / "app", {table.name(i): int(table.address[i]) for i in range(len(table))}, elf.build_id
+    made = built(tmp_path_factory.mktemp("program"), SOURCE, "-g", "-O0")
+    return made.path, {name: address for name, (address, _) in made.where.items()}, made.build_id
 
 
 @pytest.fixture
@@ -145,11 +137,8 @@ def test_inlined_code_is_on_the_line_where_the_function_uses_it(tmp_path, tool, 
     if which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     monkeypatch.setattr("incprof.symbols.addr2line.shutil.which", lambda name: which(name) if name == tool else None)
-    (tmp_path / "inlined.c").write_text(INLINED)
-    command = ["gcc", "-g", "-O1", "-fno-inline-functions-called-once", "inlined.c", "-o", "inlined"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    table = read_symbols(open_elf(str(tmp_path / "inlined")))
-    solve = next(int(table.address[i]) for i in range(len(table)) if table.name(i) == "solve")
-    lines = {place[1] for place in addr2line.look_up(str(tmp_path / "inlined"), range(solve, solve + 16)) if place}
+    made = built(tmp_path, INLINED, "-g", "-O1", "-fno-inline-functions-called-once")
+    solve, _ = made.where["solve"]
+    lines = {place[1] for place in addr2line.look_up(str(made.path), range(solve, solve + 16)) if place}
     assert lines <= {9, 10, 11}
     assert 10 in lines

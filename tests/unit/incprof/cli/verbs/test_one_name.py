@@ -3,15 +3,13 @@
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from incprof.cli.main import main
 from incprof.model.names import without_marks
 from incprof.readers.run import open_run, read_profile
-from incprof.symbols.elf.file import open_elf
-from incprof.symbols.elf_symbols import read_symbols
+from tests.unit.built import built
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -51,14 +49,9 @@ class Program:
     """A program, and writers of its recordings."""
 
     def __init__(self, folder):
-        (folder / "app.c").write_text(SOURCE)
-        self.path = folder / "app"
-        command = ["gcc", "-g", "-O2", "-fopenmp", "-Wl,--build-id", "app.c", "-o", "app"]
-        subprocess.run(command, cwd=folder, check=True)
-        elf = open_elf(str(self.path))
-        table = read_symbols(elf)
-        self.where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
-        self.modules = [module(0, str(self.path), elf.build_id, app=True) | {"counts": False}]
+        made = built(folder, SOURCE, "-g", "-O2", "-fopenmp")
+        self.path, self.where = made.path, made.where
+        self.modules = [module(0, str(self.path), made.build_id, app=True) | {"counts": False}]
 
     def writer(self):
         return StreamWriter([], exe=str(self.path), modules=self.modules)

@@ -17,8 +17,8 @@ from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
 from incprof.symbols.control_flow import loops_of_code
 from incprof.symbols.elf.file import open_elf
-from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.jumps import functions_called_with, loop_owner
+from tests.unit.built import built
 from tests.unit.streamwriter import Sample, StreamWriter, module
 from tests.variants import mostly_slow
 
@@ -60,13 +60,8 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not 
 @pytest.fixture(scope="module", params=mostly_slow(1, ["-O2", "-O1", "-O3"]))
 def program(request, tmp_path_factory):
     """The program; its symbols by address and size, and its build-id."""
-    root = tmp_path_factory.mktemp("program")
-    (root / "app.cpp").write_text(SOURCE)
-    subprocess.run(["g++", "-g", request.param, "-Wl,--build-id", "app.cpp", "-o", "app"], cwd=root, check=True)
-    elf = open_elf(str(root / "app"))
-    table = read_symbols(elf)
-    where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
-    return root / "app", where, elf.build_id
+    made = built(tmp_path_factory.mktemp("program"), SOURCE, "-g", request.param, file="app.cpp")
+    return made.path, made.where, made.build_id
 
 
 SHIFT = "_Z5shiftRSt6vectorI5PointSaIS0_EE"
@@ -260,12 +255,9 @@ int main(int n, char **v) { return straight(n) + around((int *)v, n) + states(v[
 
 @pytest.mark.parametrize("flags", [["-O2"], ["-O2", "-fno-reorder-blocks-and-partition"], ["-O1"], ["-O3"]])
 def test_rare_code_that_jumps_back_is_no_loop(tmp_path, flags):
-    (tmp_path / "cold.c").write_text(COLD)
-    subprocess.run(["gcc", *flags, "cold.c", "-o", "cold"], cwd=tmp_path, check=True)
-    elf = open_elf(str(tmp_path / "cold"))
-    table = read_symbols(elf)
-    where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
-    found = loops_of_code(elf, [where[name] for name in ("straight", "around", "states")])
+    made = built(tmp_path, COLD, *flags)
+    where = made.where
+    found = loops_of_code(open_elf(str(made.path)), [where[name] for name in ("straight", "around", "states")])
     assert found[where["straight"]].loops == []
     assert found[where["around"]].loops
     assert found[where["states"]].loops

@@ -1,7 +1,6 @@
 """What ran of a function, line by line, with code that was inlined into it; and calls by the line that calls."""
 
 import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,7 @@ from incprof.readers.run import choose_process, open_run, read_profile
 from incprof.readers.stream.function_code import CodeReader, FunctionCode, Level, read_call_sites
 from incprof.symbols import addr2line
 from incprof.symbols.addr2line import Frame
-from incprof.symbols.elf.file import open_elf
-from incprof.symbols.elf_symbols import read_symbols
+from tests.unit.built import built
 from tests.unit.streamwriter import LIBRARY, OWN_TIME, Sample, StreamWriter, arc, image, module
 
 SOURCE = """\
@@ -43,21 +41,14 @@ int main(int argc, char **argv)
 }
 """
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
-
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """The program; its functions' addresses and sizes, its build-id, and the chain of each address of solve."""
-    root = tmp_path_factory.mktemp("program")
-    (root / "app.c").write_text(SOURCE)
-    subprocess.run(["gcc", "-g", "-O1", "-Wl,--build-id", "app.c", "-o", "app"], cwd=root, check=True)
-    elf = open_elf(str(root / "app"))
-    table = read_symbols(elf)
-    where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
-    addresses = range(where["solve"][0], sum(where["solve"]))
-    chains = dict(zip(addresses, addr2line.chains(str(root / "app"), addresses), strict=True))
-    return root / "app", where, elf.build_id, chains
+    made = built(tmp_path_factory.mktemp("program"), SOURCE, "-g", "-O1")
+    addresses = range(made.where["solve"][0], sum(made.where["solve"]))
+    chains = dict(zip(addresses, addr2line.chains(str(made.path), addresses), strict=True))
+    return made.path, made.where, made.build_id, chains
 
 
 def lines(chain):

@@ -1,18 +1,16 @@
 """`incprof top` finds the same inlined functions as the verbs that read a finished run."""
 
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 from incprof.readers.run import open_run
 from incprof.study.study import Study
-from incprof.symbols.elf.file import open_elf
-from incprof.symbols.elf_symbols import read_symbols
 from incprof.symbols.source_lines import chains_of
 from incprof.systems.live import watch as watching
 from incprof.systems.live.watch import Watch
+from tests.unit.built import built
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -60,14 +58,11 @@ pytestmark = pytest.mark.skipif(
 def job(tmp_path_factory):
     """What begins a run of the program; the addresses in it of what loops."""
     root = tmp_path_factory.mktemp("program")
-    (root / "app.c").write_text(SOURCE)
-    subprocess.run(["gcc", "-g", "-O1", "-Wl,--build-id", "app.c", "-o", "app"], cwd=root, check=True)
-    elf = open_elf(str(root / "app"))
-    table = read_symbols(elf)
-    where = {table.name(i): range(int(a), int(a + table.size[i])) for i, a in enumerate(table.address.tolist())}
+    made = built(root, SOURCE, "-g", "-O1")
+    where = {name: range(address, address + size) for name, (address, size) in made.where.items()}
 
     def begun():
-        return StreamWriter([], exe=str(root / "app"), modules=[module(0, str(root / "app"), elf.build_id, app=True)])
+        return StreamWriter([], exe=str(made.path), modules=[module(0, str(made.path), made.build_id, app=True)])
 
     run = begun()
     run.interval([Sample(((0, where["main"][0]),))])
