@@ -35,9 +35,9 @@ class Mpi:
     def build(self, source: str, *flags: str) -> Path:
         """The program made of a file of trace_fixtures; once."""
         path = FIXTURES / source
-        program = self.built / f"{path.stem}-{self.name}"
+        program = self.built / "".join((path.stem, *flags, f"-{self.name}")).replace("/", "_")
         if not program.exists():
-            compiler = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpif90"}[path.suffix] + f".{self.name}"
+            compiler = {".c": "mpicc", ".cpp": "mpicxx", ".F90": "mpif90"}[path.suffix] + f".{self.name}"
             if shutil.which(compiler) is None:
                 pytest.skip(f"{compiler} is not installed")
             subprocess.run([compiler, "-g", "-O1", *flags, path, "-o", program, "-lpthread"], check=True)

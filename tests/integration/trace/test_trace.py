@@ -145,9 +145,11 @@ def test_pcontrol_turns_the_trace_off_and_on(mpi: Mpi, tmp_path: Path) -> None:
     assert calls == ["Irecv +1 t1 4", "Barrier", "Pcontrol =0", "Pcontrol =1", "Send +1 t2 4", "Wait", "Barrier"]
 
 
-@pytest.mark.parametrize("binding", [*(pytest.param(x, marks=pytest.mark.slow) for x in ("mpi", "mpif")), "f08"])
+@pytest.mark.parametrize(
+    "binding", ["F08", *(pytest.param(binding, marks=pytest.mark.slow) for binding in ("MODULE_MPI", "MPIF"))]
+)
 def test_fortran_bindings(mpi: Mpi, tmp_path: Path, binding: str) -> None:
-    outcome = mpi.trace(2, mpi.build(f"calls_{binding}.f90"), cwd=tmp_path)
+    outcome = mpi.trace(2, mpi.build("calls.F90", f"-D{binding}"), cwd=tmp_path)
     assert (outcome.returncode, outcome.stdout) == (0, ""), outcome
     step = ["Irecv@2 * t{0} 80", "Isend@2 +1 t{0} 80", "Waitall [2 +1 t{0} 80] [1]", "Allreduce@2 80"]
     shown = run([*INCPROF, "trace", "--show", "run", "--json"], tmp_path)
@@ -155,7 +157,7 @@ def test_fortran_bindings(mpi: Mpi, tmp_path: Path, binding: str) -> None:
         call["function"]: (Path(call["file"]).name, call["line"])
         for call in json.loads(shown.stdout)["ranks"][1]["calls"]
     }
-    source = (FIXTURES / f"calls_{binding}.f90").read_text().splitlines()
+    source = (FIXTURES / "calls.F90").read_text().splitlines()
     for events in events_of(tmp_path / "run").values():
         assert sequence(events) == [
             "Comm_split",
@@ -165,7 +167,7 @@ def test_fortran_bindings(mpi: Mpi, tmp_path: Path, binding: str) -> None:
         ]
     for function in ("MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce"):
         file, line = places[function]
-        assert (file, f"call {function}(" in source[line - 1]) == (f"calls_{binding}.f90", True)
+        assert (file, f"call {function}(" in source[line - 1]) == ("calls.F90", True)
 
 
 @pytest.mark.slow

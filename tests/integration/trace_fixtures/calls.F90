@@ -1,7 +1,22 @@
+! The same calls by each binding: F08, or MODULE_MPI, or else mpif.h.
 program calls
+#ifdef F08
+  use mpi_f08
+#elif defined(MODULE_MPI)
   use mpi
+#endif
   implicit none
+#ifdef F08
+  integer :: error, rank, ranks, i
+  type(MPI_Request) :: requests(2)
+  type(MPI_Comm) :: half
+  type(MPI_Status) :: status
+#else
+#ifndef MODULE_MPI
+  include 'mpif.h'
+#endif
   integer :: error, rank, ranks, i, requests(2), half, status(MPI_STATUS_SIZE)
+#endif
   double precision :: a(10), b(10)
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
