@@ -1,4 +1,4 @@
-/* Stages that the compiler moves about, each named after its role. Arguments: rounds, letters of the stages. */
+/* Stages that the compiler moves about; every function says what it is. Arguments: rounds, letters of the stages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
