@@ -85,7 +85,6 @@ RECIPES = {
     "nested-fortran": Recipe(FIXTURES, "nested.f90", ("100",), ("-fno-inline",), interval="0.2"),
     "path-sites-O2": Recipe(FIXTURES, "path_sites.cpp", interval="0.05", rate="1000"),
     "path-sites-O3": Recipe(FIXTURES, "path_sites.cpp", (), ("-O3",), interval="0.05", rate="1000"),
-    "hosts-phases": Recipe(HOSTS, "phases.c", (), ("-pthread",)),
     "balance": Recipe(HOSTS, "balance.c", ranks=3),
     "libcalls": Recipe(FIXTURES, "libcalls.c", interval="0.2", library="libcalls_lib.c"),
 }

@@ -1,6 +1,7 @@
 """Directories of cumulative gmon files, ours and glibc's."""
 
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -134,6 +135,8 @@ def test_the_program_is_requested(tmp_path):
         (HEAD[:12], "wrong magic"),
         (HEAD + b"\0\x10\x20", "damaged, or from a 32-bit program"),
         (HEAD + histogram(0, [1] * 4)[:-1], "4 bins does not fit"),
+        # 4 GiB of bins in a small file.
+        (HEAD + struct.pack("<BQQII15sc", 0, 4096, 8192, 2**32 - 1, 100, b"seconds", b"s"), "bins does not fit"),
     ],
 )
 def test_files_that_cannot_be_used(content, message, tmp_path, exe):
