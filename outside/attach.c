@@ -96,12 +96,14 @@ static enum end wait_until(struct watch *watch, uint64_t when_ns)
     return end;
 }
 
-/* Process the kernel's records until the end, or until that time (CLOCK_MONOTONIC), and end all recordings. */
+/* Process the kernel's records until the end, or until that time (CLOCK_MONOTONIC), sample waiting threads, and end all
+ * recordings. */
 static void record(struct watch *watch, uint64_t until_ns)
 {
+    uint64_t drain_due_ns = monotonic_ns() + events.drain_ns;
     for (;;) {
-        uint64_t next_ns = earlier(monotonic_ns() + events.drain_ns, follow_next_ns() + MARGIN_NS);
-        enum end end = wait_until(watch, earlier(next_ns, until_ns));
+        uint64_t next_ns = earlier(earlier(drain_due_ns, follow_next_ns() + MARGIN_NS), until_ns);
+        enum end end = wait_until(watch, earlier(next_ns, waiters_due_ns()));
         uint64_t now_ns = monotonic_ns();
         if (end == ENDED || end == STOPPED || now_ns >= until_ns) {
             events_stop(&events);
@@ -109,9 +111,15 @@ static void record(struct watch *watch, uint64_t until_ns)
             follow_end(monotonic_ns());
             return;
         }
-        uint64_t margin_ns = follow_is_urgent() ? 0 : MARGIN_NS;
-        drain(now_ns - margin_ns);
-        follow_tick(now_ns - margin_ns);
+        bool is_urgent = follow_is_urgent();
+        bool is_for_waits = !is_urgent && now_ns < next_ns && now_ns >= waiters_due_ns();
+        if (!is_for_waits) {
+            uint64_t margin_ns = is_urgent ? 0 : MARGIN_NS;
+            drain(now_ns - margin_ns);
+            follow_tick(now_ns - margin_ns);
+            drain_due_ns = now_ns + events.drain_ns;
+        }
+        waiters_sample(monotonic_ns(), is_for_waits);
     }
 }
 

@@ -40,6 +40,7 @@ void follow_begin(const struct config *configured, const struct launch *of, cons
     launch = of;
     program = chosen;
     sees_kernel = with_kernel;
+    waiters_begin(configured->format == FORMAT_STREAM ? configured->waits_hz : 0);
 }
 
 static struct followed *find_process(pid_t pid)
@@ -73,7 +74,8 @@ bool follow_has_thread(pid_t tid)
     return find_thread(tid) != NULL;
 }
 
-static struct thread_entry *add_thread(struct followed *process, pid_t tid, uint64_t now_ns)
+/* `is_new`: it starts at `now_ns`. */
+static struct thread_entry *add_thread(struct followed *process, pid_t tid, uint64_t now_ns, bool is_new)
 {
     const uint64_t key = (uint64_t)tid;
     struct thread_entry *entry = table_add(&threads, &key, NULL);
@@ -82,12 +84,14 @@ static struct thread_entry *add_thread(struct followed *process, pid_t tid, uint
     entry->process = process;
     entry->number = process->next_thread++;
     followed_add_thread(process, now_ns, 1);
+    waiters_add(process, tid, (uint32_t)entry->number, is_new ? now_ns : 0);
     return entry;
 }
 
 static void end_thread(struct thread_entry *entry, uint64_t now_ns)
 {
     followed_add_thread(entry->process, now_ns, -1);
+    waiters_remove(entry->process, (pid_t)entry->tid);
     entry->process = NULL;
 }
 
@@ -95,7 +99,7 @@ void follow_thread(pid_t pid, pid_t tid, uint64_t now_ns)
 {
     struct followed *process = find_process(pid);
     if (process != NULL)
-        add_thread(process, tid, now_ns);
+        add_thread(process, tid, now_ns, false);
 }
 
 static void begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening)
@@ -129,7 +133,7 @@ bool follow_child(pid_t pid)
     if (process == NULL)
         return false;
     process->awaits_program = true;
-    return add_thread(process, pid, 0) != NULL;
+    return add_thread(process, pid, 0, false) != NULL;
 }
 
 static void read_identity(struct followed *process, const char *path)
@@ -181,7 +185,7 @@ static void on_fork(const struct task_record *record, uint64_t now_ns)
     const struct followed *parent = find_process((pid_t)record->parent_pid);
     if (record->pid == record->parent_pid) {
         if (process != NULL)
-            add_thread(process, (pid_t)record->tid, now_ns);
+            add_thread(process, (pid_t)record->tid, now_ns, true);
         return;
     }
     if (parent == NULL || (process = add_process((pid_t)record->pid)) == NULL)
@@ -189,7 +193,7 @@ static void on_fork(const struct task_record *record, uint64_t now_ns)
     followed_fork(process, parent);
     if (parent->is_recorded && config->follow)
         begin(process, now_ns, true, OPEN_LATE);
-    add_thread(process, (pid_t)record->tid, now_ns);
+    add_thread(process, (pid_t)record->tid, now_ns, true);
 }
 
 static void on_exit_record(const struct task_record *record, uint64_t now_ns)
@@ -208,7 +212,7 @@ static void keep_one_thread(struct followed *process, uint64_t now_ns)
             end_thread(entry, now_ns);
     }
     process->next_thread = 0;
-    add_thread(process, process->pid, now_ns);
+    add_thread(process, process->pid, now_ns, false);
 }
 
 static void on_name(const struct name_record *record, uint64_t now_ns)
@@ -246,7 +250,7 @@ static void on_sample(const struct perf_event_header *record, uint64_t now_ns)
     struct followed *process = find_process((pid_t)start->pid);
     if (process == NULL || !process->is_recorded)
         return;
-    const struct thread_entry *entry = add_thread(process, (pid_t)start->tid, now_ns);
+    const struct thread_entry *entry = add_thread(process, (pid_t)start->tid, now_ns, false);
     if (entry != NULL)
         followed_take(process, record, (uint32_t)entry->number);
 }

@@ -56,8 +56,7 @@ static void scan_process(struct followed *process)
     buffer_free(&status);
 }
 
-/* Select the process, and create its code if necessary. */
-static void use(struct followed *process)
+void followed_use(struct followed *process)
 {
     use_code_of(process);
     if (process->maps_changed && process->maps.text.length > 0) {
@@ -115,6 +114,7 @@ void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, e
     process->grid_ns = now_ns + process->config->interval_ns;
     recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked, opening);
     interval_begin(&process->interval, now_ns, false);
+    wait_spans_begin(&process->waits);
 }
 
 static void count_life(struct followed *process, uint64_t now_ns)
@@ -147,7 +147,7 @@ static uint32_t weight_of(struct followed *process)
 void followed_take(struct followed *process, const struct perf_event_header *record, uint32_t thread)
 {
     struct sample sample;
-    use(process);
+    followed_use(process);
     if (!sample_read(&sample, record, &process->cache, process->python_codes))
         process->interval.totals.broken++;
     sample.thread = thread;
@@ -158,7 +158,7 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 
 void followed_poll(struct followed *process)
 {
-    use(process);
+    followed_use(process);
     if (!process->recording.open && process->recording.opening != OPEN_LATE &&
         !recording_open_early(&process->recording, &process->interval))
         process->is_recorded = false;
@@ -196,7 +196,7 @@ static void close_interval(struct followed *process, uint64_t now_ns, uint64_t n
 {
     struct interval *interval = &process->interval;
     uint64_t period_ns = NANO / process->config->rate_hz;
-    use(process);
+    followed_use(process);
     count_life(process, now_ns);
     uint64_t cpu_ns = cpu_since_last(process, period_ns);
     uint64_t own_ns = own_cpu_ns();
@@ -220,6 +220,7 @@ static void close_interval(struct followed *process, uint64_t now_ns, uint64_t n
         .shortened = interval->shortened,
         .suspended = process->suspended_ns,
     };
+    waiters_put(process);
     process->is_recorded = recording_interval(&process->recording, interval, &record);
     interval->number += process->recording.open;
     interval_begin(interval, next_ns, process->config->format == FORMAT_GMON);
@@ -239,6 +240,8 @@ bool followed_is_idle(struct followed *process, uint64_t now_ns)
     uint64_t since_ns = process->stopped_ns;
     bool stands = target_is_stopped(process->pid);
     process->stopped_ns = !stands ? 0 : since_ns != 0 ? since_ns : now_ns;
+    if (stands || since_ns != 0)
+        waiters_exclude(process);
     if (stands)
         keep_to_grid(process, now_ns);
     else if (since_ns > process->interval.start_ns)
@@ -250,16 +253,20 @@ void followed_end(struct followed *process, uint64_t now_ns)
 {
     use_code_of(process);
     const struct interval *interval = &process->interval;
+    if (process->is_recorded && process->stopped_ns == 0)
+        waiters_finish(process);
     if (process->stopped_ns != 0)
         now_ns = process->stopped_ns;
     if (now_ns <= interval->start_ns) /* it was detected after another interval had begun */
         now_ns = interval->start_ns + (interval->totals.samples > 0);
     if (process->is_recorded && now_ns > interval->start_ns)
         followed_close_interval(process, now_ns);
+    waiters_forget(process);
     if (process->is_recorded)
         recording_end(&process->recording, &process->interval, now_ns - process->recording.start_ns);
     process->is_recorded = false;
     interval_free(&process->interval);
+    wait_spans_free(&process->waits);
     buffer_free(&process->recording.data);
     process->recording.data = (struct buffer){.length = 0};
     if (process->recording.open && process->recording.file.fd >= 0)

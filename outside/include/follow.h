@@ -19,6 +19,7 @@
 #include "recording.h"
 #include "ring.h"
 #include "unwind.h"
+#include "wait_spans.h"
 
 /* `program`: the file of the program that is recorded, in any process, unless the settings name others. All three
  * pointers must stay valid. */
@@ -110,9 +111,11 @@ struct followed {
 
     struct recording recording;
     struct interval interval;
-    uint64_t grid_ns;     /* end of the open interval */
-    uint64_t last_cpu_ns; /* of the process, at the end of the last interval */
-    uint64_t lived_ns;    /* time up to which its threads' time has been counted */
+    struct wait_spans waits;        /* of the interval */
+    struct blocked_process blocked; /* the same process, for the samples of its waiting threads */
+    uint64_t grid_ns;               /* end of the open interval */
+    uint64_t last_cpu_ns;           /* of the process, at the end of the last interval */
+    uint64_t lived_ns;              /* time up to which its threads' time has been counted */
     uint32_t threads, next_thread;
     uint64_t stopped_ns;     /* time at which a signal or a debugger stopped it; 0: it runs */
     uint64_t suspended_ns;   /* how long it was stopped before the open interval */
@@ -120,6 +123,9 @@ struct followed {
     uint64_t cpu_ns, ticks;  /* of its recording so far */
     uint64_t missing, usual; /* ticks not represented by a sample yet; samples of the last interval */
 };
+
+/* Select the process for all functions of code, memory, Python and JIT names, and scan its code if it has changed. */
+void followed_use(struct followed *process);
 
 /* Create a process, not recorded yet. NULL if out of memory. */
 struct followed *followed_new(pid_t pid, const struct config *config, const struct launch *launch);
@@ -156,6 +162,36 @@ void followed_end(struct followed *process, uint64_t now_ns);
 void followed_forget_code(struct followed *process);
 
 void followed_free(struct followed *process);
+
+/* Samples of what threads wait for, taken as the collector does (wait_turns.h): they are neither stopped nor
+ * interrupted. One thread at a time. */
+
+/* Begin. `per_second`: samples of each thread; 0: none. */
+void waiters_begin(uint64_t per_second);
+
+/* Follow a thread. `start_ns`: when it started (CLOCK_MONOTONIC), or 0. Without memory it has no samples. */
+void waiters_add(struct followed *process, pid_t tid, uint32_t number, uint64_t start_ns);
+
+/* Stop following a thread, which has ended. */
+void waiters_remove(struct followed *process, pid_t tid);
+
+/* Return when samples are due, on CLOCK_MONOTONIC. */
+uint64_t waiters_due_ns(void);
+
+/* Take samples of all processes that are recorded, if they are due. `is_alone`: nothing else was due. */
+void waiters_sample(uint64_t now_ns, bool is_alone);
+
+/* Account for the threads of a process up to now, at the end of its recording. */
+void waiters_finish(struct followed *process);
+
+/* Append the image of the process's open interval to the interval's. */
+void waiters_put(struct followed *process);
+
+/* The process was stopped: the time of its threads up to now is not the program's. */
+void waiters_exclude(struct followed *process);
+
+/* Forget the threads of a process, whose recording has ended. */
+void waiters_forget(struct followed *process);
 
 /* A tick of the kernel as a sample: the position of the thread and its call path. */
 

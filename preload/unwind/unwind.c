@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "peek.h"
 #include "registers.h"
 #include "sys.h"
 
@@ -20,7 +21,7 @@ static bool copy_window(struct stack *stack, uint64_t address)
     uint64_t next_page = page + 4096;
     /* Two pieces: the kernel stops at the first one that it cannot read. */
     struct iovec remote[2] = {{(void *)low, next_page - low}, {(void *)next_page, UNWIND_WINDOW - (next_page - low)}};
-    long got = SYS6(SYS_process_vm_readv, SYS0(SYS_getpid), &local, 1, remote, remote[1].iov_len > 0 ? 2 : 1, 0);
+    long got = peek_or_error(&local, 1, remote, remote[1].iov_len > 0 ? 2 : 1);
     stack->copy_low = low;
     stack->copy_high = low + (got > 0 ? (uint64_t)got : 0);
     return got > 0 && stack->copy_high >= address + 8;

@@ -1,10 +1,7 @@
 /* What threads wait for: samples of blocked threads, taken from outside them at random moments.
  *
- * No thread is signalled or stopped, and no call of the application returns early: /proc tells what a thread is blocked
- * in, and its stack is copied. Each sample accounts for the thread's time since the one before it: on a processor,
- * waiting for one, or off the processors. If the thread has not run since, the whole time is one wait, which needs no
- * stack again. Samples cost 0.3 % of one processor at most; what had to be left out is counted. The collector writes
- * them as an image of the interval (docs/reference/formats.md, kind 9).
+ * The interval thread takes them (wait_turns.h), and the collector writes them as an image of the interval
+ * (wait_spans.h).
  *
  * For the holder of the collector's lock; only the interval thread takes samples, with its own descriptor table.
  */

@@ -1,4 +1,4 @@
-/* Thread safety: for the interval thread alone, under the collector's lock. */
+/* Thread safety: one caller at a time: the interval thread, under the collector's lock, or incprof-attach. */
 #define _GNU_SOURCE
 #include "blocked_thread.h"
 
@@ -7,6 +7,7 @@
 
 #include "fixed_text.h"
 #include "machine.h"
+#include "peek.h"
 #include "sys.h"
 
 #define MOST_FILES 512 /* of all threads */
@@ -26,7 +27,12 @@ static int open_files;
 static void path_of(char *path, size_t size, pid_t tid, const char *name)
 {
     path[0] = '\0';
-    text_append(path, size, "/proc/self/task/");
+    text_append(path, size, "/proc/");
+    if (peek_process != 0)
+        text_append_number(path, size, (uint64_t)peek_process, 1);
+    else
+        text_append(path, size, "self");
+    text_append(path, size, "/task/");
     text_append_number(path, size, (uint64_t)tid, 1);
     text_append(path, size, name);
 }
@@ -103,6 +109,8 @@ bool task_times(struct thread_waits *waits, pid_t tid, struct task_times *times)
         times->delay_ns = take_number(&at);
         times->runs = take_number(&at);
     }
+    if (times->runs == 0 && peek_process != 0) /* threads of other processes have no clocks */
+        return false;
     if (times->runs == 0) /* not counted by this kernel */
         times->cpu_ns = sys_clock_ns(sys_thread_clock(tid));
     return true;

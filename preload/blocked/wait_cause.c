@@ -1,4 +1,3 @@
-/* Thread safety: for the interval thread, under the collector's lock; only the threads' records are read. */
 #define _GNU_SOURCE
 #include "blocked_thread.h"
 
@@ -11,17 +10,7 @@
 #define MOST_SELECTED 1024 /* descriptors of a select */
 #define HOLDER_AT 8        /* glibc's mutex: the holder's thread id behind the word that others wait for */
 
-/* Return the number of the application's thread with this id, plus 1, or 0. */
-static uint32_t thread_by_tid(pid_t tid)
-{
-    for (const struct thread *thread = thread_first(); tid > 0 && thread != NULL; thread = thread->next)
-        if (__atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE &&
-            __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid)
-            return __atomic_load_n(&thread->number, __ATOMIC_RELAXED) + 1;
-    return 0;
-}
-
-uint32_t wait_lock_holder(const struct task_call *call)
+uint32_t wait_lock_holder(const struct blocked_process *process, const struct task_call *call)
 {
     int32_t words[HOLDER_AT / 4 + 1];
     if (call->number != SYS_futex)
@@ -29,9 +18,9 @@ uint32_t wait_lock_holder(const struct task_call *call)
     switch (call->arguments[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        return peek(words, call->arguments[0], sizeof words) ? thread_by_tid(words[HOLDER_AT / 4]) : 0;
+        return peek(words, call->arguments[0], sizeof words) ? process->thread_number(words[HOLDER_AT / 4]) : 0;
     case FUTEX_LOCK_PI:
-        return peek(words, call->arguments[0], sizeof words[0]) ? thread_by_tid(words[0] & FUTEX_TID_MASK) : 0;
+        return peek(words, call->arguments[0], sizeof words[0]) ? process->thread_number(words[0] & FUTEX_TID_MASK) : 0;
     default:
         return 0;
     }

@@ -1,11 +1,11 @@
-/* Thread safety: the memory of the walk belongs to the interval thread, under the collector's lock. */
+/* Thread safety: one caller at a time, to whom the memory of the walk belongs. */
 #define _GNU_SOURCE
 #include "blocked_thread.h"
 
 #include <string.h>
 
-#include "module_scan.h"
 #include "path.h"
+#include "peek.h"
 #include "python.h"
 #include "sys.h"
 #include "unwind.h"
@@ -15,28 +15,20 @@
 
 static struct path path;
 static struct path_memory memory;
-static struct unwind_cache cache;
 static uint8_t window[UNWIND_WINDOW];
 static uint64_t inside[MOST_INSIDE];
-static struct python_thread watched; /* of all blocked threads */
-
-void wait_path_begin(void)
-{
-    watched.take = python_add_code;
-    python_forget(&watched);
-}
 
 /* Begin a walk over the Python frames of a thread, which the interpreter finds by its id. False: it has none. */
-static bool begin_python(struct python_walk *frames, const struct thread *thread, const struct task_call *call)
+static bool begin_python(struct python_walk *frames, const struct blocked_thread *thread, const struct task_call *call)
 {
     const struct python *python = python_current();
-    const struct python_stack stack = {.low = call->sp,
-                                       .high = thread->stack_high,
-                                       .number = (uint64_t)__atomic_load_n(&thread->tid, __ATOMIC_RELAXED)};
-    if (python == NULL || python->layout.thread_number == 0 || call->sp < thread->stack_low || call->sp >= stack.high)
+    const struct python_stack stack = {.low = call->sp, .high = thread->stack_high, .number = (uint64_t)thread->tid};
+    if (python == NULL || thread->process->python == NULL || python->layout.thread_number == 0 ||
+        call->sp < thread->stack_low || call->sp >= stack.high)
         return false;
-    python_used()->has_numbers = true;
-    python_begin(frames, python, &watched, &stack);
+    if (peek_process == 0) /* the process's own numbering */
+        python_used()->has_numbers = true;
+    python_begin(frames, python, thread->process->python, &stack);
     return true;
 }
 
@@ -68,7 +60,7 @@ static void take_frames(struct sample *frames)
         frames->frames[inner + i] = path_outer(&path, &memory, i);
 }
 
-void wait_path_walk(const struct thread *thread, const struct task_call *call, struct wait_path *found)
+void wait_path_walk(const struct blocked_thread *thread, const struct task_call *call, struct wait_path *found)
 {
     struct cursor cursor;
     struct python_walk frames;
@@ -76,19 +68,20 @@ void wait_path_walk(const struct thread *thread, const struct task_call *call, s
     path.inside_count = 0;
     path.inside_most = MOST_INSIDE;
     memory.count = 0;
-    unwind_start_blocked(&cursor, modules_current(), call->pc, call->sp, window, &cache);
+    unwind_start_blocked(&cursor, modules_current(), call->pc, call->sp, window, thread->process->cache);
     found->is_ours = cursor.range != NULL && cursor.range->module->profiler;
     bool has_python = begin_python(&frames, thread, call);
     path_walk(&path, &memory, &cursor, has_python ? &frames : NULL, monotonic_ns() + LONGEST_NS);
     if (path.result == UNWIND_BROKEN && cursor.range == NULL)
-        module_scan_request();
+        thread->process->lacks_code = true;
     found->is_complete = path.result == UNWIND_END;
     take_frames(&found->frames);
     memset(&found->site, 0, sizeof found->site);
     take_inside(&found->site);
 }
 
-void wait_path_add(struct interval *interval, struct wait_path *found)
+void wait_path_add(const struct blocked_process *process, struct wait_path *found)
 {
-    found->site.node = interval_node(interval, watched.functions, &found->frames);
+    const uint16_t *functions = process->python != NULL ? process->python->functions : NULL;
+    found->site.node = interval_node(process->interval, functions, &found->frames);
 }

@@ -1,0 +1,272 @@
+#define _GNU_SOURCE
+#include "wait_spans.h"
+
+#include <string.h>
+
+#include "stream.h"
+#include "sys.h"
+
+/* Threads wait for short times if they wait for this part of a span, which they do not spend in one wait. */
+#define SHARE_OF_SHORT 8
+/* A shorter wait than this part of a span is negligible. */
+#define SHARE_OF_ANY 64
+/* Spans that only estimate are joined up to this length: phases may begin in between. */
+#define LONGEST_SPAN_NS 250000000u
+
+/* A thread that stays in one wait takes no sample for this part of the wait so far, and this time at most. Its times
+ * remain exact; only the end of the wait is found later. */
+#define PART_WITHOUT 16
+#define MOST_WITHOUT_NS 250000000u
+
+enum wait_state { STATE_NOT_BLOCKED, STATE_BLOCKED, STATE_ONE_WAIT };
+
+void wait_spans_begin(struct wait_spans *spans)
+{
+    spans->sites.record_size = spans->sites.key_size = sizeof(struct wait_site);
+    table_clear(&spans->sites);
+    spans->spans.length = 0;
+    spans->previous_us = spans->sampled = spans->thinned = spans->consumed_ns = 0;
+    spans->is_refused = false;
+}
+
+/* Write the thread's span to the interval's. */
+static void put_span(struct wait_spans *spans, const struct interval *interval, const struct thread_waits *waits)
+{
+    const struct wait_span *span = &waits->span;
+    struct buffer *out = &spans->spans;
+    uint64_t begin_us = span->begin_ns / 1000;
+    if (span->count == 0)
+        return;
+    if (out->length == 0)
+        spans->previous_us = interval->start_ns / 1000;
+    buffer_zigzag(out, (int64_t)(begin_us - spans->previous_us));
+    spans->previous_us = begin_us;
+    buffer_varint(out, span->end_ns / 1000 - begin_us);
+    buffer_varint(out, waits->owner - 1);
+    buffer_varint(out, span->waited_ns / 1000);
+    buffer_varint(out, span->delayed_ns / 1000);
+    buffer_varint(out, (uint64_t)span->count * 4 + span->state);
+    bool is_blocked = span->state != STATE_NOT_BLOCKED;
+    const uint8_t *record = is_blocked ? table_add(&spans->sites, &span->site, NULL) : NULL;
+    uint64_t site = record != NULL ? (uint64_t)(record - spans->sites.records) / sizeof(struct wait_site) + 1 : 0;
+    buffer_varint(out, site);
+    buffer_varint(out, span->call);
+    buffer_varint(out, span->object);
+    buffer_varint(out, span->holder);
+}
+
+static bool is_same(const struct wait_span *one, const struct wait_span *other)
+{
+    return one->state == other->state && one->call == other->call && one->object == other->object &&
+           one->holder == other->holder && memcmp(&one->site, &other->site, sizeof one->site) == 0;
+}
+
+/* Add a span to the thread's, or write that one and begin another. The first span after a change stays alone: it holds
+ * the rest of what the thread did before. */
+static void add_span(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits,
+                     const struct wait_span *span)
+{
+    struct wait_span *open = &waits->span;
+    bool is_short = span->state == STATE_ONE_WAIT || span->end_ns - open->begin_ns <= LONGEST_SPAN_NS;
+    bool is_joined = is_same(open, span);
+    bool is_open = open->count > 0 && (!open->is_first || open->state == STATE_ONE_WAIT);
+    if (is_open && open->end_ns == span->begin_ns && is_short && is_joined) {
+        open->end_ns = span->end_ns;
+        open->waited_ns += span->waited_ns;
+        open->delayed_ns += span->delayed_ns;
+        open->count += span->count;
+        return;
+    }
+    put_span(spans, interval, waits);
+    *open = *span;
+    open->is_first = !is_joined;
+}
+
+/* Read the call path and the lock's holder of a thread that is blocked in `call`. Returns whether it has not run since
+ * `times`. If it has, its stack may be another one by now; then only a complete path counts. */
+static bool describe(const struct blocked_thread *thread, const struct task_call *call, const struct task_times *times,
+                     struct wait_path *path, bool *has_path, uint32_t *holder)
+{
+    struct task_times after;
+    if (call->sp != 0)
+        wait_path_walk(thread, call, path);
+    *holder = wait_lock_holder(thread->process, call);
+    bool is_same =
+        task_times(thread->waits, thread->tid, &after) && after.runs == times->runs && after.cpu_ns == times->cpu_ns;
+    *has_path = call->sp != 0 && (is_same || path->is_complete);
+    return is_same;
+}
+
+/* Describe what a thread waits for if it is blocked. Its first system call decides, however short the wait: otherwise,
+ * the shorter waits are, the more of them would be missed. If it has run before its path was read, it may be found in
+ * the same call again. False: it has ended. */
+static bool observe(const struct blocked_thread *thread, struct task_times *times, uint64_t *now_ns,
+                    struct wait_span *span)
+{
+    struct task_call first, call;
+    struct task_times later;
+    static struct wait_path path;
+    bool has_path;
+    *now_ns = monotonic_ns();
+    enum task_result result = task_call(thread->waits, thread->tid, &first);
+    if (result == TASK_GONE || result == TASK_RUNNING)
+        return result == TASK_RUNNING;
+    thread->process->spans->is_refused |= result == TASK_REFUSED;
+    span->object = wait_object_of(thread->waits, thread->tid, &first);
+    if (!describe(thread, &first, times, &path, &has_path, &span->holder))
+        times->runs = 0; /* the next sample is not of the same wait */
+    if (!has_path && first.sp != 0 && task_times(thread->waits, thread->tid, &later) &&
+        task_call(thread->waits, thread->tid, &call) == TASK_BLOCKED && call.number == first.number)
+        describe(thread, &call, &later, &path, &has_path, &span->holder);
+    if (has_path && path.is_ours)
+        return true;
+    span->state = STATE_BLOCKED;
+    span->call = first.number >= 0 ? (uint32_t)first.number + 1 : 0;
+    if (has_path) {
+        wait_path_add(thread->process, &path);
+        span->site = path.site;
+    }
+    return true;
+}
+
+/* Return the nanoseconds of the span off the processors: what is left of the wall time. The three clocks are not read
+ * at the same moment, and what is too much now is subtracted later. */
+static uint64_t waited_ns(struct thread_waits *waits, uint64_t wall_ns, uint64_t others_ns)
+{
+    uint64_t used_ns = others_ns + waits->owed_ns;
+    waits->owed_ns = used_ns > wall_ns ? used_ns - wall_ns : 0;
+    return wall_ns > used_ns ? wall_ns - used_ns : 0;
+}
+
+/* Begin to account for a thread: from its start on, or from now on if other code has used its clock before. */
+static void begin_thread(const struct blocked_thread *thread, const struct task_times *times, uint64_t now_ns)
+{
+    struct thread_waits *waits = thread->waits;
+    bool is_new = thread->start_ns != 0 && waits->owner == 0;
+    waits->owner = thread->number + 1;
+    waits->owed_ns = 0;
+    waits->runs = 0;
+    waits->span.count = 0;
+    waits->since_ns = is_new ? thread->start_ns : now_ns;
+    waits->cpu_ns = is_new ? 0 : times->cpu_ns;
+    waits->delay_ns = is_new ? 0 : times->delay_ns;
+}
+
+/* The same wait as before goes on. */
+static void continue_wait(struct wait_span *span, const struct wait_span *before)
+{
+    span->state = STATE_ONE_WAIT;
+    span->call = before->call;
+    span->object = before->object;
+    span->holder = before->holder;
+    span->site = before->site;
+}
+
+enum wait_activity wait_spans_sample(const struct blocked_thread *thread, bool deep)
+{
+    struct wait_spans *spans = thread->process->spans;
+    const struct interval *interval = thread->process->interval;
+    struct thread_waits *waits = thread->waits;
+    struct task_times times;
+    if (waits->owner != thread->number + 1) /* the record is another thread's now */
+        wait_spans_finish(spans, interval, waits);
+    if (!task_times(waits, thread->tid, &times))
+        return ACTIVITY_NONE;
+    uint64_t now_ns = monotonic_ns();
+    if (waits->since_ns == 0)
+        begin_thread(thread, &times, now_ns);
+    spans->sampled++;
+    struct wait_span span = {.begin_ns = waits->since_ns, .count = 1};
+    bool is_one_wait = waits->runs != 0 && waits->runs == times.runs && times.cpu_ns == waits->cpu_ns;
+    if (is_one_wait)
+        continue_wait(&span, &waits->span);
+    else
+        waits->same_since_ns = now_ns;
+    uint64_t without_ns = (now_ns - waits->same_since_ns) / PART_WITHOUT;
+    waits->due_ns = now_ns + (without_ns < MOST_WITHOUT_NS ? without_ns : MOST_WITHOUT_NS);
+    if (!is_one_wait && deep && !observe(thread, &times, &now_ns, &span))
+        return ACTIVITY_NONE;
+    waits->runs = span.state != STATE_NOT_BLOCKED ? times.runs : 0;
+    if (now_ns <= waits->since_ns)
+        return ACTIVITY_NONE;
+    span.end_ns = now_ns;
+    span.delayed_ns = times.delay_ns - waits->delay_ns;
+    span.waited_ns = waited_ns(waits, now_ns - waits->since_ns, times.cpu_ns - waits->cpu_ns + span.delayed_ns);
+    add_span(spans, interval, waits, &span);
+    waits->since_ns = now_ns;
+    waits->cpu_ns = times.cpu_ns;
+    waits->delay_ns = times.delay_ns;
+    uint64_t length_ns = span.end_ns - span.begin_ns;
+    if (is_one_wait || span.waited_ns < length_ns / SHARE_OF_ANY)
+        return ACTIVITY_NONE;
+    return span.waited_ns >= length_ns / SHARE_OF_SHORT ? ACTIVITY_SHORT : ACTIVITY_WAITS;
+}
+
+bool wait_spans_are_settled(const struct thread_waits *waits, uint64_t number, uint64_t now_ns)
+{
+    return waits->due_ns > now_ns && waits->owner == number + 1;
+}
+
+void wait_spans_close(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits)
+{
+    put_span(spans, interval, waits);
+    waits->span.count = 0;
+}
+
+void wait_spans_finish(struct wait_spans *spans, const struct interval *interval, struct thread_waits *waits)
+{
+    if (waits->owner == 0)
+        return;
+    put_span(spans, interval, waits);
+    task_close(waits);
+    *waits = (struct thread_waits){0};
+}
+
+void wait_spans_exclude(struct thread_waits *waits)
+{
+    waits->since_ns = waits->due_ns = 0;
+    waits->runs = 0;
+}
+
+static void put_sites(const struct table *sites, struct buffer *out)
+{
+    buffer_varint(out, sites->count);
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct wait_site *site = table_record(sites, i);
+        uint64_t before = 0;
+        buffer_varint(out, site->node);
+        buffer_varint(out, site->count);
+        for (size_t j = 0; j < site->count; j++) {
+            buffer_varint(out, site->frames[j].module);
+            buffer_zigzag(out, (int64_t)(site->frames[j].address - before));
+            before = site->frames[j].address;
+        }
+    }
+}
+
+void wait_spans_put(struct wait_spans *spans, struct interval *interval)
+{
+    if (spans->sampled > 0 || spans->thinned > 0 || spans->spans.length > 0) {
+        struct buffer *out = &interval->images;
+        size_t start = stream_begin_image(out, IMAGE_WAITS, 0, interval->number);
+        buffer_varint(out, spans->sampled);
+        buffer_varint(out, spans->thinned);
+        buffer_varint(out, spans->consumed_ns / 1000);
+        buffer_varint(out, spans->is_refused);
+        put_sites(&spans->sites, out);
+        buffer_bytes(out, spans->spans.data, spans->spans.length);
+        out->failed |= spans->spans.failed;
+        stream_end_image(out, start);
+    }
+    table_clear(&spans->sites);
+    spans->spans.length = 0;
+    spans->spans.failed = false;
+    spans->sampled = spans->thinned = spans->consumed_ns = 0;
+}
+
+void wait_spans_free(struct wait_spans *spans)
+{
+    table_free(&spans->sites);
+    buffer_free(&spans->spans);
+    *spans = (struct wait_spans){.sampled = 0};
+}

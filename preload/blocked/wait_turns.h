@@ -1,0 +1,59 @@
+/* When to take samples of waiting threads, within a budget of 0.3 % of one processor that is enforced on what they have
+ * cost. One caller at a time, always the same thread; async-signal-safe. */
+#ifndef INCPROF_WAIT_TURNS_H
+#define INCPROF_WAIT_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blocked_thread.h"
+
+/* The threads to sample. Each item is one. */
+struct wait_source {
+    void *(*first)(void);      /* NULL: there is none */
+    void *(*next)(void *item); /* NULL: it was the last one */
+    /* Find the thread of an item, and select its process; false: there is none now, or it is not recorded. `waits` and
+     * `process` are set anyway. */
+    bool (*find)(void *item, struct blocked_thread *thread);
+};
+
+/* Begin, in a new process or forked child. `per_second`: turns, as long as none is thinned out; 0: never. */
+void wait_turns_begin(uint64_t per_second);
+
+/* Return whether there are any. */
+bool wait_turns_exist(void);
+
+/* Return when the next turn is due, on CLOCK_MONOTONIC. */
+uint64_t wait_turns_due_ns(void);
+
+/* Postpone the next turn: no thread can be sampled at `now_ns`. */
+void wait_turns_postpone(uint64_t now_ns);
+
+struct wait_turn {
+    bool has_sampled;  /* there was a budget */
+    uint64_t left_out; /* number of samples that there was none for */
+    uint64_t used_ns;  /* CPU time */
+};
+
+/* Take a turn, which is due at `now_ns`: samples of all threads, or of as many as the budget allows, from the one on at
+ * which the last turn ended. `thinning`: samples that would be taken for one that may be, in parts of ACCOUNT_ALL.
+ * `is_alone`: nothing else was due when the caller woke up, so that all of its cost was for the samples. */
+struct wait_turn wait_turns_take(const struct wait_source *source, uint64_t now_ns, uint64_t thinning, bool is_alone);
+
+/* Begin the next turn with the first thread, because the item is no longer there. */
+void wait_turns_skip(const void *item);
+
+/* Return the calling thread's CPU time. */
+uint64_t wait_turns_clock_ns(void);
+
+/* Take what has been used since `start_ns` of that clock from the budget; return it. */
+uint64_t wait_turns_pay(uint64_t start_ns);
+
+/* The caller goes back to sleep: what it uses until the next turn is the cost of waking up for that. */
+void wait_turns_sleep(void);
+
+/* Forget when it went to sleep, and which files are open: another thread, with another descriptor table, takes the next
+ * turn. */
+void wait_turns_park(void);
+
+#endif
