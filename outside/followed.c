@@ -1,73 +1,13 @@
 #define _GNU_SOURCE
 #include "follow.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "path.h"
-#include "peek.h"
 #include "proc.h"
 #include "stream.h"
 #include "sys.h"
-#include "tasks.h"
 
 #define NANO 1000000000u
-#define MOST_NAMESPACES 32 /* the kernel's limit */
 
 static uint64_t assigned_own_ns; /* CPU time of this process already assigned to an interval */
-
-/* Select the process for all functions of code, memory and JIT names; NULL: this process. */
-static void use_code_of(struct followed *process)
-{
-    modules_use(process != NULL ? &process->code : NULL);
-    python_use(process != NULL ? &process->python : NULL);
-    jit_names_use(process != NULL ? &process->jit_names : NULL);
-    peek_process = process != NULL ? process->pid : 0;
-}
-
-/* Return the number at this position in a field of a status, or the last one before it. */
-static long number_of(const char *field, int place)
-{
-    long last = 0;
-    char *end = NULL;
-    for (const char *at = field; place-- > 0; at = end) {
-        long number = strtol(at, &end, 10);
-        if (end == at)
-            break;
-        last = number;
-    }
-    return last;
-}
-
-/* Determine the process's identity in its own namespaces. */
-static void scan_process(struct followed *process)
-{
-    char path[48];
-    struct buffer status = {0};
-    snprintf(path, sizeof path, "%d/status", process->pid);
-    struct jit_process *self = &process->jit_names.process;
-    *self = (struct jit_process){.pid = process->pid, .inner = process->pid};
-    if (task_read(path, &status)) {
-        self->owner = (uid_t)number_of(task_field((const char *)status.data, "Uid:"), 2);
-        self->inner = (pid_t)number_of(task_field((const char *)status.data, "NSpid:"), MOST_NAMESPACES);
-    }
-    if (self->inner == 0)
-        self->inner = process->pid;
-    buffer_free(&status);
-}
-
-void followed_use(struct followed *process)
-{
-    use_code_of(process);
-    if (process->maps_changed && process->maps.text.length > 0) {
-        scan_process(process);
-        modules_scan_text((const char *)process->maps.text.data);
-    }
-    process->maps_changed = false;
-    path_begin(process->code.entry);
-    if (python_current() != NULL && process->python_codes == NULL)
-        process->python_codes = sys_alloc(sizeof *process->python_codes);
-}
 
 bool followed_runs_python(const struct followed *process)
 {
@@ -251,7 +191,7 @@ bool followed_is_idle(struct followed *process, uint64_t now_ns)
 
 void followed_end(struct followed *process, uint64_t now_ns)
 {
-    use_code_of(process);
+    followed_use_code(process);
     const struct interval *interval = &process->interval;
     if (process->is_recorded && process->stopped_ns == 0)
         waiters_finish(process);
@@ -305,7 +245,7 @@ void followed_forget_code(struct followed *process)
 void followed_free(struct followed *process)
 {
     forget_python(process);
-    use_code_of(NULL);
+    followed_use_code(NULL);
     modules_free(&process->code);
     buffer_free(&process->maps.text);
     sys_free(process, sizeof *process);

@@ -124,7 +124,10 @@ struct followed {
     uint64_t missing, usual; /* ticks not represented by a sample yet; samples of the last interval */
 };
 
-/* Select the process for all functions of code, memory, Python and JIT names, and scan its code if it has changed. */
+/* Select the process for all functions of code, memory, Python and JIT names; NULL: this process. */
+void followed_use_code(struct followed *process);
+
+/* Select the process, and scan its code if that has changed. */
 void followed_use(struct followed *process);
 
 /* Create a process, not recorded yet. NULL if out of memory. */
