@@ -8,7 +8,7 @@ divided so that each wait has, on average over random moments, the time between 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from incprof.model import BROKEN, BoolArray, FloatArray, IntArray, IntervalProfi
 from incprof.model.intervals import suspensions
 from incprof.model.time_use import SPENT, kind_of_time
 from incprof.systems.waiting.causes import CAUSES, INTERPRETER, Cause, Reason, reason_of
-from incprof.systems.waiting.read import ONE_WAIT, Waits
+from incprof.systems.waiting.read import ONE_WAIT, Site, Waits
 
 # Threads with less of the busiest one's CPU time are not part of a phase's main role.
 BUSY = 0.5
@@ -148,8 +148,7 @@ def kinds_of(waits: Waits) -> Kinds:
     modules = {number: module.name for number, module in waits.paths.modules.items()}
     for site, call, kind in rows.tolist():
         place = waits.sites[site] if site >= 0 else None
-        names = [waits.paths.functions[frame].mangled for frame in place.frames] if place else []
-        files = [modules.get(module, "") for module in place.modules] if place else []
+        names, files = _functions_at(waits, place, modules) if place else ([], [])
         is_observed = not waits.refused or call >= 0 or site >= 0
         reasons.append(reason_of(names, files, call, kind, waits.arch, is_observed=is_observed))
         nodes.append(place.node if place else 0)
@@ -157,6 +156,19 @@ def kinds_of(waits: Waits) -> Kinds:
     return Kinds(
         of_span, _before(waits, of_span), tuple(reasons), rows[:, 0], np.array(nodes, dtype=np.int64), tuple(called)
     )
+
+
+def _functions_at(waits: Waits, place: Site, modules: Mapping[int, str]) -> tuple[list[str], list[str]]:
+    """Return the functions in which a thread waits, innermost first, and the files of their modules.
+
+    Libraries of a static program are its own code: there, all functions of the path count.
+    """
+    if place.frames:
+        names = [waits.paths.functions[frame].mangled for frame in place.frames]
+        return names, [modules.get(module, "") for module in place.modules]
+    path = [function for function in functions_to(waits, place.node) if function != BROKEN]
+    names = [waits.paths.functions[function].mangled for function in reversed(path)]
+    return names, [""] * len(names)
 
 
 def _before(waits: Waits, of_span: IntArray) -> IntArray:

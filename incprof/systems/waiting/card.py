@@ -252,7 +252,7 @@ def _notes(waits: Waits) -> list[str]:
     """Return sentences about all phases."""
     out = []
     if waits.refused:
-        out.append("The kernel denies what threads are blocked in (/proc/self/task/TID/syscall): no causes of waits")
+        out.append("The kernel denies what threads are blocked in (/proc/PID/task/TID/syscall): no causes of waits")
     all_samples = waits.taken + waits.left_out
     if waits.left_out >= THINNED * max(all_samples, 1):
         part = percent(waits.left_out / all_samples)
