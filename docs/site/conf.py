@@ -40,6 +40,14 @@ html_show_copyright = False
 # A page that was opened from disk must not read other pages, whose words these would be.
 html_show_search_summary = False
 
+# Pages beside docs/, and those of the site that include them.
+BESIDE = {
+    "CHANGELOG.md": "changelog.myst",
+    "selfanalyze/README.md": "reference/selfanalyze-files.myst",
+    "soak/README.md": "reference/soak.myst",
+    "trace/README.md": "reference/mpi-traces.myst",
+}
+
 
 def contents(readme: str) -> str:
     """The tables of contents: first steps, the parts of docs/README.md with the pages that they name, references."""
@@ -63,7 +71,8 @@ def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
     A page beside docs/ that the site has is under its own name there. The page of a verb ends with all of its options,
     taken from its manual page, which `make man` writes from the definitions of the command line.
     """
-    source[0] = source[0].replace("](../../CHANGELOG.md", "](../changelog.myst")
+    for beside, here in BESIDE.items():
+        source[0] = source[0].replace(f"](../../{beside}", f"](../{here}")
     verb = page.removeprefix("use/")
     manual = Path(app.srcdir) / f"man/incprof-{verb}.1"
     if verb != page and manual.is_file():
