@@ -11,15 +11,10 @@ import pytest
 
 from incprof.model import FloatArray
 from incprof.systems.mpi.trace_file import Trace, find_traces
-from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, mpis, run
+from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, run
 from tests.paths import ROOT
 
 PROBES = [float(i % 40) for i in range(100)]
-
-
-@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
-def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
-    return mpis(tmp_path_factory.mktemp("counted"))[request.param]
 
 
 def traced(mpi: Mpi, cwd: Path, how: str, asked: str = "page-faults,task-clock") -> tuple[list[FloatArray], str, str]:

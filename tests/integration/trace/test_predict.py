@@ -18,13 +18,6 @@ STEPS = 400
 ENDED = "ended on purpose: all ranks have done as much as requested"
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)]
-)
-def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
-    return mpis(tmp_path_factory.mktemp("built"))[request.param]
-
-
 def signed(mpi: Mpi, cwd: Path, *arguments: str, options: tuple[str, ...] = ()) -> dict[str, Any]:
     """Trace a program, write its signature as cwd/a.signature, and return it."""
     outcome = mpi.trace(RANKS, mpi.build("neighbours.c"), *arguments, cwd=cwd)

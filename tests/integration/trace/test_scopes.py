@@ -16,19 +16,6 @@ from tests.integration.mpi_traces import FIXTURES, INCPROF, Mpi, events_of, mpis
 OWN = "incprof trace"
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("scopes")
-
-
-@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
-def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
-    found: Mpi = mpis(built)[request.param]
-    if shutil.which(f"mpicc.{found.name}") is None:
-        pytest.skip(f"{found.name} is not installed")
-    return found
-
-
 def plain(built: Path, source: str) -> Path:
     """A program that is built without an MPI."""
     program = built / Path(source).stem

@@ -10,17 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.mpi_traces import INCPROF, Mpi, mpis, run
+from tests.integration.mpi_traces import INCPROF, Mpi, run
 
 STEPS = 200
 TURNS = sum(2 + step % 4 for step in range(STEPS))
-
-
-@pytest.fixture(
-    scope="module", params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)]
-)
-def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
-    return mpis(tmp_path_factory.mktemp("built"))[request.param]
 
 
 @pytest.fixture(scope="module")

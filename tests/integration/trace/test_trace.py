@@ -19,24 +19,11 @@ from tests.integration.mpi_traces import (
     Mpi,
     counted,
     events_of,
-    mpis,
     run,
     said,
     sequence,
     traces_of,
 )
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("mpi")
-
-
-@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
-def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
-    found: Mpi = mpis(built)[request.param]
-    found.build("calls.c")
-    return found
 
 
 def traced(mpi: Mpi, ranks: int, scenario: str, cwd: Path) -> dict[int, list[MpiEvent]]:

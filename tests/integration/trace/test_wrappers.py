@@ -11,18 +11,7 @@ import pytest
 from incprof.model.time_use import MPI, cpu_seconds_by_kind
 from incprof.readers.run import open_run, read_profile
 from incprof.systems.mpi.trace_types import MpiEvent
-from tests.integration.mpi_traces import INCPROF, Mpi, events_of, mpis, run, said, sequence
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("wrapped")
-
-
-@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
-def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
-    found: Mpi = mpis(built)[request.param]
-    return found
+from tests.integration.mpi_traces import INCPROF, Mpi, events_of, run, said, sequence
 
 
 @pytest.mark.slow
