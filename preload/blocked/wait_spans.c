@@ -254,7 +254,8 @@ void wait_spans_put(struct wait_spans *spans, struct interval *interval)
         buffer_varint(out, spans->consumed_ns / 1000);
         buffer_varint(out, spans->is_refused);
         put_sites(&spans->sites, out);
-        buffer_bytes(out, spans->spans.data, spans->spans.length);
+        if (spans->spans.length > 0)
+            buffer_bytes(out, spans->spans.data, spans->spans.length);
         out->failed |= spans->spans.failed;
         stream_end_image(out, start);
     }
