@@ -28,7 +28,7 @@ class Pressed:
         return appekg.read(self.directory)
 
     def lines(self) -> list[str]:
-        """What the library said on stderr."""
+        """Return the library's lines on stderr."""
         return [line for line in self.outcome.stderr.splitlines() if line.startswith("appekg: ")]
 
 

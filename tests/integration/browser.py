@@ -39,7 +39,7 @@ class Seen:
         return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
     def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
+        """Wait until the request is drawn."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def colours(self) -> dict[str, int]:

@@ -64,7 +64,7 @@ class Cross:
         return run(command, folder, env or {})
 
     def record(self, program: Path, *words: str, interval: float = 0.25, collector: Path | None = None) -> Recording:
-        """Run a program under the collector (or another build of it); it must end well, and nothing be said."""
+        """Run a program under the collector (or another build of it); it must end well and print nothing."""
         directory = self.place / f"recording-{len(list(self.place.iterdir()))}"
         # A sample under qemu costs ten times as much.
         env = {"INCPROF_DIR": str(directory), "INCPROF_INTERVAL": str(interval), "INCPROF_OVERHEAD": "100"}

@@ -17,7 +17,7 @@ Item = tuple[int, str, str]
 
 
 def squared(item: Item) -> int:
-    """The square of a number. "kill": whoever does it is killed; "once": if the file is not there yet.
+    """The square of a number. "kill": the process that computes it is killed; "once": if the file is not there yet.
 
     "slow": it takes a second.
     """

@@ -49,7 +49,7 @@ def need(*tools: str) -> None:
 def need_root() -> None:
     """Skip the test for ordinary users."""
     if os.geteuid() != 0:
-        pytest.skip("needs root, to become somebody else or to mount")
+        pytest.skip("needs root, to become another user or to mount")
 
 
 @contextmanager
@@ -77,7 +77,7 @@ class Trial:
     directory: Path
 
     def lines(self) -> list[str]:
-        """What the collector said."""
+        """Return the collector's lines."""
         return collector_lines(self.recorded)
 
     def profile(self, pid: int | None = None) -> IntervalProfile:

@@ -1,4 +1,4 @@
-"""The steps of a time-step loop against what the program said about itself; and the clock that such rates take."""
+"""The steps of a time-step loop against the program's own counts; and the clock for such rates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the recording said, what `incprof phases` did, by which clock samples came, and ticks per CPU second."""
+    """The program's output, the answer of `incprof phases`, the clock of the samples, and ticks per CPU second."""
 
     stderr: str
     text: str

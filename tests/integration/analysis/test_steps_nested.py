@@ -1,4 +1,4 @@
-"""Steps with steps, set-up, drivers one after another: recordings, against what the programs said about themselves."""
+"""Steps with steps, set-up, drivers one after another: recordings, against the programs' own counts."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_no_room_for_the_head(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [3000, 3001, 4500])
 def test_a_limit_of_the_files_size(program: Path, tmp_path: Path, size: int) -> None:
-    """SIGXFSZ would end the program: it is for whoever writes too much."""
+    """SIGXFSZ would end the program, and is meant for its own writes."""
     pressed = limited(program, tmp_path, f"fsize={size}", "start", "line", "sleep=10")
     assert (tmp_path / "run" / "rank-00000.ekg").stat().st_size <= size
     beats = partial(pressed)
@@ -180,7 +180,7 @@ def test_no_thread_can_be_made(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["control", "rank-00000.ekg"])
 def test_pipes_where_files_should_be(program: Path, tmp_path: Path, name: str) -> None:
-    """Nobody reads from them or writes to them."""
+    """They are neither read nor written."""
     (tmp_path / "run").mkdir()
     os.mkfifo(tmp_path / "run" / name)
     pressed = limited(program, tmp_path, "start", "sleep=20", lines=0)

@@ -31,7 +31,7 @@ def patient(ekg: EkgBuilder) -> Path:
 
 @dataclass(frozen=True)
 class Published:
-    """A run, and what the stand-in was asked for."""
+    """A run, and the calls of the stand-in."""
 
     status: int
     stdout: str
@@ -44,7 +44,7 @@ class Published:
         return [message["interval"] for message in self.messages]
 
     def missing(self) -> int:
-        """As the program said at its end."""
+        """Return the count that the program printed at its end."""
         lines = [line for line in self.stderr.splitlines() if "LDMS did not get" in line]
         assert len(lines) <= 1
         return int(lines[0].split()[-3]) if lines else 0

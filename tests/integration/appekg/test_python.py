@@ -155,7 +155,7 @@ def test_settings(python: RunPython, tmp_path: Path) -> None:
     assert python(script, EKG_DIR="").split() == "True False True True False False".split()
     assert totals(tmp_path / "there") == {(1, None): (10, 0), (2, None): (20, 0)}
     assert appekg.read(tmp_path / "there").processes[0].interval_s == 30
-    # Whoever runs the program has the last word.
+    # The user's environment has the last word.
     python(script, EKG_DIR="here", EKG_INTERVAL=20)
     assert appekg.read(tmp_path / "here").processes[0].interval_s == 20
 

@@ -12,7 +12,7 @@ from tests.integration.appekg_robust import counts, press
 
 @pytest.mark.parametrize("sink", ["file", "file,prometheus"])
 def test_first_beat_on_a_small_stack(ekg: EkgBuilder, tmp_path: Path, sink: str) -> None:
-    """The start of heartbeats needs a few KiB of the caller's stack, whatever is to be found out, said and made."""
+    """The start of heartbeats needs a few KiB of the caller's stack, whatever it has to look up, print and create."""
     program = ekg.program("coroutine.c")
     for name in ("run", "run.1"):
         (tmp_path / name).mkdir()

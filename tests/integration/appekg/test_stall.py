@@ -159,7 +159,7 @@ def test_pipes_where_prometheus_files_should_be(program: Path, tmp_path: Path, n
 
 
 def test_files_where_prometheus_could_write_first(program: Path, tmp_path: Path) -> None:
-    """Somebody else's file, under a second name that can be guessed, is neither written nor removed."""
+    """Another user's file, under a second name that can be guessed, is neither written nor removed."""
     shell = shutil.which("sh")
     assert shell is not None
     (tmp_path / "victim").write_text("mine")

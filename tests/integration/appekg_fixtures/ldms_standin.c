@@ -85,7 +85,7 @@ static void hang(void)
         pause();
 }
 
-/* Until somebody makes the file. */
+/* Until the file exists. */
 static void wait_for_gate(void)
 {
     char *gate;
@@ -194,7 +194,7 @@ void ldms_xprt_put(ldms_t x, const char *name)
 #endif
     if (--x->references < 0)
         note("misuse: put twice\n");
-    note("put %d\n", x->number); /* and leaked: whoever uses it afterwards is found out */
+    note("put %d\n", x->number); /* and leaked, so that a later use is found */
 }
 
 int ldms_xprt_connect_by_name(ldms_t x, const char *host, const char *port, ldms_event_cb_t cb, void *cb_arg)

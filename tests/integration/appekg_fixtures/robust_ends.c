@@ -128,7 +128,7 @@ int main(int count, char **arguments)
     pthread_t thread;
     if (count != 3 || (witness = open_witness(arguments[2])) == NULL)
         return 2;
-    signal(SIGINT, SIG_DFL); /* whoever runs the tests in the background, or under nohup, has these ignored */
+    signal(SIGINT, SIG_DFL); /* ignored where tests run in the background or under nohup */
     signal(SIGHUP, SIG_DFL);
     if (strcmp(arguments[1], "handler") == 0)
         beat_until_a_handler_exits();

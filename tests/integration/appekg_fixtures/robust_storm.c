@@ -74,7 +74,7 @@ static void step(uint64_t *seed)
         nest(id, (int)(dice / 100 % 30));
         break;
     case 1:
-        ekg_begin(id); /* for anybody */
+        ekg_begin(id); /* for any thread */
         atomic_fetch_add(&began, 1);
         break;
     case 2:

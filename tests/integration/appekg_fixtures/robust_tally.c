@@ -33,7 +33,7 @@ struct tally {
 
 static atomic_bool over;
 static atomic_ulong steps;
-static atomic_int waiting[HANDED_IDS]; /* beats that somebody may end */
+static atomic_int waiting[HANDED_IDS]; /* beats that any thread may end */
 static struct tally tallies[WORKERS + 1];
 static pthread_barrier_t ready;
 static __thread volatile uint64_t handled;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Whether an interval ends behind some text. The file may not be there yet, and is short. (The library shares no state
- * that tells.) */
+ * that shows it.) */
 static inline int has_interval(const char *path, const char *behind)
 {
     static char text[16384];

@@ -179,7 +179,7 @@ def code(page: str, language: str) -> str:
 
 
 def bash(lines: list[str], place: Path) -> str:
-    """What a shell answers that ends where a command fails. Nobody waits for what it leaves in the background."""
+    """Run a shell that ends where a command fails, without waiting for its background processes."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("INCPROF_", "EKG_"))}
     env |= {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}", "HOME": str(place), "INCPROF_INTERVAL": "50ms"}
     done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", "\n".join([*lines, "wait"])], cwd=place, env=env,

@@ -115,7 +115,7 @@ static int have_a_vfork_child(void)
     return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : -1;
 }
 
-/* Whoever cannot go along has to be gone. */
+/* A thread that cannot change its credentials has to be gone. */
 static int become_nobody(void)
 {
     int result = setuid(NOBODY);

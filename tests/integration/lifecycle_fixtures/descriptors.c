@@ -23,7 +23,7 @@ int main(void)
     printf("open %d\n", open_now());
     closefrom(3);
     burn(80);
-    /* Files of its own wherever a descriptor of somebody else's may have been. */
+    /* Files of its own wherever a descriptor of another owner may have been. */
     int file = open("/proc/self/exe", O_RDONLY), high = fcntl(file, F_DUPFD, 512);
     fflush(stdout);
     if (fork() == 0) {

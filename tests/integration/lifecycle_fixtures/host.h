@@ -29,7 +29,7 @@ __attribute__((no_instrument_function, unused)) static double cpu_s(void)
 }
 
 /* Reads the clock seldom: beside other busy programs, the kernel preempts a thread that reads it, so that it
- * would never run when the next timer tick comes, which is when expired timers are seen. A tenth of it, where nobody
+ * would never run when the next timer tick comes, which is when expired timers are seen. A tenth of it, where no one
  * records: what the program prints is the same. */
 __attribute__((noinline, unused)) void burn(int milliseconds)
 {

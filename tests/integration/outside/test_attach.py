@@ -143,7 +143,7 @@ def start(place: Path, command: Sequence[str | Path]) -> subprocess.Popen[str]:
 
 
 def start_host(place: Path, program: Path) -> subprocess.Popen[str]:
-    """A program that waits for a line, and has said that it does."""
+    """A program that waits for a line, and has printed that it does."""
     host = start(place, [program, "wait"])
     assert host.stdout is not None
     assert host.stdout.readline() == "ready\n"

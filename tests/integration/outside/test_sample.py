@@ -37,7 +37,7 @@ def wait_for_rows(path: Path) -> None:
 
 
 def test_the_period_of_a_program_that_works_and_writes_in_turn(tmp_path: Path) -> None:
-    """A series that is kept, with what the program said of each period: a busy machine would change both."""
+    """A series that is kept, with the program's output for each period: a busy machine would change both."""
     kept = RECORDINGS
     shutil.copy(kept / "alternate.csv", tmp_path / "run.csv")
     truth = statistics.median(float(line) for line in (kept / "alternate.txt").read_text().split())

@@ -152,7 +152,7 @@ def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
     ids=["plain", "memory", "thread"],
 )
 def test_maps_of_code_are_few_however_often_it_changes(parts: Parts, flags: str) -> None:
-    """The current one, the next one, and those that somebody reads: three threads, and one that does not end."""
+    """The current one, the next one, and those being read: three threads, and one that does not end."""
     _, wrong, _, published, _, kept = parts("maps.c", "1500", "3", flags=flags).split()
     assert wrong == "0"
     assert int(published) >= 1500

@@ -108,7 +108,7 @@ def test_a_file_that_is_replaced_while_it_is_in_use(use: Use) -> None:
 
 
 def test_libraries_that_come_and_go_lose_no_call(use: Use) -> None:
-    """Closed before anybody has looked: twice two libraries in turn, at the same place."""
+    """Closed before they are looked up: twice two libraries in turn, at the same place."""
     turn = ["open", "work.so", "call", "3", "close", "open", "other.so", "call", "2", "close"]
     expected = {"work_inner": 60, "work_outer": 60, "other_inner": 40, "other_outer": 40}
     assert calls_of(use(*turn * 20)) == expected

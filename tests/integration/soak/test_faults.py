@@ -91,7 +91,7 @@ def test_a_hang_is_detected(programs):
 
 
 def test_jobs(tmp_path):
-    """Launches whose CPU time was neither on record nor said not to be, among others."""
+    """Launches whose CPU time was neither recorded nor reported as missing, among others."""
     done = python("soak", "--scratch", str(tmp_path), "--only", "jobs", "--seed", "1", "--cases", "9")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 findings" in done.stdout

@@ -66,7 +66,7 @@ def test_large_messages_that_wait_for_their_receive_do_not_hold_the_end_up(mpi: 
 
 
 @pytest.mark.slow
-def test_work_that_goes_to_whoever_is_free_is_run_to_its_end(mpi: Mpi, tmp_path: Path) -> None:
+def test_work_that_goes_to_any_free_rank_is_run_to_its_end(mpi: Mpi, tmp_path: Path) -> None:
     known = signed(mpi, tmp_path, "workers", "200")
     assert (known["until"], known["until_calls"]) == (None, None)
     outcome = predicted(mpi, tmp_path, mpi.build("neighbours.c"), "workers", "200")

@@ -1,4 +1,4 @@
-"""Which MPI a traced call goes to: the one that its caller sees, whoever else sees it; and none where there is none."""
+"""Which MPI a traced call goes to: the one that its caller sees, even if others see another; and none without MPI."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_an_mpi_that_is_looked_up(mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_of_two_mpis_that_is_looked_up(mpi: Mpi, tmp_path: Path) -> None:
-    """It is the one that was asked for; that it is not traced is reported."""
+    """It is the requested one; a line reports that it is not traced."""
     if any(shutil.which(f"mpicc.{name}") is None for name in SONAMES):
         pytest.skip("needs both MPIs")
     libraries = sorted(SONAMES.values(), key=lambda soname: soname != SONAMES[mpi.name])

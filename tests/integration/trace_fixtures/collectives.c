@@ -40,7 +40,7 @@ static void check(void)
 }
 
 /* Open MPI 4.1 looks at the type of what is not sent in place; both MPIs look at the type and the operation of
- * whoever takes no part. */
+ * a process that takes no part. */
 #ifdef OPEN_MPI
 #define IGNORED_TYPE MPI_INT
 #else

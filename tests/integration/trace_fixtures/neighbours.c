@@ -69,7 +69,7 @@ static void sendrecv(MPI_Comm comm, int to, int from)
     MPI_Sendrecv(out, bytes, MPI_CHAR, to, 1, in, bytes, MPI_CHAR, from, 1, comm, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 gives work to whoever is free; the last rank is ten times as fast. */
+/* Rank 0 gives work to any free rank; the last rank is ten times as fast. */
 static void workers(int steps)
 {
     MPI_Status status;

@@ -110,7 +110,7 @@ def test_a_file_that_grows(tmp_path, kind):
     assert rest[0] == "events.txt, 5 events of 3 kinds, window 1024"
 
 
-def test_the_end_of_whoever_reads_is_the_end():
+def test_the_end_of_the_reader_is_the_end():
     with following("-", "--events") as program:
         program.write(*"abab")
         program.line()

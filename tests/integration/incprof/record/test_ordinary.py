@@ -1,7 +1,7 @@
 """Ordinary programs under the exported library, and below a recording of others, are what they are without it.
 
 What is compared: every byte of stdout and stderr, exit status or signal, every file that is left with its contents, and
-who is still running afterwards.
+the processes that still run afterwards.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def all_commands() -> list[Commands]:
 
 @dataclass(frozen=True)
 class Left:
-    """What somebody sees of commands that have ended: output, status, files with their contents, processes."""
+    """The visible effects of ended commands: output, status, files with their contents, processes."""
 
     status: int
     stdout: bytes
@@ -109,7 +109,7 @@ def with_mark(mark: str) -> list[str]:
         try:
             if mark.encode() in (process / "environ").read_bytes():
                 found.append((process / "comm").read_text().strip())
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return sorted(found)
 

@@ -238,7 +238,7 @@ def spoil_text(recorded: Recorded) -> None:
 
 
 def spoil_age(recorded: Recorded) -> None:
-    """Somebody has made room for another function: every line is a few further down."""
+    """After lines were added for another function, every line is a few further down."""
     recorded.source.write_text("int more(void);\nint more(void)\n{\n    return 1;\n}\n" + recorded.source.read_text())
 
 

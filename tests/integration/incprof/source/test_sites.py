@@ -190,7 +190,7 @@ def test_what_no_rate_factor_makes_cheap_is_refused_and_its_caller_taken(tmp_pat
     assert "too often for any rate factor" in site["note"]
     refused = swarm.ask(capsys, "--method", "paper", "--k", "1")["refused"]
     assert [(each["function"], "whatever the rate factor" in each["reason"]) for each in refused] == [("tiny", True)]
-    # Named by hand it is taken, and the cost said.
+    # Named by hand it is taken, and the cost is reported.
     byhand = swarm.site(capsys, "tiny")
     assert byhand["overhead_pct"] > 1
     assert "whatever the rate factor" in byhand["note"]

@@ -27,7 +27,7 @@ from tests.paths import ROOT
 from tests.unit.tracefile import write_run
 
 RANKS = Options(ranks=8, intervals=100, truncated=(3,), foreign=(5,), missing=(6,))
-# Open MPI refuses to start more processes than there are processors, or as root, unless told.
+# Open MPI refuses to start more processes than there are processors, or as root, without an option.
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "3", sys.executable, "-m", "mpi4py.futures"]
 
 mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
@@ -188,7 +188,7 @@ def test_a_rank_whose_reader_dies(
     (directory / "run" / "ranks.json").unlink(missing_ok=True)
     assert main(["phases", str(directory / "run"), "--jobs", "2"]) == 5
     assert "rank 2 is left out: the process that read it was killed" in capsys.readouterr().err
-    # It is not kept: the next time, somebody may live.
+    # It is not kept: the next worker may live.
     assert not (directory / "run" / "ranks.json").exists()
 
 

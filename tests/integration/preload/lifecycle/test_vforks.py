@@ -15,7 +15,7 @@ from tests.integration.command_line import incprof
 from tests.integration.hosts import BuildHost, calls, ended_cleanly, ticks, try_both
 
 FLAGS = "-Wno-deprecated-declarations"
-# What the library replaces, and the end that runs the parent's handlers, whoever calls it.
+# The functions that the library replaces, and the exit that runs the parent's handlers from any caller.
 # The latter two have tests of their own (test_extension.py).
 NOT_CALLED = {
     "__fentry__", "__monstartup", "_mcleanup", "_mcount", "mcount", "monstartup", "exit",

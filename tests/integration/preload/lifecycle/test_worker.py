@@ -1,4 +1,4 @@
-"""The interval thread goes with the application: where that ends behind libc's back, and where it is somebody else."""
+"""The interval thread follows the application where it ends without libc, and where it becomes another user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_heartbeats_of_a_program_that_ends_behind_libcs_back(ekg: EkgBuilder, tm
 def test_a_program_that_becomes_others_takes_the_interval_thread_with_it(
     host: BuildHost, tmp_path: Path, threads: str
 ) -> None:
-    """At once, where libc's functions are asked: every thread that the kernel shows is the same."""
+    """At once, where libc's functions are called: every thread that the kernel shows is the same."""
     need_root()
     when = "now" if threads == "many" else "wait"  # with one, capabilities change by a system call
     trial = try_both([host("credentials.c"), when, threads], tmp_path)
@@ -65,7 +65,7 @@ def test_heartbeats_of_a_program_that_becomes_others(ekg: EkgBuilder, tmp_path: 
 
 @pytest.fixture
 def refuse(build: Build) -> list[str | Path]:
-    """A launcher of programs that may become somebody by one system call, and not by that of the interval thread."""
+    """A launcher of programs that may become a user by one system call, but not by that of the interval thread."""
     need_root()
     return [build("refuse.c", pg=False), str(SYS_SETRESUID), str(errno.EPERM)]
 

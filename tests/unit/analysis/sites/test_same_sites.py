@@ -1,4 +1,4 @@
-"""Phases that have the same sites are told apart by what changes between them."""
+"""Phases that have the same sites are distinguished by what changes between them."""
 
 from incprof.cli.main import main
 from tests.unit.streamwriter import Sample, StreamWriter

@@ -115,7 +115,7 @@ def test_few_intervals_and_no_calls_are_no_error():
 
 
 def test_what_a_loop_does_outside_of_its_steps():
-    """Nobody counts calls of libraries: what they take is the rest of an iteration, by what they are called for."""
+    """Calls of libraries are not counted: their time is the rest of an iteration, by the functions that call them."""
     program = (("gather", 0.01), ("solve", 0.02), ("MPI_Wait", 0.008), ("fsync", 0.006))
     loop = Loop(program, 400, rate_hz=1000.0, inlined=(2, 3))
     profile = run(loop)

@@ -1,4 +1,4 @@
-"""Calls within loops, of drawn programs: each sample's stack asked by itself, in the words of the definition."""
+"""Calls within loops, of drawn programs: each sample's stack is examined by itself, as in the definition."""
 
 from collections import Counter
 from itertools import pairwise

@@ -160,7 +160,7 @@ def test_no_tick_is_lost_and_none_is_made(drawn):
     assert all(np.array_equal(getattr(again.samples, key), value) for key, value in vars(found.samples).items())
 
 
-def test_a_shared_function_belongs_to_whoever_calls_it_at_the_time():
+def test_a_shared_function_belongs_to_its_caller_at_the_time():
     """sweep is called by setup in the first half, and by solve, far less often, in the second."""
     own = np.zeros((20, 4))
     own[:, 3] = 1.0

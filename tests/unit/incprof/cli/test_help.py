@@ -27,7 +27,7 @@ def shown_options(text: str) -> set[str]:
     return {word.strip(",") for line in lines for word in line.split() if word.startswith("--")}
 
 
-def test_incprof_alone_starts_somebody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_incprof_alone_shows_the_first_steps(capsys: pytest.CaptureFixture[str]) -> None:
     """Every verb that it names is there, and takes what it is shown with."""
     status, out, err = said(capsys)
     assert (status, out, err.count("\n")) == (2, "", 5)

@@ -1,4 +1,4 @@
-"""Runs whose names were chosen by somebody else: nothing of them acts on a terminal, and every verb takes them."""
+"""Runs with hostile names: no name acts on a terminal, and every verb accepts them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The colours of a page: told apart by eyes of all kinds, and readable with the ink that is written on them."""
+"""The colours of a page: distinct for eyes of all kinds, and readable with the text on them."""
 
 from itertools import combinations
 

@@ -153,7 +153,7 @@ def test_a_second_site_names_a_phase_better_than_a_function():
     assert phase_names([melt, measure, named_phase("run", "loop", "force", "build")]) == [
         "run with move", "run with output", "run",
     ]  # fmt: skip
-    # These cannot be told apart.
+    # These have no distinction.
     assert phase_names([named_phase("f", "body", "f", "g")] * 2) == ["f", "f"]
 
 

@@ -24,8 +24,8 @@ def test_what_is_no_regular_file_is_refused(place: Callable[[Path], None], opene
 
 
 @OPENERS
-def test_a_pipe_that_somebody_writes_to_is_left_alone(opener: Opener, tmp_path: Path) -> None:
-    """Whoever waits for a reader would go on, and lose what it writes."""
+def test_a_pipe_with_a_writer_is_left_alone(opener: Opener, tmp_path: Path) -> None:
+    """A process that waits for a reader would go on, and lose its output."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(OSError, match="regular"):

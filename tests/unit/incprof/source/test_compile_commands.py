@@ -1,4 +1,4 @@
-"""compile_commands.json as a build, or anybody, may have written it; and what is kept of a command."""
+"""compile_commands.json, as a build writes it or hostile; and the options that are kept of a command."""
 
 from __future__ import annotations
 

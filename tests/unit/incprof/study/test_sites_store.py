@@ -1,4 +1,4 @@
-"""Placed sites travel with the run, to whoever looks at the same phases."""
+"""Placed sites are kept with the run, for later answers with the same phases."""
 
 import json
 from dataclasses import replace

@@ -48,7 +48,7 @@ D_WRITTEN = {
 
 
 def spelled(name: str) -> str:
-    """What D writes, as it is written here: `::` and `<>`, and a template of one thing of its name said once."""
+    """Return a name of D in our spelling: `::` and `<>`, and the name of a template and its only member once."""
     closing: list[str] = []
     text = ""
     for token in re.findall(r"\"[^\"]*\"|'[^']*'|0x[^,]*|!\(|\.\.\.|.", name):

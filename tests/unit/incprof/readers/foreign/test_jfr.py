@@ -79,7 +79,7 @@ def test_periods(period, tmp_path):
 
 
 def test_stacks_that_jfr_has_cut_off(tmp_path, capsys):
-    """Unless told otherwise, jfr prints the innermost frames alone: those of Java's library, of many programs."""
+    """By default, jfr prints only the innermost frames: in many programs, those of Java's library."""
     deep = [frame("java/util/TimSort", f"step{at}") for at in range(5)]
     bring(tmp_path, recorded(tmp_path, *(cpu(20 * at, deep) for at in range(20))))
     assert "no stack has more than 5 frames: print with --stack-depth 2048" in capsys.readouterr().err

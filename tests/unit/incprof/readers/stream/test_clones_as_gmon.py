@@ -57,7 +57,7 @@ def test_of_functions_of_one_name_it_is_the_nearest():
 
 
 def test_what_was_inlined_everywhere_is_its_caller():
-    """The callers of a part are asked, nearest first: one that gprof does not know either is passed over."""
+    """The callers of a part are tried, nearest first; one that gprof does not have either is skipped."""
     names = ("sort", "relax._omp_fn.0", "driver.isra.0", "main")
     callers = {0x1102: [0x1202, 0x1302], 0x1202: [0x1302]}
     arcs = {(0, 0x1108): 7, (0x1120, 0x1008): 9, (0x1310, 0x1208): 1}

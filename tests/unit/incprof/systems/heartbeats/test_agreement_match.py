@@ -49,7 +49,7 @@ def test_the_name_that_fits_best_is_taken():
         phase(2, (3, 2, "f", "body")),
     ]
     assert match(phases, [1, 2, 3], ["a::f:body", "b::f:body", "f:body"]).of_phase == ((0,), (1,), (2,))
-    assert match(phases[:2], [1], ["f:body"]).of_phase == ((0,), (0,))  # both: it cannot be told which
+    assert match(phases[:2], [1], ["f:body"]).of_phase == ((0,), (0,))  # both: either may be meant
 
 
 def test_all_instances_of_a_template_are_one_place_in_the_source():

@@ -143,7 +143,7 @@ def test_one_process_by_its_clock(tmp_path, capsys):
     assert found["overhead"]["predicted_pct"] == pytest.approx(
         100 * 100 * 100e-9 / found["overhead"]["base_s"], abs=1e-6
     )
-    # Nobody counts the calls of what is inlined.
+    # Calls of inlined functions are not counted.
     writer = StreamWriter(["main", "solve", "write_out"], **same)
     for i in range(20):
         what = "solve" if i < 10 else "write_out"

@@ -1,4 +1,4 @@
-"""Occurrences told apart by the modes of their work: drawn streams of known phases with the noise of measured times."""
+"""Occurrences separated by the modes of their work: drawn streams of known phases with noise as in measured times."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_noise_makes_no_phases(noise: float, length: int, seed: int) -> None:
     [(0.02, 1.3, 1), (0.05, 1.5, 1), (0.1, 2, 1), (0.2, 4, 1), (0.1, 1.5, 500), (0.2, 2, 500), (0.3, 2, 500)],
 )
 def test_phases_are_found_in_noise(seed: int, noise: float, ratio: float, block: int) -> None:
-    """In turns, or each for some time: then they are told apart in noise in which single ones cannot."""
+    """In turns, or each for some time: then they are distinguished in noise in which single ones cannot be."""
     levels = np.arange(3000) // block % 2
     assert agreeing(modes(drawn(seed, levels, noise, ratio), 0.85), levels) > 0.93
 

@@ -138,7 +138,7 @@ def test_pieces_are_the_stream(stream, window, cuts, tolerance):
 @settings(max_examples=150, deadline=None)
 @given(repetitive(), st.integers(2, 60), st.booleans())
 def test_changes_are_those_of_the_outermost_loop(stream, window, tolerance):
-    """Against the detector asked after each event."""
+    """Against the detector, read after each event."""
     changes, _ = streamed(stream, window, tolerance=tolerance)
     detector, before, expected = Dpd(window, tolerance=tolerance), 0, []
     for at, event in enumerate(stream):
