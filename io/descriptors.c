@@ -29,7 +29,6 @@ static uint16_t homes[HOMES]; /* 1 + index of a name */
 static char *text;
 static uint32_t text_used, count, written;
 static uint32_t lock;
-static bool is_stopped;
 
 /* Files that are opened again and again by the same path, and are the same file as before: for these the kernel need
  * not write the name. (A symbolic link that takes the place of the renamed file keeps the old name.) Hashes of paths,
@@ -132,8 +131,6 @@ static void keep(uint64_t path, const struct stat *about, uint32_t file)
 
 static uint32_t look_up(int fd)
 {
-    if (__atomic_load_n(&is_stopped, __ATOMIC_RELAXED))
-        return FILE_OTHER;
     struct stat about = {.st_ino = 0};
     uint64_t path = __atomic_load_n(&opened[fd], __ATOMIC_RELAXED);
     uint32_t file = known_by(path, fd, &about);
@@ -211,9 +208,4 @@ void descriptors_after_fork(void)
 {
     lock = 0;
     written = 0;
-}
-
-void descriptors_stop(void)
-{
-    __atomic_store_n(&is_stopped, true, __ATOMIC_RELAXED);
 }

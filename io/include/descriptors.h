@@ -37,7 +37,4 @@ void descriptor_put_names(struct buffer *out);
 /* In a forked child: all names are new to its stream. */
 void descriptors_after_fork(void);
 
-/* Stop asking the kernel: the program restricts its calls. */
-void descriptors_stop(void);
-
 #endif
