@@ -289,7 +289,7 @@ def test_without_the_library_only_beats_fail(python: RunPython, tmp_path: Path) 
     assert said.splitlines() == [line] * 4
 
 
-def test_a_library_that_is_none(python: RunPython, tmp_path: Path) -> None:
+def test_an_invalid_library(python: RunPython, tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("no library")
     script = "import appekg\ntry: appekg.pulse(1)\nexcept ImportError as error: print(error)"
     assert f"{tmp_path}/text.so cannot be loaded" in python(script, APPEKG_LIB=tmp_path / "text.so")

@@ -26,7 +26,7 @@ def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF" + bytes(100)])
-def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes) -> None:
     broken = tmp_path / "broken.so"
     broken.write_bytes(content)
     monkeypatch.setenv("INCPROF_NATIVE_LIB", str(broken))

@@ -73,7 +73,7 @@ def test_lists_in_lists() -> None:
     "name",
     ["_Z", "_Z1f" + "P" * 100_000 + "i", "_Z1f" + "i" * 5000, "_Z1f\0i", "_Z4caf\u00e9v", "_Z4caf\udce9i", "_Z1f\ni"],
 )
-def test_names_that_are_none(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     with patience():
         assert display_names([name, "_Z1gi"])[1] == "g(int)"
 

@@ -80,7 +80,7 @@ def test_damaged_tables_are_refused_or_empty(program: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_packed_symbols_that_are_none() -> None:
+def test_invalid_packed_symbols() -> None:
     assert unpacked(b"") is None
     assert unpacked(b"no xz") is None
     whole = lzma.compress(struct.pack("<1000I", *range(1000)))

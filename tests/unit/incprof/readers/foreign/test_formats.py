@@ -300,7 +300,7 @@ def test_folded_samples_of_threads_without_frames(tmp_path):
     assert paths(profile) == {"main;a": 0.8, "": 0.2}
 
 
-def test_folded_lines_that_are_none(tmp_path, capsys):
+def test_invalid_folded_lines(tmp_path, capsys):
     file = put(tmp_path / "a.folded", b"step (run.py:3);f (lib/python3.11/json/x.py:9) 7\nnothing here\n")
     assert main(["import", str(file), "-o", str(tmp_path / "run")]) == 5
     assert "1 lines are not stacks and were left out" in capsys.readouterr().err

@@ -211,7 +211,7 @@ def test_an_array_of_python_2_is_read_without_a_warning(tmp_path, recwarn):
     assert not recwarn.list
 
 
-def test_npy_files_that_are_none(tmp_path):
+def test_invalid_npy_files(tmp_path):
     path = tmp_path / "x.npy"
     for content in (
         b"",

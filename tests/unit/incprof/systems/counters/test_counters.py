@@ -92,7 +92,7 @@ def test_counters_of_another_time_are_refused(tmp_path, capsys):
         ("# only a comment\n", 4, "empty"),
     ],
 )
-def test_files_that_are_none(tmp_path, capsys, text, status, said):
+def test_invalid_files(tmp_path, capsys, text, status, said):
     run, path = run_with_counters(tmp_path)
     path.unlink() if text is None else path.write_text(text)
     found, _, err = phases(capsys, run, "--counters", path)
