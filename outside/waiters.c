@@ -122,14 +122,29 @@ static bool find_thread(void *item, struct blocked_thread *found)
     return is_there;
 }
 
+/* Scan code that has been mapped since, which takes far longer than samples and is needed anyway. Returns whether there
+ * was any. */
+static bool scan_code(void)
+{
+    bool is_any = false;
+    for (const struct waiter *waiter = waiters; waiter != NULL; waiter = waiter->next) {
+        if (!waiter->process->is_recorded || !waiter->process->maps_changed)
+            continue;
+        followed_use(waiter->process);
+        is_any = true;
+    }
+    return is_any;
+}
+
 void waiters_sample(uint64_t now_ns, bool is_alone)
 {
     static const struct wait_source source = {first_item, next_item, find_thread};
     if (!wait_turns_exist())
         return;
     if (now_ns >= wait_turns_due_ns()) {
+        bool has_scanned = scan_code();
         selected = NULL;
-        struct wait_turn turn = wait_turns_take(&source, now_ns, ACCOUNT_ALL, is_alone);
+        struct wait_turn turn = wait_turns_take(&source, now_ns, ACCOUNT_ALL, is_alone && !has_scanned);
         used_ns += turn.used_ns;
         left_out += turn.left_out;
     }

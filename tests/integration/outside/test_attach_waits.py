@@ -94,6 +94,10 @@ def test_a_process_that_runs_has_its_waits_on_the_card(script: Path, tmp_path: P
     (path,) = (path for path in value["lock"]["paths"] if path["kind"] == "mutex")
     assert (path["called"], path["function"]) == ("pthread_mutex_lock", "wait_for")
     assert path["holder"]["function"] == "pause_ms"
+    waits = waits_of(recording.directory)
+    mine = waits.thread == 0
+    covered_s = float((waits.end_s - waits.begin_s)[mine].sum())
+    assert covered_s >= 0.5 * float(study.profile.end_s[-1])  # the scan of code leaves a budget for samples
 
 
 def test_a_stopped_process_waits_for_nothing(script: Path, tmp_path: Path) -> None:
@@ -167,7 +171,7 @@ def test_a_redis_that_runs_waits_for_clients_and_for_its_file(tmp_path: Path) ->
         until(lambda: subprocess.run([*client, "ping"], capture_output=True, check=False).stdout == b"PONG\n")
         recorder = start(tmp_path, words("-o", "run", "-p", str(server.pid)))
         wait_for(tmp_path / "run", recorder)
-        load = ["redis-benchmark", "-p", str(PORT), "-t", "set", "-n", "20000", "-q"]
+        load = ["redis-benchmark", "-p", str(PORT), "-t", "set", "-n", "60000", "-q"]
         subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*client, "shutdown", "nosave"], check=False)
         assert server.wait(60) == 0
