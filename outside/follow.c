@@ -40,7 +40,7 @@ void follow_begin(const struct config *configured, const struct launch *of, cons
     launch = of;
     program = chosen;
     sees_kernel = with_kernel;
-    waiters_begin(configured->format == FORMAT_STREAM ? configured->waits_hz : 0);
+    waiters_begin(configured->format == FORMAT_STREAM ? configured->waits_hz : 0, configured->budget);
 }
 
 static struct followed *find_process(pid_t pid)

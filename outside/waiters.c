@@ -21,9 +21,9 @@ static const struct followed *selected; /* in this turn */
 /* Not part of an image yet: of all processes, because a turn samples them together. */
 static uint64_t used_ns, left_out;
 
-void waiters_begin(uint64_t per_second)
+void waiters_begin(uint64_t per_second, uint64_t recording_budget)
 {
-    wait_turns_begin(per_second);
+    wait_turns_begin(per_second, recording_budget);
 }
 
 void waiters_add(struct followed *process, pid_t tid, uint32_t number, uint64_t start_ns)

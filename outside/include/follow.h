@@ -169,8 +169,8 @@ void followed_free(struct followed *process);
 /* Samples of what threads wait for, taken as the collector does (wait_turns.h): they are neither stopped nor
  * interrupted. One thread at a time. */
 
-/* Begin. `per_second`: samples of each thread; 0: none. */
-void waiters_begin(uint64_t per_second);
+/* Begin, as wait_turns_begin. */
+void waiters_begin(uint64_t per_second, uint64_t recording_budget);
 
 /* Follow a thread. `start_ns`: when it started (CLOCK_MONOTONIC), or 0. Without memory it has no samples. */
 void waiters_add(struct followed *process, pid_t tid, uint32_t number, uint64_t start_ns);

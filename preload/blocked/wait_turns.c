@@ -6,8 +6,7 @@
 #include "wait_spans.h"
 
 #define NEVER_NS (UINT64_MAX / 4)
-/* The budget: parts in a thousand of one processor, and what may be saved up. */
-#define BUDGET 3
+/* What may be saved up of the budget. */
 #define MOST_CREDIT_NS 4000000
 /* The cost of waking up, until it has been measured. */
 #define WAKING_NS 20000
@@ -23,6 +22,7 @@
 #define RARER 3
 
 static uint64_t gap_ns; /* mean; 0: off */
+static uint64_t budget; /* in millionths of one processor */
 static uint64_t due_ns, last_ns, fast_until_ns, calm_since_ns, cost_ns;
 static int64_t credit_ns;
 static uint64_t reserve_ns; /* set aside for the end */
@@ -36,8 +36,9 @@ static struct {
     uint64_t thinning;
 } turn;
 
-void wait_turns_begin(uint64_t per_second)
+void wait_turns_begin(uint64_t per_second, uint64_t recording_budget)
 {
+    budget = recording_budget * 3 / 2 / 1000000;
     gap_ns = per_second > 0 ? 1000000000u / per_second : 0;
     due_ns = gap_ns > 0 ? 0 : NEVER_NS;
     last_ns = calm_since_ns = monotonic_ns();
@@ -107,7 +108,7 @@ static uint64_t wanted_gap_ns(uint64_t now_ns)
 /* Return how long it takes to earn what costs so much. */
 static uint64_t time_to_earn_ns(uint64_t cost)
 {
-    return cost * 1000 / BUDGET * turn.thinning / ACCOUNT_ALL;
+    return cost * 1000000 / budget * turn.thinning / ACCOUNT_ALL;
 }
 
 /* Return the cost of waking up, which a busy machine makes several times as large: of this turn if it is for samples
@@ -164,7 +165,7 @@ struct wait_turn wait_turns_take(const struct wait_source *source, uint64_t now_
     enum wait_activity activity = ACTIVITY_NONE;
     turn.start_ns = wait_turns_clock_ns();
     turn.thinning = thinning;
-    earn((now_ns - last_ns) * BUDGET / 1000 * ACCOUNT_ALL / thinning);
+    earn((now_ns - last_ns) / 1000 * budget / 1000 * ACCOUNT_ALL / thinning);
     last_ns = now_ns;
     bool has_sampled = credit_ns > 0;
     if (has_sampled)

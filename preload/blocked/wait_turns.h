@@ -1,5 +1,6 @@
-/* When to take samples of waiting threads, within a budget of 0.3 % of one processor that is enforced on what they have
- * cost. One caller at a time, always the same thread; async-signal-safe. */
+/* When to take samples of waiting threads, within a budget of one processor that is enforced on what they have cost:
+ * 0.3 % with the usual budget of the recording, 2 %, and in proportion with another. One caller at a time, always the
+ * same thread; async-signal-safe. */
 #ifndef INCPROF_WAIT_TURNS_H
 #define INCPROF_WAIT_TURNS_H
 
@@ -17,8 +18,9 @@ struct wait_source {
     bool (*find)(void *item, struct blocked_thread *thread);
 };
 
-/* Begin, in a new process or forked child. `per_second`: turns, as long as none is thinned out; 0: never. */
-void wait_turns_begin(uint64_t per_second);
+/* Begin, in a new process or forked child. `per_second`: turns, as long as none is thinned out; 0: never.
+ * `recording_budget`: of all of the recording, in billionths of a percent. */
+void wait_turns_begin(uint64_t per_second, uint64_t recording_budget);
 
 /* Return whether there are any. */
 bool wait_turns_exist(void);

@@ -31,7 +31,7 @@ static uint32_t number_of(pid_t tid)
 
 void waits_begin(const struct config *config)
 {
-    wait_turns_begin(config->format == FORMAT_STREAM ? config->waits_hz : 0);
+    wait_turns_begin(config->format == FORMAT_STREAM ? config->waits_hz : 0, config->budget);
     wait_spans_begin(&spans);
     has_begun = false;
     watched.take = python_add_code;

@@ -256,7 +256,7 @@ def _notes(waits: Waits) -> list[str]:
     all_samples = waits.taken + waits.left_out
     if waits.left_out >= THINNED * max(all_samples, 1):
         part = percent(waits.left_out / all_samples)
-        out.append(f"{part} of the samples of waiting threads were left out, to keep their cost below 0.3 %")
+        out.append(f"{part} of the samples of waiting threads were left out, to limit their cost")
     if waits.damaged:
         out.append(f"{count(waits.damaged, 'damaged image')} of waits left out")
     return out
