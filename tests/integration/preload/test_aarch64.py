@@ -98,10 +98,9 @@ def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixtur
     assert {"work", "rest"} <= sampled
     phases = json.loads(capsys.readouterr().out)["phases"]
     # A busy machine leaves few samples to qemu, and some intervals none: the number of phases depends on it.
-    assert any(phase["functions"] for phase in phases)
-    for phase in phases:
-        assert {function["name"] for function in phase["functions"][:1]} <= {"work", "rest"}
-        assert {site["function"] for site in phase["sites"]} <= {"work", "rest"}
+    longest = max(phases, key=lambda phase: phase["seconds"])
+    assert longest["functions"][0]["name"] in ("work", "rest")
+    assert {site["function"] for site in longest["sites"]} <= {"work", "rest"}
 
 
 def test_its_machine_code_is_not_read_as_that_of_another_processor(

@@ -61,7 +61,7 @@ def test_counters_are_lanes_below_the_phases(browser, tmp_path):
         assert seen.colours()["counters"] > 2
         table = seen.open_table("counters")
         assert (len(table), table[0], table[-1][-1]) == (20, ["0", "1", "0.5"], "10")
-        assert seen.texts("p.bound")[1] == "1 Bound by the number of instructions: 7.75 per cycle."
+        assert seen.texts(".about dd")[1] == "Bound by the number of instructions: 7.75 per cycle."
 
 
 def test_every_plot_has_a_table(browser, plain):
