@@ -163,14 +163,8 @@ def answer(directory: Path, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=directory).stdout
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["phases", "--card", "--json"],
-        pytest.param(["phases", "--card"], marks=pytest.mark.slow),
-        pytest.param(["report", "-o", "-"], marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["phases", "--card", "--json"], ["phases", "--card"], ["report", "-o", "-"]])
 def test_answers_are_the_same_with_and_without_it(
     host: Callable[..., Recording], tmp_path: Path, words: list[str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_clocks_that_are_refused(
     assert names >= {"work", "rest"} if said != NO_SAMPLES else not names
 
 
+@pytest.mark.slow
 def test_a_job_without_counters_reports_it_once(build: Build, tmp_path: Path) -> None:
     program = build("turns.c", pg=False)
     job = ["sh", "-c", f"{program} 1; {program} 1 & wait; exec {program} 1"]

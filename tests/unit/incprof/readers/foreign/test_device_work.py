@@ -34,6 +34,7 @@ def test_slots_divide_the_intervals() -> None:
     assert found.kernels.node.tolist() == [3]
 
 
+@pytest.mark.slow
 def test_a_long_run_has_few_slots() -> None:
     work = DeviceWork()
     work.kernel("k", 0, 7, 0.0, 86000.0)

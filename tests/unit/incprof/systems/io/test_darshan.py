@@ -55,6 +55,7 @@ def test_an_example_with_traced_transfers() -> None:
     assert "DXT_ENABLE_IO_TRACE" in of_log(one, is_placed=False)
 
 
+@pytest.mark.slow
 @needs_darshan
 def test_all_examples_are_read() -> None:
     logs = [read_log(path) for path in sorted(example("tests/input").glob("*.darshan"))]
@@ -62,6 +63,7 @@ def test_all_examples_are_read() -> None:
     assert all(each.files for each in logs)
 
 
+@pytest.mark.slow
 @needs_darshan
 def test_damaged_logs_cost_one_sentence_each(tmp_path: Path) -> None:
     whole = example("tests/input/sample.darshan").read_bytes()
