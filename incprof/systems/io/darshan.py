@@ -13,6 +13,7 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
+from incprof.report.words.formatting import count
 from incprof.safe.inputs import HOSTILE, open_input
 from incprof.systems.io.darshan_dump import MISSING, MODULES, TRACED
 
@@ -94,19 +95,22 @@ def _grown(at: FloatArray, since: FloatArray, rate: FloatArray) -> FloatArray:
     """Return what has grown at rates since their times, at some times."""
     order = np.argsort(since)
     rates, first = (np.concatenate([[0.0], np.cumsum(each[order])]) for each in (rate, rate * since))
-    count = np.searchsorted(since[order], at, side="right")
-    grown: FloatArray = rates[count] * at - first[count]
+    begun = np.searchsorted(since[order], at, side="right")
+    grown: FloatArray = rates[begun] * at - first[begun]
     return grown
 
 
 def logs_beside(directory: str | Path) -> tuple[list[DarshanLog], list[str]]:
     """Return the logs of Darshan in the directory of a run, and sentences on those that cannot be read."""
     logs, notes = list[DarshanLog](), list[str]()
-    for path in sorted(Path(directory).glob(f"*{SUFFIX}"))[:MOST_LOGS]:
+    paths = sorted(Path(directory).glob(f"*{SUFFIX}"))
+    for path in paths[:MOST_LOGS]:
         try:
             logs.append(read_log(path, directory))
         except NoDataError as error:
             notes.append(str(error))
+    if len(paths) > MOST_LOGS:
+        notes.append(f"{count(len(paths) - MOST_LOGS, 'log')} of Darshan left out: at most {MOST_LOGS} are read")
     return logs, notes
 
 

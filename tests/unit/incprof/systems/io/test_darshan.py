@@ -87,3 +87,9 @@ def test_without_pydarshan_one_line_says_what_to_install(tmp_path: Path, monkeyp
     assert sys.executable != str(tmp_path / "python")
     with pytest.raises(NoDataError):
         read_log(tmp_path / "missing.darshan")
+
+
+def test_logs_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(darshan, "MOST_LOGS", 0)
+    (tmp_path / "a.darshan").touch()
+    assert logs_beside(tmp_path) == ([], ["1 log of Darshan left out: at most 0 are read"])
