@@ -1,7 +1,7 @@
 /* The function that rocprofiler-sdk calls in a library named by ROCP_TOOL_LIBRARIES, when a program initialises ROCm:
  * no kernel has run yet. On that thread, once in a process; a program that execs has it called again.
  *
- * rocprofiler-sdk delivers records when its buffer is full, and when it is asked to. A thread asks once a second.
+ * rocprofiler-sdk delivers records when its buffer is full, or on request. A thread requests them once a second.
  *
  * A failure costs the program nothing: one line, and ROCm continues as without this library. */
 #define _GNU_SOURCE

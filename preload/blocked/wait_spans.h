@@ -1,7 +1,7 @@
 /* Samples of blocked threads as spans of their time, and the image of an interval's spans (docs/reference/formats.md,
  * kind 9).
  *
- * No thread is signalled or stopped, and no call of the application returns early: /proc tells what a thread is blocked
+ * No thread is signalled or stopped, and no call of the application returns early: /proc shows what a thread is blocked
  * in, and its stack is copied. Each sample accounts for the thread's time since the one before it: on a processor,
  * waiting for one, or off the processors. If the thread has not run since, the whole time is one wait, which needs no
  * stack again.
