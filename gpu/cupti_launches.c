@@ -2,6 +2,7 @@
  *
  * Thread safety: a callback runs on the launching thread, where libc works; it takes no lock and keeps errno. */
 #define _GNU_SOURCE
+#include "cupti.h"
 #include "gpu.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -22,13 +22,9 @@ static bool is_used;
 static uint32_t state;
 static struct buffer image;
 
-void extension_set_state(enum gpu_state now)
+void extension_use(enum gpu_state now)
 {
     __atomic_store_n(&state, (uint32_t)now, __ATOMIC_RELAXED);
-}
-
-void extension_use(void)
-{
     __atomic_store_n(&is_used, true, __ATOMIC_RELAXED);
 }
 
@@ -74,10 +70,7 @@ static void put_state(uint64_t run_start_ns)
     buffer_varint(&record, run_start_ns % SLOT_NS);
     if (trace_left_out(&left_out))
         buffer_varint(&record, left_out);
-    buffer_varint(&image, RECORD_STATE);
-    buffer_varint(&image, record.length);
-    buffer_bytes(&image, record.data, record.length);
-    image.failed |= record.failed;
+    put_record(&image, RECORD_STATE, &record);
     buffer_free(&record);
 }
 
@@ -111,8 +104,7 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
     spans_close(final_before(interval));
     put_interface();
     put_state(interval->run_start_ns);
-    device_names_put(&image);
-    kernel_names_put(&image);
+    names_put(&image);
     sums_put(&image, interval->run_start_ns);
     trace_put(&image, interval->run_start_ns);
     gpu_leave();
@@ -123,10 +115,8 @@ static const uint8_t *put(const struct extension_interval *interval, size_t *len
 static const struct extension extension = {
     .version = EXTENSION_VERSION, .kind = KIND_DEVICE, .begin = begin, .take = take, .put = put};
 
-int extension_start(enum gpu_state first)
+int extension_start(void)
 {
-    extension_set_state(first);
-    trace_start();
     /* For a child that the collector does not follow; where libc cannot, only the others are stopped. */
     libc_at_fork(NULL, NULL, stop_in_child);
     if (incprof_extension_add != NULL && incprof_extension_event != NULL)

@@ -4,12 +4,13 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cupti.h"
 #include "environment.h"
+#include "gpu.h"
 
 #define MOST_PATH 4096
+#define FLAGS (RTLD_NOW | RTLD_LOCAL)
 
 static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8", "libcupti.so.11.7",
                                     "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so",      NULL};
@@ -17,16 +18,17 @@ static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "lib
 static const char *const beside[] = {"", "../extras/CUPTI/lib64/", "../../../extras/CUPTI/lib64/",
                                      "../../cuda_cupti/lib/", NULL};
 
-static void *open_in(const char *directory, const char *more)
+/* Open one of the names, in a directory or (NULL) where the loader looks. */
+static void *open_in(const char *directory, const char *more, int flags)
 {
     char path[MOST_PATH];
-    for (const char *const *name = names; *name != NULL; name++) {
-        int length = snprintf(path, sizeof path, "%s/%s%s", directory, more, *name);
-        void *handle = length < MOST_PATH ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-        if (handle != NULL)
-            return handle;
+    void *handle = NULL;
+    for (const char *const *name = names; handle == NULL && *name != NULL; name++) {
+        int length = directory != NULL ? snprintf(path, sizeof path, "%s/%s%s", directory, more, *name)
+                                       : snprintf(path, sizeof path, "%s", *name);
+        handle = length < MOST_PATH ? dlopen(path, flags) : NULL;
     }
-    return NULL;
+    return handle;
 }
 
 static int find_runtime(struct dl_phdr_info *object, size_t size, void *into)
@@ -39,71 +41,41 @@ static int find_runtime(struct dl_phdr_info *object, size_t size, void *into)
     return 1;
 }
 
-static void *find_beside_runtime(void)
-{
-    char directory[MOST_PATH] = "";
-    if (dl_iterate_phdr(find_runtime, directory) == 0)
-        return NULL;
-    for (const char *const *more = beside; *more != NULL; more++) {
-        void *handle = open_in(directory, *more);
-        if (handle != NULL)
-            return handle;
-    }
-    return NULL;
-}
-
-static void *find_in_toolkits(void)
-{
-    const char *const places[] = {environment_text("CUDA_HOME"), environment_text("CUDA_PATH"), "/usr/local/cuda",
-                                  "/opt/cuda"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        void *handle = places[i] != NULL ? open_in(places[i], "extras/CUPTI/lib64/") : NULL;
-        if (handle != NULL)
-            return handle;
-    }
-    return NULL;
-}
-
 static void *open_library(void)
 {
-    for (const char *const *name = names; *name != NULL; name++) {
-        void *handle = dlopen(*name, RTLD_NOW | RTLD_NOLOAD);
-        if (handle != NULL)
-            return handle;
-    }
+    static const char *const toolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda", "/opt/cuda"};
+    char directory[MOST_PATH] = "";
     const char *named = environment_text("INCPROF_CUPTI");
-    if (named != NULL)
-        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    void *handle = find_beside_runtime();
-    for (const char *const *name = names; handle == NULL && *name != NULL; name++)
-        handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
-    return handle != NULL ? handle : find_in_toolkits();
+    void *handle = open_in(NULL, "", RTLD_NOW | RTLD_NOLOAD);
+    if (handle != NULL || named != NULL)
+        return handle != NULL ? handle : dlopen(named, FLAGS);
+    bool has_runtime = dl_iterate_phdr(find_runtime, directory) != 0;
+    for (const char *const *more = beside; has_runtime && handle == NULL && *more != NULL; more++)
+        handle = open_in(directory, *more, FLAGS);
+    if (handle == NULL)
+        handle = open_in(NULL, "", FLAGS);
+    for (size_t i = 0; handle == NULL && i < sizeof toolkits / sizeof *toolkits; i++) {
+        const char *toolkit = *toolkits[i] == '/' ? toolkits[i] : environment_text(toolkits[i]);
+        handle = toolkit != NULL ? open_in(toolkit, "extras/CUPTI/lib64/", FLAGS) : NULL;
+    }
+    return handle;
 }
 
 bool cupti_find(struct cupti *cupti)
 {
-    static const char *const functions[] = {"cuptiSubscribe",
-                                            "cuptiUnsubscribe",
-                                            "cuptiEnableCallback",
-                                            "cuptiActivityEnable",
-                                            "cuptiActivityRegisterCallbacks",
-                                            "cuptiActivityGetNextRecord",
-                                            "cuptiActivityFlushAll",
-                                            "cuptiGetTimestamp",
-                                            "cuptiGetVersion",
-                                            "cuptiActivityRegisterTimestampCallback",
-                                            "cuptiActivityFlushPeriod",
-                                            "cuptiActivityGetNumDroppedRecords"};
-    const size_t needed = 9;
-    _Static_assert(sizeof *cupti == sizeof functions / sizeof *functions * sizeof(void *), "a name for each function");
-    void *library = open_library();
-    if (library == NULL)
-        return false;
-    bool has_all = true;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *function = dlsym(library, functions[i]);
-        memcpy((char *)cupti + i * sizeof function, &function, sizeof function);
-        has_all &= function != NULL || i >= needed;
-    }
-    return has_all;
+    static const char *const functions[] = {"Subscribe",
+                                            "Unsubscribe",
+                                            "EnableCallback",
+                                            "ActivityEnable",
+                                            "ActivityRegisterCallbacks",
+                                            "ActivityGetNextRecord",
+                                            "ActivityFlushAll",
+                                            "GetTimestamp",
+                                            "GetVersion",
+                                            "ActivityRegisterTimestampCallback",
+                                            "ActivityFlushPeriod",
+                                            "ActivityGetNumDroppedRecords",
+                                            NULL};
+    _Static_assert(sizeof *cupti == (sizeof functions / sizeof *functions - 1) * sizeof(void *), "a name for each");
+    return find_functions(open_library(), "cupti", functions, 9, cupti);
 }

@@ -73,6 +73,16 @@ void launches_record(uint32_t correlation)
         record_path(correlation);
 }
 
+uint32_t launches_count(bool is_kernel)
+{
+    static uint32_t last;
+    uint32_t correlation = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    correlation += correlation == 0;
+    gpu_count(&gpu_totals.launches, is_kernel);
+    launches_record(correlation);
+    return correlation;
+}
+
 void launches_take(uint32_t correlation, uint32_t node)
 {
     nodes[correlation % RECENT].correlation = correlation;
@@ -83,6 +93,30 @@ static bool find_node(uint32_t correlation, uint32_t *node)
 {
     *node = nodes[correlation % RECENT].node;
     return correlation != 0 && nodes[correlation % RECENT].correlation == correlation;
+}
+
+static void add(const struct device_work *work, uint32_t node)
+{
+    const struct sum_key key = {
+        .slot = work->start_ns / SLOT_NS, .what = work->what, .node = node, .device = work->device, .kind = work->kind};
+    sums_add(&key, 1, work->end_ns - work->start_ns, work->bytes);
+    trace_add(work, node);
+}
+
+void launches_add_wait(uint32_t type, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
+{
+    const struct device_work wait = {
+        .start_ns = start_ns, .end_ns = end_ns, .what = type, .stream = stream, .device = HOST_WAITS, .kind = SUM_SYNC};
+    add(&wait, NODE_UNSAMPLED);
+    spans_add_wait(start_ns, end_ns);
+}
+
+void launches_add_between(struct device_work *work, uint64_t start_ns, uint64_t end_ns)
+{
+    if (clock_times(work, start_ns, end_ns))
+        launches_add(work);
+    else
+        gpu_count(&gpu_totals.incomplete, work->kind == SUM_KERNEL);
 }
 
 void launches_add(const struct device_work *work)
@@ -98,7 +132,7 @@ void launches_add(const struct device_work *work)
         }
         node = NODE_UNSAMPLED;
     }
-    work_add(work, node);
+    add(work, node);
 }
 
 void launches_resolve(bool is_last)
@@ -113,7 +147,7 @@ void launches_resolve(bool is_last)
             pending[left++] = *one;
             continue;
         }
-        work_add(&one->work, is_found ? node : NODE_UNSAMPLED);
+        add(&one->work, is_found ? node : NODE_UNSAMPLED);
     }
     pending_count = left;
 }

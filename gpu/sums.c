@@ -73,13 +73,9 @@ void sums_put(struct buffer *out, uint64_t run_start_ns)
         for (uint32_t i = 0; i < capacity; i++)
             if (sums[i].count != 0 && sums[i].key.kind == kind)
                 put_sum(&rows, &sums[i], run_start_ns / SLOT_NS);
-        if (rows.length == 0)
-            continue;
-        buffer_varint(out, FIRST_SUM_RECORD + kind);
-        buffer_varint(out, rows.length);
-        buffer_bytes(out, rows.data, rows.length);
+        if (rows.length > 0)
+            put_record(out, FIRST_SUM_RECORD + kind, &rows);
     }
-    out->failed |= rows.failed;
     buffer_free(&rows);
     if (used > 0)
         memset(sums, 0, capacity * sizeof *sums);

@@ -92,13 +92,6 @@ void trace_add(const struct device_work *work, uint32_t node)
     last_ns = work->start_ns;
 }
 
-static void put_record(struct buffer *out, uint32_t type, const struct buffer *record)
-{
-    buffer_varint(out, type);
-    buffer_varint(out, record->length);
-    buffer_bytes(out, record->data, record->length);
-}
-
 void trace_put(struct buffer *out, uint64_t run_start_ns)
 {
     struct buffer head = {0};

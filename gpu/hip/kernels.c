@@ -36,15 +36,12 @@ static void keep(uint64_t kernel, const char *name)
 void kernels_callback(struct rocprofiler_called record, void *user, void *data)
 {
     size_t at = field_u32(&record, CALLED_KIND) == CALLBACK_CODE_OBJECT ? CALLED_KIND : CALLED_KIND_OLD;
-    const uint8_t *symbol = NULL;
-    const char *name = NULL;
     if (field_u32(&record, at) != CALLBACK_CODE_OBJECT ||
         field_u32(&record, at + CALLED_OPERATION) != CODE_OBJECT_KERNEL ||
         field_u32(&record, at + CALLED_PHASE) != PHASE_LOAD)
         return;
-    memcpy(&symbol, (const uint8_t *)&record + at + CALLED_DATA, sizeof symbol);
-    if (symbol != NULL)
-        memcpy(&name, symbol + SYMBOL_NAME, sizeof name);
+    const void *symbol = field_pointer(&record, at + CALLED_DATA);
+    const char *name = symbol != NULL ? field_pointer(symbol, SYMBOL_NAME) : NULL;
     if (name != NULL)
         keep(field_u64(symbol, SYMBOL_KERNEL), name);
 }

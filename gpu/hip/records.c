@@ -7,11 +7,8 @@
  * held for a batch of records. `request` takes no lock. */
 #define _GNU_SOURCE
 #include "rocprofiler.h"
-#include "sys.h"
 
 #define BATCH 256
-#define SLACK_NS ((uint64_t)1000000000) /* by which clocks may differ */
-#define JITTER_NS 50000
 #define STREAM_OF_COPIES 0 /* queues are numbered from 1 */
 #define MOST_WAITS 8
 
@@ -31,29 +28,7 @@ static uint32_t wait_types[MOST_WAITS];
 static size_t wait_count;
 static uint64_t gpus[MOST_DEVICES]; /* agents */
 static int gpus_count;
-static int64_t clock_offset_ns;
-static uint64_t earliest_ns, latest_ns, dropped_before;
-
-/* Their clock differs from ours by a constant, which changes when the machine sleeps. */
-static void measure_clock(void)
-{
-    uint64_t theirs = 0;
-    uint64_t before_ns = monotonic_ns();
-    if (rocprofiler->timestamp(&theirs) != ROCPROFILER_OK)
-        return;
-    int64_t low = (int64_t)(before_ns - theirs), high = (int64_t)(monotonic_ns() - theirs);
-    if (clock_offset_ns + JITTER_NS < low || clock_offset_ns > high + JITTER_NS)
-        clock_offset_ns = low + (high - low) / 2;
-}
-
-/* Convert times to our clock; false: they make no sense. */
-static bool times(const void *record, size_t start_at, size_t end_at, uint64_t *start_ns, uint64_t *end_ns)
-{
-    uint64_t start = field_u64(record, start_at);
-    *start_ns = start + (uint64_t)clock_offset_ns;
-    *end_ns = field_u64(record, end_at) + (uint64_t)clock_offset_ns;
-    return start != 0 && *start_ns >= earliest_ns && *end_ns >= *start_ns && *end_ns <= latest_ns;
-}
+static uint64_t dropped_before;
 
 /* Learn the numbers and names of the GPUs among all agents. */
 static int learn_gpus(int version, const void **agents, size_t count, void *data)
@@ -62,9 +37,7 @@ static int learn_gpus(int version, const void **agents, size_t count, void *data
     for (size_t i = 0; i < count && gpus_count < MOST_DEVICES; i++) {
         if (field_u32(agents[i], AGENT_TYPE) != AGENT_IS_GPU)
             continue;
-        const char *name = NULL;
-        memcpy(&name, (const uint8_t *)agents[i] + AGENT_PRODUCT, sizeof name);
-        device_name((uint32_t)gpus_count, name);
+        device_name((uint32_t)gpus_count, field_pointer(agents[i], AGENT_PRODUCT));
         gpus[gpus_count++] = field_u64(agents[i], AGENT_ID);
     }
     gpu_unlock(mask);
@@ -82,13 +55,9 @@ static int gpu_of(uint64_t agent)
 
 static void add_work(const void *record, struct device_work *work, int gpu)
 {
-    if (!times(record, TRACED_START, TRACED_END, &work->start_ns, &work->end_ns)) {
-        gpu_count(&gpu_totals.incomplete, work->kind == SUM_KERNEL);
-        return;
-    }
     work->device = (uint16_t)(gpu < 0 ? MOST_DEVICES - 1 : gpu);
     work->correlation = field_u32(record, TRACED_ID);
-    launches_add(work);
+    launches_add_between(work, field_u64(record, TRACED_START), field_u64(record, TRACED_END));
 }
 
 static void add_kernel(const void *record)
@@ -119,19 +88,20 @@ static void add_copy(const void *record)
 
 static void add_wait(const void *record)
 {
-    uint64_t start_ns, end_ns, size = field_u64(record, TRACED_SIZE);
+    struct device_work wait;
+    uint64_t size = field_u64(record, TRACED_SIZE);
     size_t which = 0;
     while (which < wait_count && wait_operations[which] != (int32_t)field_u32(record, TRACED_OPERATION))
         which++;
     if (which < wait_count && (size == CALL_SIZE || size == CALL_SIZE_OLD) &&
-        times(record, size - CALL_START_BEFORE_END, size - CALL_END_BEFORE_END, &start_ns, &end_ns))
-        work_add_wait(wait_types[which], OTHER_STREAMS, start_ns, end_ns);
+        clock_times(&wait, field_u64(record, size - CALL_START_BEFORE_END),
+                    field_u64(record, size - CALL_END_BEFORE_END)))
+        launches_add_wait(wait_types[which], OTHER_STREAMS, wait.start_ns, wait.end_ns);
 }
 
 static void add(const void *header)
 {
-    const void *record = NULL;
-    memcpy(&record, (const uint8_t *)header + HEADER_RECORD, sizeof record);
+    const void *record = field_pointer(header, HEADER_RECORD);
     if (record == NULL || field_u32(header, HEADER_CATEGORY) != CATEGORY_TRACING)
         return;
     switch (field_u32(header, HEADER_KIND)) {
@@ -152,10 +122,9 @@ static void add(const void *header)
 void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffer, const void **headers, size_t count,
                       void *data, uint64_t dropped)
 {
-    measure_clock();
+    clock_measure(rocprofiler->timestamp);
     for (size_t i = 0; i < count && gpu_is_recording();) {
         uint64_t mask = gpu_lock();
-        latest_ns = monotonic_ns() + SLACK_NS;
         for (size_t until = i + BATCH; i < until && i < count; i++)
             add(headers[i]);
         gpu_unlock(mask);
@@ -169,13 +138,9 @@ void records_callback(struct rocprofiler_id context, struct rocprofiler_id buffe
 static int request(uint64_t thread, struct rocprofiler_id context, int kind, int32_t operation, uint64_t own_id,
                    uint64_t *id, void *data)
 {
-    static uint32_t last;
     if (!gpu_is_recording())
         return 1;
-    uint32_t correlation = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-    gpu_count(&gpu_totals.launches, kind == TRACING_KERNEL);
-    launches_record(correlation);
-    *id = correlation;
+    *id = launches_count(kind == TRACING_KERNEL);
     return 0;
 }
 
@@ -198,8 +163,7 @@ bool records_start(const struct rocprofiler *functions, struct rocprofiler_id co
 {
     static const int kinds[] = {TRACING_COPY, TRACING_KERNEL};
     rocprofiler = functions;
-    earliest_ns = monotonic_ns() - SLACK_NS;
-    measure_clock();
+    clock_measure(rocprofiler->timestamp);
     rocprofiler->agents(AGENT_VERSION, learn_gpus, AGENT_BYTES, NULL);
     rocprofiler->operations(TRACING_HIP_CALL, learn_wait, NULL);
     if (wait_count > 0)

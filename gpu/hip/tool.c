@@ -1,18 +1,14 @@
 /* The function that rocprofiler-sdk calls in a library named by ROCP_TOOL_LIBRARIES, when a program initialises ROCm:
  * no kernel has run yet. On that thread, once in a process; a program that execs has it called again.
  *
- * rocprofiler-sdk delivers records when its buffer is full, or on request. A thread requests them once a second.
- *
- * A failure costs the program nothing: one line, and ROCm continues as without this library. */
+ * rocprofiler-sdk delivers records when its buffer is full, or on request. A thread requests them once a second. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "environment.h"
 #include "libc.h"
-#include "log.h"
 #include "next.h"
 #include "rocprofiler.h"
 #include "sys.h"
@@ -51,7 +47,7 @@ static void finalize(void *data)
 }
 
 /* Find the functions in the library that holds an address: rocprofiler-sdk, which may be loaded for itself only. */
-static bool find_functions(void *address)
+static bool find(void *address)
 {
     static const char *const names[] = {"create_context",
                                         "create_buffer",
@@ -63,19 +59,13 @@ static bool find_functions(void *address)
                                         "query_available_agents",
                                         "start_context",
                                         "flush_buffer",
-                                        "get_timestamp"};
-    _Static_assert(sizeof rocprofiler == sizeof names / sizeof *names * sizeof(void *), "a name for each function");
+                                        "get_timestamp",
+                                        NULL};
+    const size_t count = sizeof names / sizeof *names - 1;
+    _Static_assert(sizeof rocprofiler == sizeof names - sizeof *names, "a name for each function");
     Dl_info about;
     void *library = dladdr(address, &about) != 0 ? dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    for (size_t i = 0; library != NULL && i < sizeof names / sizeof *names; i++) {
-        char name[96] = "rocprofiler_";
-        strcat(name, names[i]);
-        void *function = dlsym(library, name);
-        if (function == NULL)
-            return false;
-        memcpy((char *)&rocprofiler + i * sizeof function, &function, sizeof function);
-    }
-    return library != NULL;
+    return find_functions(library, "rocprofiler_", names, count, &rocprofiler);
 }
 
 static bool begin(void)
@@ -95,8 +85,7 @@ static bool begin(void)
 static int initialize(void (*unused)(void), void *data)
 {
     if (!begin()) {
-        extension_set_state(GPU_ROCPROFILER_REFUSED);
-        log_warn("GPU activity is not recorded: rocprofiler-sdk refuses", NULL);
+        gpu_refuse(GPU_ROCPROFILER_REFUSED, "rocprofiler-sdk refuses", NULL);
         return -1;
     }
     process = getpid();
@@ -112,21 +101,12 @@ EXPORT struct rocprofiler_tool *rocprofiler_configure(uint32_t version, const ch
 {
     static int is_called;
     static struct rocprofiler_tool tool = {sizeof tool, initialize, finalize, NULL};
-    if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0)
+    if (__atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0 || !gpu_start("libincprof_hip", GPU_HIP))
         return NULL;
-    log_start("libincprof_hip");
-    environment_log_level("INCPROF_LOG");
-    gpu_interface = GPU_HIP;
     gpu_version = version;
-    int number = extension_start(GPU_RECORDED);
-    if (number < 0)
-        return NULL;
-    launches_start(number);
-    extension_use();
-    if (version < ROCPROFILER_LEAST_VERSION || !find_functions(__builtin_return_address(0))) {
-        extension_set_state(GPU_OLD_ROCPROFILER);
-        log_warn("GPU activity is not recorded: rocprofiler-sdk is older than that of ROCm 6.4", NULL);
-        return NULL;
-    }
-    return &tool;
+    extension_use(GPU_RECORDED);
+    if (version >= ROCPROFILER_LEAST_VERSION && find(__builtin_return_address(0)))
+        return &tool;
+    gpu_refuse(GPU_OLD_ROCPROFILER, "rocprofiler-sdk is older than that of ROCm 6.4", NULL);
+    return NULL;
 }

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 enum {
     CUPTI_OK = 0,
@@ -61,20 +60,6 @@ enum {
 /* CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT: the host does not wait. */
 enum { SYNC_STREAM_WAIT_EVENT = 2 };
 
-static inline uint32_t field_u32(const void *record, size_t offset)
-{
-    uint32_t value;
-    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
-    return value;
-}
-
-static inline uint64_t field_u64(const void *record, size_t offset)
-{
-    uint64_t value;
-    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
-    return value;
-}
-
 typedef void cupti_callback(void *user, int domain, uint32_t function, const void *data);
 typedef void cupti_requested(uint8_t **buffer, size_t *size, size_t *most_records);
 typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
@@ -98,5 +83,13 @@ struct cupti {
 /* Load libcupti from where the program's CUDA is, and find its functions; false: there is none, or functions are
  * missing. Calls the loader: once, on the thread that initialises CUDA. */
 bool cupti_find(struct cupti *cupti);
+
+/* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */
+cupti_callback launches_callback;
+bool launches_enable(const struct cupti *cupti, void *subscriber);
+
+/* activity.c: CUPTI's records. */
+bool activity_start(const struct cupti *cupti);
+void activity_finish(void);
 
 #endif

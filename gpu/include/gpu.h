@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "buffer.h"
-#include "cupti.h"
 
 #define SLOT_NS ((uint64_t)200000000)
 #define MOST_DEVICES 16
@@ -45,7 +45,7 @@ struct gpu_totals {
 extern struct gpu_totals gpu_totals;
 extern uint32_t gpu_version; /* of CUPTI or rocprofiler-sdk; 0: none */
 /* The interface whose activity is recorded. */
-enum gpu_interface { GPU_CUDA, GPU_OPENCL, GPU_HIP };
+enum gpu_interface { GPU_CUDA, GPU_OPENCL, GPU_HIP, GPU_OPENMP };
 extern uint32_t gpu_interface;
 /* Returns the start of the oldest call whose work has not been recorded yet; UINT64_MAX: there is none. Called under
  * the lock by the interval thread. NULL: unknown. */
@@ -67,13 +67,29 @@ void gpu_unlock(uint64_t mask);
 bool gpu_try_lock(unsigned attempts);
 void gpu_leave(void);
 
-/* kernel_names.c: numbers of kernels' names; 0: no name, 1: all others. Under the lock. */
-uint32_t kernel_name(const char *name);
-void kernel_names_put(struct buffer *out);
+/* Fields of foreign records, at their offsets. */
+static inline uint32_t field_u32(const void *record, size_t offset)
+{
+    uint32_t value;
+    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+    return value;
+}
+static inline uint64_t field_u64(const void *record, size_t offset)
+{
+    uint64_t value;
+    memcpy(&value, (const uint8_t *)record + offset, sizeof value);
+    return value;
+}
+static inline const void *field_pointer(const void *record, size_t offset)
+{
+    return (const void *)(uintptr_t)field_u64(record, offset);
+}
 
-/* device_names.c: the names of devices, which are written once. Under the lock. */
+/* names.c: numbers of kernels' names (0: no name, 1: all others), and the names of devices. Each is written once. Under
+ * the lock. */
+uint32_t kernel_name(const char *name);
 void device_name(uint32_t device, const char *name);
-void device_names_put(struct buffer *out);
+void names_put(struct buffer *out);
 
 /* sums.c: what happened in a slot. Under the lock. */
 #define FIRST_SUM_RECORD 3 /* the type of a record of sums, less their kind */
@@ -94,6 +110,14 @@ static inline uint32_t sum_key_hash(const struct sum_key *key)
 {
     uint64_t hash = key->slot * 0x9e3779b97f4a7c15u ^ ((uint64_t)key->node << 32 | key->what);
     return (uint32_t)(((hash ^ ((uint64_t)key->device << 16 | key->kind)) * 0xff51afd7ed558ccdu) >> 32);
+}
+/* Append a record to an image. */
+static inline void put_record(struct buffer *out, uint32_t type, const struct buffer *record)
+{
+    buffer_varint(out, type);
+    buffer_varint(out, record->length);
+    buffer_bytes(out, record->data, record->length);
+    out->failed |= record->failed;
 }
 /* Return the number of a path in records. */
 static inline uint64_t node_number(uint32_t node)
@@ -124,22 +148,35 @@ void spans_add_wait(uint64_t start_ns, uint64_t end_ns);
 /* Add the busy time before a time to the sums, by slot. */
 void spans_close(uint64_t until_ns);
 
-/* launches.c: the call paths of launches. */
-void launches_start(int number);
+/* clocks.c: the time of a device as CLOCK_MONOTONIC. */
+/* A device's clock showed `device_ns` between two of our times. */
+void clock_bound(unsigned lane, uint64_t device_ns, uint64_t before_ns, uint64_t after_ns);
+bool clock_is_due(unsigned lane, uint64_t now_ns);
+uint64_t clock_convert(unsigned lane, uint64_t device_ns);
+/* Compare the one clock of all devices with ours, before records are read. `read` returns 0, or fails; NULL: they are
+ * the same. Takes the lock. */
+void clock_measure(int (*read)(uint64_t *ns));
+/* Set times of that clock; false: the work had not ended, or they make no sense. Under the lock. */
+bool clock_times(struct device_work *work, uint64_t start_ns, uint64_t end_ns);
+
+/* launches.c: launches and their call paths, and the work of which they are. */
+void launches_start(int extension);
+/* Count a launch, if it is of a kernel, and record its path as launches_record does. Returns its number. */
+uint32_t launches_count(bool is_kernel);
 /* Record the calling thread's path for a launch, if it is drawn. Before the kernel is added. */
 void launches_record(uint32_t correlation);
 /* The path of a launch was recorded. Interval thread, under the lock. */
 void launches_take(uint32_t correlation, uint32_t node);
 /* Add a kernel or copy, at once or when its path comes. Under the lock. */
 void launches_add(const struct device_work *work);
+/* The same with times of the devices' one clock. */
+void launches_add_between(struct device_work *work, uint64_t start_ns, uint64_t end_ns);
+/* Add a wait of the host. Under the lock. */
+void launches_add_wait(uint32_t type, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
 /* Add the kernels and copies whose paths have come, and those that have waited for an interval. Interval thread, under
  * the lock. */
 void launches_resolve(bool is_last);
 uint32_t launches_per_path(void);
-
-/* device_work.c: work whose path is known. Under the lock. */
-void work_add(const struct device_work *work, uint32_t node);
-void work_add_wait(uint32_t type, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
 
 /* trace.c: each kernel, copy and wait, if the user wants them. Under the lock but for the first and the last. */
 void trace_start(void); /* once, first */
@@ -151,18 +188,19 @@ void trace_put(struct buffer *out, uint64_t run_start_ns);
 /* Print one line when the trace is full. A thread of libc's. */
 void trace_report(void);
 
-/* cupti_launches.c: called by CUPTI before and after a call that launches. On the thread that launches. */
-cupti_callback launches_callback;
-bool launches_enable(const struct cupti *cupti, void *subscriber);
-
-/* activity.c: records from CUPTI. */
-bool activity_start(const struct cupti *cupti);
-void activity_finish(void);
-
 /* extension.c */
 /* From now on, intervals have images. */
-void extension_use(void);
-int extension_start(enum gpu_state state);
-void extension_set_state(enum gpu_state state);
+void extension_use(enum gpu_state state);
+/* Register with the collector; negative: there is none. */
+int extension_start(void);
+
+/* start.c: on the thread that first uses an interface. */
+/* Prepare a library; false: the process is not recorded. */
+bool gpu_start(const char *library, enum gpu_interface interface);
+/* Nothing is recorded, for this reason, which one process of a launch prints. */
+void gpu_refuse(enum gpu_state state, const char *why, const char *advice);
+/* Find functions by their names, which end with NULL, and put them into a table; false: there is no library, or one of
+ * the first `needed` is missing. */
+bool find_functions(void *library, const char *prefix, const char *const *names, size_t needed, void *table);
 
 #endif

@@ -63,12 +63,6 @@ void queue_name_device(cl_device_id device, uint16_t lane);
 /* Learn a queue that was created by an extension's function. Takes the lock itself. */
 void queue_adopt(cl_command_queue handle);
 
-/* device_clocks.c: the time of a device as CLOCK_MONOTONIC. By one thread at a time. */
-/* A device's clock showed `device_ns` between two of ours. */
-void device_clock_bound(unsigned lane, uint64_t device_ns, uint64_t before_ns, uint64_t after_ns);
-bool device_clock_is_due(unsigned lane, uint64_t now_ns);
-uint64_t device_clock_convert(unsigned lane, uint64_t device_ns);
-
 /* commands.c: commands that have not ended, or whose times have not been read. */
 /* Keep a command, whose event belongs to this layer then. */
 void commands_add(const struct command *command);

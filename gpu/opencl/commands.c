@@ -152,13 +152,12 @@ static void read_times(struct command *command)
     cl_ulong start = profiled(command->event, PROFILING_START), end = profiled(command->event, PROFILING_END);
     if (start == 0 || end < start)
         return;
-    if (device_clock_is_due(lane, now_ns)) {
+    if (clock_is_due(lane, now_ns)) {
         cl_ulong queued = profiled(command->event, PROFILING_QUEUED);
-        device_clock_bound(lane, queued != 0 ? queued : start, command->before_ns,
-                           queued != 0 ? command->after_ns : now_ns);
+        clock_bound(lane, queued != 0 ? queued : start, command->before_ns, queued != 0 ? command->after_ns : now_ns);
     }
-    command->start_ns = device_clock_convert(lane, start);
-    command->end_ns = device_clock_convert(lane, end);
+    command->start_ns = clock_convert(lane, start);
+    command->end_ns = clock_convert(lane, end);
     command->has_times = command->start_ns + SLACK_NS >= command->before_ns && command->end_ns <= now_ns + SLACK_NS;
 }
 

@@ -8,8 +8,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
-#include "environment.h"
-#include "log.h"
 #include "next.h"
 #include "opencl_layer.h"
 
@@ -50,16 +48,11 @@ EXPORT cl_int clInitLayer(cl_uint count, void *const *below, cl_uint *own_count,
     *own_count = count;
     if (count < LEAST_FUNCTIONS || __atomic_exchange_n(&is_called, 1, __ATOMIC_RELAXED) != 0)
         return OPENCL_OK;
-    log_start("libincprof_opencl");
-    environment_log_level("INCPROF_LOG");
     opencl_functions = below;
-    gpu_interface = GPU_OPENCL;
     gpu_oldest_outstanding_ns = commands_oldest_ns;
     inboxes_start();
-    int number = extension_start(GPU_RECORDED);
-    if (number < 0)
+    if (!gpu_start("libincprof_opencl", GPU_OPENCL))
         return OPENCL_OK;
-    launches_start(number);
     keep_loaded(below[AT_clFinish]);
     size_t used = count < MOST_FUNCTIONS ? count : MOST_FUNCTIONS;
     memcpy(table, below, used * sizeof *table);

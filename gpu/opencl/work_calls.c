@@ -28,8 +28,6 @@ struct work {
     uint16_t kind;
 };
 
-static uint32_t last_correlation;
-
 static void begin(struct call *call, cl_event *event)
 {
     call->is_recorded = gpu_is_recording();
@@ -47,16 +45,13 @@ static void add_wait(uint32_t type, cl_command_queue handle, uint64_t start_ns, 
 {
     uint64_t mask = gpu_lock();
     const struct queue *queue = handle != NULL ? queue_find(handle) : NULL;
-    work_add_wait(type, queue != NULL ? queue->stream : OTHER_STREAMS, start_ns, end_ns);
+    launches_add_wait(type, queue != NULL ? queue->stream : OTHER_STREAMS, start_ns, end_ns);
     gpu_unlock(mask);
 }
 
 static void add_work(const struct call *call, cl_command_queue queue, const struct work *work, uint64_t after_ns)
 {
-    uint32_t correlation = __atomic_add_fetch(&last_correlation, 1, __ATOMIC_RELAXED);
-    correlation += correlation == 0;
-    gpu_count(&gpu_totals.launches, work->kind == SUM_KERNEL);
-    launches_record(correlation);
+    uint32_t correlation = launches_count(work->kind == SUM_KERNEL);
     cl_event event = *call->event;
     if (event == NULL || (call->programs != NULL && NEXT_CL(clRetainEvent)(event) != OPENCL_OK))
         return;

@@ -208,6 +208,22 @@ def test_it_steps_back_with_one_line(
     assert recording.outcome.values()["kernels"] == 10
 
 
+def test_one_process_of_a_job_reports_why_nothing_is_recorded(build: Build, tmp_path: Path) -> None:
+    cuda = build("standin_cuda.c", flags="-O1 -shared -fPIC", pg=False, output="libcuda.so.1")
+    program = build("gpu_host.c", cuda, flags="-O1 -pthread -fno-optimize-sibling-calls", pg=False, output="gpu_host")
+    env = {**os.environ, "INCPROF_CUPTI": "/nonexistent/libcupti.so", "INCPROF_LOG": "warn"}
+    script = f"for i in 1 2 3; do '{program}' {BURN} run:1:10:10 fork exec run:1:10:10 & done; wait"
+    words = [sys.executable, "-m", "incprof", "record", "--gpu", "-o", "run", "--", "sh", "-c", script]
+    for _ in range(2):  # the second job writes into run.1
+        done = subprocess.run(words, env=env, check=True, capture_output=True, text=True, cwd=tmp_path)
+        lines = [line for line in done.stderr.splitlines() if "libcupti" in line]
+        assert lines == ["libincprof_cuda: GPU activity is not recorded: libcupti was not found: "
+                         "INCPROF_CUPTI gives its path"]  # fmt: skip
+    # A child that used no GPU and no time has no stream.
+    assert len([*tmp_path.glob("run.1/rank-*.gmon")]) >= 3
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("run")) == ["run", "run.1"]
+
+
 def test_without_the_collector_nothing_is_subscribed(host: Callable[..., Recording]) -> None:
     recording = host("run:10:1000:1000", env={"LD_PRELOAD": "", "STANDIN_HELD": "1"})
     assert recording.outcome.stderr == ""

@@ -1,5 +1,6 @@
 /* Thread safety: under gpu_lock. Memory from mmap, which works in the interval thread. */
 #define _GNU_SOURCE
+#include "fixed_text.h"
 #include "gpu.h"
 #include "lookup.h"
 
@@ -8,6 +9,8 @@
 #define MOST_NAME 4000u
 #define RECENT 1024u
 #define RECORD_NAMES 2
+#define RECORD_DEVICES 9
+#define MOST_DEVICE_NAME 128
 enum { NAME_NONE, NAME_OTHERS, NAME_FIRST };
 
 struct name {
@@ -18,6 +21,10 @@ static struct name names[MOST_NAMES];
 static uint32_t homes[HOMES]; /* number of a name; 0: free */
 static uint32_t count = NAME_FIRST, written = NAME_FIRST;
 static struct buffer text;
+static struct {
+    char name[MOST_DEVICE_NAME];
+    bool is_new;
+} devices[MOST_DEVICES];
 /* Pointers seen last: CUPTI gives the same one for the same kernel, but may give it again after a module is unloaded.
  */
 static struct {
@@ -65,7 +72,7 @@ uint32_t kernel_name(const char *name)
     return recent[place].number;
 }
 
-void kernel_names_put(struct buffer *out)
+static void kernels_put(struct buffer *out)
 {
     if (written == count)
         return;
@@ -75,8 +82,37 @@ void kernel_names_put(struct buffer *out)
         buffer_varint(&record, names[written].length);
         buffer_bytes(&record, text.data + names[written].start, names[written].length);
     }
-    buffer_varint(out, RECORD_NAMES);
-    buffer_varint(out, record.length);
-    buffer_bytes(out, record.data, record.length);
+    put_record(out, RECORD_NAMES, &record);
     buffer_free(&record);
+}
+
+void device_name(uint32_t device, const char *name)
+{
+    if (device >= MOST_DEVICES - 1 || name == NULL)
+        return;
+    devices[device].name[0] = '\0';
+    text_append(devices[device].name, MOST_DEVICE_NAME, name);
+    devices[device].is_new = true;
+}
+
+static void devices_put(struct buffer *out)
+{
+    struct buffer record = {0};
+    for (uint32_t device = 0; device < MOST_DEVICES; device++) {
+        if (!devices[device].is_new)
+            continue;
+        buffer_varint(&record, device);
+        buffer_varint(&record, strlen(devices[device].name));
+        buffer_text(&record, devices[device].name);
+        devices[device].is_new = false;
+    }
+    if (record.length > 0)
+        put_record(out, RECORD_DEVICES, &record);
+    buffer_free(&record);
+}
+
+void names_put(struct buffer *out)
+{
+    devices_put(out);
+    kernels_put(out);
 }
