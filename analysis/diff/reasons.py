@@ -85,15 +85,16 @@ def _row(table: ComparedRows, phase: PhaseRow, group: Group, of_runs: Sequence[A
     for amount, members in zip(of_runs, group.members, strict=True):
         if any(number not in amount.values for number in members):
             return None
-        sums.append(sum(amount.values[number] for number in members))
+        variance = sum(amount.errors.get(number, 0.0) ** 2 for number in members)
+        sums.append(Estimate(sum(amount.values[number] for number in members), variance))
     return _amount_row(table, phase, sums, of_runs[0].metric, of_runs[0].name, of_runs[0].unit)
 
 
 def _amount_row(
-    table: ComparedRows, phase: PhaseRow, values: Sequence[float], metric: str, name: str, unit: str
+    table: ComparedRows, phase: PhaseRow, found: list[Estimate], metric: str, name: str, unit: str
 ) -> AmountRow:
-    """Return a row of the values of an amount in each run."""
-    row = table.row("amount", phase.name, phase.group, [Estimate(value) for value in values], values, None)
+    """Return a row of an amount in each run."""
+    row = table.row("amount", phase.name, phase.group, found, [each.value for each in found], None)
     more = {"metric": metric, "what": name, "unit": unit, "phase_s": phase.a.seconds}
     return AmountRow(**{**vars(row), "behind": phase.behind, **more})
 
@@ -125,15 +126,15 @@ def _quotients(table: ComparedRows, phase: PhaseRow, rows: Sequence[AmountRow]) 
             continue
         one, other = ((*row.a.runs, *row.b.runs) for row in (by_metric[above], by_metric[below]))
         if min(other) > 0:
-            values = [a / b for a, b in zip(one, other, strict=True)]
+            values = [Estimate(a / b) for a, b in zip(one, other, strict=True)]
             out.append(_amount_row(table, phase, values, metric, name, unit))
     return out
 
 
 # The main reason for a change.
 
-# With less than this part of the change of a phase in any one reason, it has several.
-MAIN = 0.5
+# Reasons with this part of the change of a phase explain it; the main one alone, or several with so much each.
+MAIN, EACH = 0.5, 0.2
 # The part of the growth of cycles that instructions, or the cycles for each, must have to be the reason alone.
 ALONE = 2 / 3
 
@@ -146,11 +147,13 @@ class MainReason:
         row: CPU time, or waiting for one cause.
         part: of the phase's change, from 0; above 1 with several threads, or where something else made up for it.
         by: of CPU time, whether the number of instructions changed, the cycles for each, or both; None: unknown.
+        others: further reasons, where none makes up most of the change, with their parts.
     """
 
     row: AmountRow
     part: float
     by: Literal["instructions", "cycles", "both"] | None = None
+    others: tuple[tuple[AmountRow, float], ...] = ()
 
 
 def main_reason(phase: PhaseRow) -> MainReason | None:
@@ -165,11 +168,14 @@ def main_reason(phase: PhaseRow) -> MainReason | None:
     change_s = phase.change_s
     if phase.verdict not in ("slower", "faster"):
         return None
-    rows = [row for row in rows if row.verdict != "same" and row.change_s / change_s > 0]
-    most = max(rows, key=lambda row: abs(row.change_s), default=None)
-    if most is None or most.change_s / change_s < MAIN:
+    parts = [(row, row.change_s / change_s) for row in rows if row.verdict != "same"]
+    (most, part), *others = sorted(parts, key=lambda one: -one[1]) or [(None, 0.0)]
+    if part >= MAIN:
+        others = []
+    others = [one for one in others if one[1] >= EACH]
+    if most is None or part < EACH or part + sum(one[1] for one in others) < MAIN:
         return None
-    return MainReason(most, most.change_s / change_s, _by(by_metric) if most.metric == "cpu" else None)
+    return MainReason(most, part, _by(by_metric) if most.metric == "cpu" else None, tuple(others))
 
 
 def _by(rows: Mapping[str, AmountRow]) -> Literal["instructions", "cycles", "both"] | None:

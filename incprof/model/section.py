@@ -23,7 +23,7 @@ that a column of numbers may hold a text where it has no number; None is written
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,8 @@ class Column:
         get: Returns the value of a row: a text, a number, True or False, None; for JSON a list or a mapping as well.
         unit: Number format, a name in FORMATS: "s", "%", "B", "count". "" is a text, left-aligned. "phase" is a
             phase number, in the phase's colour. Any other unit is appended to three digits: "W".
-        drop: Columns to drop in narrow output, largest number first, equal numbers together; 0: never.
+        drop: Columns to drop in narrow output, largest number first, equal numbers together; 0: never. A section has
+            them in a table below.
         key: Name in JSON and CSV; "": not in them.
         fit: Returns the text of a row in so many terminal columns, with leading blanks as an indent. At most one column
             of a table has it, that of long names; its `get` returns the whole name.
@@ -157,12 +158,14 @@ class Amount:
         name: "waiting for locks".
         unit: "s", "B", "J" or "count".
         values: By the number of the phase, from 0 on; phases of which it is unknown are missing.
+        errors: Standard errors of values that are estimates from samples; missing: none.
     """
 
     metric: str
     name: str
     unit: str
     values: Mapping[int, float]
+    errors: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TextIO
 
 import rich.table
@@ -73,6 +74,8 @@ def print_folded(console: Console, head: str, lines: Sequence[str], hang: str = 
 
 # Names get at least this many columns before other columns are dropped, and always half as many.
 NAME = 16
+# A name in so many columns is whole.
+WHOLE = 80
 GAP = 2
 COLOURS = {
     "slower": "bold red",
@@ -98,12 +101,25 @@ def _write_section(console: Console, section: Section) -> None:
             console.print()
         if table.title:
             console.print(table.title, soft_wrap=True)
-        console.print(text_table(table, console.width))
+        _write_table(console, table)
         for row in table.rows:
             _write_sentences(console, table, row)
     for note in section.notes:
         for line in folded(note, console.width, "note: ", "      "):
             console.print(line, soft_wrap=True)
+
+
+def _write_table(console: Console, table: Table) -> None:
+    """Write a table; columns for which the terminal is too narrow follow in tables below it."""
+    left = table
+    while True:
+        console.print(text_table(left, console.width))
+        written_heads = {column.head for column in _fitting(left, console.width)[0]}
+        rest = [column for column in left.shown if column.head not in written_heads]
+        if not rest or len(written_heads) < 2:
+            return
+        left = replace(table, columns=(table.shown[0], *rest))
+        console.print()
 
 
 def _write_sentences(console: Console, table: Table, row: Any) -> None:
@@ -118,12 +134,7 @@ def _write_sentences(console: Console, table: Table, row: Any) -> None:
 
 def text_table(table: Table, width: int) -> rich.table.Table:
     """Return a table at most `width` columns wide, if dropping columns and shortening names can achieve that."""
-    columns = list(table.shown)
-    cells = {id(column): [_cell(column, row) for row in table.rows] for column in columns if column.fit is None}
-    room = _room(columns, cells, width)
-    while room < _least(columns) and (last := max((column.drop for column in columns), default=0)):
-        columns = [column for column in columns if column.drop != last]
-        room = _room(columns, cells, width)
+    columns, cells, room = _fitting(table, width)
     drawn = rich.table.Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False)
     for column in columns:
         drawn.add_column(
@@ -141,6 +152,17 @@ def text_table(table: Table, width: int) -> rich.table.Table:
     return drawn
 
 
+def _fitting(table: Table, width: int) -> tuple[list[Column], dict[int, list[Text]], int]:
+    """Return the columns that fit, the cells of all by the columns' ids, and the terminal columns left for names."""
+    columns = list(table.shown)
+    cells = {id(column): [_cell(column, row) for row in table.rows] for column in columns if column.fit is None}
+    room = _room(columns, cells, width)
+    while room < _least(columns, table.rows) and (last := max((column.drop for column in columns), default=0)):
+        columns = [column for column in columns if column.drop != last]
+        room = _room(columns, cells, width)
+    return columns, cells, room
+
+
 def _room(columns: list[Column], cells: dict[int, list[Text]], width: int) -> int:
     """Return the terminal columns left for names."""
     for column in columns:
@@ -149,9 +171,13 @@ def _room(columns: list[Column], cells: dict[int, list[Text]], width: int) -> in
     return width
 
 
-def _least(columns: list[Column]) -> int:
-    """Return the terminal columns that names should have."""
-    return max((max(NAME, cell_len(column.head or "")) for column in columns if column.fit is not None), default=0)
+def _least(columns: list[Column], rows: Sequence[Any]) -> int:
+    """Return the terminal columns that names should have: all that they take in a column that can be dropped."""
+    column = next((column for column in columns if column.fit is not None), None)
+    if column is None or column.fit is None:
+        return 0
+    whole = [cell_len(column.fit(row, WHOLE)) for row in rows] if column.drop else []
+    return max(NAME, cell_len(column.head or ""), *whole)
 
 
 def _cell(column: Column, row: Any) -> Text:

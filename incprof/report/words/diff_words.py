@@ -123,16 +123,18 @@ AMOUNTS: dict[str, Callable[[float], str]] = {
 }
 # An amount in seconds is listed with the phase if it makes up this part of the phase's change.
 WORTH_REASON = 0.1
+# Bytes that change by this factor, and by so many, are listed with phases that take as long as before, too.
+WORTH_FACTOR, WORTH_B = 1.1, 1e6
 
 
 def reason_table(comparison: Comparison) -> Table | None:
-    """Return why phases changed: amounts that changed beyond noise, or make up a tenth of a phase's change."""
+    """Return what changed in phases: amounts beyond noise, or a tenth of a phase's change; None if nothing did."""
     names = row_names(comparison)
     rows = [(phase, reason) for phase in comparison.phases for reason in _reasons(phase)]
     columns = (
         Column("", lambda row: row[0].group, "phase"),
-        Column("Why", lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room)),
-        Column("", lambda row: row[1].what),
+        Column("Phase", lambda row: row[0].name, fit=lambda row, room: named(row[0], names, room), drop=1),
+        Column("Why", lambda row: row[1].what),
         Column("A", lambda row: AMOUNTS[row[1].unit](row[1].a.seconds), "number"),
         Column("B", lambda row: AMOUNTS[row[1].unit](row[1].b.seconds), "number"),
         Column("Change", lambda row: amount_change(row[1]), "number"),
@@ -161,8 +163,9 @@ def why(phase: PhaseRow) -> str | None:
     if main is None:
         return None
     more = phase.change_s > 0
-    part = f"{words.percent(main.part)} of it" if main.part < 1 else "all of it"
+    part = f"{words.percent(main.part)} of it" if main.part < ALL else "all of it"
     line = f"{words.seconds(abs(phase.change_s))} {'more' if more else 'less'}, {part} {main.row.what}"
+    line += "".join(f", {words.percent(part)} {row.what}" for row, part in main.others)
     if main.by is None:
         return line
     rows = {row.metric: row for row in phase.reasons}
@@ -171,18 +174,26 @@ def why(phase: PhaseRow) -> str | None:
     return f"{line}{because}: {', '.join(changes)}"
 
 
+# A reason that rounds to 100 % of a change is all of it.
+ALL = 0.995
 # Amounts that CPU time is a product of, at one frequency.
 INSIDE_CPU = ("instructions", "cpi")
 
 
 def _reasons(phase: PhaseRow) -> list[AmountRow]:
-    """Return the amounts to list with a phase: none where it did not change."""
+    """Return the amounts to list with a phase: only bytes where its time did not change."""
     if phase.verdict not in ("slower", "faster") and (phase.cpu is None or phase.cpu.verdict == "same"):
-        return []
+        return [row for row in phase.reasons if row.unit == "B" and row.verdict != "same" and _is_large(row)]
     part = WORTH_REASON * abs(phase.change_s)
     return [
         row for row in phase.reasons if row.verdict != "same" or (row.unit == "s" and abs(row.change_s) >= part > 0)
     ]
+
+
+def _is_large(row: AmountRow) -> bool:
+    """Return whether bytes changed by a factor and a size that matter."""
+    less, more = sorted((row.a.seconds, row.b.seconds))
+    return more - less >= WORTH_B and more >= WORTH_FACTOR * less
 
 
 def amount_change(row: AmountRow) -> str:

@@ -85,6 +85,10 @@ def plural(noun: str, names: Sequence[str]) -> str:
 
 def percent(part: float) -> str:
     """Return "61 %" for 0.613; values near 0 or 1 are never rounded to 0 % or 100 %."""
+    if 0 < part < 0.0005:
+        return "<0.1 %"
+    if 0.99995 <= part < 1:
+        return ">99.99 %"
     digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
     return f"{100 * part:.{digits}f} %"
 

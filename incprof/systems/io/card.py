@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import recorded_paths
-from incprof.report.words.display_names import clean
+from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size, percent, seconds
 from incprof.safe.printable import printable
 from incprof.study.study import Study
@@ -260,8 +260,8 @@ def of_calls(one: PhaseIo) -> str | None:
 def of_sites(sites: Sequence[Site]) -> str | None:
     """Return which functions make a phase's calls; None for none that matters."""
     named = [
-        f"{clean(site.function.name)} {100 * site.share:.0f} % ({site.operation}"
-        + (f", called by {clean(site.callers[0].name)})" if site.callers else ")")
+        f"{short(site.function.name)} {100 * site.share:.0f} % ({site.operation}"
+        + (f", called by {short(site.callers[0].name)})" if site.callers else ")")
         for site in sites[:MOST_NAMED]
         if site.function is not None and site.share >= LEAST_SHARE
     ]

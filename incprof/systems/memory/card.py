@@ -9,7 +9,7 @@ import numpy as np
 from incprof.analysis.views.tracks import TimeBins
 from incprof.model.section import Amount, CardPart, Column, Lane, edges_of
 from incprof.readers.stream.interval_images import RecordedPaths, recorded_paths
-from incprof.report.words.display_names import clean
+from incprof.report.words.display_names import short
 from incprof.report.words.formatting import count, decimal_size
 from incprof.study.study import Study
 from incprof.systems.memory.analyse import Growth, NodeBytes, PhaseMemory, curve_of, memory_by_phase
@@ -40,8 +40,12 @@ def card(study: Study, bins: TimeBins | None) -> CardPart | None:
     )
     amounts = (
         Amount("allocated", "bytes allocated", "B", {each.id: each.allocated_b for each in phases.values()}),
-        Amount("peak", "peak of allocated memory", "B", {each.id: each.peak_b for each in phases.values()}),
-    )
+        Amount(
+            "peak", "peak of allocated memory", "B",
+            {each.id: each.peak_b for each in phases.values()},
+            {each.id: each.peak_error_b for each in phases.values()},
+        ),
+    )  # fmt: skip
     lanes = () if bins is None or not phases else _lanes(allocations, bins)
     values = {each.id: value(each, paths) for each in phases.values()}
     return CardPart("memory", values, columns, lanes, tuple(notes(allocations)), amounts if phases else ())
@@ -117,7 +121,7 @@ def _listed(parts: Sequence[NodeBytes], paths: RecordedPaths | None, word: str) 
     """Return ", 60 % in `f` < `main`" of the largest paths."""
     shares = dict[str, float]()
     for part in parts:
-        names = " < ".join(clean(name) for name in _functions(part.node, paths)[:MOST_CALLERS])
+        names = " < ".join(short(name) for name in _functions(part.node, paths)[:MOST_CALLERS])
         shares[names] = shares.get(names, 0.0) + part.share
     largest = sorted(shares.items(), key=lambda one: -one[1])[:MOST_NAMED]
     named = [f"{100 * share:.0f} % {word} {names}" for names, share in largest if names and share >= WORTH]

@@ -94,7 +94,7 @@ def _shown(phase: PhaseWaits | None) -> str | None:
     """Return "61 %, locks"."""
     if phase is None:
         return None
-    largest = next((each for each in phase.causes if each.share >= WORTH), None)
+    largest = next((each for each in phase.causes if each.share >= WORTH and each.cause != "unknown"), None)
     return percent(phase.share) + (f", {NAMES[largest.cause]}" if largest else "")
 
 

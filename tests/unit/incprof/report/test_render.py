@@ -15,7 +15,7 @@ from incprof.report.page.html import html_section, html_table
 from incprof.report.render.json import json_rows, json_section
 from incprof.report.render.text import NAME, console_for, text_table, write_sections
 from incprof.report.text.diff_text import markdown_table
-from incprof.report.words.formatting import cell_len, fitted
+from incprof.report.words.formatting import cell_len, fitted, percent
 
 UNITS = ("", "number", "count", "s", "elapsed", "duration", "%", "percent", "B", "kB", "kB/s", "J", "W")
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
@@ -192,3 +192,29 @@ def test_lanes_have_no_value_between_intervals_that_do_not_touch():
     assert edges.tolist() == [0, 1, 2, 3, 4]
     assert str(values.tolist()) == "[5.0, 6.0, nan, 7.0]"
     assert [len(part) for part in edges_of(np.zeros(0), np.zeros(0), np.zeros(0))] == [1, 0]
+
+
+def test_columns_that_a_terminal_is_too_narrow_for_follow_below():
+    columns = [
+        Column(head, lambda row, at=at: row[at], "" if at == 1 else "number", drop=drop)
+        for at, (head, drop) in enumerate([("Phase", 0), ("Waiting", 1), ("Read", 3), ("Written", 3), ("Bound", 2)])
+    ]
+    section = Section("cards", "Cards", (Table(tuple(columns), [(0, "x" * 20, 11, 22, 33), (1, "y", 44, 55, 66)]),))
+    out = io.StringIO()
+    write_sections([section], out, width=40, colour=False)
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert ["Phase", "Waiting", "Bound"] in lines
+    assert lines[lines.index(["Phase", "Read", "Written"]) + 1 :] == [["0", "11", "22"], ["1", "44", "55"]]
+
+
+def test_a_column_of_names_is_dropped_rather_than_shortened_if_it_may():
+    names = ["a_function_with_a_name", "another_function"]
+    columns = [Column("Phase", lambda row: names[row], fit=lambda row, room: fitted(names[row], room), drop=1)]
+    table = Table((*columns, Column("Why", lambda row: "w" * 15)), [0, 1])
+    assert "a_function_with_a_name" in text_of(table, 39)
+    assert text_of(table, 38).split() == ["Why", "w" * 15, "w" * 15]
+
+
+def test_a_share_near_0_or_1_is_never_none_or_all():
+    shares = (0.0, 0.00001, 0.001, 0.613, 0.996, 0.999999, 1.0)
+    assert [percent(share) for share in shares] == ["0 %", "<0.1 %", "0.1 %", "61 %", "99.60 %", ">99.99 %", "100 %"]

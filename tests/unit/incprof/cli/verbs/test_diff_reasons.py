@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from incprof.analysis.diff.diff_result import AmountRow, Figure, PhaseRow
 from incprof.cli.main import main
+from incprof.report.words.diff_words import why
 from tests.unit.incprof.systems.counters.test_recorded import COUNTERS, row
+from tests.unit.incprof.systems.memory.test_memory import payload
 from tests.unit.incprof.systems.waiting.test_waiting import BLOCKED, FUTEX, image, span
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.variants import mostly_slow
@@ -187,3 +190,67 @@ def test_a_gate_on_waiting_is_in_percent_of_the_phase(
 ) -> None:
     assert main(["diff", *locked, "--fail-on", condition]) == status
     assert ("write_out" in capsys.readouterr().err) == (status == 3)
+
+
+ALLOCATIONS = 10
+
+
+def allocating(directory: Path, blocks: int, size: int) -> Path:
+    """A run of ten intervals each of `solve` and `write_out`; in the first of the latter, so many blocks are kept."""
+    writer = StreamWriter(["main", "solve", "write_out"])
+    made = [(10 * 10**6 + 1000 * k, 1, 1 + k, size, 65536 * 8, 65536) for k in range(blocks)]
+    for at in range(20):
+        samples = [Sample("main;write_out" if at >= 10 else "main;solve", weight=100)]
+        writer.interval(samples, images={ALLOCATIONS: payload(made if at == 10 else [], [])})
+    writer.end()
+    writer.save(directory)
+    return directory
+
+
+def test_memory_that_grew_is_listed_of_a_phase_that_takes_as_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, many, again = (
+        str(allocating(tmp_path / name, blocks, 1 << 20)) for name, blocks in (("a", 10), ("b", 80), ("c", 10))
+    )
+    assert main(["diff", few, many, "--noise", "1"]) == 0
+    (line,) = [line.split() for line in capsys.readouterr().out.splitlines() if "peak of allocated" in line]
+    assert line[0] == "1"
+    assert line[-1] == "more"
+    assert main(["diff", few, again, "--noise", "1"]) == 0
+    assert "allocated" not in capsys.readouterr().out
+
+
+def test_a_peak_is_as_uncertain_as_its_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 12 and 15 sampled blocks that stand for 64 KiB each: a third of both may be chance.
+    few, many = (str(allocating(tmp_path / f"of{blocks}", blocks, 1000)) for blocks in (12, 15))
+    assert main(["diff", few, many, "--noise", "1", "--json"]) == 0
+    found = {one["metric"]: one for one in json.loads(capsys.readouterr().out)["phases"][1]["reasons"]}
+    assert found["allocated"]["verdict"] == "more"
+    assert found["peak"]["change_pct"] == pytest.approx(25, abs=3)
+    assert found["peak"]["verdict"] == "same"
+
+
+def slower(*changes: tuple[str, float]) -> PhaseRow:
+    """A phase that takes 1 s more, and the changes of its times."""
+    rows = tuple(
+        AmountRow("amount", "solve", 0, Figure(1, 0, None, (1,)), Figure(1 + s, 0, None, (1 + s,)),
+                  verdict="slower", metric=metric, what=metric, unit="s")
+        for metric, s in changes
+    )  # fmt: skip
+    return PhaseRow("phase", "solve", 0, Figure(3, 0, None, (3,)), Figure(4, 0, None, (4,)),
+                    verdict="slower", reasons=rows)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ((("wait.io", 0.996), ("cpu", 0.004)), "1 s more, all of it wait.io"),
+        ((("wait.io", 0.42), ("wait.lock", 0.44), ("cpu", 0.1)), "1 s more, 44 % of it wait.lock, 42 % wait.io"),
+        ((("wait.io", 0.3), ("cpu", 0.1)), None),
+    ],
+)  # fmt: skip
+def test_several_reasons_are_named_if_none_is_most_of_the_change(
+    changes: tuple[tuple[str, float], ...], said: str | None
+) -> None:
+    assert why(slower(*changes)) == said

@@ -314,6 +314,8 @@ def test_of_sites() -> None:
     main, step = (Function("app", name, name, 0) for name in ("main", "step"))
     sites = [Site(step, (main,), "write", 0.97), Site(None, (), "read", 0.02), Site(main, (), "read", 0.01)]
     assert of_sites(sites) == "time in calls by function: step 97 % (write, called by main)"
+    flush = Function("app", "flush", "ns::Out<int>::flush(char const*, unsigned long) [clone .isra.0]", 0)
+    assert of_sites([Site(flush, (), "write", 1.0)]) == "time in calls by function: Out::flush 100 % (write)"
     assert of_sites(sites[1:]) is None
 
 

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.analysis.phase_result import Phase, Step
-from incprof.model import FloatArray, Function
+from incprof.model import FloatArray, Function, PathTree
 from incprof.model.time_use import CallEstimate
-from incprof.readers.stream.interval_images import IntervalImage
+from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
 from incprof.systems.memory.analyse import (
     Growth,
+    NodeBytes,
     PhaseMemory,
     curve_of,
     growth_of,
@@ -23,7 +24,7 @@ from incprof.systems.memory.analyse import (
     outlived,
     with_verdicts,
 )
-from incprof.systems.memory.card import notes
+from incprof.systems.memory.card import notes, sentence
 from incprof.systems.memory.read import Allocations, allocations_of, calibrated, unzigzag, varints_of, weights
 
 SECOND = 10**9
@@ -258,3 +259,11 @@ def test_a_leak_may_slow_down_in_all_memory_but_not_in_the_phase() -> None:
     assert of_all is not None
     assert slower.p_value == 1.0
     assert of_all.p_value < 0.005
+
+
+def test_names_in_sentences_are_short() -> None:
+    function = Function("app", "push", "std::vector<int, std::allocator<int> >::push_back(int&&)", 0)
+    tree = PathTree(np.array([-1, 0]), np.array([-1, 0]), np.zeros(2, dtype=np.int64))
+    paths = RecordedPaths(tree, np.zeros(2, dtype=np.int64), (function,), {}, np.zeros(0, dtype=np.int64))
+    memory = PhaseMemory(0, 1.0, 1e6, 0.0, 0.0, 1e6, 1e6, 0.0, None, (NodeBytes(1, 1e6, 1.0),), ())
+    assert sentence(memory, paths) == "allocates 1 MB (1 MB/s), 100 % in vector::push_back; has 1 MB at its peak"

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from incprof.model import PathTree
 from incprof.readers.stream.interval_images import IntervalImage, RecordedPaths
-from incprof.systems.waiting.analyse import called_of, kinds_of, waiting_over_time, waits_by_thread
-from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Reason, reason_of
+from incprof.systems.waiting.analyse import (
+    CauseWaits,
+    PhaseWaits,
+    called_of,
+    kinds_of,
+    waiting_over_time,
+    waits_by_thread,
+)
+from incprof.systems.waiting.card import _shown
+from incprof.systems.waiting.causes import EPOLL, EVENT, FILE, NAMES, PIPE, SOCKET, Cause, Reason, reason_of
 from incprof.systems.waiting.read import BLOCKED, NOT_BLOCKED, ONE_WAIT, Waits, decode
 from tests.unit.streamwriter import varint, zigzag
 
@@ -244,3 +252,11 @@ def waited_until(time: float) -> float:
     turns, place = divmod(time, 60)
     reads = min(place, 30)
     return 39 * turns + 0.3 * (reads // 1) + min(reads % 1, 0.3) + max(place - 30, 0)
+
+
+def test_waits_that_no_sample_found_are_no_cause_in_the_table() -> None:
+    def phase(cause: Cause) -> PhaseWaits:
+        return PhaseWaits(0, 1.0, 1, (0,), 0.3, (CauseWaits(cause, 0.3, 0.3, 0.0, (0,), ()),))
+
+    assert _shown(phase("unknown")) == "30 %"
+    assert _shown(phase("lock")) == "30 %, locks"
