@@ -39,6 +39,7 @@ from tests.integration.conftest import Build, Record
 from tests.integration.hosts import need
 
 BURN = "burn:60"
+CHARACTERS = 20000  # io_manners.c
 
 
 @pytest.fixture
@@ -199,6 +200,9 @@ def test_the_program_sees_nothing_of_it(manners: Path, record: Record, end: str,
     assert summed(calls, BYTES, "write", file="child") == 0  # it has its own recording
     assert summed(calls, BYTES, "send") == summed(calls, BYTES, "receive") == 3
     assert summed(calls, BYTES, "write", file="made") >= 14 + 10
+    for name in ("characters", "characters2", "characters3"):  # before there are threads, and beside others
+        assert summed(calls, BYTES, "stream write", file=name) == CHARACTERS
+        assert summed(calls, BYTES, "stream read", file=name) == CHARACTERS
 
 
 @pytest.mark.parametrize("how", ["alone", "off"])
